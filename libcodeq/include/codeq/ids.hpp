@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace codeq {
+
+/// Numbers a shard of the cluster, from 0.
+enum class shard_id : std::uint16_t {};
+
+/// Numbers a task within its shard; never reused.
+using sequence = std::uint64_t;
+
+/// Proves which lease a report belongs to: epoch (24 bits) and counter (39 bits), below 2^63.
+/// Strictly increasing per shard for its whole life; comparable within one task or group.
+enum class fencing_token : std::uint64_t {};
+
+[[nodiscard]] constexpr std::uint64_t value(fencing_token token) noexcept {
+  return static_cast<std::uint64_t>(token);
+}
+
+[[nodiscard]] constexpr std::uint16_t value(shard_id shard) noexcept {
+  return static_cast<std::uint16_t>(shard);
+}
+
+/// Names a task for ever; assigned by its shard and routes itself.
+struct task_id {
+  shard_id shard{};
+  sequence seq = 0;
+
+  friend auto operator<=>(const task_id&, const task_id&) = default;
+};
+
+/// UUID-shaped text of sequence (s), check (c) and shard (h): `ssssssss-ssss-ssss-ccc0-hhhh00000000`. Opaque to users.
+[[nodiscard]] std::string to_string(const task_id& id);
+
+/// Reads what `to_string` wrote; empty when the shape or the check digit is wrong.
+[[nodiscard]] std::optional<task_id> parse_task_id(std::string_view text);
+
+/// A producer's session: 128 random bits, chosen once per producer process.
+struct producer_id {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  friend auto operator<=>(const producer_id&, const producer_id&) = default;
+};
+
+/// A worker process: its operator's name for it, and a random number per start.
+struct worker_identity {
+  std::string name;
+  std::uint64_t incarnation = 0;
+
+  friend auto operator<=>(const worker_identity&, const worker_identity&) = default;
+};
+
+/// A queue within its tenant; both `[A-Za-z0-9._-]{1,128}`.
+struct queue_address {
+  std::string tenant;
+  std::string queue;
+
+  friend auto operator<=>(const queue_address&, const queue_address&) = default;
+};
+
+/// True when `text` may name a tenant, queue or worker: `[A-Za-z0-9._-]{1,128}`.
+[[nodiscard]] bool is_valid_name(std::string_view text) noexcept;
+
+} // namespace codeq
+
+template <>
+struct std::hash<codeq::task_id> {
+  std::size_t operator()(const codeq::task_id& id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.seq * 0x9E3779B97F4A7C15ull + codeq::value(id.shard));
+  }
+};
+
+template <>
+struct std::hash<codeq::producer_id> {
+  std::size_t operator()(const codeq::producer_id& id) const noexcept {
+    return static_cast<std::size_t>(id.high ^ id.low * 0x9E3779B97F4A7C15ull);
+  }
+};
+
+template <>
+struct std::hash<codeq::worker_identity> {
+  std::size_t operator()(const codeq::worker_identity& id) const noexcept {
+    return std::hash<std::string>{}(id.name) ^ static_cast<std::size_t>(id.incarnation);
+  }
+};
+
+template <>
+struct std::hash<codeq::queue_address> {
+  std::size_t operator()(const codeq::queue_address& address) const noexcept {
+    return std::hash<std::string>{}(address.queue) * 31
+           + std::hash<std::string>{}(address.tenant);
+  }
+};

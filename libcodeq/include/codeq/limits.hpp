@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+/// Every limit and default of codeq, with its unit. What is refused at a limit is refused with an
+/// error that names the field, the value and the limit; nothing is clamped or cut silently.
+namespace codeq::limits {
+
+using namespace std::chrono_literals;
+
+// Names and fields of a task.
+inline constexpr std::size_t name_bytes_max = 128;
+inline constexpr std::size_t payload_bytes_max = 1u << 20;
+inline constexpr std::size_t result_bytes_max = 1u << 20;
+inline constexpr std::size_t error_text_bytes_max = 16u << 10;
+inline constexpr std::size_t headers_bytes_max = 16u << 10;
+inline constexpr std::size_t key_bytes_max = 256;
+inline constexpr std::size_t group_bytes_max = 256;
+inline constexpr int priority_max = 9;
+inline constexpr std::uint32_t attempts_max = 1000;
+inline constexpr std::uint32_t attempts_default = 5;
+inline constexpr duration lease_min = 1s;
+inline constexpr duration lease_max = 12h;
+inline constexpr duration lease_default = 10s;
+inline constexpr duration retry_base_default = 1s;
+inline constexpr duration retry_cap_default = 15min;
+inline constexpr duration retry_max = 365 * 24h;
+inline constexpr duration not_before_ahead_max = 10 * 365 * 24h;
+inline constexpr duration run_timeout_max = 30 * 24h;
+inline constexpr duration retention_completed_default = 24h;
+
+// Batches.
+inline constexpr std::size_t enqueue_tasks_max = 1000;
+inline constexpr std::size_t reports_per_request_max = 4096;
+inline constexpr std::size_t beats_per_request_max = 65536;
+inline constexpr std::size_t holdings_per_request_max = 65536;
+inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
+inline constexpr std::size_t queues_per_worker_max = 1000;
+inline constexpr std::size_t queues_per_tenant_max = 10'000;
+
+// A shard.
+inline constexpr std::size_t shards_max = 1024;
+inline constexpr std::size_t turn_commands_max = 256;
+inline constexpr std::size_t turn_bytes_max = 256u << 10;
+inline constexpr std::size_t segment_bytes_max = 256u << 10;
+inline constexpr std::size_t producer_requests_max = 1024;
+inline constexpr std::size_t awaited_tasks_max = 1'000'000;
+inline constexpr duration producer_session_idle_max = 24h;
+inline constexpr std::uint8_t refunds_in_row_max = 20;
+inline constexpr std::size_t grant_tasks_max = 4096;
+inline constexpr std::size_t grant_bytes_max = 8u << 20;
+inline constexpr std::size_t segment_cache_bytes_default = 64u << 20;
+inline constexpr std::size_t checkpoint_records = 250'000;
+inline constexpr duration checkpoint_interval = 5s;
+inline constexpr duration lease_youth_max = 1s;
+inline constexpr duration shard_time_slew_window = 1s;
+inline constexpr std::uint64_t token_counter_max = (1ull << 39) - 1;
+inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
+
+// The journal.
+inline constexpr std::size_t commit_group_bytes_max = 4u << 20;
+inline constexpr std::size_t commit_group_deltas_max = 2000;
+inline constexpr duration os_sync_interval = 1s;
+
+// A connection.
+inline constexpr std::size_t frame_bytes_max = 16u << 20;
+inline constexpr std::size_t hello_bytes_max = 4u << 10;
+inline constexpr duration hello_timeout = 5s;
+inline constexpr duration ping_interval = 5s;
+inline constexpr duration silent_peer_max = 20s;
+inline constexpr duration reconnect_delay_min = 50ms;
+inline constexpr duration reconnect_delay_max = 2s;
+inline constexpr duration connect_timeout = 5s;
+inline constexpr std::size_t connections_max = 4096;
+inline constexpr std::size_t unauthenticated_connections_max = 256;
+inline constexpr std::size_t outgoing_bytes_high = 32u << 20;
+inline constexpr std::size_t outgoing_bytes_low = 8u << 20;
+inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
+inline constexpr std::size_t producer_window_requests_default = 64;
+inline constexpr duration name_probe_timeout = 1s;
+inline constexpr duration shutdown_max = 2s;
+
+// A worker.
+inline constexpr std::size_t slots_max = 4096;
+inline constexpr std::size_t slots_default = 8;
+inline constexpr duration drain_default = 30s;
+inline constexpr duration cancel_grace_default = 10s;
+inline constexpr std::size_t exec_arguments_max = 256;
+
+} // namespace codeq::limits

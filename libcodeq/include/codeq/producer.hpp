@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+#include "codeq/task.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq {
+
+struct producer_options {
+  /// Addresses of coordinators, `host:port`.
+  std::vector<std::string> coordinators;
+  /// Shown in the coordinator's log; `[A-Za-z0-9._-]{1,128}`.
+  std::string name = "producer";
+  /// Requests in flight at most; `enqueue` waits for room beyond that.
+  std::size_t window_requests = limits::producer_window_requests_default;
+};
+
+/// Adds tasks and learns how they end. Survives lost connections: an enqueue whose answer was lost
+/// is sent again under the same request number and never adds a task twice. Thread-safe.
+class producer {
+public:
+  /// Called when an enqueue is durable or refused; on a thread of the producer, must not block.
+  using enqueued = std::function<void(result<std::vector<task_id>>)>;
+
+  /// Called when an awaited task ends; on a thread of the producer, must not block. Errors:
+  /// `unknown_task`.
+  using ended = std::function<void(result<task_status>)>;
+
+  /// Starts connecting in the background. Errors: `invalid_argument` for bad options.
+  [[nodiscard]] static result<std::unique_ptr<producer>> connect(producer_options options);
+
+  ~producer();
+  producer(const producer&) = delete;
+  producer& operator=(const producer&) = delete;
+
+  /// Adds a task and waits until it is durable. Errors: `invalid_argument` and `too_large` name the
+  /// field, its value and the limit; `timeout` leaves the outcome open and keeps trying.
+  [[nodiscard]] result<task_id> enqueue(task_spec task, duration wait = std::chrono::seconds(30));
+
+  /// Adds up to 1,000 tasks, all or none, and waits until they are durable.
+  [[nodiscard]] result<std::vector<task_id>> enqueue(
+    std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
+
+  /// As `enqueue`, without waiting for the answer; waits for room in the window only.
+  void enqueue_async(std::vector<task_spec> tasks, enqueued done);
+
+  /// Waits until the task ends and returns how. Errors: `timeout`, `unknown_task`.
+  [[nodiscard]] result<task_status> await(task_id task, duration wait);
+
+  /// Calls `done` for each task when it ends; the coordinator tells, nobody polls.
+  void await_async(std::vector<task_id> tasks, ended done);
+
+private:
+  struct impl;
+  explicit producer(std::unique_ptr<impl> state);
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace codeq

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+#include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
+#include "codeq/time.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace codeq {
+
+/// How the delay before the next attempt grows. Stored on disk, never renumber.
+enum class retry_kind : std::uint8_t {
+  fixed = 0,
+  linear = 1,
+  exponential = 2,
+  exponential_jitter = 3, ///< Full jitter: anywhere between 0 and the exponential delay.
+};
+
+struct retry_policy {
+  retry_kind kind = retry_kind::exponential_jitter;
+  duration base = limits::retry_base_default;
+  duration cap = limits::retry_cap_default;
+
+  friend bool operator==(const retry_policy&, const retry_policy&) = default;
+};
+
+/// What a producer asks for. Limits: `codeq/limits.hpp`; a field over its limit is refused.
+struct task_spec {
+  std::string tenant = "default";
+  std::string queue;
+  /// Opaque and binary-safe; at most 1 MiB.
+  std::string payload;
+  /// 0..9, 9 first.
+  int priority = 0;
+  /// Not claimable before this long after the enqueue; zero is at once.
+  duration delay{0};
+  /// Not claimable before this time (milliseconds since 1970); excludes `delay`.
+  std::optional<timestamp> not_before;
+  std::uint32_t max_attempts = limits::attempts_default;
+  retry_policy retry;
+  duration lease = limits::lease_default;
+  /// Longest an attempt may run however well it beats; zero is no limit.
+  duration run_timeout{0};
+  std::map<std::string, std::string> headers;
+};
+
+/// A task's place in its life, as producers and operators see it.
+enum class task_state : std::uint8_t {
+  scheduled = 0,
+  gated = 1,
+  ready = 2,
+  leased = 3,
+  completed = 4,
+  dead = 5,
+  cancelled = 6,
+};
+
+[[nodiscard]] std::string_view to_string(task_state state) noexcept;
+
+[[nodiscard]] constexpr bool is_terminal(task_state state) noexcept {
+  return state >= task_state::completed;
+}
+
+/// What a producer or operator learns about one task.
+struct task_status {
+  task_id id;
+  std::string tenant;
+  std::string queue;
+  int priority = 0;
+  task_state state = task_state::ready;
+  std::uint32_t attempt = 0;
+  std::uint32_t max_attempts = 0;
+  /// The token of the latest lease; zero when never leased.
+  fencing_token token{};
+  timestamp enqueued_at;
+  /// When a scheduled task may be claimed.
+  std::optional<timestamp> eligible_at;
+  /// Who holds the lease of a leased task.
+  std::string worker;
+  /// How many leases in a row were lost (the worker did not live to report).
+  std::uint32_t lost_in_row = 0;
+  /// The result of a completed task.
+  std::string result;
+  /// The latest error text of a failed attempt or a dead task.
+  std::string error_text;
+};
+
+} // namespace codeq

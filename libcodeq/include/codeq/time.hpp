@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+namespace codeq {
+
+/// Every duration in codeq is in whole milliseconds.
+using duration = std::chrono::milliseconds;
+
+/// Shard time: milliseconds since 1970 that start at max(persisted, wall clock), never go back and
+/// slew at most 5 % toward the wall clock. Due times and retention are in shard time.
+struct shard_time_base {};
+
+/// The monotonic clock that leases run on; its zero means nothing.
+struct monotonic_base {};
+
+using timestamp = std::chrono::time_point<shard_time_base, duration>;
+using monotonic_time = std::chrono::time_point<monotonic_base, duration>;
+
+/// The two clocks of a shard, read together.
+struct instant {
+  monotonic_time steady;
+  timestamp shard;
+};
+
+} // namespace codeq

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "storage/task_store.hpp"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace codeq::storage {
+
+/// The reference store: an ordered map that can lose power. For tests, the simulation and
+/// comparison with `rocksdb_store`; safe between threads.
+class memory_store final : public task_store {
+public:
+  memory_store() = default;
+
+  [[nodiscard]] result<void> commit(
+    std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
+  [[nodiscard]] result<void> sync_log() override;
+  [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const override;
+  [[nodiscard]] result<void> scan(
+    std::string_view begin,
+    std::string_view end,
+    const std::function<bool(std::string_view key, std::string_view value)>& visit) const override;
+  [[nodiscard]] std::uint64_t counter(std::string_view name) const override;
+
+  /// Loses what was committed in `os` mode since the last sync, all but the first `kept` batches of
+  /// it: a power cut.
+  void cut_power(std::size_t kept = 0);
+
+  /// Batches that a power cut may take.
+  [[nodiscard]] std::size_t unsynced_batches() const;
+
+private:
+  using contents = std::map<std::string, std::string, std::less<>>;
+
+  static void apply(contents& target, const write_set& set);
+
+  mutable std::mutex mutex_;
+  contents current_;
+  contents synced_;
+  std::vector<std::vector<std::shared_ptr<const write_set>>> unsynced_;
+  std::uint64_t operations_ = 0;
+};
+
+} // namespace codeq::storage

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "storage/write_set.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace codeq::storage {
+
+/// When a commit may be acknowledged.
+enum class durability : std::uint8_t {
+  /// When it is on the disk: survives a killed process and a power cut.
+  sync,
+  /// When the kernel has it: survives a killed process; a power cut may cost what was written since
+  /// the last `sync_log`, always a suffix.
+  os,
+};
+
+/// An ordered key-value store with atomic, durable batches; all shards of a coordinator share one.
+/// `commit` and `sync_log` are called by the journal's thread only; reads by any thread.
+class task_store {
+public:
+  virtual ~task_store() = default;
+
+  // Modifiers.
+
+  /// Applies all sets as one atomic batch, in order, and returns when the batch is durable as
+  /// `mode` says. Any error is final: the caller stops the process, since the batch may or may not
+  /// be found after a restart. Errors: `io_error`, `corruption`.
+  [[nodiscard]] virtual result<void> commit(
+    std::span<const std::shared_ptr<const write_set>> sets, durability mode) = 0;
+
+  /// Brings every commit so far to the disk. Errors: as `commit`.
+  [[nodiscard]] virtual result<void> sync_log() = 0;
+
+  // Readers.
+
+  /// The value under `key`, or nothing. Sees every commit that returned. Errors: `io_error`,
+  /// `corruption` (a checksum that does not match is never skipped).
+  [[nodiscard]] virtual result<std::optional<std::string>> read(std::string_view key) const = 0;
+
+  /// Calls `visit(key, value)` for each pair in [begin, end), ascending, until it returns false.
+  /// Sees one point in time. Errors: as `read`.
+  [[nodiscard]] virtual result<void> scan(
+    std::string_view begin,
+    std::string_view end,
+    const std::function<bool(std::string_view key, std::string_view value)>& visit) const = 0;
+
+  // Lifecycle.
+
+  /// Counts since the store was opened, by name; for statistics and benchmarks.
+  [[nodiscard]] virtual std::uint64_t counter(std::string_view name) const = 0;
+};
+
+} // namespace codeq::storage

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+@0x9f1e2d3c4b5a6978;
+
+using Cxx = import "/capnp/c++.capnp";
+using Common = import "common.capnp";
+using Task = import "task.capnp";
+$Cxx.namespace("codeq::schema");
+
+# Messages between nodes. A frame on the wire is
+#   length: UInt32 little-endian, bytes of the body
+#   type:   UInt16 little-endian, the ordinal of the body's type in `Message`
+#   flags:  UInt16, zero
+#   body:   one single-segment Cap'n Proto message without its segment table
+# Fields and types are only appended; a field that is no longer used is renamed `obsolete...`.
+# Comments speak from the sender's view.
+
+struct Message {
+  # The catalogue: every type that may cross a connection. Ordinals are the frames' type numbers.
+  union {
+    hello @0 :Hello;
+    helloAck @1 :HelloAck;
+    refused @2 :Refused;
+    ping @3 :Ping;
+    pong @4 :Pong;
+    goodbye @5 :Goodbye;
+    enqueueRequest @6 :EnqueueRequest;
+    enqueueReply @7 :EnqueueReply;
+    claimRequest @8 :ClaimRequest;
+    taskBatch @9 :TaskBatch;
+    heartbeatRequest @10 :HeartbeatRequest;
+    leasesLost @11 :LeasesLost;
+    resultRequest @12 :ResultRequest;
+    resultReply @13 :ResultReply;
+    resumeRequest @14 :ResumeRequest;
+    resumeReply @15 :ResumeReply;
+    awaitRequest @16 :AwaitRequest;
+    tasksEnded @17 :TasksEnded;
+    statusRequest @18 :StatusRequest;
+    statusReply @19 :StatusReply;
+    statsRequest @20 :StatsRequest;
+    statsReply @21 :StatsReply;
+    cancelNotice @22 :CancelNotice;
+  }
+}
+
+enum Role @0xd1c2b3a495867718 {
+  worker @0;
+  producer @1;
+  operator @2;
+}
+
+struct Hello {
+  # The first frame on a connection, from the side that dialled; at most 4 KiB, within 5 s.
+  # Replies: HelloAck, or Refused and the connection is closed.
+  minVersion @0 :UInt16;
+  maxVersion @1 :UInt16;
+  role @2 :Role;
+  name @3 :Text;
+  # Of the node; `[A-Za-z0-9._-]{1,128}`. Workers' names are unique.
+  incarnation @4 :UInt64;
+  # Random per process start.
+  token @5 :Data;
+  # Bearer token; empty in single-user setups.
+  queues @6 :List(Common.QueueAddress);
+  # What a worker handles.
+}
+
+struct HelloAck {
+  # You are in. Everything that you send from here on is answered in order per shard.
+  version @0 :UInt16;
+  shardCount @1 :UInt16;
+  coordinatorId @2 :UInt64;
+  # Random per start of the coordinator.
+  storeId @3 :UInt64;
+  # Random, fixed when the store was created.
+  pingIntervalMs @4 :UInt32;
+}
+
+struct Refused {
+  # I close the connection for this reason.
+  code @0 :Common.ErrorCode;
+  context @1 :Text;
+}
+
+struct Ping {
+  # Answer at once with Pong and the same number.
+  number @0 :UInt64;
+}
+
+struct Pong {
+  number @0 :UInt64;
+}
+
+struct Goodbye {
+  # An orderly end. From a worker: my leases are to be given back. From a coordinator: I stop, come
+  # again.
+  code @0 :Common.ErrorCode;
+}
+
+struct EnqueueRequest {
+  # Add these tasks to one shard, all or nothing. Reply: EnqueueReply, sent when they are durable.
+  # A repeat with the same producer and number returns the first answer and adds nothing.
+  producer @0 :Common.ProducerId;
+  number @1 :UInt64;
+  # Of the request, from 1, increasing within the producer session.
+  answeredBelow @2 :UInt64;
+  # I have the answers to all requests with smaller numbers; they may be forgotten.
+  shard @3 :UInt16;
+  runs @4 :List(EnqueueRun);
+  tasks @5 :Common.Packed;
+  # A `TaskBody` each, in the order of the runs.
+}
+
+struct EnqueueRun {
+  # The next `count` tasks of the request share what stands here.
+  count @0 :UInt32;
+  queue @1 :Common.QueueAddress;
+  priority @2 :UInt8;
+  settings @3 :Task.TaskSettings;
+  notBeforeMs @4 :Int64;
+  # Shard time; 0 is now.
+  delayMs @5 :UInt64;
+  # From when the coordinator decides; excludes notBeforeMs.
+}
+
+struct EnqueueReply {
+  # Durable (or refused, when `code` is set: nothing was added).
+  number @0 :UInt64;
+  shard @1 :UInt16;
+  tasks @2 :List(Common.SeqRun);
+  # The ids of the request's tasks, in order.
+  code @3 :Common.ErrorCode;
+  context @4 :Text;
+  retryAfterMs @5 :UInt32;
+  # With `overloaded`: wait this long.
+}
+
+struct ClaimRequest {
+  # I can take this many more tasks. Credits add up; each task sent uses one. After a reconnect
+  # they start from zero. The answer is TaskBatch, whenever there is work.
+  credits @0 :UInt32;
+  leaseMs @1 :UInt64;
+  # Wish for the lease; 0 leaves it to the task.
+}
+
+struct TaskBatch {
+  # These tasks are yours under the leases given.
+  shard @0 :UInt16;
+  redelivered @1 :Bool;
+  # After a resume: you hold these leases already, though you did not know. They use no credits.
+  runs @2 :List(TaskRun);
+  tasks @3 :Common.Packed;
+  # A `TaskBody` each, in the order of the runs.
+}
+
+struct TaskRun {
+  first @0 :UInt64;
+  count @1 :UInt32;
+  firstToken @2 :UInt64;
+  # Task i of the run has token firstToken + i.
+  attempts @3 :List(UInt16);
+  # One per task, or empty when all are at attempt 1.
+  queue @4 :Common.QueueAddress;
+  priority @5 :UInt8;
+  leaseMs @6 :UInt64;
+  maxAttempts @7 :UInt16;
+  enqueuedAtMs @8 :Int64;
+}
+
+struct TaskLease {
+  seq @0 :UInt64;
+  token @1 :UInt64;
+}
+
+enum LeasePhase @0x8a7b6c5d4e3f2011 {
+  running @0;
+  queued @1;
+  # Received, not started: ends uncharged, whatever ends it.
+}
+
+struct HeartbeatRequest {
+  # The handlers of these leases are alive. Only those that are not extended are answered, by
+  # LeasesLost.
+  shard @0 :UInt16;
+  leases @1 :List(Beat);
+
+  struct Beat {
+    seq @0 :UInt64;
+    token @1 :UInt64;
+    phase @2 :LeasePhase;
+  }
+}
+
+struct LeasesLost {
+  # These leases are not yours any more; stop their handlers and report nothing.
+  shard @0 :UInt16;
+  leases @1 :List(TaskLease);
+}
+
+enum Disposition @0xf0e1d2c3b4a59687 {
+  completed @0;
+  failed @1;
+  failedPermanently @2;
+  nack @3;
+  abandon @4;
+  cancelled @5;
+}
+
+struct ResultRequest {
+  # How these attempts ended. I keep and resend each until it is answered in a ResultReply.
+  shard @0 :UInt16;
+  reports @1 :List(Report);
+  texts @2 :Common.Packed;
+  # The result or error text of each report, in order.
+
+  struct Report {
+    seq @0 :UInt64;
+    token @1 :UInt64;
+    disposition @2 :Disposition;
+    delayMs @3 :Int64 = -1;
+    # With nack: the handler's own delay; negative leaves it to the retry policy.
+    started @4 :Bool = true;
+    # False: the attempt never began and is not charged.
+  }
+}
+
+struct ResultReply {
+  # Durable, or refused for good; either way forget the report.
+  shard @0 :UInt16;
+  answers @1 :List(Answer);
+
+  struct Answer {
+    seq @0 :UInt64;
+    token @1 :UInt64;
+    code @2 :Common.ErrorCode;
+    # none: accepted now; already: accepted before; staleLease, unknownTask: refused.
+  }
+}
+
+struct ResumeRequest {
+  # After a reconnect, when the unanswered results are sent again: the leases that I hold. Reply:
+  # ResumeReply, with a LeasesLost before it for what you do not know and a TaskBatch for what I do
+  # not know.
+  shard @0 :UInt16;
+  leases @1 :List(TaskLease);
+}
+
+struct ResumeReply {
+  shard @0 :UInt16;
+}
+
+struct AwaitRequest {
+  # Tell me when each of these tasks ends, by TasksEnded; at once for those that have. Lasts as
+  # long as the connection.
+  shard @0 :UInt16;
+  seqs @1 :List(UInt64);
+}
+
+struct TasksEnded {
+  shard @0 :UInt16;
+  tasks @1 :List(Ended);
+  texts @2 :Common.Packed;
+  # The result or error text of each task, in order.
+
+  struct Ended {
+    seq @0 :UInt64;
+    state @1 :Task.TaskState;
+    code @2 :Common.ErrorCode;
+    # unknownTask: there is no such task, or it is past its retention; `state` means nothing.
+    attempt @3 :UInt16;
+  }
+}
+
+struct StatusRequest {
+  # Reply: StatusReply with the same number.
+  number @0 :UInt64;
+  task @1 :Common.TaskId;
+}
+
+struct StatusReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  # unknownTask: the rest means nothing.
+  task @2 :Common.TaskId;
+  queue @3 :Common.QueueAddress;
+  priority @4 :UInt8;
+  state @5 :Task.TaskState;
+  attempt @6 :UInt16;
+  maxAttempts @7 :UInt16;
+  token @8 :UInt64;
+  enqueuedAtMs @9 :Int64;
+  eligibleAtMs @10 :Int64;
+  # 0 when it does not wait for a time.
+  worker @11 :Text;
+  lostInRow @12 :UInt8;
+  text @13 :Data;
+  # The result of a completed task, else the latest error text.
+}
+
+struct StatsRequest {
+  # Reply: StatsReply with the same number.
+  number @0 :UInt64;
+}
+
+struct StatsReply {
+  number @0 :UInt64;
+  queues @1 :List(QueueStats);
+  gauges @2 :List(Gauge);
+
+  struct QueueStats {
+    queue @0 :Common.QueueAddress;
+    scheduled @1 :UInt64;
+    ready @2 :UInt64;
+    leased @3 :UInt64;
+    completed @4 :UInt64;
+    # Since the store was created.
+    dead @5 :UInt64;
+    lost @6 :UInt64;
+    # Leases that expired, since the store was created.
+    gated @7 :UInt64;
+  }
+
+  struct Gauge {
+    name @0 :Text;
+    value @1 :Int64;
+  }
+}
+
+struct CancelNotice {
+  # Stop the handler of this lease; answer `cancelled` or complete within the grace.
+  shard @0 :UInt16;
+  lease @1 :TaskLease;
+  graceMs @2 :UInt64;
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+@0xe8d7c6b5a4930217;
+
+using Cxx = import "/capnp/c++.capnp";
+using Common = import "common.capnp";
+using Task = import "task.capnp";
+$Cxx.namespace("codeq::schema");
+
+# Values stored on disk, one struct per kind of key (`storage/keyspace.hpp`). Fields are only
+# appended, never renumbered; a field that is no longer used is renamed `obsolete...`. The procedure
+# for a change is in `libcodeq/src/storage/README.md`.
+
+struct Record {
+  # The catalogue: every kind of value. Only the tests use the union itself: they walk it for
+  # golden bytes.
+  union {
+    store @0 :StoreRecord;
+    shard @1 :ShardRecord;
+    segment @2 :SegmentRecord;
+    grant @3 :GrantRecord;
+    outcome @4 :OutcomeRecord;
+    open @5 :OpenRecord;
+    fate @6 :FateRecord;
+  }
+}
+
+struct StoreRecord {
+  # One per store; overwritten at each start, synced before the store serves.
+  formatVersion @0 :UInt32;
+  storeId @1 :UInt64;
+  # Random, from the creation.
+  shardCount @2 :UInt16;
+  epoch @3 :UInt32;
+  # Raised at each start; the high bits of every token, sequence and position.
+}
+
+struct ShardRecord {
+  # The checkpoint of a shard: what is not in the records of its segments, as of `position`.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  # Shard time.
+  lanes @2 :List(LaneCounters);
+  producers @3 :List(Producer);
+
+  struct LaneCounters {
+    queue @0 :Common.QueueAddress;
+    priority @1 :UInt8;
+    completed @2 :UInt64;
+    dead @3 :UInt64;
+    cancelled @4 :UInt64;
+    lost @5 :UInt64;
+  }
+
+  struct Producer {
+    producer @0 :Common.ProducerId;
+    answeredBelow @1 :UInt64;
+    lastUsedMs @2 :Int64;
+    answers @3 :List(Answer);
+  }
+
+  struct Answer {
+    number @0 :UInt64;
+    tasks @1 :List(Common.SeqRun);
+  }
+}
+
+struct SegmentRecord {
+  # The tasks that one turn enqueued into one lane, all with the same settings. Written once,
+  # removed when no task of it is live or dead.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  # When they were enqueued, shard time.
+  queue @2 :Common.QueueAddress;
+  priority @3 :UInt8;
+  settings @4 :Task.TaskSettings;
+  notBeforeMs @5 :Int64;
+  # The producer's deferral of all its tasks, shard time; 0 is none.
+  requests @6 :List(RequestMark);
+  # The enqueue requests that it answers.
+  tasks @7 :Common.Packed;
+  # A `TaskBody` each, as they came.
+
+  struct RequestMark {
+    # Tasks offset .. offset + count - 1 of this segment belong to that request.
+    producer @0 :Common.ProducerId;
+    number @1 :UInt64;
+    answeredBelow @2 :UInt64;
+    offset @3 :UInt32;
+    count @4 :UInt32;
+  }
+}
+
+struct GrantRecord {
+  # One claim batch: these tasks were leased, attempt + 1 each, with ascending tokens.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  worker @2 :Common.WorkerIdentity;
+  leaseMs @3 :UInt64;
+  # The effective lease.
+  firstToken @4 :UInt64;
+  runs @5 :List(Common.SeqRun);
+}
+
+enum LeaseEndKind @0xc0ffee1234567891 {
+  # Stored on disk, never renumber.
+  completed @0;
+  failed @1;
+  failedPermanently @2;
+  nacked @3;
+  abandoned @4;
+  expired @5;
+  revoked @6;
+  cancelled @7;
+  timedOut @8;
+  # Beyond the run timeout or the progress timeout.
+}
+
+struct OutcomeRecord {
+  # Ends of leases, in the order decided. Results and errors are read from here.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  ends @2 :List(LeaseEnd);
+  texts @3 :Common.Packed;
+  # The result or error text of each.
+
+  struct LeaseEnd {
+    seq @0 :UInt64;
+    token @1 :UInt64;
+    kind @2 :LeaseEndKind;
+    charged @3 :Bool;
+    state @4 :Task.TaskState;
+    # The task's state from here on: scheduled, ready or terminal.
+    dueMs @5 :Int64;
+    # With `scheduled`: when it is eligible again.
+  }
+}
+
+struct OpenRecord {
+  # The checkpoint of a segment that was touched: one element per task in each list. Overwritten
+  # by each checkpoint in which it changed, removed with its segment.
+  position @0 :UInt64;
+  # Replay skips grants and outcomes at or below it.
+  states @1 :Data;
+  # `TaskState`, a byte each.
+  attempts @2 :List(UInt16);
+  tokens @3 :List(UInt64);
+  outcomePositions @4 :List(UInt64);
+  # Of the latest end of a lease, 0 when there was none.
+  outcomeIndexes @5 :List(UInt32);
+  dueMs @6 :List(Int64);
+  lost @7 :Data;
+  # Lost leases in a row, a byte each.
+  refunds @8 :Data;
+  # Uncharged ends in a row, a byte each.
+}
+
+struct FateRecord {
+  # What became of the tasks of a segment that is closed. Reports that come again and results are
+  # answered from it.
+  position @0 :UInt64;
+  closedAtMs @1 :Int64;
+  enqueuedAtMs @2 :Int64;
+  queue @3 :Common.QueueAddress;
+  priority @4 :UInt8;
+  maxAttempts @5 :UInt16;
+  states @6 :Data;
+  attempts @7 :List(UInt16);
+  tokens @8 :List(UInt64);
+  outcomePositions @9 :List(UInt64);
+  outcomeIndexes @10 :List(UInt32);
+}

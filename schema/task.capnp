@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+@0xc4d2e6f8a0b31527;
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("codeq::schema");
+
+# What a producer says about a task. `TaskBody` travels from producer to disk to worker as one
+# single-segment message whose bytes nobody touches; everything that a coordinator decides by is in
+# `TaskSettings` and in the messages beside it.
+
+struct TaskBody {
+  payload @0 :Data;
+  # Opaque; at most 1 MiB.
+  headers @1 :List(Header);
+  # At most 16 KiB in all.
+
+  struct Header {
+    name @0 :Text;
+    value @1 :Text;
+  }
+}
+
+enum RetryKind @0xa6c1d2e3f4b50718 {
+  # Stored on disk, never renumber.
+  fixed @0;
+  linear @1;
+  exponential @2;
+  exponentialJitter @3;
+}
+
+enum OnDead @0xb7c8d9eafb0c1d2e {
+  # Stored on disk, never renumber.
+  skip @0;
+  block @1;
+}
+
+struct TaskSettings {
+  # What all tasks of a segment share. Milliseconds.
+  maxAttempts @0 :UInt16 = 5;
+  retryKind @1 :RetryKind = exponentialJitter;
+  retryBaseMs @2 :UInt64 = 1000;
+  retryCapMs @3 :UInt64 = 900000;
+  leaseMs @4 :UInt64 = 10000;
+  runTimeoutMs @5 :UInt64 = 0;
+  # 0 is no limit.
+  progressTimeoutMs @6 :UInt64 = 0;
+  retentionMs @7 :UInt64 = 86400000;
+  # How long completed and cancelled records are kept.
+  deadRetentionMs @8 :UInt64 = 0;
+  # 0 keeps dead tasks until they are purged.
+  onDead @9 :OnDead = skip;
+}
+
+enum TaskState @0xe1f2a3b4c5d60718 {
+  # Stored on disk, never renumber; mirrors `codeq::task_state`.
+  scheduled @0;
+  gated @1;
+  ready @2;
+  leased @3;
+  completed @4;
+  dead @5;
+  cancelled @6;
+}
