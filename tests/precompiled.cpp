@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds the precompiled headers of the tests with actors.
