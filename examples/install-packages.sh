@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian 12 packages that building, testing and running codeq needs, as far as they are
+# missing. The only list of them.
+set -eu
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+
+packages="
+  g++ cmake ninja-build ccache
+  capnproto libcapnp-dev libcaf-dev librocksdb-dev
+  libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libjemalloc-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  procps python3
+"
+
+missing=""
+for package in $packages; do
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+  as_root=""
+elif command -v sudo >/dev/null; then
+  as_root="sudo --preserve-env=DEBIAN_FRONTEND,LC_ALL"
+else
+  echo "install-packages: run this as root, or install sudo; missing packages:$missing" >&2
+  exit 1
+fi
+
+echo "installing packages:$missing"
+$as_root apt-get update --quiet=2 </dev/null
+# shellcheck disable=SC2086 # both are lists of words
+$as_root apt-get install --yes --quiet=2 --no-install-recommends $missing </dev/null

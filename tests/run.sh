@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds everything and runs every test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'TEXT'
+usage: tests/run.sh [option...]
+
+Installs missing Debian packages, builds into build/ and runs every test by ctest.
+
+  --label LABEL      run only tests with this label; may be given several times
+                     (tidy unit model sim golden integration fault e2e)
+  --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
+  --build-only       build, run nothing
+  --help             this text
+
+Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache.
+Ends with 0 only when at least one test ran and all passed.
+TEXT
+}
+
+fail_usage() {
+  echo "run.sh: $1 (see --help)" >&2
+  exit 2
+}
+
+labels=()
+sanitize=""
+build_only=false
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --label | --sanitize) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
+    --label) labels+=("$2"); shift ;;
+    --sanitize) sanitize="$2"; shift ;;
+    --build-only) build_only=true ;;
+    --help) usage; exit 0 ;;
+    *) fail_usage "unknown option $1" ;;
+  esac
+  shift
+done
+case "$sanitize" in
+  "" | address | thread | undefined) ;;
+  *) fail_usage "--sanitize takes address, thread or undefined, not '$sanitize'" ;;
+esac
+
+build="build${sanitize:+-$sanitize}"
+./examples/install-packages.sh
+cmake -G Ninja -S . -B "$build" -DCODEQ_SANITIZE="$sanitize" >"$build.configure.log" 2>&1 ||
+  { cat "$build.configure.log" >&2; exit 1; }
+rm -f "$build.configure.log"
+ninja -C "$build"
+if $build_only; then
+  exit 0
+fi
+
+# Tests whose times matter (e2e, fault) are marked RUN_SERIAL, so they have the machine alone.
+cd "$build"
+chosen=$(IFS='|'; echo "${labels[*]:-.*}")
+exec ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
