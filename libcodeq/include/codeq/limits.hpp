@@ -75,6 +75,7 @@ inline constexpr duration silent_peer_max = 20s;
 inline constexpr duration reconnect_delay_min = 50ms;
 inline constexpr duration reconnect_delay_max = 2s;
 inline constexpr duration connect_timeout = 5s;
+inline constexpr duration connection_linger = 500ms;
 inline constexpr std::size_t connections_max = 4096;
 inline constexpr std::size_t unauthenticated_connections_max = 256;
 inline constexpr std::size_t outgoing_bytes_high = 32u << 20;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "actors/actors.hpp"
+#include "transport/settings.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace codeq::transport {
+
+struct acceptor_options {
+  /// The one address to listen on, never a wildcard unless it is written here.
+  std::string address = "127.0.0.1";
+  /// 0 lets the system choose.
+  std::uint16_t port = 0;
+  /// Decides over every hello.
+  actors::registrar_actor registrar;
+  /// One more is closed at once.
+  std::size_t connections_max = limits::connections_max;
+  /// Of them, those that no registrar has accepted yet.
+  std::size_t unauthenticated_connections_max = limits::unauthenticated_connections_max;
+  connection_settings connection;
+};
+
+/// A listening port. `caf::anon_send_exit(actor, caf::exit_reason::user_shutdown)` closes the port;
+/// connections that it accepted live on.
+struct acceptor_handle {
+  caf::actor actor;
+  /// The port it really listens on.
+  std::uint16_t port = 0;
+};
+
+/// Listens and gives each new connection a broker of its own. Errors: `unavailable` when the
+/// address cannot be used (in use, not ours, not permitted); the context names address and port.
+[[nodiscard]] result<acceptor_handle>
+spawn_acceptor(caf::actor_system& system, acceptor_options options);
+
+} // namespace codeq::transport

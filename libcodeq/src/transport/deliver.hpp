@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/actors.hpp"
+
+#include <caf/send.hpp>
+
+#include <string>
+#include <utility>
+
+namespace codeq::transport {
+
+/// A sink that sends frames of the schema types `Ss` to `owner`, each as its typed `frame<S>`, and
+/// refuses all others. Holds `owner` for as long as the connection holds the sink.
+template <class... Ss, class Handle>
+[[nodiscard]] actors::frame_sink deliver(Handle owner) {
+  return [owner = std::move(owner)](const protocol::wire_frame& wire) -> result<void> {
+    result<void> outcome =
+      error{errc::protocol_error, "unexpected frame type=" + std::to_string(wire.type)};
+    auto offer = [&]<class S>(std::type_identity<S>) {
+      if (wire.type != protocol::frame_type<S>)
+        return false;
+      auto parsed = protocol::frame<S>::parse(wire.body);
+      if (parsed)
+        caf::anon_send(owner, std::move(*parsed));
+      outcome = parsed ? result<void>{} : result<void>{parsed.error()};
+      return true;
+    };
+    static_cast<void>((offer(std::type_identity<Ss>{}) || ...));
+    return outcome;
+  };
+}
+
+} // namespace codeq::transport
