@@ -40,13 +40,13 @@ struct task_spec {
   /// Not claimable before this long after the enqueue; zero is at once.
   duration delay{0};
   /// Not claimable before this time (milliseconds since 1970); excludes `delay`.
-  std::optional<timestamp> not_before;
+  std::optional<timestamp> not_before{};
   std::uint32_t max_attempts = limits::attempts_default;
-  retry_policy retry;
+  retry_policy retry{};
   duration lease = limits::lease_default;
   /// Longest an attempt may run however well it beats; zero is no limit.
   duration run_timeout{0};
-  std::map<std::string, std::string> headers;
+  std::map<std::string, std::string> headers{};
 };
 
 /// A task's place in its life, as producers and operators see it.
