@@ -7,6 +7,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
 #include <caf/typed_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
@@ -103,11 +104,19 @@ private:
 };
 
 /// The HANDLER actor interface: the only one that users implement. One actor lives per slot and
-/// has one task at a time; it may answer at once or by a response promise. An exception or the
+/// has one task at a time; it answers itself, at once or by a response promise: always with an
+/// `outcome`, never with a `caf::error`, which the runtime would not see. An exception or the
 /// actor's end becomes `failed` with the text.
 using handler_actor = caf::typed_actor<
   // Runs one attempt and answers how it ended.
   caf::replies_to<task>::with<outcome>>;
+
+namespace detail {
+
+/// Makes an exception in `self` its exit reason, with the text, so that the node can report it.
+void report_exceptions(caf::scheduled_actor* self);
+
+} // namespace detail
 
 /// Starts the handler actor of one slot; called on the node's own thread.
 using handler_factory = std::function<handler_actor(caf::actor_system&)>;
@@ -127,6 +136,7 @@ public:
   void handle_actor(std::string queue, Behavior behavior) {
     add(std::move(queue), [behavior](caf::actor_system& system) {
       return system.spawn([behavior](handler_actor::pointer self) {
+        detail::report_exceptions(self);
         return handler_actor::behavior_type{behavior(self)};
       });
     });

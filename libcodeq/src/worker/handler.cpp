@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/handler.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/error.hpp>
+#include <caf/sec.hpp>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+namespace codeq {
+
+struct cancellation::impl {
+  std::atomic<bool> requested{false};
+  std::mutex mutex;
+  std::function<void()> action;
+};
+
+cancellation::cancellation() : impl_(std::make_unique<impl>()) {
+}
+
+cancellation::~cancellation() = default;
+
+bool cancellation::requested() const noexcept {
+  return impl_->requested.load(std::memory_order_acquire);
+}
+
+void cancellation::on_request(std::function<void()> action) {
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (!impl_->requested.load(std::memory_order_relaxed)) {
+      impl_->action = std::move(action);
+      return;
+    }
+  }
+  action();
+}
+
+void cancellation::request() {
+  std::function<void()> action;
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->requested.exchange(true, std::memory_order_acq_rel))
+      return;
+    action = std::move(impl_->action);
+  }
+  // Outside the lock: the action may look at this object.
+  if (action)
+    action();
+}
+
+outcome outcome::completed(std::string result) {
+  return {kind::completed, std::move(result)};
+}
+
+outcome outcome::failed(std::string reason) {
+  return {kind::failed, std::move(reason)};
+}
+
+outcome outcome::failed_permanently(std::string reason) {
+  return {kind::failed_permanently, std::move(reason)};
+}
+
+outcome outcome::nack(duration delay, std::string reason) {
+  outcome ended{kind::nack, std::move(reason)};
+  ended.delay_ = delay;
+  return ended;
+}
+
+outcome outcome::nack(std::string reason) {
+  return {kind::nack, std::move(reason)};
+}
+
+outcome outcome::abandon() {
+  return {kind::abandon, {}};
+}
+
+namespace detail {
+
+void report_exceptions(caf::scheduled_actor* self) {
+  self->set_exception_handler([](caf::scheduled_actor*, std::exception_ptr& thrown) -> caf::error {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      return caf::make_error(caf::sec::runtime_error, std::string(e.what()));
+    } catch (...) {
+      return caf::make_error(caf::sec::runtime_error, std::string("unknown exception"));
+    }
+  });
+}
+
+} // namespace detail
+
+namespace {
+
+/// Calls the function and turns what it throws into an outcome; the actor lives on.
+outcome call(const handler_function& function, const task& attempt) {
+  try {
+    return function(attempt);
+  } catch (const std::exception& e) {
+    return outcome::failed(std::string("exception: ") + e.what());
+  } catch (...) {
+    return outcome::failed("unknown exception");
+  }
+}
+
+handler_actor::behavior_type
+function_handler(handler_actor::pointer self, handler_function function) {
+  detail::report_exceptions(self);
+  return {
+    [function = std::move(function)](const task& attempt) { return call(function, attempt); }};
+}
+
+} // namespace
+
+void handler_registry::handle(std::string queue, handler_function function) {
+  add(std::move(queue), [function = std::move(function)](caf::actor_system& system) {
+    return system.spawn<caf::detached>(function_handler, function);
+  });
+}
+
+void handler_registry::add(std::string queue, handler_factory factory) {
+  entries_.push_back({std::move(queue), std::move(factory)});
+}
+
+} // namespace codeq
