@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/coordinator_config.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "config/value_options.hpp"
+#include "config/values.hpp"
+
+namespace codeq::config {
+
+namespace {
+
+constexpr auto durability_help =
+  "When a request is acknowledged. sync: when it is on disk, so it survives a killed process and a "
+  "power cut. os: when the kernel has it, so it survives a killed process, but a power cut may "
+  "cost "
+  "the last second. [default: sync]";
+
+constexpr auto footer =
+  "Every option may be given as a flag, in the environment (--port-file is CODEQ_PORT_FILE) or in "
+  "the TOML file of --config (port-file = \"...\"). A flag wins over the environment, the "
+  "environment over the file. An empty environment variable counts as not given.";
+
+result<void> take_listen(coordinator_config& config, const std::string& text) {
+  auto address = parse_host_port(text, true);
+  if (!address)
+    return address.error();
+  if (!is_loopback(address->host))
+    return error{
+      errc::invalid_argument,
+      quote(text)
+        + " is not a loopback address; without TLS, which this version does not have, "
+          "only 127.0.0.0/8, [::1] and localhost are allowed"};
+  config.node.listen = text;
+  return {};
+}
+
+void add_store_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "data",
+     .value = "DIR",
+     .help = "Directory of the store; created when missing. Required",
+     .take = [&config](const std::string& text) -> result<void> {
+       if (text.empty())
+         return error{errc::invalid_argument, "must not be empty"};
+       config.node.data = text;
+       return {};
+     },
+     .required = true});
+  options.add(
+    {.name = "shards",
+     .value = "N",
+     .help = "Number of shards, 1 to 1024; fixed when the store is created, another number is "
+             "refused later [default: the store's; 4 for a new one]",
+     .take = [&config](const std::string& text) {
+       return store_count(config.node.shards, text, {1, limits::shards_max});
+     }});
+  options.add(
+    {.name = "durability",
+     .value = "sync|os",
+     .help = durability_help,
+     .take = [&config](const std::string& text) -> result<void> {
+       auto choice = parse_choice(text, {"sync", "os"});
+       if (!choice)
+         return choice.error();
+       config.node.sync = *choice == 0;
+       return {};
+     }});
+}
+
+void add_network_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "listen",
+     .value = "ADDR:PORT",
+     .help = "Where nodes connect; loopback only; port 0 picks a free one "
+             "[default: 127.0.0.1:7400]",
+     .take = [&config](const std::string& text) { return take_listen(config, text); }});
+  options.add(
+    {.name = "port-file",
+     .value = "FILE",
+     .help = "Gets the port, in decimal, once the coordinator listens [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       config.port_file = text;
+       return {};
+     }});
+  options.add(
+    {.name = "dev",
+     .value = "",
+     .help = "Single-user setup: no tokens, loopback only [default: off]",
+     .take = [&config](const std::string& text) {
+       return store_switch(config.node.development, text);
+     }});
+}
+
+} // namespace
+
+parsed<coordinator_config> parse_coordinator(const command_line& line) {
+  coordinator_config config;
+  option_set options(
+    "codeq-coordinator", "Owns task shards on disk and hands their tasks to workers.", footer);
+  add_store_options(options, config);
+  add_network_options(options, config);
+  options.add(log_level_option(config.log_level));
+  if (auto end = options.parse(line))
+    return *end;
+  if (!config.node.development)
+    return options.refuse(
+      "this version has no access tokens yet; pass --dev to run a single-user setup on loopback");
+  return config;
+}
+
+} // namespace codeq::config

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/option_set.hpp"
+
+#include "config/option_file.hpp"
+#include "config/values.hpp"
+#include "config/version.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+namespace codeq::config {
+
+namespace {
+
+constexpr std::size_t help_column = 34;
+
+/// Where the command-line parser puts what it found; a deque, because it keeps addresses.
+struct sink {
+  std::string name;
+  bool is_switch = false;
+  std::vector<std::string> texts;
+  bool set = false;
+};
+
+void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
+  auto& target = sinks.emplace_back(sink{entry.name, entry.value.empty(), {}, false});
+  auto flag = (entry.positional ? "" : "--") + entry.name;
+  if (target.is_switch) {
+    app.add_flag_callback(
+      flag, [&target] { target.set = true; }, entry.help);
+    return;
+  }
+  // One value per flag, or the words behind would be taken for values too.
+  app.add_option(flag, target.texts, entry.help)
+    ->type_name(entry.positional ? "" : entry.value)
+    ->allow_extra_args(false);
+}
+
+std::string environment_name(const std::string& option_name) {
+  std::string name = "CODEQ_";
+  for (char c : option_name)
+    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto end = std::min(text.find('\n', begin), text.size());
+    if (end > begin)
+      lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+} // namespace
+
+environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr)
+      return std::nullopt;
+    return std::string(value);
+  };
+}
+
+option_set::option_set(std::string program, std::string description, std::string footer)
+  : program_(std::move(program)), description_(std::move(description)), footer_(std::move(footer)) {
+  add(
+    {.name = "config",
+     .value = "FILE",
+     .help = "TOML file with options, same names [default: none]",
+     .take = [](const std::string&) { return result<void>{}; }});
+}
+
+void option_set::add(option entry) {
+  options_.push_back(std::move(entry));
+}
+
+void option_set::add(command entry) {
+  commands_.push_back(std::move(entry));
+}
+
+exit_request option_set::refuse(const std::string& text) const {
+  return {exit_usage, program_ + ": " + text};
+}
+
+std::optional<exit_request> option_set::parse(const command_line& line) {
+  if (auto end = read_flags(line))
+    return end;
+  if (auto end = read_file(line))
+    return end;
+  for (const auto& entry : options_) {
+    if (auto end = apply(entry, line))
+      return end;
+  }
+  for (const auto& entry : commands_) {
+    if (entry.name == chosen_)
+      return apply_flags(entry.options);
+  }
+  return std::nullopt;
+}
+
+std::optional<exit_request> option_set::read_flags(const command_line& line) {
+  CLI::App app(description_, program_);
+  std::deque<sink> sinks;
+  app.get_formatter()->column_width(help_column);
+  app.set_help_flag("--help,-h", "Print this text and exit");
+  app.set_version_flag("--version", program_ + " " + std::string(version()), "Print the version");
+  app.footer(footer_);
+  for (const auto& entry : options_)
+    declare(app, entry, sinks);
+  for (const auto& entry : commands_) {
+    auto* sub = app.add_subcommand(entry.name, entry.help)->fallthrough();
+    for (const auto& inner : entry.options)
+      declare(*sub, inner, sinks);
+  }
+  if (!commands_.empty())
+    app.require_subcommand(1);
+  try {
+    app.parse(line.argc, line.argv);
+  } catch (const CLI::CallForVersion&) {
+    return exit_request{0, program_ + " " + std::string(version()) + "\n"};
+  } catch (const CLI::CallForHelp&) {
+    return exit_request{0, app.help()};
+  } catch (const CLI::ParseError& e) {
+    return refuse(std::string(e.what()) + " (see --help)");
+  }
+  for (auto& found : sinks) {
+    if (found.set)
+      found.texts = {"true"};
+    if (!found.texts.empty())
+      flags_[found.name] = std::move(found.texts);
+  }
+  for (auto* sub : app.get_subcommands())
+    chosen_ = sub->get_name();
+  return std::nullopt;
+}
+
+std::optional<exit_request> option_set::read_file(const command_line& line) {
+  if (auto given = flags_.find("config"); given != flags_.end())
+    file_name_ = given->second.back();
+  else
+    file_name_ = line.env(environment_name("config")).value_or("");
+  if (file_name_.empty())
+    return std::nullopt;
+  auto content = read_option_file(file_name_);
+  if (!content)
+    return refuse("--config " + file_name_ + ": " + content.error().context);
+  for (const auto& [key, texts] : *content) {
+    auto known = std::any_of(options_.begin(), options_.end(), [&](const option& entry) {
+      return entry.name == key && key != "config";
+    });
+    if (!known)
+      return refuse("--config " + file_name_ + ": unknown option " + quote(key));
+  }
+  file_ = std::move(*content);
+  return std::nullopt;
+}
+
+std::optional<exit_request> option_set::apply(const option& entry, const command_line& line) {
+  auto flag = "--" + entry.name;
+  if (auto given = flags_.find(entry.name); given != flags_.end())
+    return take_all(entry, flag, given->second);
+  auto variable = environment_name(entry.name);
+  if (auto text = line.env(variable); text && !text->empty()) {
+    auto given = entry.repeatable ? lines_of(*text) : std::vector{*text};
+    return take_all(entry, variable + " (environment)", given);
+  }
+  if (auto given = file_.find(entry.name); given != file_.end())
+    return take_all(entry, entry.name + " in " + file_name_, given->second);
+  if (entry.required)
+    return refuse(
+      flag + " is required (or " + variable + " in the environment, or " + entry.name
+      + " in the file of --config)");
+  return std::nullopt;
+}
+
+std::optional<exit_request> option_set::apply_flags(const std::vector<option>& options) {
+  for (const auto& entry : options) {
+    auto shown = entry.positional ? entry.name : "--" + entry.name;
+    auto given = flags_.find(entry.name);
+    if (given == flags_.end() && entry.required)
+      return refuse(chosen_ + ": " + shown + " is required");
+    if (given == flags_.end())
+      continue;
+    if (auto end = take_all(entry, shown, given->second))
+      return end;
+  }
+  return std::nullopt;
+}
+
+std::optional<exit_request> option_set::take_all(
+  const option& entry, const std::string& source, const std::vector<std::string>& given) const {
+  if (!entry.repeatable && given.size() != 1)
+    return refuse(
+      source + ": given " + std::to_string(given.size()) + " values; it takes exactly one");
+  for (const auto& text : given) {
+    if (auto taken = entry.take(text); !taken)
+      return refuse(source + ": " + taken.error().context);
+  }
+  return std::nullopt;
+}
+
+} // namespace codeq::config

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace codeq::config {
+
+/// Ends a program before it began: `text` goes to stdout when `status` is 0 (help, version), else
+/// as one line to stderr.
+struct exit_request {
+  int status = 0;
+  std::string text;
+};
+
+/// The exit status of a command line, environment or file that cannot be used.
+inline constexpr int exit_usage = 2;
+
+/// What a program's options came to, or why it ends at once.
+template <class T>
+using parsed = std::variant<T, exit_request>;
+
+/// Looks an environment variable up; a parameter, so that tests need no real one.
+using environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// The environment of this process.
+[[nodiscard]] environment process_environment();
+
+struct command_line {
+  int argc = 0;
+  const char* const* argv = nullptr;
+  environment env;
+};
+
+/// One option, the same name in all three places: flag `--port-file`, environment
+/// `CODEQ_PORT_FILE`, key `port-file` of the file. The first that gives it wins, in that order.
+struct option {
+  std::string name;
+  /// Stands for the value in the help text; empty for a switch.
+  std::string value;
+  /// One sentence with the unit and the default.
+  std::string help;
+  /// Takes one value; its error says what is allowed. A switch gets `true` or `false`.
+  std::function<result<void>(const std::string&)> take;
+  bool required = false;
+  /// May be given many times (in the environment: one value per line, in the file: a list).
+  bool repeatable = false;
+  /// Given by its place after the command's name. Options of a command only.
+  bool positional = false;
+};
+
+/// A command of a program that has several, with options of its own (flags only).
+struct command {
+  std::string name;
+  std::string help;
+  std::vector<option> options;
+};
+
+/// All options of one program. Adds `--help`, `--version` and `--config FILE` by itself.
+class option_set {
+public:
+  /// `footer` ends the help text.
+  option_set(std::string program, std::string description, std::string footer);
+
+  void add(option entry);
+  void add(command entry);
+
+  /// Hands every given value to its option's `take`. Empty when all were taken; one of the
+  /// commands is required when there are any.
+  [[nodiscard]] std::optional<exit_request> parse(const command_line& line);
+
+  /// The command that was given; empty without commands.
+  [[nodiscard]] const std::string& chosen() const noexcept { return chosen_; }
+
+  /// An error in the shape of all others: `program: text`, exit status 2.
+  [[nodiscard]] exit_request refuse(const std::string& text) const;
+
+private:
+  using values = std::map<std::string, std::vector<std::string>>;
+
+  std::optional<exit_request> read_flags(const command_line& line);
+  std::optional<exit_request> read_file(const command_line& line);
+  std::optional<exit_request> apply(const option& entry, const command_line& line);
+  std::optional<exit_request> apply_flags(const std::vector<option>& options);
+  std::optional<exit_request> take_all(
+    const option& entry, const std::string& source, const std::vector<std::string>& given) const;
+
+  std::string program_;
+  std::string description_;
+  std::string footer_;
+  std::vector<option> options_;
+  std::vector<command> commands_;
+  std::string chosen_;
+  values flags_;
+  values file_;
+  std::string file_name_;
+};
+
+} // namespace codeq::config

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Readers of single option values. Every refusal is an `invalid_argument` whose context names the
+/// value and what is allowed, so that it can be printed behind the option's name.
+namespace codeq::config {
+
+struct count_range {
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+};
+
+struct duration_range {
+  duration min{0};
+  duration max{0};
+};
+
+/// Quotes a value for a message, without control characters and cut when very long.
+[[nodiscard]] std::string quote(std::string_view value);
+
+[[nodiscard]] result<std::uint64_t> parse_count(std::string_view text, count_range range);
+
+[[nodiscard]] result<duration> parse_duration_in(std::string_view text, duration_range range);
+
+/// `true` or `false`; also `1` and `0`, which is what people put into environments.
+[[nodiscard]] result<bool> parse_switch(std::string_view text);
+
+/// A name of `[A-Za-z0-9._-]{1,128}`.
+[[nodiscard]] result<std::string> parse_name(std::string_view text);
+
+/// One of `allowed`, and which.
+[[nodiscard]] result<std::size_t>
+parse_choice(std::string_view text, const std::vector<std::string_view>& allowed);
+
+struct host_port {
+  /// Without the brackets of an IPv6 address.
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+/// `HOST:PORT` or `[IPV6]:PORT`; port 0 only when `zero_allowed`.
+[[nodiscard]] result<host_port> parse_host_port(std::string_view text, bool zero_allowed);
+
+/// `HOST:PORT[,HOST:PORT...]`, at least one.
+[[nodiscard]] result<std::vector<std::string>> parse_coordinators(std::string_view text);
+
+/// True for `localhost`, `::1` and 127.0.0.0/8.
+[[nodiscard]] bool is_loopback(std::string_view host) noexcept;
+
+} // namespace codeq::config

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/worker_config.hpp"
+
+#include "codeq/ids.hpp"
+
+#include "config/value_options.hpp"
+#include "config/values.hpp"
+
+#include <array>
+#include <optional>
+
+#include <unistd.h>
+
+namespace codeq::config {
+
+namespace {
+
+constexpr auto footer =
+  "Every option may be given as a flag, in the environment (--log-level is CODEQ_LOG_LEVEL) or in "
+  "the TOML file of --config (log-level = \"...\"). A flag wins over the environment, the "
+  "environment over the file. An option that may be repeated takes one value per line in the "
+  "environment and a list in the file. An empty environment variable counts as not given.";
+
+/// Room for the process id behind the host's name.
+constexpr std::size_t host_name_chars_max = 100;
+
+std::string default_name() {
+  std::array<char, 256> host{};
+  std::string name = "worker";
+  if (gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0')
+    name = host.data();
+  if (name.size() > host_name_chars_max)
+    name.resize(host_name_chars_max);
+  for (char& c : name)
+    c = is_valid_name(std::string_view(&c, 1)) ? c : '_';
+  return name + "-" + std::to_string(getpid());
+}
+
+result<void> take_program(std::vector<std::string>& programs, const std::string& text) {
+  auto equals = text.find('=');
+  if (equals == std::string::npos || !is_valid_name(text.substr(0, equals)))
+    return error{
+      errc::invalid_argument,
+      quote(text)
+        + " is not QUEUE=COMMAND with a queue of 1 to 128 "
+          "letters, digits, `.`, `_` or `-`"};
+  if (text.find_first_not_of(' ', equals + 1) == std::string::npos)
+    return error{errc::invalid_argument, quote(text) + " has no command behind the `=`"};
+  programs.push_back(text);
+  return {};
+}
+
+void add_handler_options(option_set& options, worker_config& config) {
+  options.add(
+    {.name = "handlers",
+     .value = "LIB",
+     .help = "Shared object with handlers to load; may be repeated [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       if (text.empty())
+         return error{errc::invalid_argument, "must not be empty"};
+       config.libraries.push_back(text);
+       return {};
+     },
+     .repeatable = true});
+  options.add(
+    {.name = "exec",
+     .value = "QUEUE=COMMAND",
+     .help = "Program that handles a queue: payload on stdin, result from stdout; may be repeated "
+             "[default: none]",
+     .take = [&config](const std::string& text) { return take_program(config.programs, text); },
+     .repeatable = true});
+}
+
+void add_capacity_options(
+  option_set& options, worker_config& config, std::optional<std::size_t>& prefetch) {
+  options.add(
+    {.name = "slots",
+     .value = "N",
+     .help = "Tasks that run at once, over all queues, 1 to 4096 [default: 8]",
+     .take = [&config](const std::string& text) {
+       return store_count(config.slots, text, {1, limits::slots_max});
+     }});
+  options.add(
+    {.name = "prefetch",
+     .value = "N",
+     .help = "Tasks taken beyond the slots so that none waits for the network, 0 to 4096 "
+             "[default: as many as slots]",
+     .take = [&prefetch](const std::string& text) {
+       return store_count(prefetch.emplace(), text, {0, limits::slots_max});
+     }});
+  options.add(
+    {.name = "drain",
+     .value = "DURATION",
+     .help = "How long handlers may finish when the worker is told to stop, 0 to 12h, with its "
+             "unit, such as 500ms or 30s [default: 30s]",
+     .take = [&config](const std::string& text) {
+       return store_duration(config.drain, text, {duration{0}, limits::lease_max});
+     }});
+}
+
+} // namespace
+
+parsed<worker_config> parse_worker(const command_line& line) {
+  worker_config config;
+  std::optional<std::size_t> prefetch;
+  option_set options("codeq-worker", "Claims tasks and runs their handlers.", footer);
+  options.add(coordinator_option(config.coordinators));
+  options.add(
+    {.name = "name",
+     .value = "NAME",
+     .help = "Unique among living workers; letters, digits, `.`, `_` and `-` "
+             "[default: host name and process id]",
+     .take = [&config](const std::string& text) -> result<void> {
+       auto name = parse_name(text);
+       if (!name)
+         return name.error();
+       config.name = std::move(*name);
+       return {};
+     }});
+  add_handler_options(options, config);
+  add_capacity_options(options, config, prefetch);
+  options.add(log_level_option(config.log_level));
+  if (auto end = options.parse(line))
+    return *end;
+  if (config.libraries.empty() && config.programs.empty())
+    return options.refuse("nothing to do; give --handlers LIB or --exec QUEUE=COMMAND");
+  if (config.name.empty())
+    config.name = default_name();
+  config.prefetch = prefetch.value_or(config.slots);
+  return config;
+}
+
+} // namespace codeq::config
