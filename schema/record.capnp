@@ -39,16 +39,16 @@ struct ShardRecord {
   position @0 :UInt64;
   atMs @1 :Int64;
   # Shard time.
-  lanes @2 :List(LaneCounters);
+  queues @2 :List(QueueTotals);
   producers @3 :List(Producer);
 
-  struct LaneCounters {
+  struct QueueTotals {
+    # Since the store was created.
     queue @0 :Common.QueueAddress;
-    priority @1 :UInt8;
-    completed @2 :UInt64;
-    dead @3 :UInt64;
-    cancelled @4 :UInt64;
-    lost @5 :UInt64;
+    completed @1 :UInt64;
+    dead @2 :UInt64;
+    cancelled @3 :UInt64;
+    lost @4 :UInt64;
   }
 
   struct Producer {
@@ -152,6 +152,8 @@ struct OpenRecord {
   # Lost leases in a row, a byte each.
   refunds @8 :Data;
   # Uncharged ends in a row, a byte each.
+  lastEnds @9 :Data;
+  # `LeaseEndKind` of the latest end, a byte each.
 }
 
 struct FateRecord {
@@ -168,4 +170,5 @@ struct FateRecord {
   tokens @8 :List(UInt64);
   outcomePositions @9 :List(UInt64);
   outcomeIndexes @10 :List(UInt32);
+  lastEnds @11 :Data;
 }

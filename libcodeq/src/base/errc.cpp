@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/errc.hpp"
+
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -7,54 +8,54 @@ namespace codeq {
 
 std::string_view to_string(errc code) noexcept {
   switch (code) {
-    case errc::none:
-      return "none";
-    case errc::invalid_argument:
-      return "invalid_argument";
-    case errc::too_large:
-      return "too_large";
-    case errc::protocol_error:
-      return "protocol_error";
-    case errc::unauthorized:
-      return "unauthorized";
-    case errc::unsupported:
-      return "unsupported";
-    case errc::stale_lease:
-      return "stale_lease";
-    case errc::unknown_task:
-      return "unknown_task";
-    case errc::duplicate:
-      return "duplicate";
-    case errc::key_taken:
-      return "key_taken";
-    case errc::session_expired:
-      return "session_expired";
-    case errc::name_in_use:
-      return "name_in_use";
-    case errc::superseded:
-      return "superseded";
-    case errc::already:
-      return "already";
-    case errc::overloaded:
-      return "overloaded";
-    case errc::queue_full:
-      return "queue_full";
-    case errc::going_away:
-      return "going_away";
-    case errc::disconnected:
-      return "disconnected";
-    case errc::timeout:
-      return "timeout";
-    case errc::disk_full:
-      return "disk_full";
-    case errc::io_error:
-      return "io_error";
-    case errc::corruption:
-      return "corruption";
-    case errc::incompatible_store:
-      return "incompatible_store";
-    case errc::unavailable:
-      return "unavailable";
+  case errc::none:
+    return "none";
+  case errc::invalid_argument:
+    return "invalid_argument";
+  case errc::too_large:
+    return "too_large";
+  case errc::protocol_error:
+    return "protocol_error";
+  case errc::unauthorized:
+    return "unauthorized";
+  case errc::unsupported:
+    return "unsupported";
+  case errc::stale_lease:
+    return "stale_lease";
+  case errc::unknown_task:
+    return "unknown_task";
+  case errc::duplicate:
+    return "duplicate";
+  case errc::key_taken:
+    return "key_taken";
+  case errc::session_expired:
+    return "session_expired";
+  case errc::name_in_use:
+    return "name_in_use";
+  case errc::superseded:
+    return "superseded";
+  case errc::already:
+    return "already";
+  case errc::overloaded:
+    return "overloaded";
+  case errc::queue_full:
+    return "queue_full";
+  case errc::going_away:
+    return "going_away";
+  case errc::disconnected:
+    return "disconnected";
+  case errc::timeout:
+    return "timeout";
+  case errc::disk_full:
+    return "disk_full";
+  case errc::io_error:
+    return "io_error";
+  case errc::corruption:
+    return "corruption";
+  case errc::incompatible_store:
+    return "incompatible_store";
+  case errc::unavailable:
+    return "unavailable";
   }
   return "unknown_code";
 }
@@ -68,20 +69,20 @@ std::string to_string(const error& e) {
 
 std::string_view to_string(task_state state) noexcept {
   switch (state) {
-    case task_state::scheduled:
-      return "scheduled";
-    case task_state::gated:
-      return "gated";
-    case task_state::ready:
-      return "ready";
-    case task_state::leased:
-      return "leased";
-    case task_state::completed:
-      return "completed";
-    case task_state::dead:
-      return "dead";
-    case task_state::cancelled:
-      return "cancelled";
+  case task_state::scheduled:
+    return "scheduled";
+  case task_state::gated:
+    return "gated";
+  case task_state::ready:
+    return "ready";
+  case task_state::leased:
+    return "leased";
+  case task_state::completed:
+    return "completed";
+  case task_state::dead:
+    return "dead";
+  case task_state::cancelled:
+    return "cancelled";
   }
   return "unknown_state";
 }

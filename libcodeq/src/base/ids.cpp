@@ -89,8 +89,8 @@ bool is_valid_name(std::string_view text) noexcept {
   if (text.empty() || text.size() > limits::name_bytes_max)
     return false;
   for (char c : text) {
-    bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-              || c == '.' || c == '_' || c == '-';
+    bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.'
+              || c == '_' || c == '-';
     if (!ok)
       return false;
   }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace codeq::base {
+
+/// Prints the broken invariant with its place on stderr and aborts.
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line) noexcept;
+
+} // namespace codeq::base
+
+/// Stops the process when an invariant is broken; stays on in release builds, since a state machine
+/// that is wrong must not go on acknowledging.
+#define CODEQ_ASSERT(condition)                                                                    \
+  do {                                                                                             \
+    if (!(condition))                                                                              \
+      ::codeq::base::assertion_failed(#condition, __FILE__, __LINE__);                             \
+  } while (false)

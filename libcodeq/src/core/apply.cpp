@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+void mark_dirty(shard_state& state, segment& s) {
+  if (!s.dirty) {
+    s.dirty = true;
+    state.dirty.push_back(s.first);
+  }
+}
+
+/// Takes the task out of whichever index it is in. Fresh tasks leave their lane by being touched.
+void leave_index(shard_state& state, segment& s, sequence seq) {
+  auto entry = s.view(seq);
+  auto& queue = state.queue_of(s);
+  if (entry.state == task_state::scheduled) {
+    state.due.erase({entry.due, seq});
+    --queue.scheduled;
+  } else if (entry.state == task_state::ready) {
+    if (s.aside || entry.token != fencing_token{})
+      state.lane_of(s).remove(seq);
+    --queue.ready;
+  }
+}
+
+/// Puts a touched task where its state belongs.
+void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry) {
+  auto& queue = state.queue_of(s);
+  switch (entry.state) {
+  case task_state::scheduled:
+    state.due.insert({entry.due, seq});
+    ++queue.scheduled;
+    break;
+  case task_state::ready:
+    if (s.aside || entry.token != fencing_token{})
+      state.lane_of(s).put_back(seq);
+    ++queue.ready;
+    break;
+  case task_state::leased:
+    ++queue.leased;
+    break;
+  case task_state::gated:
+  case task_state::completed:
+  case task_state::dead:
+  case task_state::cancelled:
+    break;
+  }
+}
+
+/// Counts an end in the queue's totals.
+void count_end(queue_totals& totals, const lease_end& e) {
+  totals.lost += e.kind == lease_end_kind::expired ? 1 : 0;
+  totals.completed += e.next == task_state::completed ? 1 : 0;
+  totals.dead += e.next == task_state::dead ? 1 : 0;
+  totals.cancelled += e.next == task_state::cancelled ? 1 : 0;
+}
+
+/// Writes the end into the task's entry.
+void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std::uint32_t index) {
+  entry.outcome = outcome;
+  entry.outcome_index = index;
+  entry.last_end = e.kind;
+  entry.state = e.next;
+  entry.due = e.due;
+  if (!e.charged) {
+    --entry.attempt;
+    entry.refunds = static_cast<std::uint8_t>(std::min(entry.refunds + 1, 255));
+  } else {
+    entry.refunds = 0;
+  }
+  if (e.kind == lease_end_kind::expired && e.charged)
+    entry.lost = static_cast<std::uint8_t>(std::min(entry.lost + 1, 255));
+  else if (e.kind != lease_end_kind::expired)
+    entry.lost = 0;
+}
+
+void apply_event(shard_state& state, const segment_appended& e) {
+  auto& s = add_segment(state, e);
+  grow_segment(state, s, e.count, e.body_bytes);
+  for (const auto& mark : e.requests)
+    remember_request(state, mark.request, {e.first + mark.offset, mark.count}, e.at);
+}
+
+void apply_event(shard_state& state, const batch_granted& e) {
+  state.leases.add_grant(e.position, {e.worker, e.lease, 0});
+  auto token = value(e.first_token);
+  for (const auto& run : e.runs) {
+    for (std::uint32_t i = 0; i < run.count; ++i, ++token) {
+      auto* s = find_segment(state.segments, run.first + i);
+      CODEQ_ASSERT(s);
+      start_lease(state, *s, run.first + i, static_cast<fencing_token>(token), e.position);
+    }
+  }
+}
+
+void apply_event(shard_state& state, const leases_ended& e) {
+  for (std::uint32_t i = 0; i < e.ends.size(); ++i)
+    end_lease(state, e.ends[i], e.position, i);
+}
+
+void apply_event(shard_state& state, const checkpoint_taken& e) {
+  for (const auto& fate : e.closed)
+    state.segments.erase(fate.first);
+  for (const auto& touched : e.touched)
+    state.segments.at(touched.first).dirty = false;
+  state.dirty.clear();
+  state.records_since_checkpoint = 0;
+}
+
+} // namespace
+
+segment& add_segment(shard_state& state, const segment_appended& e) {
+  segment s;
+  s.first = e.first;
+  s.queue = state.intern(e.queue);
+  s.priority = e.priority;
+  s.aside = e.not_before != timestamp{};
+  s.settings = e.settings;
+  s.enqueued_at = e.at;
+  s.not_before = e.not_before;
+  s.appended = e.position;
+  auto& added = state.segments.emplace_hint(state.segments.end(), e.first, std::move(s))->second;
+  if (!added.aside)
+    state.lane_of(added).append(e.first);
+  return added;
+}
+
+void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint64_t body_bytes) {
+  CODEQ_ASSERT(s.entries.empty());
+  s.count += count;
+  s.kept += count;
+  s.body_bytes += body_bytes;
+  if (!s.aside) {
+    state.queue_of(s).ready += count;
+    return;
+  }
+  auto& entry = s.touch(s.first);
+  entry.state = task_state::scheduled;
+  entry.due = s.not_before;
+  enter_index(state, s, s.first, entry);
+}
+
+void remember_request(
+  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at) {
+  auto& session = state.producers[request.producer];
+  session.answered_below = std::max(session.answered_below, request.answered_below);
+  session.answers.erase(
+    session.answers.begin(), session.answers.lower_bound(session.answered_below));
+  session.last_used = at;
+  auto& runs = session.answers[request.number];
+  if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
+    runs.back().count += tasks.count;
+  else
+    runs.push_back(tasks);
+}
+
+void start_lease(
+  shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant) {
+  leave_index(state, s, seq);
+  auto& entry = s.touch(seq);
+  entry.state = task_state::leased;
+  entry.token = token;
+  entry.due = {};
+  ++entry.attempt;
+  ++state.queue_of(s).leased;
+  mark_dirty(state, s);
+  lease l;
+  l.seq = seq;
+  l.grant = grant;
+  l.deadline = state.steady + state.leases.grant_at(grant).lease;
+  l.run_deadline = s.settings.run_timeout == duration{0} ? monotonic_time::max()
+                                                         : state.steady + s.settings.run_timeout;
+  l.deadline = std::min(l.deadline, l.run_deadline);
+  state.leases.insert(token, l, state.steady);
+}
+
+void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index) {
+  auto* s = find_segment(state.segments, e.seq);
+  CODEQ_ASSERT(s);
+  auto& entry = s->touch(e.seq);
+  CODEQ_ASSERT(entry.state == task_state::leased && entry.token == e.token);
+  auto& queue = state.queue_of(*s);
+  --queue.leased;
+  end_entry(entry, e, outcome, index);
+  enter_index(state, *s, e.seq, entry);
+  count_end(queue.totals, e);
+  // A dead task keeps its segment: its payload and its errors have to stay readable.
+  if (e.next == task_state::completed || e.next == task_state::cancelled)
+    --s->kept;
+  mark_dirty(state, *s);
+  state.leases.erase(e.token);
+}
+
+std::size_t release_due(shard_state& state, timestamp now) {
+  std::size_t released = 0;
+  while (!state.due.empty() && state.due.begin()->first <= now) {
+    auto seq = state.due.begin()->second;
+    auto* s = find_segment(state.segments, seq);
+    leave_index(state, *s, seq);
+    auto& entry = s->touch(seq);
+    entry.state = task_state::ready;
+    entry.due = {};
+    enter_index(state, *s, seq, entry);
+    ++released;
+  }
+  return released;
+}
+
+void restore_grant(shard_state& state, const batch_granted& e) {
+  live_grant grant{e.worker, e.lease, 0};
+  auto token = value(e.first_token);
+  bool added = false;
+  for (const auto& run : e.runs) {
+    for (std::uint32_t i = 0; i < run.count; ++i, ++token) {
+      auto* s = find_segment(state.segments, run.first + i);
+      if (!s)
+        continue;
+      auto entry = s->view(run.first + i);
+      if (entry.state != task_state::leased || value(entry.token) != token)
+        continue;
+      if (!std::exchange(added, true))
+        state.leases.add_grant(e.position, grant);
+      lease l;
+      l.seq = run.first + i;
+      l.grant = e.position;
+      l.deadline = state.steady + e.lease;
+      l.run_deadline = s->settings.run_timeout == duration{0}
+                         ? monotonic_time::max()
+                         : state.steady + s->settings.run_timeout;
+      state.leases.insert(entry.token, l, state.steady);
+    }
+  }
+}
+
+void index_segment(shard_state& state, segment& s) {
+  s.kept = 0;
+  if (!s.aside)
+    state.lane_of(s).append(s.first);
+  for (std::uint32_t i = 0; i < s.count; ++i) {
+    auto entry = s.view(s.first + i);
+    if (entry.state != task_state::completed && entry.state != task_state::cancelled)
+      ++s.kept;
+    enter_index(state, s, s.first + i, entry);
+  }
+}
+
+void apply(shard_state& state, const event& e) {
+  std::visit(
+    [&](const auto& x) {
+      state.at = std::max(state.at, x.at);
+      apply_event(state, x);
+    },
+    e);
+}
+
+} // namespace codeq::core

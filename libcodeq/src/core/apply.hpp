@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/event.hpp"
+#include "core/shard_state.hpp"
+
+namespace codeq::core {
+
+/// Changes the state as the event says: total, never fails. A turn has applied its events already
+/// when it seals them; recovery and followers call this. @pre events come in order of position
+void apply(shard_state& state, const event& e);
+
+// The steps that events are made of; a turn takes the same ones while it decides.
+
+/// Adds an empty segment; tasks follow by `grow_segment`.
+segment& add_segment(shard_state& state, const segment_appended& e);
+
+/// Adds `count` fresh tasks to the end of a segment that nobody has touched.
+void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint64_t body_bytes);
+
+/// Remembers what a request was answered.
+void remember_request(
+  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at);
+
+/// Leases a ready (or, in replay, scheduled) task of the segment under the token.
+void start_lease(
+  shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant);
+
+/// Ends a lease; `index` is the place of the end in its outcome record.
+void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index);
+
+/// Makes tasks ready whose time has come. Returns how many.
+std::size_t release_due(shard_state& state, timestamp now);
+
+/// Restores a lease of a grant that was checkpointed: no attempt is charged again.
+void restore_grant(shard_state& state, const batch_granted& e);
+
+/// Puts every task of a recovered segment into the index that fits its state.
+void index_segment(shard_state& state, segment& s);
+
+} // namespace codeq::core

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/encoded_tasks.hpp"
+#include "core/task_settings.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// What a shard is asked to do. Every bound of `codeq/limits.hpp` has been checked before a command
+/// is made.
+namespace codeq::core {
+
+/// Names a connected session within this process; chosen by the caller, meaningless to the core.
+using peer_id = std::uint32_t;
+
+/// A request of a producer that may come again.
+struct request_id {
+  producer_id producer;
+  std::uint64_t number = 0;
+  /// The producer has the answers to all smaller numbers.
+  std::uint64_t answered_below = 0;
+};
+
+/// Consecutive tasks of a request that share everything but their bodies.
+struct enqueue_run {
+  queue_address queue;
+  std::uint8_t priority = 0;
+  task_settings settings;
+  /// Shard time; the epoch (0) means now.
+  timestamp not_before{};
+  encoded_tasks tasks;
+};
+
+/// Adds tasks, all or nothing. Effect: `enqueue_answered`.
+struct enqueue {
+  peer_id peer = 0;
+  request_id request;
+  std::vector<enqueue_run> runs;
+};
+
+/// A worker's session begins: it will claim from these queues.
+struct attach_worker {
+  peer_id peer = 0;
+  std::shared_ptr<const worker_identity> worker;
+  std::vector<queue_address> queues;
+};
+
+/// The session is gone; its credits with it. Leases run on.
+struct detach_peer {
+  peer_id peer = 0;
+};
+
+/// Adds credits of an attached worker. Effects: `tasks_granted` now or later; `claim_parked`.
+struct claim {
+  peer_id peer = 0;
+  std::uint32_t credits = 0;
+  /// The claim's wish; zero leaves the lease to the task.
+  duration lease{0};
+};
+
+/// Takes unused credits back. Effect: `credits_revoked`.
+struct revoke_credits {
+  peer_id peer = 0;
+  std::uint32_t credits = 0;
+};
+
+struct lease_beat {
+  sequence seq = 0;
+  fencing_token token{};
+  /// Received but not started.
+  bool queued = false;
+};
+
+/// Extends leases; each is decided by its token. Effect: `leases_lost` for the stale ones.
+struct heartbeat {
+  peer_id peer = 0;
+  std::vector<lease_beat> beats;
+};
+
+enum class disposition : std::uint8_t {
+  completed,
+  failed,
+  failed_permanently,
+  nack,
+  abandon,
+  cancelled,
+};
+
+struct lease_report {
+  sequence seq = 0;
+  fencing_token token{};
+  disposition how = disposition::completed;
+  /// With nack: the handler's own delay.
+  std::optional<duration> delay;
+  /// False: the attempt never began and is not charged.
+  bool started = true;
+  /// The result or the error text.
+  bytes text;
+};
+
+/// Ends leases, each decided by its token. Effects: `reports_answered`, `task_not_here`.
+struct report {
+  peer_id peer = 0;
+  std::vector<lease_report> reports;
+};
+
+/// A lease's timer fired; a hint. Effect: `timer_wanted` when the lease was extended.
+struct expire_lease {
+  sequence seq = 0;
+  fencing_token token{};
+};
+
+struct task_lease {
+  sequence seq = 0;
+  fencing_token token{};
+};
+
+/// A worker came back with these leases. Effects: `leases_lost` for what is not its own any more,
+/// `tasks_granted` (redelivered) for what it does not know, then `resumed`.
+struct resume {
+  peer_id peer = 0;
+  std::shared_ptr<const worker_identity> worker;
+  std::vector<task_lease> leases;
+};
+
+/// A worker said goodbye: its leases are given back, uncharged.
+struct release_worker {
+  std::shared_ptr<const worker_identity> worker;
+};
+
+/// A new incarnation took the name: the leases of all others under it end as lost.
+struct replace_worker {
+  std::shared_ptr<const worker_identity> worker;
+};
+
+/// Tells the peer when these tasks end. Effects: `task_described`, `task_not_here`; now or later.
+struct await_tasks {
+  peer_id peer = 0;
+  std::vector<sequence> tasks;
+};
+
+/// Effects: `task_described` or `task_not_here`.
+struct describe_task {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
+/// Nothing but the passing of time: due tasks, leases that need a timer.
+struct tick {};
+
+/// Writes what changed since the last checkpoint, so that recovery need not replay it.
+struct take_checkpoint {};
+
+using command = std::variant<
+  enqueue,
+  attach_worker,
+  detach_peer,
+  claim,
+  revoke_credits,
+  heartbeat,
+  report,
+  expire_lease,
+  resume,
+  release_worker,
+  replace_worker,
+  await_tasks,
+  describe_task,
+  tick,
+  take_checkpoint>;
+
+} // namespace codeq::core

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/errc.hpp"
+#include "codeq/result.hpp"
+
+#include "core/command.hpp"
+#include "core/event.hpp"
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+/// What a turn leads to outside the shard. No effect may be carried out before the turn's events,
+/// and those of all turns before it, are durable.
+namespace codeq::core {
+
+/// Answers an enqueue: the tasks in the order of the request, or why nothing was added.
+struct enqueue_answered {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  std::vector<seq_run> tasks;
+  error refusal;
+};
+
+/// Consecutive tasks of one segment under consecutive tokens.
+struct granted_run {
+  sequence first = 0;
+  std::uint32_t count = 0;
+  fencing_token first_token{};
+  /// The segment that holds their bodies.
+  sequence segment = 0;
+  bool aside = false;
+  /// One per task, or empty when all are at attempt 1.
+  std::vector<std::uint16_t> attempts;
+  queue_address queue;
+  std::uint8_t priority = 0;
+  duration lease{0};
+  std::uint16_t max_attempts = 0;
+  timestamp enqueued_at;
+};
+
+/// Hands tasks to a worker, at most `limits::grant_bytes_max` of bodies.
+struct tasks_granted {
+  peer_id peer = 0;
+  /// The worker holds these leases already but does not know; they use no credits.
+  bool redelivered = false;
+  /// More is ready here for this worker than it has credits.
+  bool more = false;
+  std::vector<granted_run> runs;
+};
+
+/// A claim could not be used up: nothing more is ready here for this worker, its credits wait.
+struct claim_parked {
+  peer_id peer = 0;
+};
+
+/// Work is ready for a worker that has no credits here; said once until it claims again.
+struct work_available {
+  peer_id peer = 0;
+};
+
+struct credits_revoked {
+  peer_id peer = 0;
+  std::uint32_t credits = 0;
+};
+
+struct report_answer {
+  sequence seq = 0;
+  fencing_token token{};
+  errc code = errc::none;
+};
+
+struct reports_answered {
+  peer_id peer = 0;
+  std::vector<report_answer> answers;
+};
+
+/// These leases are not the worker's any more.
+struct leases_lost {
+  peer_id peer = 0;
+  std::vector<task_lease> leases;
+};
+
+struct resumed {
+  peer_id peer = 0;
+};
+
+/// The lease needs a timer that fires at the deadline.
+struct timer_wanted {
+  sequence seq = 0;
+  fencing_token token{};
+  monotonic_time deadline;
+};
+
+/// The lease ended; its timer is not needed.
+struct timer_dropped {
+  fencing_token token{};
+};
+
+/// Why somebody asks about a task.
+struct inquiry {
+  enum class kind : std::uint8_t { status, ending, repeated_report };
+
+  kind what = kind::status;
+  peer_id peer = 0;
+  /// Of a status request.
+  std::uint64_t number = 0;
+  /// Of a repeated report.
+  fencing_token token{};
+};
+
+/// All that is known of a task but the text of its latest outcome.
+struct task_view {
+  sequence seq = 0;
+  queue_address queue;
+  std::uint8_t priority = 0;
+  std::uint16_t max_attempts = 0;
+  timestamp enqueued_at;
+  task_entry entry;
+  /// The holder of the lease.
+  std::string worker;
+};
+
+/// Answers an inquiry. The text stands in the outcome record that the entry names; `text` holds it
+/// already when this very turn wrote it.
+struct task_described {
+  inquiry why;
+  task_view view;
+  std::optional<bytes> text;
+};
+
+/// The task is not in memory: its fate, if it has one, is on disk.
+struct task_not_here {
+  inquiry why;
+  sequence seq = 0;
+};
+
+using effect = std::variant<
+  enqueue_answered,
+  tasks_granted,
+  claim_parked,
+  work_available,
+  credits_revoked,
+  reports_answered,
+  leases_lost,
+  resumed,
+  timer_wanted,
+  timer_dropped,
+  task_described,
+  task_not_here>;
+
+} // namespace codeq::core

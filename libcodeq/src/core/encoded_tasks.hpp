@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace codeq::core {
+
+/// The encoded bodies of consecutive tasks, one after the other in one slice, and the size of each.
+/// The core never looks inside: they go to disk and to the worker as they came.
+struct encoded_tasks {
+  bytes body;
+  std::vector<std::uint32_t> sizes;
+
+  [[nodiscard]] std::size_t count() const noexcept { return sizes.size(); }
+
+  /// The tasks [first, first + n), sharing the bytes. Linear in the number of tasks.
+  [[nodiscard]] encoded_tasks part(std::size_t first, std::size_t n) const {
+    auto at = sizes.begin() + static_cast<std::ptrdiff_t>(first);
+    auto end = at + static_cast<std::ptrdiff_t>(n);
+    auto offset = std::accumulate(sizes.begin(), at, std::size_t{0});
+    auto length = std::accumulate(at, end, std::size_t{0});
+    return {body.slice(offset, length), {at, end}};
+  }
+};
+
+} // namespace codeq::core

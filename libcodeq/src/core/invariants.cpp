@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/invariants.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+namespace codeq::core {
+
+namespace {
+
+struct recount {
+  std::uint64_t scheduled = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t leased = 0;
+};
+
+std::string name_of(const shard_state& state, sequence seq) {
+  return "task " + to_string(state.id_of(seq));
+}
+
+void check_task(
+  const shard_state& state, const segment& s, sequence seq, std::vector<std::string>& found) {
+  auto entry = s.view(seq);
+  if (value(entry.token) >= state.tokens.next)
+    found.push_back("I3: " + name_of(state, seq) + " has a token that was never given");
+  if (entry.attempt > s.settings.max_attempts)
+    found.push_back("I6: " + name_of(state, seq) + " was charged more than max_attempts");
+  bool is_due = state.due.contains({entry.due, seq});
+  if ((entry.state == task_state::scheduled) != is_due)
+    found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
+  if (seq >= state.sequences.next)
+    found.push_back("I3: " + name_of(state, seq) + " has a sequence that was never given");
+}
+
+void check_leases(shard_state& state, std::size_t leased, std::vector<std::string>& found) {
+  if (leased != state.leases.size())
+    found.push_back(
+      "I2: " + std::to_string(leased) + " tasks are leased, " + std::to_string(state.leases.size())
+      + " leases are live");
+  for (auto token : state.leases.tokens_of([](const live_grant&) { return true; })) {
+    auto seq = state.leases.find(token)->seq;
+    auto* s = find_segment(state.segments, seq);
+    bool agrees = s && s->view(seq).state == task_state::leased && s->view(seq).token == token;
+    if (!agrees)
+      found.push_back("I2: a lease of " + name_of(state, seq) + " is not its task's");
+  }
+}
+
+void write_entry(std::ostream& out, const task_entry& e, timestamp now) {
+  auto state = e.state;
+  auto due = e.due;
+  if (state == task_state::scheduled && due <= now) {
+    state = task_state::ready;
+    due = {};
+  }
+  out << ' ' << to_string(state) << '/' << value(e.token) << '/' << e.attempt << '/' << e.outcome
+      << '.' << e.outcome_index << '/' << due.time_since_epoch().count() << '/' << int{e.lost}
+      << '/' << int{e.refunds} << '/' << static_cast<int>(e.last_end);
+}
+
+void write_segment(std::ostream& out, const shard_state& state, const segment& s) {
+  const auto& queue = *state.queues[s.queue];
+  out << s.first << '+' << s.count << ' ' << queue.address.tenant << '/' << queue.address.queue
+      << ':' << int{s.priority} << " kept " << s.kept << " at "
+      << s.enqueued_at.time_since_epoch().count();
+  for (std::uint32_t i = 0; i < s.count; ++i)
+    write_entry(out, s.view(s.first + i), state.at);
+  out << '\n';
+}
+
+} // namespace
+
+std::vector<std::string> find_violations(const shard_state& constant) {
+  // Lookups are not const because they hand out what may be changed; nothing is changed here.
+  auto& state = const_cast<shard_state&>(constant);
+  std::vector<std::string> found;
+  std::map<std::uint32_t, recount> counts;
+  std::size_t leased = 0;
+  for (const auto& [first, s] : state.segments) {
+    auto& count = counts[s.queue];
+    for (std::uint32_t i = 0; i < s.count; ++i) {
+      check_task(state, s, first + i, found);
+      auto is = s.view(first + i).state;
+      count.scheduled += is == task_state::scheduled ? 1 : 0;
+      count.ready += is == task_state::ready ? 1 : 0;
+      count.leased += is == task_state::leased ? 1 : 0;
+      leased += is == task_state::leased ? 1 : 0;
+    }
+  }
+  check_leases(state, leased, found);
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    const auto& queue = *state.queues[i];
+    const auto& count = counts[i];
+    bool agrees = queue.scheduled == count.scheduled && queue.ready == count.ready
+                  && queue.leased == count.leased;
+    if (!agrees)
+      found.push_back(
+        "I9: the counters of queue " + queue.address.queue + " differ from a recount");
+  }
+  return found;
+}
+
+std::string durable_text(const shard_state& state) {
+  std::ostringstream out;
+  for (const auto& [first, s] : state.segments)
+    write_segment(out, state, s);
+  std::map<queue_address, queue_totals> totals;
+  for (const auto& queue : state.queues)
+    totals.emplace(queue->address, queue->totals);
+  for (const auto& [address, t] : totals) {
+    if (t.completed + t.dead + t.cancelled + t.lost > 0)
+      out << address.tenant << '/' << address.queue << ' ' << t.completed << ' ' << t.dead << ' '
+          << t.cancelled << ' ' << t.lost << '\n';
+  }
+  std::map<producer_id, const producer_session*> producers;
+  for (const auto& [id, session] : state.producers)
+    producers.emplace(id, &session);
+  for (const auto& [id, session] : producers) {
+    out << "producer " << id.high << '-' << id.low << " below " << session->answered_below << ':';
+    for (const auto& [number, runs] : session->answers) {
+      out << ' ' << number;
+      for (const auto& run : runs)
+        out << ',' << run.first << '+' << run.count;
+    }
+    out << '\n';
+  }
+  return out.str();
+}
+
+} // namespace codeq::core

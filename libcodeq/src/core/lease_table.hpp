@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
+#include "codeq/time.hpp"
+
+#include "core/event.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::core {
+
+/// A live lease. Its deadline is volatile: heartbeats move it and write nothing.
+struct lease {
+  sequence seq = 0;
+  log_position grant = 0;
+  monotonic_time deadline;
+  /// No heartbeat extends past it; the latest time point when there is no limit.
+  monotonic_time run_deadline;
+  /// Last reported as received but not started.
+  bool queued = false;
+  /// Old enough to have a timer.
+  bool timed = false;
+};
+
+/// A grant some of whose leases are live.
+struct live_grant {
+  std::shared_ptr<const worker_identity> worker;
+  duration lease{0};
+  std::uint32_t live = 0;
+};
+
+/// The live leases of a shard by token, their grants, and which of them still need no timer.
+/// Lookups are constant time; walks are linear and in order of tokens.
+class lease_table {
+public:
+  void add_grant(log_position position, live_grant grant) {
+    grants_.emplace(position, std::move(grant));
+  }
+
+  /// @pre the grant was added and the token is new
+  void insert(fencing_token token, const lease& l, monotonic_time now);
+
+  [[nodiscard]] lease* find(fencing_token token);
+
+  /// @pre the lease is in the table
+  void erase(fencing_token token);
+
+  /// The grant at a position. @pre some of its leases are live, or it was just added
+  [[nodiscard]] const live_grant& grant_at(log_position at) const { return grants_.at(at); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
+
+  /// The tokens, ascending, of the leases that `wanted` picks by their grant.
+  [[nodiscard]] std::vector<fencing_token>
+  tokens_of(const std::function<bool(const live_grant&)>& wanted) const;
+
+  /// Grants that ended since the last call.
+  [[nodiscard]] std::vector<log_position> take_ended_grants();
+
+  /// The next lease that is old enough for a timer, or none. A lease of a short task ends before
+  /// that and never costs one.
+  [[nodiscard]] std::optional<fencing_token> take_grown_up(monotonic_time now);
+
+  /// When the next lease will be old enough.
+  [[nodiscard]] std::optional<monotonic_time> next_grown_up();
+
+private:
+  struct young_lease {
+    fencing_token token;
+    monotonic_time grown_up;
+  };
+
+  void drop_ended_young();
+
+  std::unordered_map<fencing_token, lease> leases_;
+  std::map<log_position, live_grant> grants_;
+  std::vector<log_position> ended_grants_;
+  std::deque<young_lease> young_;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/event.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace codeq::core {
+
+/// The tasks that one turn put into one lane, as the shard remembers them: no bodies, and nothing
+/// per task until one of them is touched. An aside is a segment of one task that is deferred.
+struct segment {
+  sequence first = 0;
+  std::uint32_t count = 0;
+  /// Tasks that are not terminal, or dead.
+  std::uint32_t kept = 0;
+  std::uint32_t queue = 0;
+  std::uint8_t priority = 0;
+  bool aside = false;
+  /// Changed since the last checkpoint.
+  bool dirty = false;
+  task_settings settings;
+  timestamp enqueued_at;
+  timestamp not_before;
+  log_position appended = 0;
+  std::uint64_t body_bytes = 0;
+  /// One per task, or empty while all are as they were enqueued.
+  std::vector<task_entry> entries;
+
+  [[nodiscard]] bool contains(sequence seq) const noexcept {
+    return seq >= first && seq - first < count;
+  }
+
+  /// The entry of `seq` for reading; a task that was never touched has a fresh one.
+  [[nodiscard]] task_entry view(sequence seq) const {
+    return entries.empty() ? task_entry{} : entries[seq - first];
+  }
+
+  /// The entry of `seq` for writing; opens the segment.
+  [[nodiscard]] task_entry& touch(sequence seq) {
+    if (entries.empty())
+      entries.resize(count);
+    return entries[seq - first];
+  }
+};
+
+} // namespace codeq::core

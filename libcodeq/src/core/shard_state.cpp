@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/shard_state.hpp"
+
+namespace codeq::core {
+
+shard_state::shard_state(shard_id id, std::uint32_t epoch)
+  : id(id),
+    epoch(epoch),
+    sequences{first_of_epoch(epoch)},
+    tokens{first_of_epoch(epoch)},
+    positions{first_of_epoch(epoch)} {
+}
+
+std::uint32_t shard_state::intern(const queue_address& address) {
+  auto [at, is_new] = queue_index.try_emplace(address, static_cast<std::uint32_t>(queues.size()));
+  if (is_new) {
+    auto queue = std::make_unique<queue_state>();
+    queue->address = address;
+    queue->totals.queue = address;
+    queues.push_back(std::move(queue));
+  }
+  return at->second;
+}
+
+lane& shard_state::lane_of(const segment& s) {
+  auto& slot = queues[s.queue]->lanes[s.priority];
+  if (!slot)
+    slot = std::make_unique<lane>();
+  return *slot;
+}
+
+std::optional<peer_id> shard_state::peer_of(const worker_identity& worker) const {
+  for (const auto& [peer, a] : attached) {
+    if (*a.worker == worker)
+      return peer;
+  }
+  return std::nullopt;
+}
+
+} // namespace codeq::core

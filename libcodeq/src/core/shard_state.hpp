@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/lane.hpp"
+#include "core/lease_table.hpp"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+/// One queue of the shard: its lanes, who claims from it, and its counts.
+struct queue_state {
+  queue_address address;
+  /// By priority; null until used.
+  std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
+  /// Attached peers that claim from it, in order of their arrival.
+  std::vector<peer_id> claimers;
+  std::uint64_t scheduled = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t leased = 0;
+  /// Ends since the store was created.
+  queue_totals totals;
+};
+
+/// A worker's session, as the shard sees it. Volatile.
+struct attached_worker {
+  std::shared_ptr<const worker_identity> worker;
+  std::vector<std::uint32_t> queues;
+  std::uint32_t credits = 0;
+  duration lease_wish{0};
+  /// Was told that work is available, and has not claimed since.
+  bool notified = false;
+  /// Claimed in this turn.
+  bool claimed = false;
+};
+
+/// A producer session: what was answered, so that a repeat is answered alike.
+struct producer_session {
+  std::uint64_t answered_below = 0;
+  timestamp last_used;
+  std::map<std::uint64_t, std::vector<seq_run>> answers;
+};
+
+/// Counters whose high bits are the epoch, so that none is ever given twice, whatever was lost.
+struct id_counter {
+  std::uint64_t next = 0;
+
+  /// Takes `n` consecutive numbers and returns the first.
+  std::uint64_t take(std::uint64_t n) { return std::exchange(next, next + n); }
+};
+
+/// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
+/// function of the records on disk, `volatile` ones are forgotten with the process.
+struct shard_state {
+  explicit shard_state(shard_id id, std::uint32_t epoch);
+
+  // Durable.
+  shard_id id;
+  std::uint32_t epoch;
+  id_counter sequences;
+  id_counter tokens;
+  id_counter positions;
+  segment_map segments;
+  std::vector<std::unique_ptr<queue_state>> queues;
+  std::unordered_map<queue_address, std::uint32_t> queue_index;
+  /// Tasks that wait for a time, by that time.
+  std::set<std::pair<timestamp, sequence>> due;
+  lease_table leases;
+  std::unordered_map<producer_id, producer_session> producers;
+  /// The latest shard time seen.
+  timestamp at;
+
+  // Volatile.
+  monotonic_time steady;
+  std::map<peer_id, attached_worker> attached;
+  std::unordered_map<sequence, std::vector<peer_id>> awaited;
+  std::map<peer_id, std::unordered_set<sequence>> awaiting;
+  /// Segments to write or to close at the next checkpoint.
+  std::vector<sequence> dirty;
+  /// Log records since the last checkpoint.
+  std::size_t records_since_checkpoint = 0;
+
+  /// The queue's index; adds the queue when it is new.
+  std::uint32_t intern(const queue_address& address);
+
+  [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
+
+  /// The lane of a segment's tasks; made when it is the first.
+  lane& lane_of(const segment& s);
+
+  /// The attached peer that is this worker, if any.
+  [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;
+
+  [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
+};
+
+/// The first number of an epoch, for tokens, sequences and positions: (epoch, counter 1).
+[[nodiscard]] constexpr std::uint64_t first_of_epoch(std::uint32_t epoch) noexcept {
+  return (std::uint64_t{epoch} << 39) + 1;
+}
+
+} // namespace codeq::core

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/turn.hpp"
+
+#include "core/apply.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace codeq::core {
+
+namespace {
+
+template <class From>
+void move_all(std::vector<From>& from, std::vector<event>& to) {
+  for (auto& x : from)
+    to.emplace_back(std::move(x));
+}
+
+} // namespace
+
+turn::turn(shard_state& state) : state_(state) {
+}
+
+turn::~turn() = default;
+
+void turn::advance(const instant& now) {
+  state_.steady = std::max(state_.steady, now.steady);
+  state_.at = std::max(state_.at, now.shard);
+  now_ = {state_.steady, state_.at};
+}
+
+void turn::decide(const command& c, const instant& now) {
+  advance(now);
+  ++commands_;
+  std::visit([this](const auto& x) { run(x); }, c);
+}
+
+sealed_turn turn::seal(const instant& now) {
+  advance(now);
+  release_due(state_, now_.shard);
+  match();
+  tell_claimers();
+  want_timers();
+  sealed_turn sealed;
+  move_all(segments_, sealed.events);
+  if (!ended_.ends.empty())
+    sealed.events.emplace_back(std::move(ended_));
+  move_all(grants_, sealed.events);
+  state_.records_since_checkpoint += sealed.events.size();
+  if (checkpoint_wanted_) {
+    sealed.events.emplace_back(make_checkpoint());
+    core::apply(state_, sealed.events.back());
+  }
+  sealed.effects = std::move(effects_);
+  for (auto& g : granted_)
+    sealed.effects.emplace_back(std::move(g.batch));
+  return sealed;
+}
+
+std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
+  std::optional<duration> wait;
+  if (!state.due.empty())
+    wait = std::max(duration{0}, state.due.begin()->first - now.shard);
+  if (auto grown_up = state.leases.next_grown_up()) {
+    auto until = std::max(duration{0}, *grown_up - now.steady);
+    wait = wait ? std::min(*wait, until) : until;
+  }
+  return wait;
+}
+
+} // namespace codeq::core

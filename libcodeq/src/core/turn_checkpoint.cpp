@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/turn.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
+  segment_fate fate;
+  fate.first = s.first;
+  fate.aside = s.aside;
+  fate.closed_at = now;
+  fate.enqueued_at = s.enqueued_at;
+  fate.queue = state.queue_of(s).address;
+  fate.priority = s.priority;
+  fate.max_attempts = s.settings.max_attempts;
+  fate.entries = s.entries;
+  return fate;
+}
+
+/// In order of their ids, so that equal states give equal checkpoints.
+std::vector<producer_record> producer_records(const shard_state& state) {
+  std::vector<producer_record> records;
+  for (const auto& [id, session] : state.producers) {
+    producer_record r{id, session.answered_below, session.last_used, {}};
+    for (const auto& [number, tasks] : session.answers)
+      r.answers.push_back({number, tasks});
+    records.push_back(std::move(r));
+  }
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    return a.producer < b.producer;
+  });
+  return records;
+}
+
+} // namespace
+
+checkpoint_taken turn::make_checkpoint() {
+  std::erase_if(state_.producers, [&](const auto& p) {
+    return now_.shard - p.second.last_used > limits::producer_session_idle_max;
+  });
+  checkpoint_taken c;
+  c.position = state_.positions.take(1);
+  c.at = now_.shard;
+  c.producers = producer_records(state_);
+  for (const auto& queue : state_.queues)
+    c.queues.push_back(queue->totals);
+  for (auto first : state_.dirty) {
+    auto& s = state_.segments.at(first);
+    if (s.kept == 0)
+      c.closed.push_back(fate_of(state_, s, now_.shard));
+    else
+      c.touched.push_back({s.first, s.aside, s.entries});
+  }
+  c.ended_grants = state_.leases.take_ended_grants();
+  return c;
+}
+
+} // namespace codeq::core

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/granted_run.hpp"
+#include "core/turn.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+/// Bytes of bodies that a batch of these tasks takes; the segment's average stands for each.
+std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
+  return s.body_bytes / s.count * count;
+}
+
+} // namespace
+
+void turn::run(const attach_worker& c) {
+  attached_worker a;
+  a.worker = c.worker;
+  for (const auto& address : c.queues) {
+    auto queue = state_.intern(address);
+    a.queues.push_back(queue);
+    state_.queues[queue]->claimers.push_back(c.peer);
+  }
+  state_.attached.insert_or_assign(c.peer, std::move(a));
+}
+
+void turn::run(const detach_peer& c) {
+  if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
+    for (auto queue : at->second.queues)
+      std::erase(state_.queues[queue]->claimers, c.peer);
+    state_.attached.erase(at);
+  }
+  if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
+    for (auto seq : at->second) {
+      auto waiters = state_.awaited.find(seq);
+      std::erase(waiters->second, c.peer);
+      if (waiters->second.empty())
+        state_.awaited.erase(waiters);
+    }
+    state_.awaiting.erase(at);
+  }
+}
+
+void turn::run(const claim& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  at->second.credits += c.credits;
+  at->second.lease_wish = c.lease;
+  at->second.notified = false;
+  at->second.claimed = true;
+}
+
+void turn::run(const revoke_credits& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  auto taken = std::min(at->second.credits, c.credits);
+  at->second.credits -= taken;
+  effects_.emplace_back(credits_revoked{c.peer, taken});
+}
+
+void turn::match() {
+  for (std::uint32_t queue = 0; queue < state_.queues.size(); ++queue) {
+    if (state_.queues[queue]->ready > 0)
+      match_queue(queue);
+  }
+}
+
+void turn::match_queue(std::uint32_t queue) {
+  auto& q = *state_.queues[queue];
+  std::vector<peer_id> waiting;
+  for (auto peer : q.claimers) {
+    if (state_.attached.at(peer).credits > 0)
+      waiting.push_back(peer);
+  }
+  // The least loaded first, equal shares; what some cannot take goes round again.
+  std::stable_sort(waiting.begin(), waiting.end(), [&](peer_id a, peer_id b) {
+    return state_.attached.at(a).credits > state_.attached.at(b).credits;
+  });
+  while (q.ready > 0 && !waiting.empty()) {
+    for (std::size_t i = 0; i < waiting.size() && q.ready > 0; ++i) {
+      auto sharers = waiting.size() - i;
+      auto share = (q.ready + sharers - 1) / sharers;
+      auto credits = state_.attached.at(waiting[i]).credits;
+      grant(queue, waiting[i], static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+    }
+    std::erase_if(waiting, [&](peer_id peer) { return state_.attached.at(peer).credits == 0; });
+  }
+}
+
+void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
+  auto& q = *state_.queues[queue];
+  for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
+    auto* from = q.lanes[priority].get();
+    while (from && count > 0) {
+      auto tasks = from->front(state_.segments, count);
+      if (tasks.count == 0)
+        break;
+      auto* s = find_segment(state_.segments, tasks.first);
+      lease_run(*s, tasks, peer);
+      count -= tasks.count;
+    }
+  }
+}
+
+void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
+  auto& a = state_.attached.at(peer);
+  a.credits -= tasks.count;
+  auto lease = a.lease_wish == duration{0} ? s.settings.lease : a.lease_wish;
+  lease = std::clamp(lease, limits::lease_min, limits::lease_max);
+  auto first = extend_grant(a.worker, lease, tasks);
+  auto position = grants_.back().position;
+  for (std::uint32_t i = 0; i < tasks.count; ++i) {
+    auto token = static_cast<fencing_token>(value(first) + i);
+    start_lease(state_, s, tasks.first + i, token, position);
+  }
+  auto bytes = bytes_of(s, tasks.count);
+  auto open = std::find_if(
+    granted_.rbegin(), granted_.rend(), [&](const open_grant& g) { return g.batch.peer == peer; });
+  if (open == granted_.rend() || open->bytes + bytes > limits::grant_bytes_max) {
+    granted_.push_back({{peer, false, false, {}}, 0});
+    open = granted_.rbegin();
+  }
+  open->bytes += bytes;
+  open->batch.runs.push_back(describe_run(state_, s, tasks, first, lease));
+}
+
+fencing_token turn::extend_grant(
+  const std::shared_ptr<const worker_identity>& worker, duration lease, const seq_run& tasks) {
+  bool continues =
+    !grants_.empty() && grants_.back().worker == worker && grants_.back().lease == lease;
+  if (!continues) {
+    batch_granted g;
+    g.position = state_.positions.take(1);
+    g.at = now_.shard;
+    g.worker = worker;
+    g.lease = lease;
+    g.first_token = static_cast<fencing_token>(state_.tokens.next);
+    state_.leases.add_grant(g.position, {worker, lease, 0});
+    grants_.push_back(std::move(g));
+  }
+  auto& runs = grants_.back().runs;
+  if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
+    runs.back().count += tasks.count;
+  else
+    runs.push_back(tasks);
+  return static_cast<fencing_token>(state_.tokens.take(tasks.count));
+}
+
+bool turn::has_ready(const attached_worker& a) const {
+  return std::any_of(a.queues.begin(), a.queues.end(), [&](std::uint32_t queue) {
+    return state_.queues[queue]->ready > 0;
+  });
+}
+
+void turn::tell_claimers() {
+  for (auto& g : granted_) {
+    auto& a = state_.attached.at(g.batch.peer);
+    g.batch.more = has_ready(a);
+    a.notified = g.batch.more;
+  }
+  for (auto& [peer, a] : state_.attached) {
+    if (a.credits > 0 && std::exchange(a.claimed, false)) {
+      effects_.emplace_back(claim_parked{peer});
+    } else if (a.credits == 0 && !a.notified && has_ready(a)) {
+      a.notified = true;
+      effects_.emplace_back(work_available{peer});
+    }
+    a.claimed = false;
+  }
+}
+
+} // namespace codeq::core

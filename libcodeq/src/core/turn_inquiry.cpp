@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/turn.hpp"
+
+#include <utility>
+
+namespace codeq::core {
+
+task_view turn::view_of(segment& s, sequence seq) {
+  task_view view;
+  view.seq = seq;
+  view.queue = state_.queue_of(s).address;
+  view.priority = s.priority;
+  view.max_attempts = s.settings.max_attempts;
+  view.enqueued_at = s.enqueued_at;
+  view.entry = s.view(seq);
+  if (view.entry.state == task_state::leased) {
+    if (const auto* l = state_.leases.find(view.entry.token))
+      view.worker = state_.leases.grant_at(l->grant).worker->name;
+  }
+  return view;
+}
+
+void turn::run(const describe_task& c) {
+  describe({inquiry::kind::status, c.peer, c.number, {}}, c.seq);
+}
+
+void turn::run(const await_tasks& c) {
+  for (auto seq : c.tasks) {
+    auto* s = find_segment(state_.segments, seq);
+    if (!s || is_terminal(s->view(seq).state)) {
+      describe({inquiry::kind::ending, c.peer, 0, {}}, seq);
+      continue;
+    }
+    if (state_.awaiting[c.peer].insert(seq).second)
+      state_.awaited[seq].push_back(c.peer);
+  }
+}
+
+void turn::describe(const inquiry& why, sequence seq) {
+  auto* s = find_segment(state_.segments, seq);
+  if (!s) {
+    effects_.emplace_back(task_not_here{why, seq});
+    return;
+  }
+  task_described answer{why, view_of(*s, seq), std::nullopt};
+  const auto& entry = answer.view.entry;
+  if (entry.outcome == 0)
+    answer.text = bytes{};
+  else if (entry.outcome == ended_.position && entry.outcome_index < ended_.ends.size())
+    answer.text = ended_.ends[entry.outcome_index].text;
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::tell_awaiting(const lease_end& e) {
+  if (!is_terminal(e.next))
+    return;
+  auto waiters = state_.awaited.find(e.seq);
+  if (waiters == state_.awaited.end())
+    return;
+  auto& s = *find_segment(state_.segments, e.seq);
+  for (auto peer : waiters->second) {
+    inquiry why{inquiry::kind::ending, peer, 0, {}};
+    effects_.emplace_back(task_described{why, view_of(s, e.seq), e.text});
+    auto of_peer = state_.awaiting.find(peer);
+    of_peer->second.erase(e.seq);
+    if (of_peer->second.empty())
+      state_.awaiting.erase(of_peer);
+  }
+  state_.awaited.erase(waiters);
+}
+
+} // namespace codeq::core

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/granted_run.hpp"
+#include "core/turn.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace codeq::core {
+
+void turn::run(const heartbeat& c) {
+  leases_lost lost{c.peer, {}};
+  for (const auto& beat : c.beats) {
+    auto* l = state_.leases.find(beat.token);
+    if (!l || l->seq != beat.seq) {
+      lost.leases.push_back({beat.seq, beat.token});
+      continue;
+    }
+    l->queued = beat.queued;
+    auto extended = now_.steady + state_.leases.grant_at(l->grant).lease;
+    l->deadline = std::min(std::max(l->deadline, extended), l->run_deadline);
+  }
+  if (!lost.leases.empty())
+    effects_.emplace_back(std::move(lost));
+}
+
+void turn::run(const expire_lease& c) {
+  auto* l = state_.leases.find(c.token);
+  if (!l || l->seq != c.seq)
+    return;
+  if (l->deadline > now_.steady) {
+    effects_.emplace_back(timer_wanted{c.seq, c.token, l->deadline});
+    return;
+  }
+  if (auto peer = state_.peer_of(*state_.leases.grant_at(l->grant).worker))
+    effects_.emplace_back(leases_lost{*peer, {{c.seq, c.token}}});
+  expire(c.token, *l);
+}
+
+void turn::expire(fencing_token token, const lease& l) {
+  lease_end e{l.seq, token, lease_end_kind::expired, !l.queued, task_state::ready, {}, {}};
+  if (l.queued)
+    return append_end(std::move(e));
+  if (now_.steady >= l.run_deadline) {
+    e.kind = lease_end_kind::timed_out;
+    e.text = bytes::from("run_timeout: the attempt ran longer than its limit");
+    return end_failed(std::move(e), std::nullopt);
+  }
+  e.text = bytes::from("lease_expired: the worker did not report in time");
+  auto entry = find_segment(state_.segments, l.seq)->view(l.seq);
+  // The first loss in a row may be a dying node's fault and is retried at once; a task that goes on
+  // losing its workers is slowed down and ends dead.
+  bool first_in_row = entry.lost == 0;
+  end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
+}
+
+void turn::give_back(fencing_token token, const lease& l) {
+  append_end({l.seq, token, lease_end_kind::abandoned, false, task_state::ready, {}, {}});
+}
+
+void turn::run(const release_worker& c) {
+  auto is_of_worker = [&](const live_grant& g) { return *g.worker == *c.worker; };
+  for (auto token : state_.leases.tokens_of(is_of_worker))
+    give_back(token, *state_.leases.find(token));
+}
+
+void turn::run(const replace_worker& c) {
+  auto is_of_older = [&](const live_grant& g) {
+    return g.worker->name == c.worker->name && g.worker->incarnation != c.worker->incarnation;
+  };
+  for (auto token : state_.leases.tokens_of(is_of_older))
+    expire(token, *state_.leases.find(token));
+}
+
+void turn::run(const resume& c) {
+  leases_lost lost{c.peer, {}};
+  std::vector<fencing_token> held;
+  for (const auto& claimed : c.leases) {
+    auto* l = state_.leases.find(claimed.token);
+    bool is_own =
+      l && l->seq == claimed.seq && *state_.leases.grant_at(l->grant).worker == *c.worker;
+    if (is_own)
+      held.push_back(claimed.token);
+    else
+      lost.leases.push_back(claimed);
+  }
+  if (!lost.leases.empty())
+    effects_.emplace_back(std::move(lost));
+  std::sort(held.begin(), held.end());
+  auto own = state_.leases.tokens_of([&](const live_grant& g) { return *g.worker == *c.worker; });
+  std::vector<fencing_token> unknown;
+  std::set_difference(
+    own.begin(), own.end(), held.begin(), held.end(), std::back_inserter(unknown));
+  redeliver(c.peer, unknown);
+  effects_.emplace_back(resumed{c.peer});
+}
+
+void turn::redeliver(peer_id peer, const std::vector<fencing_token>& tokens) {
+  tasks_granted batch{peer, true, false, {}};
+  std::uint64_t held_bytes = 0;
+  for (auto token : tokens) {
+    const auto& l = *state_.leases.find(token);
+    const auto& s = *find_segment(state_.segments, l.seq);
+    auto bytes = s.body_bytes / s.count;
+    if (held_bytes + bytes > limits::grant_bytes_max) {
+      effects_.emplace_back(std::exchange(batch, {peer, true, false, {}}));
+      held_bytes = 0;
+    }
+    held_bytes += bytes;
+    batch.runs.push_back(
+      describe_run(state_, s, {l.seq, 1}, token, state_.leases.grant_at(l.grant).lease));
+  }
+  if (!batch.runs.empty())
+    effects_.emplace_back(std::move(batch));
+}
+
+void turn::want_timers() {
+  while (auto token = state_.leases.take_grown_up(now_.steady)) {
+    auto& l = *state_.leases.find(*token);
+    l.timed = true;
+    effects_.emplace_back(timer_wanted{l.seq, *token, l.deadline});
+  }
+}
+
+} // namespace codeq::core

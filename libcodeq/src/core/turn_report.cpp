@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/retry.hpp"
+#include "core/turn.hpp"
+
+namespace codeq::core {
+
+namespace {
+
+lease_end_kind kind_of(disposition how) {
+  switch (how) {
+  case disposition::completed:
+    return lease_end_kind::completed;
+  case disposition::failed:
+    return lease_end_kind::failed;
+  case disposition::failed_permanently:
+    return lease_end_kind::failed_permanently;
+  case disposition::nack:
+    return lease_end_kind::nacked;
+  case disposition::abandon:
+    return lease_end_kind::abandoned;
+  case disposition::cancelled:
+    return lease_end_kind::cancelled;
+  }
+  return lease_end_kind::failed;
+}
+
+} // namespace
+
+void turn::run(const report& c) {
+  reports_answered answered{c.peer, {}};
+  for (const auto& r : c.reports) {
+    bool is_here = true;
+    auto code = answer_to(r, c.peer, is_here);
+    if (is_here)
+      answered.answers.push_back({r.seq, r.token, code});
+  }
+  if (!answered.answers.empty())
+    effects_.emplace_back(std::move(answered));
+}
+
+errc turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
+  if (const auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
+    end_reported(r);
+    return errc::none;
+  }
+  if (auto* s = find_segment(state_.segments, r.seq)) {
+    auto entry = s->view(r.seq);
+    bool is_repeat =
+      entry.token == r.token && entry.state != task_state::leased && is_reported(entry.last_end);
+    return is_repeat ? errc::already : errc::stale_lease;
+  }
+  if (r.seq == 0 || r.seq >= state_.sequences.next)
+    return errc::unknown_task;
+  is_here = false;
+  inquiry why{inquiry::kind::repeated_report, peer, 0, r.token};
+  effects_.emplace_back(task_not_here{why, r.seq});
+  return errc::none;
+}
+
+void turn::end_reported(const lease_report& r) {
+  lease_end e{r.seq, r.token, kind_of(r.how), r.started, task_state::ready, {}, r.text};
+  switch (r.how) {
+  case disposition::completed:
+    e.next = task_state::completed;
+    e.charged = true;
+    return append_end(std::move(e));
+  case disposition::cancelled:
+    e.next = task_state::cancelled;
+    e.charged = true;
+    return append_end(std::move(e));
+  case disposition::failed_permanently:
+    e.next = task_state::dead;
+    e.charged = true;
+    return append_end(std::move(e));
+  case disposition::failed:
+  case disposition::nack:
+    return r.started ? end_failed(std::move(e), r.delay) : append_end(std::move(e));
+  case disposition::abandon: {
+    auto entry = find_segment(state_.segments, r.seq)->view(r.seq);
+    // Giving back for ever would hide a task that no worker wants.
+    e.charged = entry.refunds >= limits::refunds_in_row_max;
+    return e.charged ? end_failed(std::move(e), duration{0}) : append_end(std::move(e));
+  }
+  }
+}
+
+void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
+  const auto& s = *find_segment(state_.segments, e.seq);
+  auto attempt = s.view(e.seq).attempt;
+  e.charged = true;
+  if (attempt >= s.settings.max_attempts) {
+    e.next = task_state::dead;
+    return append_end(std::move(e));
+  }
+  auto wait = delay ? *delay : retry_delay(s.settings.retry, attempt, state_.id_of(e.seq));
+  if (wait > duration{0}) {
+    e.next = task_state::scheduled;
+    e.due = now_.shard + wait;
+  }
+  append_end(std::move(e));
+}
+
+void turn::append_end(lease_end e) {
+  if (ended_.ends.empty()) {
+    ended_.position = state_.positions.take(1);
+    ended_.at = now_.shard;
+  }
+  body_bytes_ += e.text.size();
+  if (state_.leases.find(e.token)->timed)
+    effects_.emplace_back(timer_dropped{e.token});
+  end_lease(state_, e, ended_.position, static_cast<std::uint32_t>(ended_.ends.size()));
+  tell_awaiting(e);
+  ended_.ends.push_back(std::move(e));
+}
+
+} // namespace codeq::core
