@@ -15,14 +15,16 @@ class memory_store final : public task_store {
 public:
   memory_store() = default;
 
-  [[nodiscard]] result<void> commit(
-    std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
+  [[nodiscard]] result<void>
+  commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
   [[nodiscard]] result<void> sync_log() override;
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const override;
   [[nodiscard]] result<void> scan(
     std::string_view begin,
     std::string_view end,
     const std::function<bool(std::string_view key, std::string_view value)>& visit) const override;
+  [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
+  read_last(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] std::uint64_t counter(std::string_view name) const override;
 
   /// Loses what was committed in `os` mode since the last sync, all but the first `kept` batches of
@@ -36,6 +38,9 @@ private:
   using contents = std::map<std::string, std::string, std::less<>>;
 
   static void apply(contents& target, const write_set& set);
+
+  /// @pre `mutex_` is held.
+  void bring_to_disk();
 
   mutable std::mutex mutex_;
   contents current_;

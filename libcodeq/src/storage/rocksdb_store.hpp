@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace rocksdb {
 class Env;
@@ -26,14 +27,17 @@ struct rocksdb_store_options {
   std::size_t block_cache_bytes = 64u << 20;
   /// The file system underneath; null is the real one. For fault injection.
   rocksdb::Env* environment = nullptr;
-  /// Told of background errors (the caller must stop the process) and of what recovery lost.
+  /// Told of background errors, from RocksDB's threads; the caller must stop the process.
   std::function<void(const error&)> on_background_error;
+  /// Told in words, before `open_rocksdb_store` returns, what an `os` store may have lost; not
+  /// called after an orderly end.
+  std::function<void(std::string_view)> on_recovery;
 };
 
 /// Opens or creates the store in `directory`. Errors: `unavailable` (not a writable directory),
 /// `incompatible_store` (locked by another process, written by another format), `corruption`
 /// (refused rather than skipped), `io_error`.
-[[nodiscard]] result<std::unique_ptr<task_store>> open_rocksdb_store(
-  const rocksdb_store_options& options);
+[[nodiscard]] result<std::unique_ptr<task_store>>
+open_rocksdb_store(const rocksdb_store_options& options);
 
 } // namespace codeq::storage

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace codeq::storage {
 
@@ -35,8 +36,8 @@ public:
   /// Applies all sets as one atomic batch, in order, and returns when the batch is durable as
   /// `mode` says. Any error is final: the caller stops the process, since the batch may or may not
   /// be found after a restart. Errors: `io_error`, `corruption`.
-  [[nodiscard]] virtual result<void> commit(
-    std::span<const std::shared_ptr<const write_set>> sets, durability mode) = 0;
+  [[nodiscard]] virtual result<void>
+  commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) = 0;
 
   /// Brings every commit so far to the disk. Errors: as `commit`.
   [[nodiscard]] virtual result<void> sync_log() = 0;
@@ -53,6 +54,10 @@ public:
     std::string_view begin,
     std::string_view end,
     const std::function<bool(std::string_view key, std::string_view value)>& visit) const = 0;
+
+  /// The pair with the greatest key in [begin, end), or nothing. Errors: as `read`.
+  [[nodiscard]] virtual result<std::optional<std::pair<std::string, std::string>>>
+  read_last(std::string_view begin, std::string_view end) const = 0;
 
   // Lifecycle.
 

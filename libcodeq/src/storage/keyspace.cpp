@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/keyspace.hpp"
+
+#include <limits>
+
+namespace codeq::storage {
+
+namespace {
+
+/// Stored on disk, never renumber.
+enum class tag : char {
+  aside = 'A',
+  shard = 'C',
+  fate = 'F',
+  grant = 'G',
+  store = 'M',
+  open = 'O',
+  outcome = 'R',
+  segment = 'S',
+  dead = 'X',
+};
+
+constexpr std::string_view store_name = "store";
+constexpr std::size_t shard_bytes = sizeof(std::uint16_t);
+constexpr std::size_t number_bytes = sizeof(std::uint64_t);
+static_assert(key_prefix_bytes == 1 + shard_bytes);
+
+template <class Integer>
+void append_big_endian(std::string& out, Integer number) {
+  for (auto shift = std::numeric_limits<Integer>::digits; shift > 0;) {
+    shift -= 8;
+    out.push_back(static_cast<char>(number >> shift & 0xff));
+  }
+}
+
+template <class Integer>
+Integer read_big_endian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (char byte : bytes.substr(0, sizeof(Integer)))
+    number = number << 8 | static_cast<unsigned char>(byte);
+  return static_cast<Integer>(number);
+}
+
+std::string encode_prefix(tag kind, shard_id shard) {
+  std::string key;
+  key.reserve(key_prefix_bytes + number_bytes);
+  key.push_back(static_cast<char>(kind));
+  append_big_endian(key, value(shard));
+  return key;
+}
+
+std::string encode_numbered(tag kind, shard_id shard, std::uint64_t number) {
+  auto key = encode_prefix(kind, shard);
+  append_big_endian(key, number);
+  return key;
+}
+
+template <class Key>
+std::optional<Key> decode_numbered(tag kind, std::string_view bytes) {
+  if (bytes.size() != key_prefix_bytes + number_bytes || bytes.front() != static_cast<char>(kind))
+    return std::nullopt;
+  return Key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes))};
+}
+
+/// The smallest key after all those of `kind` and `shard`.
+std::string end_of(tag kind, shard_id shard) {
+  if (value(shard) == std::numeric_limits<std::uint16_t>::max())
+    return std::string(1, static_cast<char>(static_cast<char>(kind) + 1));
+  return encode_prefix(kind, shard_id{static_cast<std::uint16_t>(value(shard) + 1)});
+}
+
+key_range range_of(tag kind, shard_id shard, std::uint64_t from = 0) {
+  return {encode_numbered(kind, shard, from), end_of(kind, shard)};
+}
+
+key_range range_up_to(tag kind, shard_id shard, std::uint64_t last) {
+  // The successor of a string is the string with a zero byte behind it.
+  return {encode_numbered(kind, shard, 0), encode_numbered(kind, shard, last) + '\0'};
+}
+
+} // namespace
+
+std::string store_key::encode() const {
+  return static_cast<char>(tag::store) + std::string(store_name);
+}
+
+std::optional<store_key> store_key::decode(std::string_view bytes) {
+  if (bytes != store_key{}.encode())
+    return std::nullopt;
+  return store_key{};
+}
+
+std::string shard_key::encode() const {
+  return encode_prefix(tag::shard, shard);
+}
+
+std::optional<shard_key> shard_key::decode(std::string_view bytes) {
+  if (bytes.size() != key_prefix_bytes || bytes.front() != static_cast<char>(tag::shard))
+    return std::nullopt;
+  return shard_key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}};
+}
+
+std::string segment_key::encode() const {
+  return encode_numbered(tag::segment, shard, first);
+}
+
+std::optional<segment_key> segment_key::decode(std::string_view bytes) {
+  return decode_numbered<segment_key>(tag::segment, bytes);
+}
+
+std::string aside_key::encode() const {
+  return encode_numbered(tag::aside, shard, first);
+}
+
+std::optional<aside_key> aside_key::decode(std::string_view bytes) {
+  return decode_numbered<aside_key>(tag::aside, bytes);
+}
+
+std::string grant_key::encode() const {
+  return encode_numbered(tag::grant, shard, position);
+}
+
+std::optional<grant_key> grant_key::decode(std::string_view bytes) {
+  return decode_numbered<grant_key>(tag::grant, bytes);
+}
+
+std::string outcome_key::encode() const {
+  return encode_numbered(tag::outcome, shard, position);
+}
+
+std::optional<outcome_key> outcome_key::decode(std::string_view bytes) {
+  return decode_numbered<outcome_key>(tag::outcome, bytes);
+}
+
+std::string open_key::encode() const {
+  return encode_numbered(tag::open, shard, first);
+}
+
+std::optional<open_key> open_key::decode(std::string_view bytes) {
+  return decode_numbered<open_key>(tag::open, bytes);
+}
+
+std::string fate_key::encode() const {
+  return encode_numbered(tag::fate, shard, first);
+}
+
+std::optional<fate_key> fate_key::decode(std::string_view bytes) {
+  return decode_numbered<fate_key>(tag::fate, bytes);
+}
+
+std::string dead_key::encode() const {
+  return encode_numbered(tag::dead, shard, seq);
+}
+
+std::optional<dead_key> dead_key::decode(std::string_view bytes) {
+  return decode_numbered<dead_key>(tag::dead, bytes);
+}
+
+key_range segments_of(shard_id shard) {
+  return range_of(tag::segment, shard);
+}
+
+key_range asides_of(shard_id shard) {
+  return range_of(tag::aside, shard);
+}
+
+key_range grants_of(shard_id shard, std::uint64_t from_position) {
+  return range_of(tag::grant, shard, from_position);
+}
+
+key_range outcomes_of(shard_id shard, std::uint64_t from_position) {
+  return range_of(tag::outcome, shard, from_position);
+}
+
+key_range open_of(shard_id shard) {
+  return range_of(tag::open, shard);
+}
+
+key_range fates_of(shard_id shard) {
+  return range_of(tag::fate, shard);
+}
+
+key_range dead_of(shard_id shard) {
+  return range_of(tag::dead, shard);
+}
+
+key_range segments_up_to(shard_id shard, sequence seq) {
+  return range_up_to(tag::segment, shard, seq);
+}
+
+key_range open_up_to(shard_id shard, sequence seq) {
+  return range_up_to(tag::open, shard, seq);
+}
+
+key_range fates_up_to(shard_id shard, sequence seq) {
+  return range_up_to(tag::fate, shard, seq);
+}
+
+} // namespace codeq::storage

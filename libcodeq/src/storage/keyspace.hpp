@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
+/// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change.
+///
+///   key                           value                      written            removed
+///   'M' "store"                   StoreRecord                overwritten        never
+///   'C' shard:u16                 ShardRecord (checkpoint)   overwritten        never
+///   'S' shard:u16 first_seq:u64   SegmentRecord              once               single_remove
+///   'A' shard:u16 first_seq:u64   SegmentRecord, one task    once               single_remove
+///   'G' shard:u16 position:u64    GrantRecord                once               single_remove
+///   'R' shard:u16 position:u64    OutcomeRecord              once               by compaction
+///   'O' shard:u16 first_seq:u64   OpenRecord                 overwritten        remove
+///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
+///   'X' shard:u16 seq:u64         empty: a dead task         put                remove
+///
+/// Reserved: 'B' blocks of descriptors, 'H' history, 'K' key, 'Q' group, 'T' scheduled (due, seq).
+namespace codeq::storage {
+
+/// The one record of the store as a whole.
+struct store_key {
+  friend auto operator<=>(const store_key&, const store_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  /// Like every `decode` here: nothing when `bytes` are not a whole key of this kind.
+  [[nodiscard]] static std::optional<store_key> decode(std::string_view bytes);
+};
+
+/// The checkpoint of a shard.
+struct shard_key {
+  shard_id shard{};
+
+  friend auto operator<=>(const shard_key&, const shard_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<shard_key> decode(std::string_view bytes);
+};
+
+/// Tasks that were enqueued together; `first` is the sequence of the first one.
+struct segment_key {
+  shard_id shard{};
+  sequence first = 0;
+
+  friend auto operator<=>(const segment_key&, const segment_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<segment_key> decode(std::string_view bytes);
+};
+
+/// A task that has a record of its own.
+struct aside_key {
+  shard_id shard{};
+  sequence first = 0;
+
+  friend auto operator<=>(const aside_key&, const aside_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<aside_key> decode(std::string_view bytes);
+};
+
+/// A batch of leases, at its place in the shard's log.
+struct grant_key {
+  shard_id shard{};
+  std::uint64_t position = 0;
+
+  friend auto operator<=>(const grant_key&, const grant_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<grant_key> decode(std::string_view bytes);
+};
+
+/// A batch of ended leases, at its place in the shard's log.
+struct outcome_key {
+  shard_id shard{};
+  std::uint64_t position = 0;
+
+  friend auto operator<=>(const outcome_key&, const outcome_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<outcome_key> decode(std::string_view bytes);
+};
+
+/// The state of the tasks of a touched segment; `first` as in its `segment_key`.
+struct open_key {
+  shard_id shard{};
+  sequence first = 0;
+
+  friend auto operator<=>(const open_key&, const open_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<open_key> decode(std::string_view bytes);
+};
+
+/// What became of the tasks of a closed segment; `first` as in its `segment_key`.
+struct fate_key {
+  shard_id shard{};
+  sequence first = 0;
+
+  friend auto operator<=>(const fate_key&, const fate_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<fate_key> decode(std::string_view bytes);
+};
+
+/// The entry of one task in the list of dead ones.
+struct dead_key {
+  shard_id shard{};
+  sequence seq = 0;
+
+  friend auto operator<=>(const dead_key&, const dead_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<dead_key> decode(std::string_view bytes);
+};
+
+/// Tag and shard: keys that agree in so many bytes are neighbours and ascend as they are written.
+inline constexpr std::size_t key_prefix_bytes = 3;
+
+/// The keys in [begin, end), as `task_store::scan` and `read_last` take them.
+struct key_range {
+  std::string begin;
+  std::string end;
+
+  [[nodiscard]] bool contains(std::string_view key) const noexcept {
+    return key >= begin && key < end;
+  }
+};
+
+// All keys of one kind and shard, in the order of their numbers.
+
+[[nodiscard]] key_range segments_of(shard_id shard);
+[[nodiscard]] key_range asides_of(shard_id shard);
+[[nodiscard]] key_range grants_of(shard_id shard, std::uint64_t from_position = 0);
+[[nodiscard]] key_range outcomes_of(shard_id shard, std::uint64_t from_position = 0);
+[[nodiscard]] key_range open_of(shard_id shard);
+[[nodiscard]] key_range fates_of(shard_id shard);
+[[nodiscard]] key_range dead_of(shard_id shard);
+
+// For `task_store::read_last`: the greatest key of the range is of the only segment, open record or
+// fate that can hold `seq`; the caller checks that it reaches so far.
+
+[[nodiscard]] key_range segments_up_to(shard_id shard, sequence seq);
+[[nodiscard]] key_range open_up_to(shard_id shard, sequence seq);
+[[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);
+
+} // namespace codeq::storage

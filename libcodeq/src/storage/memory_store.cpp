@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/memory_store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::storage {
+
+result<void>
+memory_store::commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) {
+  std::lock_guard lock{mutex_};
+  for (const auto& set : sets) {
+    apply(current_, *set);
+    operations_ += set->operations().size();
+  }
+  unsynced_.emplace_back(sets.begin(), sets.end());
+  if (mode == durability::sync)
+    bring_to_disk();
+  return {};
+}
+
+result<void> memory_store::sync_log() {
+  std::lock_guard lock{mutex_};
+  bring_to_disk();
+  return {};
+}
+
+result<std::optional<std::string>> memory_store::read(std::string_view key) const {
+  std::lock_guard lock{mutex_};
+  auto found = current_.find(key);
+  if (found == current_.end())
+    return std::optional<std::string>{};
+  return std::optional{found->second};
+}
+
+result<void> memory_store::scan(
+  std::string_view begin,
+  std::string_view end,
+  const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+  // A copy is the point in time that the visitor sees, whatever it does to the store meanwhile.
+  std::vector<std::pair<std::string, std::string>> pairs;
+  {
+    std::lock_guard lock{mutex_};
+    for (auto at = current_.lower_bound(begin); at != current_.end() && at->first < end; ++at)
+      pairs.emplace_back(*at);
+  }
+  for (const auto& [key, value] : pairs)
+    if (!visit(key, value))
+      break;
+  return {};
+}
+
+result<std::optional<std::pair<std::string, std::string>>>
+memory_store::read_last(std::string_view begin, std::string_view end) const {
+  std::lock_guard lock{mutex_};
+  auto after = current_.lower_bound(end);
+  if (after == current_.begin() || std::prev(after)->first < begin)
+    return std::optional<std::pair<std::string, std::string>>{};
+  return std::optional<std::pair<std::string, std::string>>{*std::prev(after)};
+}
+
+std::uint64_t memory_store::counter(std::string_view name) const {
+  std::lock_guard lock{mutex_};
+  return name == "keys_written" ? operations_ : 0;
+}
+
+void memory_store::cut_power(std::size_t kept) {
+  std::lock_guard lock{mutex_};
+  for (std::size_t index = 0; index < std::min(kept, unsynced_.size()); ++index)
+    for (const auto& set : unsynced_[index])
+      apply(synced_, *set);
+  unsynced_.clear();
+  current_ = synced_;
+}
+
+std::size_t memory_store::unsynced_batches() const {
+  std::lock_guard lock{mutex_};
+  return unsynced_.size();
+}
+
+void memory_store::bring_to_disk() {
+  for (const auto& batch : unsynced_)
+    for (const auto& set : batch)
+      apply(synced_, *set);
+  unsynced_.clear();
+}
+
+void memory_store::apply(contents& target, const write_set& set) {
+  for (const auto& operation : set.operations())
+    switch (operation.what) {
+    case write_set::kind::put:
+      target.insert_or_assign(operation.key, operation.value);
+      break;
+    case write_set::kind::remove:
+    case write_set::kind::single_remove:
+      target.erase(operation.key);
+      break;
+    }
+}
+
+} // namespace codeq::storage

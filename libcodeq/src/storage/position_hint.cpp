@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/position_hint.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace codeq::storage {
+
+namespace {
+
+// A fixed length within one sector, overwritten in place: no write leaves a mixture of two.
+constexpr std::size_t record_bytes = 64;
+constexpr std::string_view record_head = "codeq log position, version 1: ";
+constexpr std::string_view closed_mark = " closed";
+
+} // namespace
+
+position_hint::position_hint(const std::filesystem::path& directory)
+  : file_(::open((directory / "position.hint").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+}
+
+position_hint::~position_hint() {
+  if (file_ >= 0)
+    ::close(file_);
+}
+
+std::optional<log_position> position_hint::read() const {
+  std::array<char, record_bytes> buffer{};
+  if (::pread(file_, buffer.data(), buffer.size(), 0) != static_cast<ssize_t>(buffer.size()))
+    return std::nullopt;
+  std::string_view text{buffer.data(), buffer.size()};
+  if (!text.starts_with(record_head))
+    return std::nullopt;
+  text.remove_prefix(record_head.size());
+  log_position position;
+  auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), position.synced);
+  if (failure != std::errc{})
+    return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+  position.closed = text.starts_with(closed_mark);
+  return position;
+}
+
+void position_hint::write(const log_position& position) const {
+  auto text = std::string(record_head) + std::to_string(position.synced);
+  if (position.closed)
+    text += closed_mark;
+  text.resize(record_bytes - 1, ' ');
+  text += '\n';
+  [[maybe_unused]] auto written = ::pwrite(file_, text.data(), text.size(), 0);
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/keyspace.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace codeq::storage {
+namespace {
+
+std::uint64_t random_number(std::mt19937_64& random) {
+  // Few bits as often as many, and the ends: that is where a wrong width shows.
+  switch (random() % 8) {
+  case 0:
+    return 0;
+  case 1:
+    return ~std::uint64_t{0};
+  default:
+    return random() >> random() % 64;
+  }
+}
+
+template <class Key>
+Key random_key(std::mt19937_64& random) {
+  return {shard_id{static_cast<std::uint16_t>(random_number(random))}, random_number(random)};
+}
+
+template <class Key>
+class NumberedKey : public testing::Test {};
+
+using numbered_keys =
+  testing::Types<segment_key, aside_key, grant_key, outcome_key, open_key, fate_key, dead_key>;
+TYPED_TEST_SUITE(NumberedKey, numbered_keys);
+
+TYPED_TEST(NumberedKey, BytesAreOrderedAsTheFields) {
+  std::mt19937_64 random{test::choose_seed()};
+
+  for (int round = 0; round < 2000; ++round) {
+    auto a = random_key<TypeParam>(random);
+    auto b = random_key<TypeParam>(random);
+    EXPECT_EQ(a < b, a.encode() < b.encode());
+    EXPECT_EQ(a == b, a.encode() == b.encode());
+  }
+}
+
+TYPED_TEST(NumberedKey, DecodesWhatItEncoded) {
+  std::mt19937_64 random{test::choose_seed()};
+
+  for (int round = 0; round < 2000; ++round) {
+    auto key = random_key<TypeParam>(random);
+    EXPECT_EQ(TypeParam::decode(key.encode()), key);
+  }
+}
+
+TYPED_TEST(NumberedKey, RefusesForeignBytes) {
+  auto good = TypeParam{shard_id{7}, 42}.encode();
+  auto foreign = good;
+  foreign.front() = 'z';
+
+  EXPECT_FALSE(TypeParam::decode({}));
+  EXPECT_FALSE(TypeParam::decode(foreign));
+  EXPECT_FALSE(TypeParam::decode(good.substr(0, good.size() - 1)));
+  EXPECT_FALSE(TypeParam::decode(good + '\0'));
+  EXPECT_FALSE(TypeParam::decode(shard_key{shard_id{7}}.encode()));
+}
+
+TEST(ShardKey, DecodesOnlyWhatItEncoded) {
+  auto key = shard_key{shard_id{0xfffe}};
+
+  EXPECT_EQ(shard_key::decode(key.encode()), key);
+  EXPECT_FALSE(shard_key::decode(segment_key{shard_id{1}, 2}.encode()));
+  EXPECT_FALSE(shard_key::decode("C"));
+  EXPECT_FALSE(shard_key::decode("S\x01\x02"));
+}
+
+TEST(StoreKey, DecodesOnlyWhatItEncoded) {
+  EXPECT_TRUE(store_key::decode(store_key{}.encode()));
+  EXPECT_FALSE(store_key::decode("M"));
+  EXPECT_FALSE(store_key::decode("Mstored"));
+}
+
+TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
+  auto number = std::string("\x01\x02\0\0\0\0\0\0\x03\x04", 10);
+
+  EXPECT_EQ(store_key{}.encode(), "Mstore");
+  EXPECT_EQ(shard_key{shard_id{0x0102}}.encode(), "C\x01\x02");
+  EXPECT_EQ((segment_key{shard_id{0x0102}, 0x0304}.encode()), "S" + number);
+  EXPECT_EQ((aside_key{shard_id{0x0102}, 0x0304}.encode()), "A" + number);
+  EXPECT_EQ((grant_key{shard_id{0x0102}, 0x0304}.encode()), "G" + number);
+  EXPECT_EQ((outcome_key{shard_id{0x0102}, 0x0304}.encode()), "R" + number);
+  EXPECT_EQ((open_key{shard_id{0x0102}, 0x0304}.encode()), "O" + number);
+  EXPECT_EQ((fate_key{shard_id{0x0102}, 0x0304}.encode()), "F" + number);
+  EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
+}
+
+TEST(Keyspace, RangeHoldsExactlyTheKeysOfItsKindAndShard) {
+  constexpr auto last = ~std::uint64_t{0};
+
+  for (std::uint16_t shard : {std::uint16_t{0}, std::uint16_t{0x00ff}, std::uint16_t{0xffff}}) {
+    auto range = segments_of(shard_id{shard});
+    EXPECT_TRUE(range.contains(segment_key{shard_id{shard}, 0}.encode()));
+    EXPECT_TRUE(range.contains(segment_key{shard_id{shard}, last}.encode()));
+    EXPECT_FALSE(range.contains(aside_key{shard_id{shard}, 1}.encode()));
+    EXPECT_FALSE(range.contains(dead_key{shard_id{shard}, 1}.encode()));
+    auto next = static_cast<std::uint16_t>(shard + 1);
+    EXPECT_FALSE(range.contains(segment_key{shard_id{next}, 0}.encode()));
+    auto before = static_cast<std::uint16_t>(shard - 1);
+    EXPECT_FALSE(range.contains(segment_key{shard_id{before}, last}.encode()));
+  }
+}
+
+TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
+  auto shard = shard_id{3};
+
+  EXPECT_TRUE(asides_of(shard).contains(aside_key{shard, 9}.encode()));
+  EXPECT_TRUE(grants_of(shard).contains(grant_key{shard, 9}.encode()));
+  EXPECT_TRUE(outcomes_of(shard).contains(outcome_key{shard, 9}.encode()));
+  EXPECT_TRUE(open_of(shard).contains(open_key{shard, 9}.encode()));
+  EXPECT_TRUE(fates_of(shard).contains(fate_key{shard, 9}.encode()));
+  EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
+}
+
+TEST(Keyspace, RangeFromAPositionStartsAtIt) {
+  auto shard = shard_id{3};
+
+  EXPECT_FALSE(outcomes_of(shard, 10).contains(outcome_key{shard, 9}.encode()));
+  EXPECT_TRUE(outcomes_of(shard, 10).contains(outcome_key{shard, 10}.encode()));
+  EXPECT_FALSE(grants_of(shard, 10).contains(grant_key{shard, 9}.encode()));
+  EXPECT_TRUE(grants_of(shard, 10).contains(grant_key{shard, 10}.encode()));
+}
+
+TEST(Keyspace, RangeUpToASequenceEndsWithIt) {
+  auto shard = shard_id{3};
+
+  EXPECT_TRUE(segments_up_to(shard, 10).contains(segment_key{shard, 10}.encode()));
+  EXPECT_FALSE(segments_up_to(shard, 10).contains(segment_key{shard, 11}.encode()));
+  EXPECT_TRUE(fates_up_to(shard, 10).contains(fate_key{shard, 0}.encode()));
+  EXPECT_FALSE(fates_up_to(shard, 10).contains(fate_key{shard, 11}.encode()));
+  EXPECT_TRUE(open_up_to(shard, 10).contains(open_key{shard, 10}.encode()));
+  EXPECT_FALSE(open_up_to(shard, 10).contains(open_key{shard, 11}.encode()));
+}
+
+} // namespace
+} // namespace codeq::storage

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/position_hint.hpp"
+#include "storage/rocksdb_store.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/write_sets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace codeq::storage {
+namespace {
+
+using namespace test;
+
+class RocksdbStore : public testing::Test {
+protected:
+  [[nodiscard]] result<std::unique_ptr<task_store>> open(durability mode = durability::sync) {
+    rocksdb_store_options options;
+    options.directory = path();
+    options.mode = mode;
+    options.on_recovery = [this](std::string_view text) { said_ += text; };
+    return open_rocksdb_store(options);
+  }
+
+  [[nodiscard]] std::filesystem::path path() const { return directory_.path() / "store"; }
+
+  temporary_directory directory_;
+  std::string said_;
+};
+
+/// Another process that holds the lock of a store until this object goes.
+class lock_holder {
+public:
+  explicit lock_holder(const std::filesystem::path& lock_file) {
+    std::array<int, 2> ready{};
+    if (::pipe(ready.data()) != 0 || ::pipe(release_.data()) != 0)
+      return;
+    child_ = ::fork();
+    if (child_ == 0)
+      hold(lock_file.c_str(), ready[1]);
+    char byte = 0;
+    ::close(ready[1]);
+    holds_ = ::read(ready[0], &byte, 1) == 1;
+    ::close(ready[0]);
+  }
+
+  lock_holder(const lock_holder&) = delete;
+  lock_holder& operator=(const lock_holder&) = delete;
+
+  ~lock_holder() {
+    ::close(release_[1]);
+    ::close(release_[0]);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+  [[nodiscard]] bool holds() const { return holds_; }
+
+private:
+  [[noreturn]] void hold(const char* lock_file, int ready) {
+    ::close(release_[1]);
+
+    struct flock lock {};
+
+    lock.l_type = F_WRLCK;
+    int file = ::open(lock_file, O_RDWR | O_CREAT, 0600);
+    char byte = '!';
+    if (::fcntl(file, F_SETLK, &lock) == 0 && ::write(ready, &byte, 1) == 1)
+      // Ends when the parent closes its end.
+      while (::read(release_[0], &byte, 1) > 0) {
+      }
+    ::_exit(0);
+  }
+
+  std::array<int, 2> release_{};
+  pid_t child_ = -1;
+  bool holds_ = false;
+};
+
+TEST_F(RocksdbStore, FindsSyncedCommitsAfterReopening) {
+  {
+    auto store = open();
+    ASSERT_TRUE(store) << store.error().context;
+    write_group group{puts({{"a", "1"}})};
+    ASSERT_TRUE((*store)->commit(group, durability::sync));
+    EXPECT_GE((*store)->counter("wal_synced"), 1u);
+  }
+
+  auto store = open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ(*(*store)->read("a"), "1");
+}
+
+TEST_F(RocksdbStore, RefusesADirectoryThatThisProcessHolds) {
+  auto first = open();
+  ASSERT_TRUE(first);
+
+  auto second = open();
+
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, errc::incompatible_store);
+  EXPECT_NE(second.error().context.find(path().string()), std::string::npos);
+}
+
+TEST_F(RocksdbStore, RefusesADirectoryThatAnotherProcessHolds) {
+  ASSERT_TRUE(open());
+  lock_holder other{path() / "LOCK"};
+  ASSERT_TRUE(other.holds());
+
+  auto refused = open();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::incompatible_store);
+  EXPECT_NE(refused.error().context.find("another process holds"), std::string::npos);
+}
+
+TEST_F(RocksdbStore, NamesADirectoryThatCannotBeCreated) {
+  std::ofstream{path()} << "a file, not a directory";
+
+  auto refused = open();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::unavailable);
+  EXPECT_NE(refused.error().context.find(path().string()), std::string::npos);
+}
+
+TEST_F(RocksdbStore, NamesADirectoryThatCannotBeWritten) {
+  // Permissions do not stop root, but nobody can create a file here.
+  rocksdb_store_options options;
+  options.directory = "/proc/self";
+
+  auto refused = open_rocksdb_store(options);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::unavailable);
+  EXPECT_NE(refused.error().context.find("/proc/self"), std::string::npos);
+}
+
+TEST_F(RocksdbStore, SaysNothingAfterAnOrderlyEnd) {
+  ASSERT_TRUE(open(durability::os));
+
+  ASSERT_TRUE(open(durability::os));
+
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(RocksdbStore, RefusesALogThatIsShorterThanWhatWasSynced) {
+  ASSERT_TRUE(open());
+  position_hint{path()}.write({1000, true});
+
+  auto refused = open(durability::sync);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::corruption);
+}
+
+TEST_F(RocksdbStore, SaysWhatIsMissingInOsMode) {
+  ASSERT_TRUE(open(durability::os));
+  position_hint{path()}.write({1000, false});
+
+  ASSERT_TRUE(open(durability::os));
+
+  EXPECT_NE(said_.find("1000 record operations are missing"), std::string::npos) << said_;
+}
+
+TEST_F(RocksdbStore, SaysThatItWasNotClosedInOsMode) {
+  ASSERT_TRUE(open(durability::os));
+  position_hint{path()}.write({0, false});
+
+  ASSERT_TRUE(open(durability::os));
+
+  EXPECT_NE(said_.find("not closed in order"), std::string::npos) << said_;
+}
+
+TEST(PositionHint, ReadsWhatWasWritten) {
+  temporary_directory directory;
+  position_hint hint{directory.path()};
+  EXPECT_EQ(hint.read(), std::nullopt);
+
+  hint.write({~std::uint64_t{0}, false});
+  EXPECT_EQ(hint.read(), (log_position{~std::uint64_t{0}, false}));
+  hint.write({7, true});
+  EXPECT_EQ(hint.read(), (log_position{7, true}));
+}
+
+TEST(PositionHint, IgnoresAForeignFile) {
+  temporary_directory directory;
+  std::ofstream{directory.path() / "position.hint"} << std::string(64, 'x');
+
+  EXPECT_EQ(position_hint{directory.path()}.read(), std::nullopt);
+}
+
+} // namespace
+} // namespace codeq::storage
