@@ -50,9 +50,7 @@ public:
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t ended_ = 0;
-  std::size_t completed_ = 0;
-  std::size_t redelivered_ = 0;
+  std::size_t ended_ = 0, completed_ = 0, redelivered_ = 0;
   std::array<std::uint64_t, 3> totals_{};
 };
 

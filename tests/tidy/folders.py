@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that need to see more than one file."""
+
+import posixpath
+import re
+
+from finding import Finding
+
+# Folders whose README also speaks for the folders below them.
+_SPEAKS_BELOW = ("tests/", "examples/", "bench/", "coordinator/", "libcodeq/include/")
+_NEEDS_NONE = {"", ".ci", "libcodeq/cmake", "libcodeq/include", "libcodeq/src"}
+_BEGIN, _END = "// [begin readme]\n", "// [end readme]\n"
+
+
+def _spoken_for(folder, folders_with_readme):
+    if folder in _NEEDS_NONE or folder in folders_with_readme:
+        return True
+    parent = posixpath.dirname(folder)
+    return folder.startswith(_SPEAKS_BELOW) and parent in folders_with_readme and (
+        parent != "tests")
+
+
+def check_readmes(sources):
+    """Every folder says what it is for."""
+    folders = {posixpath.dirname(source.path) for source in sources}
+    with_readme = {posixpath.dirname(s.path) for s in sources if s.path.endswith("README.md")}
+    for folder in sorted(folders):
+        if not _spoken_for(folder, with_readme):
+            yield Finding(f"{folder}/README.md", 1, "readme", "say what this folder is for")
+
+
+def check_own_header_first(sources):
+    """A source file's first include is its own header, which so is seen to stand alone."""
+    headers = {source.path for source in sources if source.path.endswith(".hpp")}
+    for source in sources:
+        if not source.path.endswith(".cpp"):
+            continue
+        stem = source.path[:-4]
+        own = [stem + ".hpp", "libcodeq/include/codeq/" + posixpath.basename(stem) + ".hpp"]
+        if source.path.startswith("libcodeq/src/core/"):
+            own = own[:1]
+        wanted = next((path for path in own if path in headers), None)
+        first = re.search(r"^#include [<\"]([^>\"]+)", source.text, re.MULTILINE)
+        if wanted and first and not wanted.endswith("/" + first.group(1)):
+            yield source.found(1, "own-header", f"include {wanted} first")
+
+
+def check_snippets(sources):
+    """README.md shows the example as it is compiled."""
+    by_path = {source.path: source for source in sources}
+    readme = by_path.get("README.md")
+    if not readme:
+        return
+    for source in sources:
+        if source.path.startswith("examples/") and _BEGIN in source.text:
+            snippet = source.text.split(_BEGIN)[1].split(_END)[0]
+            if f"```cpp\n{snippet}```" not in readme.text:
+                yield readme.found(1, "snippet", f"show {source.path} between its marks")

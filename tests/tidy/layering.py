@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may include what: dependencies point down, and each library has its places."""
+
+import posixpath
+import re
+
+# The headers of include/codeq that are vocabulary; the others are facades.
+VOCABULARY = {"bytes", "errc", "fwd", "ids", "limits", "result", "task", "time"}
+
+# Folder of libcodeq/src -> folders below it that it may include, besides itself and vocabulary.
+BELOW = {
+    "base": set(),
+    "core": {"base"},
+    "config": {"base"},
+    "observe": {"base"},
+    "protocol": {"base", "core"},
+    "storage": {"base", "core"},
+    "actors": {"base", "core", "protocol"},
+    "transport": {"base", "observe", "protocol", "actors"},
+}
+_UP_TO_TRANSPORT = set(BELOW)
+BELOW["coordinator"] = _UP_TO_TRANSPORT
+BELOW["worker"] = _UP_TO_TRANSPORT
+BELOW["client"] = _UP_TO_TRANSPORT - {"storage"}
+BELOW["gateway"] = _UP_TO_TRANSPORT | {"coordinator"}
+BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "gateway"}
+
+# Library -> paths that may use it. Tests and benches may use any.
+PLACES = {
+    "CAF": r"src/(actors|transport|coordinator|worker|client|node|gateway)/|codeq/handler\.hpp",
+    "CAF io": r"src/(transport|node|actors)/",
+    "Cap'n Proto": r"src/(protocol|actors|transport|coordinator|worker|client|node)/"
+                   r"|src/storage/record_codec",
+    "RocksDB": r"src/storage/rocksdb_store\.cpp",
+    "spdlog": r"src/observe/",
+    "prometheus-cpp": r"src/observe/",
+    "CLI11": r"src/config/",
+    "toml++": r"src/config/",
+    "OpenSSL": r"src/(transport|gateway)/",
+    "Boost": r"src/gateway/",
+}
+_LIBRARIES = [
+    ("CAF io", r"caf/io/"), ("CAF", r"caf/"), ("Cap'n Proto", r"(capnp|kj)/|.*\.capnp\.h$"),
+    ("RocksDB", r"rocksdb/"), ("spdlog", r"(spdlog|fmt)/"), ("prometheus-cpp", r"prometheus/"),
+    ("CLI11", r"CLI/"), ("toml++", r"toml"), ("OpenSSL", r"openssl/"), ("Boost", r"boost/"),
+]
+# The core decides; clocks, chance, threads and files are its callers' business.
+_IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "atomic", "future", "random",
+           "fstream", "iostream", "filesystem", "stdexcept", "exception"}
+_INCLUDE = r"^[ \t]*#[ \t]*include[ \t]+([<\"])([^>\"]+)[>\"]"
+
+
+def library_of(header):
+    """The third-party library of an included path, or None for std and the system."""
+    return next((name for name, pattern in _LIBRARIES if re.match(pattern, header)), None)
+
+
+def _layer_of(path):
+    match = re.match(r"libcodeq/src/([a-z_]+)/", path)
+    return match.group(1) if match else None
+
+
+def _own_problem(path, header):
+    """Why a project header may not be included from here, or None."""
+    folder, layer = header.split("/")[0], _layer_of(path)
+    if folder == "codeq":
+        name = posixpath.splitext(posixpath.basename(header))[0]
+        low = layer in ("base", "core", "observe", "protocol", "storage")
+        return f"{layer} may use vocabulary only" if low and name not in VOCABULARY else None
+    if layer:
+        fits = folder == layer or folder in BELOW.get(layer, set())
+        return None if fits else f"{layer} may not use {folder}"
+    if path.startswith("libcodeq/include/"):
+        return "a public header may include only std and public headers"
+    if path.startswith("examples/"):
+        return "an example may include only public headers"
+    # The programs read their options; everything else of theirs is behind the facades.
+    if path.startswith(("coordinator/", "worker/")) and folder not in ("config", "observe"):
+        return "a program may include public headers, config and observe"
+    return None
+
+
+def check(source):
+    """Layer matrix, third-party confinement, purity of core."""
+    path = source.path
+    if not source.is_cpp or path.startswith(("tests/", "bench/")):
+        return
+    for line, match in source.matches(_INCLUDE):
+        quote, header = match.groups()
+        library = library_of(header)
+        if library and not re.search(PLACES[library], path):
+            yield source.found(line, "layering", f"{library} may not be used here")
+        elif quote == '"' and not library:
+            problem = _own_problem(path, header) if "/" in header else None
+            if problem:
+                yield source.found(line, "layering", problem)
+        elif _layer_of(path) == "core" and header in _IMPURE:
+            yield source.found(line, "layering", f"core is pure: no <{header}>")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule finds what it is for, and leaves alone what looks like it."""
+
+import unittest
+
+import folders
+import layering
+import sizes
+import tidy
+import words
+from finding import Source, bare_cpp
+
+_SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+def rules(check, path, text):
+    return [finding.rule for finding in check(Source(path, text)) or []]
+
+
+class Layering(unittest.TestCase):
+    def problems(self, path, include):
+        return len(rules(layering.check, path, f"#include {include}\n"))
+
+    def test_dependencies_point_down(self):
+        self.assertEqual(self.problems("libcodeq/src/storage/a.cpp", '"core/event.hpp"'), 0)
+        self.assertEqual(self.problems("libcodeq/src/core/a.cpp", '"storage/write_set.hpp"'), 1)
+        self.assertEqual(self.problems("libcodeq/src/worker/a.cpp", '"coordinator/a.hpp"'), 1)
+        self.assertEqual(self.problems("libcodeq/src/protocol/a.cpp", '"storage/a.hpp"'), 1)
+
+    def test_libraries_keep_to_their_places(self):
+        self.assertEqual(self.problems("libcodeq/src/storage/rocksdb_store.cpp", "<rocksdb/db.h>"),
+                         0)
+        self.assertEqual(self.problems("libcodeq/src/node/a.cpp", "<rocksdb/db.h>"), 1)
+        self.assertEqual(self.problems("libcodeq/src/core/a.cpp", "<caf/all.hpp>"), 1)
+        self.assertEqual(self.problems("libcodeq/include/codeq/handler.hpp", "<caf/all.hpp>"), 0)
+        self.assertEqual(self.problems("libcodeq/src/core/a.hpp", "<protocol.capnp.h>"), 1)
+
+    def test_core_is_pure_and_examples_see_public_headers(self):
+        self.assertEqual(self.problems("libcodeq/src/core/a.cpp", "<random>"), 1)
+        self.assertEqual(self.problems("libcodeq/src/core/a.cpp", "<vector>"), 0)
+        self.assertEqual(self.problems("examples/a/a.cpp", '"codeq/handler.hpp"'), 0)
+        self.assertEqual(self.problems("examples/a/a.cpp", '"core/turn.hpp"'), 1)
+
+
+class Sizes(unittest.TestCase):
+    def functions(self, text):
+        return rules(sizes.check_functions, "a.cpp", text)
+
+    def test_long_functions_are_found(self):
+        body = "  x();\n"
+        self.assertEqual(self.functions("void f() {\n" + body * 68 + "}\n"), [])
+        self.assertEqual(self.functions("void f() {\n" + body * 69 + "}\n"), ["function-lines"])
+
+    def test_long_scopes_are_no_functions(self):
+        for head in ("namespace a {", "class a : public b<c> {", 'extern "C" {',
+                     "constexpr std::array<int, 3> a = {"):
+            self.assertEqual(self.functions(head + "\n" * 100 + "}\n"), [], head)
+
+    def test_parameters_are_counted_outside_templates(self):
+        self.assertEqual(self.functions("void f(int a, map<int, int> b, int c, int d, int e) {}"),
+                         [])
+        self.assertEqual(self.functions("void f(int a, int b, int c, int d, int e, int g) {}"),
+                         ["parameters"])
+
+    def test_nesting_is_counted_through_lambdas(self):
+        three = "void f() { if (a) { for (;;) { g([&] { x(); while (b) { %s } }); } } }"
+        self.assertEqual(self.functions(three % "c();"), [])
+        self.assertEqual(self.functions(three % "if (c) { d(); }"), ["nesting"])
+
+    def test_braces_in_texts_and_comments_do_not_count(self):
+        self.assertEqual(bare_cpp("a('{'); // {\nb(\"}\"); 1'000'000;").count("{"), 0)
+
+    def test_files_and_columns_have_limits(self):
+        self.assertEqual(rules(sizes.check_file, "a.hpp", "x\n" * 251), ["file-lines"])
+        self.assertEqual(rules(sizes.check_file, "a.cpp", "x\n" * 400), [])
+        self.assertEqual(rules(sizes.check_file, "a.cpp", "x" * 101), ["columns"])
+        self.assertEqual(rules(sizes.check_file, "a/README.md", "x\n" * 41), ["readme-lines"])
+
+
+class Words(unittest.TestCase):
+    def test_text_rules(self):
+        cases = {
+            "// FIXME later": "fixme", "// TODO: this": "todo", "// -------": "banner",
+            "// return 1;": "commented-code", "// see issue 12": "issue-number",
+            "// in /" + "root/x": "machine-path", "// at deb.example" + ".org": "host",
+            "TEST(A, b_c) {": "test-name",
+        }
+        for text, rule in cases.items():
+            self.assertEqual(rules(words.check_text, "tests/a.cpp", text), [rule], text)
+        for text in ("// TODO(perf): batch this", "// why, not what", "/// `f(a);`", "#if 1"):
+            self.assertEqual(rules(words.check_text, "tests/a.cpp", text), [], text)
+
+    def test_code_rules(self):
+        cases = {
+            "out << std::endl;": "endl", "using namespace std;": "using-namespace",
+            "f([=] {});": "capture", "int job_count;": "synonym", "int f(nextJob x);": "synonym",
+        }
+        for text, rule in cases.items():
+            self.assertEqual(rules(words.check_cpp, "libcodeq/a.cpp", text), [rule], text)
+        for text in ("using namespace std::chrono_literals;", "options.background_jobs = 2;",
+                     "// a job elsewhere", 'f("job");', "f([self] {});"):
+            self.assertEqual(rules(words.check_cpp, "libcodeq/a.cpp", text), [], text)
+
+    def test_heads(self):
+        self.assertEqual(rules(words.check_head, "a.hpp", _SPDX + "#pragma once\n"), [])
+        self.assertEqual(rules(words.check_head, "a.hpp", "#pragma once\n"), ["spdx"])
+        self.assertEqual(rules(words.check_head, "a.hpp", _SPDX + "\n\n"), ["pragma-once"])
+        self.assertEqual(rules(words.check_head, "a.sh", "#!/bin/sh\n# " + _SPDX[3:]), [])
+
+
+class Project(unittest.TestCase):
+    def found(self, check, *files):
+        return [finding.rule for finding in check([Source(path, text) for path, text in files])]
+
+    def test_folders_need_a_readme(self):
+        self.assertEqual(self.found(folders.check_readmes, ("bench/a.cpp", "")), ["readme"])
+        self.assertEqual(self.found(folders.check_readmes, ("examples/a/a.cpp", ""),
+                                    ("examples/README.md", "")), [])
+
+    def test_own_header_comes_first(self):
+        files = [("libcodeq/src/core/a.hpp", ""),
+                 ("libcodeq/src/core/a.cpp", '#include "core/b.hpp"\n#include "core/a.hpp"\n')]
+        self.assertEqual(self.found(folders.check_own_header_first, *files), ["own-header"])
+
+    def test_readme_shows_the_example(self):
+        example = ("examples/a.cpp", "// [begin readme]\nint a;\n// [end readme]\n")
+        self.assertEqual(self.found(folders.check_snippets, example,
+                                    ("README.md", "```cpp\nint a;\n```")), [])
+        self.assertEqual(self.found(folders.check_snippets, example, ("README.md", "")),
+                         ["snippet"])
+
+    def test_exceptions_cover_or_are_stale(self):
+        bad = Source("bench/README.md", "x\n" * 41)
+        listed = Source("tests/tidy/exceptions.txt",
+                        "bench/* | readme-lines | long\nbench/* | columns | none\n")
+        readme = Source("tests/tidy/README.md", "x\n")
+        self.assertEqual([f.rule for f in tidy.find_all([bad, listed, readme])],
+                         ["stale-exception"])
+
+
+if __name__ == "__main__":
+    unittest.main()
