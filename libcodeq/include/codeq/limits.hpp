@@ -76,6 +76,8 @@ inline constexpr duration reconnect_delay_min = 50ms;
 inline constexpr duration reconnect_delay_max = 2s;
 inline constexpr duration connect_timeout = 5s;
 inline constexpr duration connection_linger = 500ms;
+inline constexpr std::size_t descriptors_reserved = 32;
+inline constexpr duration accept_pause = 200ms;
 inline constexpr std::size_t connections_max = 4096;
 inline constexpr std::size_t unauthenticated_connections_max = 256;
 inline constexpr std::size_t outgoing_bytes_high = 32u << 20;
@@ -91,5 +93,10 @@ inline constexpr std::size_t slots_default = 8;
 inline constexpr duration drain_default = 30s;
 inline constexpr duration cancel_grace_default = 10s;
 inline constexpr std::size_t exec_arguments_max = 256;
+inline constexpr duration exec_kill_grace_default = 5s;
+inline constexpr duration drain_cancel_grace = 1s;
+inline constexpr std::size_t unanswered_reports_max = 16384;
+inline constexpr std::size_t unanswered_bytes_max = 64u << 20;
+inline constexpr std::size_t report_bytes_per_request_max = 8u << 20;
 
 } // namespace codeq::limits

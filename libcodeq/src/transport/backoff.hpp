@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include <algorithm>
+
+namespace codeq::transport {
+
+/// The pauses between attempts to connect: they double from `min` to `max`, each shortened by up to
+/// half by chance, so that the peers of a coordinator that comes back do not all dial together.
+class backoff {
+public:
+  backoff(duration min, duration max) : min_(min), max_(max), next_(min) {}
+
+  /// The pause before the next attempt; `chance` is in [0, 1).
+  [[nodiscard]] duration next(double chance) {
+    auto full = next_;
+    next_ = std::min(next_ * 2, max_);
+    auto cut = static_cast<double>(full.count()) * chance / 2;
+    return full - duration(static_cast<duration::rep>(cut));
+  }
+
+  /// An attempt succeeded: the next pause is short again.
+  void reset() { next_ = min_; }
+
+private:
+  duration min_;
+  duration max_;
+  duration next_;
+};
+
+} // namespace codeq::transport

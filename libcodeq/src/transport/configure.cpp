@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/configure.hpp"
+
+#include <caf/io/middleman.hpp>
+
+namespace codeq::transport {
+
+namespace {
+
+/// Messages that an actor or broker handles before others have their turn; without a bound a broker
+/// under a flood would not touch its sockets until its mailbox is empty.
+constexpr std::size_t turn_messages_max = 300;
+
+} // namespace
+
+void configure(caf::actor_system_config& config, std::size_t threads) {
+  config.load<caf::io::middleman>();
+  config.set("scheduler.policy", caf::atom("sharing"));
+  config.set("scheduler.max-threads", threads);
+  config.set("scheduler.max-throughput", turn_messages_max);
+  config.set("middleman.workers", std::size_t{0});
+  config.set("middleman.attach-utility-actors", true);
+  config.set("middleman.enable-automatic-connections", false);
+  config.set("middleman.heartbeat-interval", caf::timespan{0});
+  config.set("middleman.connection-timeout", caf::timespan{0});
+  config.set("logger.verbosity", caf::atom("quiet"));
+}
+
+} // namespace codeq::transport

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a connection ends: the half of `connection_state` that begins when it is decided.
+#include "observe/log.hpp"
+#include "protocol/error_code.hpp"
+#include "transport/connection_state.hpp"
+
+#include <caf/io/middleman.hpp>
+
+#include <sys/socket.h>
+
+namespace codeq::transport {
+
+namespace {
+
+/// What is read at a time, and thrown away, from a peer that still sends while we close.
+constexpr std::size_t discard_bytes = 4096;
+
+protocol::wire_frame make_refused(const error& reason) {
+  auto frame = protocol::refused::build([&](auto root) {
+    root.setCode(protocol::to_schema(reason.code));
+    root.setContext(reason.context);
+  });
+  return frame.to_wire();
+}
+
+} // namespace
+
+void connection_state::refuse(error reason) {
+  write(make_refused(reason));
+  close(std::move(reason));
+}
+
+void connection_state::close(error reason) {
+  if (phase_ == phase::closing)
+    return;
+  enter_closing(std::move(reason));
+  // A socket that is closed with bytes unread resets the connection, and the peer may lose our last
+  // frame: so send our end, then read on until the peer closes its own.
+  self_->configure_read(handle_, caf::io::receive_policy::at_most(discard_bytes));
+  self_->trigger(handle_);
+  arm({connection_deadline::what::linger}, settings_.linger);
+  if (buffered_ == 0)
+    finish_sending();
+}
+
+void connection_state::abandon(error reason) {
+  enter_closing(std::move(reason));
+  tell_owner();
+  // Without this, bytes that the peer does not read would keep the socket in the middleman's loop.
+  if (self_->valid(handle_))
+    ::shutdown(fd(), SHUT_RDWR);
+  self_->quit();
+}
+
+void connection_state::peer_closed() {
+  enter_closing({errc::disconnected, "the peer closed the connection"});
+  tell_owner();
+  self_->quit();
+}
+
+void connection_state::enter_closing(error reason) {
+  if (phase_ == phase::closing)
+    return;
+  CODEQ_LOG_INFO("connection closes remote={} reason=\"{}\"", remote_, to_string(reason));
+  phase_ = phase::closing;
+  reason_ = std::move(reason);
+  answer_probes(false);
+  sink_ = nullptr;
+}
+
+void connection_state::finish_sending() {
+  if (sending_finished_)
+    return;
+  sending_finished_ = true;
+  ::shutdown(fd(), SHUT_WR);
+  tell_owner();
+}
+
+void connection_state::tell_owner() {
+  if (auto owner = std::exchange(owner_, nullptr))
+    caf::anon_send(caf::actor_cast<caf::actor>(owner), actors::connection_lost{reason_});
+  if (!dialled_)
+    return;
+  if (auto link = std::exchange(dialled_->link, nullptr))
+    caf::anon_send(
+      caf::actor_cast<caf::actor>(link),
+      dialled_lost{dialled_->attempt, reason_, was_up_, refused_});
+}
+
+int connection_state::fd() const {
+  // CAF numbers a connection by its socket, which is open for as long as the broker holds it.
+  return static_cast<int>(handle_.id());
+}
+
+} // namespace codeq::transport

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/connection_state.hpp"
+
+#include "protocol/error_code.hpp"
+
+#include <caf/io/middleman.hpp>
+
+namespace codeq::transport {
+
+namespace {
+
+/// An outgoing buffer that has grown larger than this is given back once it is empty.
+constexpr std::size_t idle_buffer_bytes_max = 4u << 20;
+
+/// The only protocol version so far.
+constexpr std::uint16_t protocol_version = 1;
+
+} // namespace
+
+void connection_state::start(
+  connection_self self, caf::io::connection_handle handle, const connection_settings& settings) {
+  self_ = self;
+  handle_ = handle;
+  settings_ = settings;
+  remote_ = self->remote_addr(handle) + ":" + std::to_string(self->remote_port(handle));
+  last_received_ = self->clock().now();
+  self->ack_writes(handle, true);
+  self->configure_read(handle, caf::io::receive_policy::exactly(protocol::frame_header_bytes));
+}
+
+void connection_state::start_accepted(
+  connection_self self, caf::io::connection_handle handle, const connection_settings& settings) {
+  start(self, handle, settings);
+  // Two reads, a header and a body; then the socket rests until the registrar has decided.
+  self->trigger(handle, 2);
+}
+
+void connection_state::await_hello(
+  actors::registrar_actor registrar, std::shared_ptr<admission_ticket> ticket) {
+  registrar_ = std::move(registrar);
+  ticket_ = std::move(ticket);
+  ticket_->wait_until(self_->address(), self_->clock().now() + settings_.hello_timeout);
+}
+
+void connection_state::start_dialled(
+  connection_self self, caf::io::connection_handle handle, const dialled_options& options) {
+  start(self, handle, options.settings);
+  phase_ = phase::awaiting_answer;
+  dialled_ = options;
+  self->monitor(dialled_->link);
+  write(dialled_->hello.to_wire());
+  arm({connection_deadline::what::handshake}, settings_.hello_timeout);
+}
+
+std::size_t connection_state::body_bytes_max() const {
+  return phase_ == phase::open ? limits::frame_bytes_max : limits::hello_bytes_max;
+}
+
+void connection_state::receive(caf::io::new_data_msg& data) {
+  if (phase_ == phase::closing)
+    return;
+  last_received_ = self_->clock().now();
+  answer_probes(true);
+  auto next_bytes = protocol::frame_header_bytes;
+  if (!header_) {
+    auto header = parse_header({data.buf.data(), data.buf.size()}, body_bytes_max());
+    if (!header)
+      return refuse(header.error());
+    next_bytes = header->length;
+    header_ = *header;
+  } else {
+    protocol::wire_frame frame{header_->type, take_body(std::move(data.buf))};
+    header_.reset();
+    take(frame);
+  }
+  if (phase_ != phase::closing)
+    self_->configure_read(handle_, caf::io::receive_policy::exactly(next_bytes));
+}
+
+void connection_state::take(const protocol::wire_frame& frame) {
+  switch (phase_) {
+  case phase::awaiting_hello:
+    return take_hello(frame);
+  case phase::awaiting_answer:
+    return take_answer(frame);
+  case phase::open:
+    return take_open(frame);
+  case phase::awaiting_registrar:
+  case phase::closing:
+    return;
+  }
+}
+
+void connection_state::take_hello(const protocol::wire_frame& frame) {
+  if (frame.type != protocol::frame_type<schema::Hello>)
+    return refuse(
+      {errc::protocol_error,
+       "first frame is type=" + std::to_string(frame.type) + ", not a hello"});
+  auto hello = protocol::hello::parse(frame.body);
+  if (!hello)
+    return refuse(hello.error());
+  phase_ = phase::awaiting_registrar;
+  ticket_->wait_until(self_->address(), self_->clock().now() + settings_.hello_timeout);
+  caf::anon_send(
+    registrar_, actors::peer_hello{std::move(*hello), actors::connection_actor{self_}, remote_});
+}
+
+void connection_state::take_answer(const protocol::wire_frame& frame) {
+  if (frame.type == protocol::frame_type<schema::Refused>)
+    return take_refused(frame);
+  if (frame.type != protocol::frame_type<schema::HelloAck>)
+    return refuse({errc::protocol_error, "answer to hello is type=" + std::to_string(frame.type)});
+  auto ack = protocol::hello_ack::parse(frame.body);
+  if (!ack)
+    return refuse(ack.error());
+  auto version =
+    ack->read([](auto reader) -> result<std::uint16_t> { return reader.getVersion(); });
+  if (!version)
+    return refuse(version.error());
+  if (*version != protocol_version) {
+    refused_ = true;
+    return refuse(
+      {errc::protocol_error, "the coordinator chose protocol version=" + std::to_string(*version)});
+  }
+  was_up_ = true;
+  sink_ = dialled_->sink;
+  caf::anon_send(
+    caf::actor_cast<caf::actor>(dialled_->owner),
+    actors::link_up{dialled_->index, actors::connection_actor{self_}, std::move(*ack)});
+  open();
+}
+
+void connection_state::take_open(const protocol::wire_frame& frame) {
+  switch (frame.type) {
+  case protocol::frame_type<schema::Ping>:
+    return answer_ping(frame);
+  case protocol::frame_type<schema::Pong>:
+    return;
+  case protocol::frame_type<schema::Refused>:
+    return take_refused(frame);
+  default:
+    if (auto taken = sink_(frame); !taken)
+      refuse(taken.error());
+  }
+}
+
+void connection_state::take_refused(const protocol::wire_frame& frame) {
+  auto parsed = protocol::refused::parse(frame.body);
+  if (!parsed)
+    return refuse(parsed.error());
+  error reason;
+  auto read = parsed->read([&](auto reader) -> result<void> {
+    reason.code = protocol::from_schema(reader.getCode());
+    reason.context = std::string(reader.getContext().cStr());
+    return {};
+  });
+  if (!read)
+    return refuse(read.error());
+  refused_ = true;
+  close(std::move(reason));
+}
+
+void connection_state::answer_ping(const protocol::wire_frame& frame) {
+  auto parsed = protocol::ping::parse(frame.body);
+  if (!parsed)
+    return refuse(parsed.error());
+  auto number =
+    parsed->read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+  if (!number)
+    return refuse(number.error());
+  write(protocol::pong::build([&](auto root) { root.setNumber(*number); }, 4).to_wire());
+}
+
+void connection_state::accept(const actors::connection_accepted& accepted) {
+  if (phase_ != phase::awaiting_registrar) {
+    caf::anon_send(caf::actor_cast<caf::actor>(accepted.owner), actors::connection_lost{reason_});
+    return;
+  }
+  sink_ = accepted.sink;
+  owner_ = accepted.owner;
+  self_->monitor(owner_);
+  ticket_->authenticated();
+  open();
+  self_->trigger(handle_);
+}
+
+void connection_state::open() {
+  phase_ = phase::open;
+  last_received_ = self_->clock().now();
+  arm({connection_deadline::what::liveness}, settings_.ping_interval);
+}
+
+void connection_state::write(const protocol::wire_frame& frame) {
+  if (phase_ == phase::closing)
+    return;
+  append_frame(frame, self_->wr_buf(handle_));
+  buffered_ += protocol::frame_header_bytes + frame.body.size();
+  self_->flush(handle_);
+  check_outgoing();
+}
+
+void connection_state::sent(const caf::io::data_transferred_msg& progress) {
+  buffered_ = progress.remaining;
+  if (buffered_ == 0) {
+    auto& out = self_->wr_buf(handle_);
+    if (out.capacity() > idle_buffer_bytes_max)
+      std::vector<char>{}.swap(out);
+  }
+  if (phase_ == phase::closing) {
+    if (buffered_ == 0)
+      finish_sending();
+    return;
+  }
+  check_outgoing();
+}
+
+void connection_state::check_outgoing() {
+  if (dialled_)
+    return;
+  if (buffered_ > 2 * settings_.outgoing_bytes_high)
+    return abandon(
+      {errc::overloaded, "the peer reads too slowly, buffered_bytes=" + std::to_string(buffered_)});
+  bool changed = pressure_ ? buffered_ < settings_.outgoing_bytes_low
+                           : buffered_ > settings_.outgoing_bytes_high;
+  if (!changed || !owner_)
+    return;
+  pressure_ = !pressure_;
+  caf::anon_send(caf::actor_cast<caf::actor>(owner_), actors::outgoing_pressure{pressure_});
+}
+
+caf::result<bool> connection_state::probe() {
+  auto promise = self_->make_response_promise<bool>();
+  if (phase_ == phase::closing) {
+    promise.deliver(false);
+    return promise;
+  }
+  auto number = ++last_number_;
+  probes_.push_back({number, promise});
+  write(protocol::ping::build([&](auto root) { root.setNumber(number); }, 4).to_wire());
+  arm({connection_deadline::what::probe, number}, settings_.probe_timeout);
+  return promise;
+}
+
+void connection_state::answer_probes(bool alive) {
+  for (auto& probe : std::exchange(probes_, {}))
+    probe.promise.deliver(alive);
+}
+
+void connection_state::arm(connection_deadline deadline, duration after) {
+  self_->delayed_send(self_, after, deadline);
+}
+
+void connection_state::fire(const connection_deadline& deadline) {
+  using what = connection_deadline::what;
+  switch (deadline.kind) {
+  case what::handshake:
+    if (phase_ == phase::awaiting_answer)
+      close({errc::timeout, "the coordinator did not answer the hello"});
+    return;
+  case what::liveness:
+    return check_liveness();
+  case what::probe:
+    // Probes are numbered upward and all wait equally long: those up to this one are overdue.
+    while (!probes_.empty() && probes_.front().number <= deadline.number) {
+      probes_.front().promise.deliver(false);
+      probes_.erase(probes_.begin());
+    }
+    return;
+  case what::linger:
+    return abandon({errc::disconnected, "the peer did not read what was written"});
+  }
+}
+
+void connection_state::check_liveness() {
+  if (phase_ != phase::open)
+    return;
+  auto silent = self_->clock().now() - last_received_;
+  if (silent >= settings_.silent_peer_max)
+    return close({errc::disconnected, "the peer has been silent for too long"});
+  if (silent >= settings_.ping_interval)
+    send_ping();
+  arm({connection_deadline::what::liveness}, settings_.ping_interval);
+}
+
+void connection_state::send_ping() {
+  write(protocol::ping::build([&](auto root) { root.setNumber(++last_number_); }, 4).to_wire());
+}
+
+} // namespace codeq::transport

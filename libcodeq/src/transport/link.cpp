@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/link.hpp"
+
+#include "observe/log.hpp"
+#include "transport/backoff.hpp"
+#include "transport/connection.hpp"
+#include "transport/socket.hpp"
+
+#include <caf/io/middleman.hpp>
+
+#include <random>
+
+namespace codeq::transport {
+
+/// The pause before the next attempt is over.
+struct redial {
+  /// Attempts made when the pause began; another number means that it is an old timer.
+  std::uint64_t attempts = 0;
+};
+
+} // namespace codeq::transport
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::transport::redial)
+
+namespace codeq::transport {
+
+namespace {
+
+/// What a link understands inside the transport.
+using link_internal_actor = actors::link_actor::extend<
+  // Dials again.
+  caf::reacts_to<redial>,
+  // The connection is gone.
+  caf::reacts_to<dialled_lost>>;
+
+class link_state;
+using link_self = link_internal_actor::stateful_pointer<link_state>;
+
+/// Refusals that another attempt cannot change: the caller's mistakes, and a name taken over.
+bool is_final(errc code) {
+  return (code >= errc::invalid_argument && code < errc::stale_lease) || code == errc::superseded;
+}
+
+/// One connection at a time to one coordinator; on the link's own thread.
+class link_state {
+public:
+  static constexpr const char* name = "link";
+
+  void start(link_self self, const link_options& options);
+  void dial();
+  void fire(const redial& timer);
+  void lose(const dialled_lost& lost);
+  void close(const error& reason, bool say_goodbye);
+
+private:
+  void adopt(socket_owner socket);
+  void report(const error& reason, bool final);
+  void retry(const error& reason);
+
+  link_self self_ = nullptr;
+  link_options options_;
+  endpoint peer_;
+  backoff pauses_{limits::reconnect_delay_min, limits::reconnect_delay_max};
+  std::minstd_rand random_{std::random_device{}()};
+  std::uint64_t attempts_ = 0;
+  actors::connection_actor connection_;
+  std::string last_reason_;
+  bool closing_ = false;
+};
+
+void link_state::start(link_self self, const link_options& options) {
+  self_ = self;
+  options_ = options;
+  pauses_ = backoff(options.reconnect_delay_min, options.reconnect_delay_max);
+  self->monitor(options.owner);
+  auto parsed = parse_endpoint(options.coordinator);
+  if (!parsed) {
+    report(parsed.error(), true);
+    return self->quit();
+  }
+  peer_ = *parsed;
+  // By a message, so that the spawner does not wait and `close_link` can overtake later dials.
+  self->send(self, redial{attempts_});
+}
+
+void link_state::fire(const redial& timer) {
+  if (!closing_ && timer.attempts == attempts_)
+    dial();
+}
+
+void link_state::dial() {
+  ++attempts_;
+  // Nothing but an order to end can be in the mailbox now.
+  auto cancelled = [self = self_] { return !self->mailbox().empty(); };
+  auto socket = transport::dial(peer_, options_.connect_timeout, cancelled);
+  if (!socket)
+    return retry(socket.error());
+  adopt(std::move(*socket));
+}
+
+void link_state::adopt(socket_owner socket) {
+  dialled_options dialled;
+  dialled.settings = options_.connection;
+  dialled.hello = options_.make_hello();
+  dialled.index = options_.index;
+  dialled.attempt = attempts_;
+  dialled.sink = options_.sink;
+  dialled.owner = options_.owner;
+  dialled.link = self_->ctrl();
+  connection_ = self_->system().middleman().spawn_broker(
+    dialled_connection, socket.release(), std::move(dialled));
+}
+
+void link_state::lose(const dialled_lost& lost) {
+  if (lost.attempt != attempts_ || !connection_)
+    return;
+  connection_ = nullptr;
+  if (closing_)
+    return self_->quit();
+  if (lost.was_up) {
+    pauses_.reset();
+    last_reason_.clear();
+  }
+  // A peer that calls an established connection's frames malformed may have met a corrupted one.
+  bool broken_later = lost.was_up && lost.reason.code == errc::protocol_error;
+  if (lost.refused && !broken_later && is_final(lost.reason.code)) {
+    report(lost.reason, true);
+    return self_->quit();
+  }
+  retry(lost.reason);
+}
+
+void link_state::retry(const error& reason) {
+  report(reason, false);
+  auto chance = std::uniform_real_distribution<double>(0, 1)(random_);
+  self_->delayed_send(self_, pauses_.next(chance), redial{attempts_});
+}
+
+void link_state::report(const error& reason, bool final) {
+  // A coordinator that stays away for hours is worth one line, not one per attempt.
+  auto text = to_string(reason);
+  if (text != last_reason_)
+    CODEQ_LOG_WARN(
+      "link is down coordinator={} final={} reason=\"{}\"", options_.coordinator, final, text);
+  last_reason_ = std::move(text);
+  caf::anon_send(
+    caf::actor_cast<caf::actor>(options_.owner), actors::link_down{options_.index, reason, final});
+}
+
+void link_state::close(const error& reason, bool say_goodbye) {
+  if (closing_)
+    return;
+  closing_ = true;
+  if (!connection_)
+    return self_->quit();
+  if (say_goodbye) {
+    auto goodbye =
+      protocol::goodbye::build([](auto root) { root.setCode(schema::ErrorCode::NONE); }, 4);
+    self_->send(connection_, goodbye.to_wire());
+  }
+  self_->send(connection_, actors::close_connection{reason});
+}
+
+void set_handlers(link_self self) {
+  self->set_default_handler(caf::drop);
+  self->set_down_handler([self](caf::down_msg&) {
+    self->state.close({errc::going_away, "the link's owner ended"}, false);
+  });
+  self->set_exit_handler([self](caf::exit_msg&) {
+    self->state.close({errc::going_away, "the link was told to end"}, false);
+  });
+}
+
+link_internal_actor::behavior_type link(link_self self, const link_options& options) {
+  set_handlers(self);
+  self->state.start(self, options);
+  return {
+    [self](const actors::close_link& request) { self->state.close(request.reason, true); },
+    [self](const redial& timer) { self->state.fire(timer); },
+    [self](const dialled_lost& lost) { self->state.lose(lost); }};
+}
+
+} // namespace
+
+actors::link_actor spawn_link(caf::actor_system& system, link_options options) {
+  return system.spawn<caf::detached>(link, std::move(options));
+}
+
+} // namespace codeq::transport
