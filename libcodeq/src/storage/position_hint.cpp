@@ -23,6 +23,8 @@ constexpr std::string_view closed_mark = " closed";
 
 position_hint::position_hint(const std::filesystem::path& directory)
   : file_(::open((directory / "position.hint").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  if (file_ < 0)
+    failure_.assign(errno, std::generic_category());
 }
 
 position_hint::~position_hint() {

@@ -125,7 +125,7 @@ TEST_F(RocksdbStore, NamesADirectoryThatCannotBeCreated) {
   auto refused = open();
 
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::unavailable);
+  EXPECT_EQ(refused.error().code, errc::unavailable) << refused.error().context;
   EXPECT_NE(refused.error().context.find(path().string()), std::string::npos);
 }
 
@@ -137,7 +137,7 @@ TEST_F(RocksdbStore, NamesADirectoryThatCannotBeWritten) {
   auto refused = open_rocksdb_store(options);
 
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, errc::unavailable);
+  EXPECT_EQ(refused.error().code, errc::unavailable) << refused.error().context;
   EXPECT_NE(refused.error().context.find("/proc/self"), std::string::npos);
 }
 
