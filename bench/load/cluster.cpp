@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/cluster.hpp"
+
+#include <fstream>
+#include <iterator>
+
+namespace codeq::bench {
+
+namespace {
+
+constexpr duration start_max = std::chrono::seconds(10);
+constexpr duration poll_interval{10};
+constexpr std::size_t log_tail_bytes = 2000;
+
+std::string tail_of(const std::filesystem::path& log) {
+  std::ifstream file(log);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.size() > log_tail_bytes ? text.substr(text.size() - log_tail_bytes) : text;
+}
+
+} // namespace
+
+result<cluster> cluster::start(const cluster_options& options) {
+  auto directory = scratch_directory::create();
+  if (!directory) {
+    return directory.error();
+  }
+  cluster made(std::move(*directory));
+  if (auto started = made.start_coordinator(options); !started) {
+    return started.error();
+  }
+  for (std::size_t number = 1; number <= options.workers; ++number) {
+    if (auto started = made.start_worker(number, options); !started) {
+      return started.error();
+    }
+  }
+  return made;
+}
+
+std::filesystem::path cluster::log_of(std::size_t process) const {
+  return directory_.path() / (std::to_string(process) + ".log");
+}
+
+result<void> cluster::start_coordinator(const cluster_options& options) {
+  const auto port_file = directory_.path() / "port";
+  auto process = child_process::start(
+    {.executable = executable_folder() / "codeq-coordinator",
+     .arguments =
+       {"--dev",
+        "--data",
+        (directory_.path() / "store").string(),
+        "--listen",
+        "127.0.0.1:0",
+        "--port-file",
+        port_file.string(),
+        "--shards",
+        std::to_string(options.shards),
+        "--durability",
+        options.durability},
+     .log = log_of(0)});
+  if (!process) {
+    return process.error();
+  }
+  processes_.push_back(std::move(*process));
+  for (duration waited{0}; waited < start_max; waited += poll_interval) {
+    std::string port;
+    if (std::getline(std::ifstream(port_file), port) && !port.empty()) {
+      address_ = "127.0.0.1:" + port;
+      return {};
+    }
+    if (!coordinator().is_running() || !pause(poll_interval)) {
+      break;
+    }
+  }
+  return error{errc::unavailable, "the coordinator did not start: " + tail_of(log_of(0))};
+}
+
+result<void> cluster::start_worker(std::size_t number, const cluster_options& options) {
+  auto process = child_process::start(
+    {.executable = executable_folder() / "codeq-worker",
+     .arguments =
+       {"--coordinator",
+        address_,
+        "--name",
+        "w" + std::to_string(number),
+        "--slots",
+        std::to_string(options.slots),
+        "--handlers",
+        options.library.string()},
+     .log = log_of(number)});
+  if (!process) {
+    return process.error();
+  }
+  processes_.push_back(std::move(*process));
+  return {};
+}
+
+result<void> cluster::check_running() {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (!processes_[i].is_running()) {
+      return error{errc::unavailable, "a process has ended: " + tail_of(log_of(i))};
+    }
+  }
+  return {};
+}
+
+} // namespace codeq::bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "load/processes.hpp"
+
+#include <string>
+#include <vector>
+
+namespace codeq::bench {
+
+struct cluster_options {
+  std::size_t workers = 2;
+  /// Per worker.
+  std::size_t slots = 8;
+  std::size_t shards = 4;
+  /// `sync` or `os`.
+  std::string durability = "sync";
+  /// Loaded by every worker.
+  std::filesystem::path library;
+};
+
+/// A coordinator and its workers as real processes on loopback, in a scratch directory. All end
+/// when this is destroyed.
+class cluster {
+public:
+  /// Returns once the coordinator listens; workers connect in the background. Errors:
+  /// `unavailable` with the end of the log.
+  [[nodiscard]] static result<cluster> start(const cluster_options& options);
+
+  /// `address:port` for nodes.
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+
+  [[nodiscard]] child_process& coordinator() noexcept { return processes_.front(); }
+
+  /// The coordinator first, then the workers.
+  [[nodiscard]] std::vector<child_process>& processes() noexcept { return processes_; }
+
+  /// Errors: `unavailable` with the end of the log of a process that has ended.
+  [[nodiscard]] result<void> check_running();
+
+private:
+  explicit cluster(scratch_directory directory) : directory_(std::move(directory)) {}
+
+  [[nodiscard]] result<void> start_coordinator(const cluster_options& options);
+  [[nodiscard]] result<void> start_worker(std::size_t number, const cluster_options& options);
+  [[nodiscard]] std::filesystem::path log_of(std::size_t process) const;
+
+  // Outlives the processes that write into it.
+  scratch_directory directory_;
+  std::vector<child_process> processes_;
+  std::string address_;
+};
+
+} // namespace codeq::bench

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/value_options.hpp"
+#include "config/values.hpp"
+#include "idle/idle.hpp"
+
+#include <iostream>
+
+namespace {
+
+using codeq::bench::idle_options;
+namespace config = codeq::config;
+
+template <class Number>
+config::option count_option(
+  const std::string& name, const std::string& help, Number& target, config::count_range range) {
+  return {.name = name, .value = "N", .help = help, .take = [&target, range](const auto& text) {
+            return config::store_count(target, text, range);
+          }};
+}
+
+config::option
+seconds_option(const std::string& name, const std::string& help, codeq::duration& target) {
+  return {.name = name, .value = "N", .help = help, .take = [&target](const auto& text) {
+            std::uint64_t seconds = 0;
+            auto taken = config::store_count(seconds, text, {1, 3600});
+            target = std::chrono::seconds(seconds);
+            return taken;
+          }};
+}
+
+config::option durability_option(std::string& target) {
+  return {
+    .name = "durability",
+    .value = "sync|os",
+    .help = "The coordinator's durability [default: sync]",
+    .take = [&target](const std::string& text) -> codeq::result<void> {
+      auto choice = config::parse_choice(text, {"sync", "os"});
+      if (!choice) {
+        return choice.error();
+      }
+      target = text;
+      return {};
+    }};
+}
+
+config::command idle_command(idle_options& to) {
+  config::command entry{
+    "idle",
+    "CPU that a coordinator and its workers use while there is nothing to do",
+    {seconds_option("seconds", "How long to measure, in seconds [default: 10]", to.length),
+     seconds_option("settle", "How long to wait before, in seconds [default: 2]", to.settle),
+     count_option("workers", "Worker processes [default: 2]", to.cluster.workers, {1, 64}),
+     count_option("slots", "Slots of each worker [default: 8]", to.cluster.slots, {1, 4096}),
+     count_option("shards", "Shards of the coordinator [default: 4]", to.cluster.shards, {1, 1024}),
+     durability_option(to.cluster.durability)}};
+  return entry;
+}
+
+int print(const config::exit_request& request) {
+  (request.status == 0 ? std::cout : std::cerr) << request.text << '\n';
+  return request.status;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  codeq::bench::hold_signals();
+  idle_options idle;
+  idle.cluster.library = codeq::bench::executable_folder().parent_path() / "lib" / "libhello.so";
+  config::option_set options(
+    "codeq-bench", "Measures codeq on this machine; prints one JSON object a line.", "");
+  options.add(idle_command(idle));
+  if (auto end = options.parse({argc, argv, config::process_environment()})) {
+    return print(*end);
+  }
+  auto line = codeq::bench::measure_idle(idle);
+  if (!line) {
+    std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
+    return 1;
+  }
+  std::cout << *line << '\n';
+  return 0;
+}
