@@ -241,8 +241,6 @@ void restore_grant(shard_state& state, const batch_granted& e) {
 
 void index_segment(shard_state& state, segment& s) {
   s.kept = 0;
-  if (!s.aside)
-    state.lane_of(s).append(s.first);
   for (std::uint32_t i = 0; i < s.count; ++i) {
     auto entry = s.view(s.first + i);
     if (entry.state != task_state::completed && entry.state != task_state::cancelled)

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "encoding/shared_structs.hpp"
+
+#include <cstring>
+
+namespace codeq::encoding {
+
+namespace {
+
+std::uint64_t count_of(duration d) {
+  return static_cast<std::uint64_t>(d.count());
+}
+
+duration duration_of(std::uint64_t ms) {
+  return duration{static_cast<duration::rep>(ms)};
+}
+
+} // namespace
+
+core::task_settings read_settings(schema::TaskSettings::Reader reader) {
+  core::task_settings s;
+  s.max_attempts = reader.getMaxAttempts();
+  s.retry.kind = static_cast<retry_kind>(reader.getRetryKind());
+  s.retry.base = duration_of(reader.getRetryBaseMs());
+  s.retry.cap = duration_of(reader.getRetryCapMs());
+  s.lease = duration_of(reader.getLeaseMs());
+  s.run_timeout = duration_of(reader.getRunTimeoutMs());
+  s.progress_timeout = duration_of(reader.getProgressTimeoutMs());
+  s.retention = duration_of(reader.getRetentionMs());
+  s.dead_retention = duration_of(reader.getDeadRetentionMs());
+  s.when_dead = static_cast<core::on_dead>(reader.getOnDead());
+  return s;
+}
+
+void write_settings(schema::TaskSettings::Builder builder, const core::task_settings& s) {
+  builder.setMaxAttempts(s.max_attempts);
+  builder.setRetryKind(static_cast<schema::RetryKind>(s.retry.kind));
+  builder.setRetryBaseMs(count_of(s.retry.base));
+  builder.setRetryCapMs(count_of(s.retry.cap));
+  builder.setLeaseMs(count_of(s.lease));
+  builder.setRunTimeoutMs(count_of(s.run_timeout));
+  builder.setProgressTimeoutMs(count_of(s.progress_timeout));
+  builder.setRetentionMs(count_of(s.retention));
+  builder.setDeadRetentionMs(count_of(s.dead_retention));
+  builder.setOnDead(static_cast<schema::OnDead>(s.when_dead));
+}
+
+queue_address read_queue(schema::QueueAddress::Reader reader) {
+  return {read_text(reader.getTenant()), read_text(reader.getQueue())};
+}
+
+void write_queue(schema::QueueAddress::Builder builder, const queue_address& queue) {
+  builder.setTenant({queue.tenant.data(), queue.tenant.size()});
+  builder.setQueue({queue.queue.data(), queue.queue.size()});
+}
+
+producer_id read_producer(schema::ProducerId::Reader reader) {
+  return {reader.getHigh(), reader.getLow()};
+}
+
+void write_producer(schema::ProducerId::Builder builder, const producer_id& producer) {
+  builder.setHigh(producer.high);
+  builder.setLow(producer.low);
+}
+
+std::vector<core::seq_run> read_runs(capnp::List<schema::SeqRun>::Reader reader) {
+  std::vector<core::seq_run> runs;
+  runs.reserve(reader.size());
+  for (auto run : reader)
+    runs.push_back({run.getFirst(), run.getCount()});
+  return runs;
+}
+
+void write_runs(
+  capnp::List<schema::SeqRun>::Builder builder, const std::vector<core::seq_run>& runs) {
+  for (capnp::uint i = 0; i < runs.size(); ++i) {
+    builder[i].setFirst(runs[i].first);
+    builder[i].setCount(runs[i].count);
+  }
+}
+
+std::optional<std::vector<std::uint32_t>> read_sizes(schema::Packed::Reader reader) {
+  std::vector<std::uint32_t> sizes;
+  auto ends = reader.getEnds();
+  sizes.reserve(ends.size());
+  std::uint32_t begin = 0;
+  for (auto end : ends) {
+    if (end < begin)
+      return std::nullopt;
+    sizes.push_back(end - begin);
+    begin = end;
+  }
+  if (begin != reader.getBytes().size())
+    return std::nullopt;
+  return sizes;
+}
+
+void write_packed(schema::Packed::Builder builder, std::span<const core::encoded_tasks> pieces) {
+  std::size_t count = 0;
+  std::size_t byte_count = 0;
+  for (const auto& piece : pieces) {
+    count += piece.count();
+    byte_count += piece.body.size();
+  }
+  auto data = builder.initBytes(static_cast<capnp::uint>(byte_count));
+  auto ends = builder.initEnds(static_cast<capnp::uint>(count));
+  auto* to = data.begin();
+  capnp::uint index = 0;
+  std::uint32_t end = 0;
+  for (const auto& piece : pieces) {
+    if (!piece.body.empty())
+      std::memcpy(to, piece.body.data(), piece.body.size());
+    to += piece.body.size();
+    for (auto size : piece.sizes)
+      ends.set(index++, end += size);
+  }
+}
+
+void write_packed(schema::Packed::Builder builder, std::span<const bytes> strings) {
+  std::size_t byte_count = 0;
+  for (const auto& s : strings)
+    byte_count += s.size();
+  auto data = builder.initBytes(static_cast<capnp::uint>(byte_count));
+  auto ends = builder.initEnds(static_cast<capnp::uint>(strings.size()));
+  auto* to = data.begin();
+  std::uint32_t end = 0;
+  for (capnp::uint i = 0; i < strings.size(); ++i) {
+    const auto& s = strings[i];
+    if (!s.empty())
+      std::memcpy(to, s.data(), s.size());
+    to += s.size();
+    ends.set(i, end += static_cast<std::uint32_t>(s.size()));
+  }
+}
+
+} // namespace codeq::encoding

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include "common.capnp.h"
+#include "core/encoded_tasks.hpp"
+#include "core/event.hpp"
+#include "core/task_settings.hpp"
+#include "task.capnp.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+/// Conversions between schema structs and the core's values. They check nothing but the form;
+/// bounds are checked by `protocol/convert.hpp`. May throw `kj::Exception` on malformed input.
+namespace codeq::encoding {
+
+[[nodiscard]] core::task_settings read_settings(schema::TaskSettings::Reader reader);
+void write_settings(schema::TaskSettings::Builder builder, const core::task_settings& settings);
+
+[[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);
+void write_queue(schema::QueueAddress::Builder builder, const queue_address& queue);
+
+[[nodiscard]] producer_id read_producer(schema::ProducerId::Reader reader);
+void write_producer(schema::ProducerId::Builder builder, const producer_id& producer);
+
+[[nodiscard]] std::vector<core::seq_run> read_runs(capnp::List<schema::SeqRun>::Reader reader);
+void write_runs(
+  capnp::List<schema::SeqRun>::Builder builder, const std::vector<core::seq_run>& runs);
+
+[[nodiscard]] inline std::string read_text(capnp::Text::Reader reader) {
+  return {reader.cStr(), reader.size()};
+}
+
+/// The size of each packed string; empty when the ends do not ascend or do not fit the bytes.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> read_sizes(schema::Packed::Reader reader);
+
+/// Packs the pieces one after the other; the only copy of the bodies on their way out.
+void write_packed(schema::Packed::Builder builder, std::span<const core::encoded_tasks> pieces);
+
+/// Packs one string per element.
+void write_packed(schema::Packed::Builder builder, std::span<const bytes> strings);
+
+/// Words that a message needs for packed strings of so many bytes and elements.
+[[nodiscard]] constexpr std::size_t packed_words(std::size_t byte_count, std::size_t strings) {
+  return byte_count / 8 + strings / 2 + 16;
+}
+
+} // namespace codeq::encoding

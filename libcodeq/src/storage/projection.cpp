@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/projection.hpp"
+
+#include "storage/keyspace.hpp"
+#include "storage/record_codec.hpp"
+
+namespace codeq::storage {
+
+namespace {
+
+void project_event(shard_id shard, const core::segment_appended& e, write_set& writes) {
+  bool is_aside = e.not_before != timestamp{};
+  auto key = is_aside ? aside_key{shard, e.first}.encode() : segment_key{shard, e.first}.encode();
+  writes.put(std::move(key), encode(e));
+}
+
+void project_event(shard_id shard, const core::batch_granted& e, write_set& writes) {
+  writes.put(grant_key{shard, e.position}.encode(), encode(e));
+}
+
+void project_event(shard_id shard, const core::leases_ended& e, write_set& writes) {
+  writes.put(outcome_key{shard, e.position}.encode(), encode(e));
+}
+
+void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& writes) {
+  writes.put(shard_key{shard}.encode(), encode(e));
+  for (const auto& touched : e.touched)
+    writes.put(open_key{shard, touched.first}.encode(), encode(touched, e.position));
+  for (const auto& fate : e.closed) {
+    writes.put(fate_key{shard, fate.first}.encode(), encode(fate, e.position));
+    writes.remove(open_key{shard, fate.first}.encode());
+    if (fate.aside)
+      writes.single_remove(aside_key{shard, fate.first}.encode());
+    else
+      writes.single_remove(segment_key{shard, fate.first}.encode());
+  }
+  for (auto position : e.ended_grants)
+    writes.single_remove(grant_key{shard, position}.encode());
+}
+
+} // namespace
+
+void project(shard_id shard, const core::event& e, write_set& writes) {
+  std::visit([&](const auto& x) { project_event(shard, x, writes); }, e);
+}
+
+} // namespace codeq::storage

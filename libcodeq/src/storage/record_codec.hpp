@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/encoded_tasks.hpp"
+#include "core/event.hpp"
+
+#include <string>
+#include <string_view>
+
+/// Values on disk to and from the core's events: the only place that knows the bytes of records.
+/// Decoding errors are `corruption`.
+namespace codeq::storage {
+
+/// Written by this version; a store of a newer one is refused.
+inline constexpr std::uint32_t format_version = 1;
+
+/// What is said once per store.
+struct store_record {
+  std::uint32_t version = format_version;
+  /// Random, from the creation.
+  std::uint64_t store_id = 0;
+  std::uint16_t shard_count = 0;
+  /// Raised at each start.
+  std::uint32_t epoch = 0;
+};
+
+[[nodiscard]] std::string encode(const store_record& record);
+[[nodiscard]] std::string encode(const core::segment_appended& e);
+[[nodiscard]] std::string encode(const core::batch_granted& e);
+[[nodiscard]] std::string encode(const core::leases_ended& e);
+
+/// The shard's own part of a checkpoint; segments and fates have records of their own.
+[[nodiscard]] std::string encode(const core::checkpoint_taken& e);
+[[nodiscard]] std::string encode(const core::segment_entries& entries, core::log_position position);
+[[nodiscard]] std::string encode(const core::segment_fate& fate, core::log_position position);
+
+[[nodiscard]] result<store_record> decode_store(std::string_view value);
+
+/// Without the tasks' bodies: `pieces` stays empty.
+[[nodiscard]] result<core::segment_appended> decode_segment(std::string_view value, sequence first);
+
+/// The tasks' bodies of a segment record.
+[[nodiscard]] result<core::encoded_tasks> decode_bodies(std::string_view value);
+[[nodiscard]] result<core::batch_granted> decode_grant(std::string_view value);
+
+/// Without the texts.
+[[nodiscard]] result<core::leases_ended> decode_outcome(std::string_view value);
+
+/// The text of one end of an outcome record.
+[[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
+
+/// Only the shard's own part.
+[[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);
+[[nodiscard]] result<core::segment_entries> decode_open(std::string_view value, sequence first);
+[[nodiscard]] result<core::segment_fate> decode_fate(std::string_view value, sequence first);
+
+} // namespace codeq::storage

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/recovery.hpp"
+
+#include "core/apply.hpp"
+#include "storage/keyspace.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace codeq::storage {
+
+namespace {
+
+constexpr std::size_t shards_default = 4;
+
+/// Rebuilds one shard, step by step; the steps are in the order of `recover`.
+class shard_recovery {
+public:
+  shard_recovery(const task_store& store, core::shard_state& state)
+    : store_(store), state_(state), shard_(state.id) {}
+
+  result<void> load_checkpoint();
+  result<void> load_segments(const key_range& range);
+  result<void> load_entries();
+  void index_segments();
+  void remember_requests();
+  result<void> load_grants();
+  result<void> load_outcomes();
+  void replay();
+
+private:
+  /// Visits a range; the first error of `visit` ends it.
+  result<void> each(
+    const key_range& range,
+    const std::function<result<void>(std::string_view key, std::string_view value)>& visit);
+
+  const task_store& store_;
+  core::shard_state& state_;
+  shard_id shard_;
+  core::log_position checkpoint_ = 0;
+  std::vector<core::segment_appended> after_checkpoint_;
+  std::map<core::log_position, core::event> tail_;
+};
+
+result<void> shard_recovery::each(
+  const key_range& range,
+  const std::function<result<void>(std::string_view, std::string_view)>& visit) {
+  result<void> outcome;
+  auto scanned = store_.scan(range.begin, range.end, [&](std::string_view key, std::string_view v) {
+    outcome = visit(key, v);
+    return outcome.has_value();
+  });
+  return scanned ? outcome : scanned;
+}
+
+result<void> shard_recovery::load_checkpoint() {
+  auto value = store_.read(shard_key{shard_}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return {};
+  auto checkpoint = decode_checkpoint(**value);
+  if (!checkpoint)
+    return checkpoint.error();
+  checkpoint_ = checkpoint->position;
+  state_.at = checkpoint->at;
+  for (const auto& totals : checkpoint->queues)
+    state_.queues[state_.intern(totals.queue)]->totals = totals;
+  for (auto& p : checkpoint->producers) {
+    auto& session = state_.producers[p.producer];
+    session.answered_below = p.answered_below;
+    session.last_used = p.last_used;
+    for (auto& answer : p.answers)
+      session.answers.emplace(answer.number, std::move(answer.tasks));
+  }
+  return {};
+}
+
+result<void> shard_recovery::load_segments(const key_range& range) {
+  return each(range, [&](std::string_view key, std::string_view value) -> result<void> {
+    auto first = segment_key::decode(key);
+    auto aside = aside_key::decode(key);
+    if (!first && !aside)
+      return error{errc::corruption, "a key that is not a segment's among the segments"};
+    auto e = decode_segment(value, first ? first->first : aside->first);
+    if (!e)
+      return e.error();
+    state_.at = std::max(state_.at, e->at);
+    auto& s = core::add_segment(state_, *e);
+    s.count = e->count;
+    s.body_bytes = e->body_bytes;
+    if (s.aside) {
+      auto& entry = s.touch(s.first);
+      entry.state = task_state::scheduled;
+      entry.due = s.not_before;
+    }
+    if (e->position > checkpoint_)
+      after_checkpoint_.push_back(std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_entries() {
+  return each(open_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto open = open_key::decode(key);
+    auto at = open ? state_.segments.find(open->first) : state_.segments.end();
+    if (at == state_.segments.end())
+      return error{errc::corruption, "the state of a segment that does not exist"};
+    auto touched = decode_open(value, open->first);
+    if (!touched)
+      return touched.error();
+    if (touched->entries.size() != at->second.count)
+      return error{errc::corruption, "the state of a segment with another number of tasks"};
+    at->second.entries = std::move(touched->entries);
+    return {};
+  });
+}
+
+void shard_recovery::index_segments() {
+  for (auto& [first, s] : state_.segments)
+    core::index_segment(state_, s);
+}
+
+void shard_recovery::remember_requests() {
+  std::sort(after_checkpoint_.begin(), after_checkpoint_.end(), [](const auto& a, const auto& b) {
+    return a.position < b.position;
+  });
+  for (const auto& e : after_checkpoint_) {
+    for (const auto& mark : e.requests)
+      core::remember_request(state_, mark.request, {e.first + mark.offset, mark.count}, e.at);
+  }
+}
+
+result<void> shard_recovery::load_grants() {
+  return each(grants_of(shard_), [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_grant(value);
+    if (!e)
+      return e.error();
+    if (e->position <= checkpoint_)
+      core::restore_grant(state_, *e);
+    else
+      tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_outcomes() {
+  auto range = outcomes_of(shard_, checkpoint_ + 1);
+  return each(range, [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_outcome(value);
+    if (!e)
+      return e.error();
+    tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
+void shard_recovery::replay() {
+  for (const auto& [position, e] : tail_)
+    core::apply(state_, e);
+  // Checkpointed soon, so that the next recovery has less to replay.
+  state_.records_since_checkpoint = tail_.size();
+}
+
+} // namespace
+
+result<std::unique_ptr<core::shard_state>>
+recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady) {
+  auto state = std::make_unique<core::shard_state>(shard, epoch);
+  state->steady = steady;
+  shard_recovery r(store, *state);
+  if (auto ok = r.load_checkpoint(); !ok)
+    return ok.error();
+  if (auto ok = r.load_segments(segments_of(shard)); !ok)
+    return ok.error();
+  if (auto ok = r.load_segments(asides_of(shard)); !ok)
+    return ok.error();
+  if (auto ok = r.load_entries(); !ok)
+    return ok.error();
+  r.index_segments();
+  r.remember_requests();
+  if (auto ok = r.load_grants(); !ok)
+    return ok.error();
+  if (auto ok = r.load_outcomes(); !ok)
+    return ok.error();
+  r.replay();
+  return state;
+}
+
+result<store_record>
+open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id) {
+  auto value = store.read(store_key{}.encode());
+  if (!value)
+    return value.error();
+  store_record record;
+  if (*value) {
+    auto found = decode_store(**value);
+    if (!found)
+      return found.error();
+    record = *found;
+    if (record.version > format_version)
+      return error{
+        errc::incompatible_store,
+        "the store has format " + std::to_string(record.version) + "; this version reads up to "
+          + std::to_string(format_version)};
+    if (shards != 0 && shards != record.shard_count)
+      return error{
+        errc::incompatible_store,
+        "the store was created with " + std::to_string(record.shard_count)
+          + " shards, which cannot be changed; " + std::to_string(shards) + " were asked for"};
+  } else {
+    record.store_id = fresh_store_id;
+    record.shard_count = static_cast<std::uint16_t>(shards == 0 ? shards_default : shards);
+  }
+  if (record.epoch >= limits::epoch_max)
+    return error{errc::incompatible_store, "the store was started too often: its epochs ran out"};
+  ++record.epoch;
+  auto writes = std::make_shared<write_set>();
+  writes->put(store_key{}.encode(), encode(record));
+  std::shared_ptr<const write_set> set = writes;
+  if (auto ok = store.commit({&set, 1}, durability::sync); !ok)
+    return ok.error();
+  return record;
+}
+
+} // namespace codeq::storage

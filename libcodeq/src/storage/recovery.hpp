@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+
+#include "core/shard_state.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/task_store.hpp"
+
+#include <memory>
+
+namespace codeq::storage {
+
+/// Rebuilds a shard from its checkpoint, its segments and the log after the checkpoint. Leases get
+/// a full fresh duration from `steady`. Reads segments that are live, never history. Errors:
+/// `io_error`, `corruption`.
+[[nodiscard]] result<std::unique_ptr<core::shard_state>>
+recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady);
+
+/// Reads the store's own record, or makes it in an empty store, raises the epoch and syncs it: only
+/// then may the store serve. `shards` 0 takes the store's number, or 4 for a new one.
+/// `fresh_store_id` names a new store. Errors: `incompatible_store` for another shard count or a
+/// newer format.
+[[nodiscard]] result<store_record>
+open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id);
+
+} // namespace codeq::storage

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+
+#include "core/effect.hpp"
+#include "storage/task_store.hpp"
+
+#include <optional>
+
+/// What is read back from the store while it serves, all of it committed before. Any thread.
+/// Errors: `io_error`, `corruption`; the process must not go on after one of a live task.
+namespace codeq::storage {
+
+/// The bodies of a segment's tasks. Errors: `corruption` too when it is not there.
+[[nodiscard]] result<core::encoded_tasks>
+read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside);
+
+/// The text of a task's latest outcome; empty when there was none.
+[[nodiscard]] result<bytes>
+read_text(const task_store& store, shard_id shard, const core::task_entry& entry);
+
+/// What became of a task whose segment is closed, or nothing when it is past its retention.
+[[nodiscard]] result<std::optional<core::task_view>>
+read_fate(const task_store& store, shard_id shard, sequence seq);
+
+} // namespace codeq::storage
