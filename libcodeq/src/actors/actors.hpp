@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 /// All actor interfaces of codeq, one sentence per message. A handle converts to any narrower
 /// interface, so whoever holds one sees just what it may send.
@@ -98,7 +99,77 @@ using link_actor = caf::typed_actor<
   // Says goodbye and ends.
   caf::reacts_to<close_link>>;
 
+// Messages of the worker.
+
+/// A frame that came over one of the dispatcher's links.
+template <class S>
+struct from_link {
+  std::size_t link = 0;
+  protocol::frame<S> message;
+};
+
+/// Gives the dispatcher its links, by index.
+struct links_spawned {
+  std::vector<link_actor> links;
+};
+
+/// Asks the dispatcher to end in order: claim nothing more and let handlers run for at most
+/// `limit`. A second one ends the waiting.
+struct drain_request {
+  duration limit{0};
+};
+
+/// Sent by the dispatcher to itself: what was gathered in this turn has to leave.
+struct dispatcher_flush {};
+
+/// A look at the leases is due; stale unless `number` is the latest that was armed.
+struct lease_look {
+  std::uint64_t number = 0;
+};
+
+/// A step of the drain took its whole time; stale unless the drain is still at `step`.
+struct drain_step_over {
+  int step = 0;
+};
+
+/// The DISPATCHER actor interface: owns a worker's slots, leases and reports; detached, so that no
+/// handler can hold it up.
+using dispatcher_actor = caf::typed_actor<
+  // Starts, or queues, the tasks of a batch.
+  caf::reacts_to<from_link<schema::TaskBatch>>,
+  // Takes how the attempt of the sending handler ended.
+  caf::reacts_to<outcome>,
+  // Forgets the reports that were decided.
+  caf::reacts_to<from_link<schema::ResultReply>>,
+  // Stops the handlers of leases that are gone; nothing is reported for them.
+  caf::reacts_to<from_link<schema::LeasesLost>>,
+  // Asks the handler of a cancelled task to stop.
+  caf::reacts_to<from_link<schema::CancelNotice>>,
+  // Claims again once every shard of the link has answered.
+  caf::reacts_to<from_link<schema::ResumeReply>>,
+  // Resends reports and names the held leases to every shard.
+  caf::reacts_to<link_up>,
+  // Lets handlers run on; the leases count on.
+  caf::reacts_to<link_down>,
+  // Learns whom to close in the end.
+  caf::reacts_to<links_spawned>,
+  // Ends in order.
+  caf::reacts_to<drain_request>,
+  // Sends reports and credits.
+  caf::reacts_to<dispatcher_flush>,
+  // Sends beats.
+  caf::reacts_to<lease_look>,
+  // Goes on to the next step of the drain.
+  caf::reacts_to<drain_step_over>>;
+
 } // namespace codeq::actors
+
+namespace caf {
+
+template <class S>
+struct allowed_unsafe_message_type<codeq::actors::from_link<S>> : std::true_type {};
+
+} // namespace caf
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::connection_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::outgoing_pressure)
@@ -109,3 +180,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::peer_hello)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::link_up)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::link_down)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_link)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::links_spawned)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::drain_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::dispatcher_flush)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_look)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::drain_step_over)

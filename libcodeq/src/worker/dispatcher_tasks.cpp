@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/log.hpp"
+#include "worker/dispatcher_state.hpp"
+#include "worker/report.hpp"
+
+#include <caf/error.hpp>
+
+#include <utility>
+
+namespace codeq::worker {
+
+namespace {
+
+/// What an attempt failed with when its handler actor ended: the text of the exception, if it was
+/// one.
+outcome ended_with(caf::actor_system& system, const caf::error& reason) {
+  bool has_text = reason && reason.context().match_elements<std::string>();
+  return outcome::failed(
+    has_text ? "exception: " + reason.context().get_as<std::string>(0)
+             : "handler actor ended: " + system.render(reason));
+}
+
+} // namespace
+
+void dispatcher_state::take_tasks(std::size_t link, const protocol::task_batch& batch) {
+  auto read = read_task_batch(batch);
+  if (!read)
+    return break_link(link, read.error());
+  claims_->received(link, read->tasks.size(), read->redelivered);
+  for (auto& attempt : read->tasks)
+    accept_task(link, std::move(attempt));
+  start_waiting();
+  arm_look();
+  schedule_flush();
+}
+
+void dispatcher_state::accept_task(std::size_t link, task attempt) {
+  lease_key key{link, attempt.id.shard, attempt.token};
+  // After a resume a lease may be delivered that this node knows well: named too late, or just
+  // ended.
+  if (book_.find(key) != nullptr || outbox_->contains(key))
+    return claims_->released(link);
+  if (step_ != step::running || attempt.tenant != "default" || !pool_->handles(attempt.queue))
+    return refuse_task(key, attempt);
+  held_lease lease;
+  lease.seq = attempt.id.seq;
+  lease.lease = attempt.lease;
+  lease.counted_from = now();
+  lease.cancel = attempt.cancel;
+  book_.add(key, std::move(lease));
+  auto priority = static_cast<std::size_t>(attempt.priority);
+  waiting_[priority].push_back({key, std::move(attempt)});
+}
+
+void dispatcher_state::refuse_task(const lease_key& key, const task& attempt) {
+  if (step_ == step::running)
+    CODEQ_LOG_WARN(
+      "worker gave back task={} of a queue that it does not handle tenant={} queue={}",
+      to_string(attempt.id),
+      attempt.tenant,
+      attempt.queue);
+  claims_->released(key.link);
+  report_later(make_unstarted(key, attempt.id.seq));
+}
+
+void dispatcher_state::start_waiting() {
+  for (auto tasks = waiting_.rbegin(); tasks != waiting_.rend(); ++tasks)
+    while (!tasks->empty() && pool_->has_free()) {
+      auto next = std::move(tasks->front());
+      tasks->pop_front();
+      if (book_.find(next.key) != nullptr)
+        run(std::move(next));
+    }
+}
+
+void dispatcher_state::run(waiting_task waiting) {
+  book_.find(waiting.key)->phase = lease_phase::running;
+  const auto& handler = pool_->start(self_, waiting.attempt.queue, waiting.key);
+  self_->send(handler, std::move(waiting.attempt));
+}
+
+void dispatcher_state::take_outcome(outcome answer) {
+  auto sender = self_->current_sender();
+  auto key = sender ? pool_->finish(sender->id()) : std::nullopt;
+  if (!key)
+    return;
+  end_attempt(*key, std::move(answer));
+}
+
+void dispatcher_state::take_handler_end(caf::actor_id handler, const caf::error& reason) {
+  auto key = pool_->remove(handler);
+  if (!key)
+    return;
+  auto answer = ended_with(self_->system(), reason);
+  CODEQ_LOG_WARN(
+    "handler ended with a task token={} reason=\"{}\"", value(key->token), answer.text());
+  end_attempt(*key, std::move(answer));
+}
+
+void dispatcher_state::end_attempt(const lease_key& key, outcome answer) {
+  claims_->released(key.link);
+  // Not in the book: the lease was lost, or the drain gave the task back already.
+  if (auto* lease = book_.find(key)) {
+    report_later(make_report(key, *lease, std::move(answer)));
+    book_.remove(key);
+  }
+  start_waiting();
+  schedule_flush();
+  advance_drain();
+}
+
+void dispatcher_state::stop_handler(held_lease& lease, stop_cause cause) {
+  lease.stop = cause;
+  lease.cancel->request();
+}
+
+void dispatcher_state::take_losses(std::size_t link, const protocol::leases_lost& lost) {
+  auto read = read_leases_lost(link, lost);
+  if (!read)
+    return break_link(link, read.error());
+  for (const auto& gone : *read)
+    lose(gone);
+  schedule_flush();
+  advance_drain();
+}
+
+void dispatcher_state::lose(const lease_ref& gone) {
+  // The answer to a report that is under way settles it, whatever happens to the lease.
+  auto* lease = book_.find(gone.key);
+  if (lease == nullptr)
+    return;
+  CODEQ_LOG_INFO(
+    "worker lost lease of task={} token={}",
+    to_string(task_id{gone.key.shard, gone.seq}),
+    value(gone.key.token));
+  bool was_waiting = lease->phase == lease_phase::queued;
+  auto cancel = std::move(lease->cancel);
+  book_.remove(gone.key);
+  if (was_waiting)
+    claims_->released(gone.key.link);
+  else
+    cancel->request();
+}
+
+void dispatcher_state::take_cancel(std::size_t link, const protocol::cancel_notice& notice) {
+  auto read = read_cancel_notice(link, notice);
+  if (!read)
+    return break_link(link, read.error());
+  auto* lease = book_.find(read->key);
+  if (lease == nullptr)
+    return;
+  if (lease->phase == lease_phase::running)
+    return stop_handler(*lease, stop_cause::cancelled);
+  auto unstarted = make_unstarted(read->key, lease->seq);
+  unstarted.what = disposition::cancelled;
+  book_.remove(read->key);
+  claims_->released(link);
+  report_later(std::move(unstarted));
+}
+
+void dispatcher_state::take_answers(std::size_t link, const protocol::result_reply& reply) {
+  auto read = read_result_reply(link, reply);
+  if (!read)
+    return break_link(link, read.error());
+  for (const auto& answer : *read) {
+    bool was_waiting = outbox_->answered(answer.key);
+    if (was_waiting && answer.code != errc::none && answer.code != errc::already)
+      CODEQ_LOG_WARN(
+        "coordinator refused report of task={} token={} code={}",
+        to_string(task_id{answer.key.shard, answer.seq}),
+        value(answer.key.token),
+        to_string(answer.code));
+  }
+  schedule_flush();
+  advance_drain();
+}
+
+void dispatcher_state::report_later(report made) {
+  outbox_->add(std::move(made));
+  schedule_flush();
+}
+
+} // namespace codeq::worker

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/lease_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::worker {
+
+held_lease& lease_book::add(const lease_key& key, held_lease lease) {
+  auto due = lease.counted_from + lease.lease / 4;
+  if (!next_look_ || due < *next_look_)
+    next_look_ = due;
+  return leases_.insert_or_assign(key, std::move(lease)).first->second;
+}
+
+held_lease* lease_book::find(const lease_key& key) {
+  auto found = leases_.find(key);
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+lease_book::look_result lease_book::look(monotonic_time now, const is_open& open) {
+  look_result seen;
+  auto shortest = duration::max();
+  for (auto& [key, lease] : leases_) {
+    shortest = std::min(shortest, lease.lease);
+    if (!open(key.link)) {
+      if (now >= lease.counted_from + lease.lease && lease.stop == stop_cause::none)
+        seen.over.push_back(key);
+    } else if (now >= lease.counted_from + lease.lease / 4) {
+      seen.beats.push_back({key, lease.seq, lease.phase});
+      lease.counted_from = now;
+    }
+  }
+  next_look_ = leases_.empty() ? std::nullopt : std::optional{now + shortest / 4};
+  return seen;
+}
+
+std::vector<beat> lease_book::beat_all(std::size_t link, monotonic_time now) {
+  std::vector<beat> beats;
+  for (auto& [key, lease] : leases_) {
+    if (key.link != link)
+      continue;
+    beats.push_back({key, lease.seq, lease.phase});
+    lease.counted_from = now;
+  }
+  return beats;
+}
+
+} // namespace codeq::worker

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace codeq::worker {
+
+/// Names one lease within this node. A shard never reuses a token, so a task that comes back under
+/// a new lease while its old handler still runs has another key.
+struct lease_key {
+  /// The link to the coordinator that granted it.
+  std::size_t link = 0;
+  shard_id shard{};
+  fencing_token token{};
+
+  friend auto operator<=>(const lease_key&, const lease_key&) = default;
+};
+
+struct lease_key_hash {
+  std::size_t operator()(const lease_key& key) const noexcept {
+    auto mixed = value(key.token) * 0x9E3779B97F4A7C15ull;
+    return std::hash<std::uint64_t>{}(mixed ^ (key.link << 16) ^ value(key.shard));
+  }
+};
+
+} // namespace codeq::worker

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/wire.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace codeq::worker {
+
+namespace {
+
+/// The one version of the protocol that there is.
+constexpr std::uint16_t protocol_version = 1;
+
+schema::Disposition to_schema(disposition what) {
+  switch (what) {
+  case disposition::completed:
+    return schema::Disposition::COMPLETED;
+  case disposition::failed:
+    return schema::Disposition::FAILED;
+  case disposition::failed_permanently:
+    return schema::Disposition::FAILED_PERMANENTLY;
+  case disposition::nack:
+    return schema::Disposition::NACK;
+  case disposition::abandon:
+    return schema::Disposition::ABANDON;
+  case disposition::cancelled:
+    return schema::Disposition::CANCELLED;
+  }
+  return schema::Disposition::FAILED;
+}
+
+schema::LeasePhase to_schema(lease_phase phase) {
+  return phase == lease_phase::queued ? schema::LeasePhase::QUEUED : schema::LeasePhase::RUNNING;
+}
+
+protocol::heartbeat_request make_heartbeat(std::span<const beat> beats) {
+  return protocol::heartbeat_request::build(
+    [&](schema::HeartbeatRequest::Builder root) {
+      root.setShard(value(beats.front().key.shard));
+      auto lines = root.initLeases(static_cast<unsigned>(beats.size()));
+      for (unsigned i = 0; i < lines.size(); ++i) {
+        lines[i].setSeq(beats[i].seq);
+        lines[i].setToken(value(beats[i].key.token));
+        lines[i].setPhase(to_schema(beats[i].phase));
+      }
+    },
+    beats.size() * 3 + 16);
+}
+
+void fill_report(schema::ResultRequest::Report::Builder line, const report& made) {
+  line.setSeq(made.seq);
+  line.setToken(value(made.key.token));
+  line.setDisposition(to_schema(made.what));
+  line.setDelayMs(made.delay ? made.delay->count() : -1);
+  line.setStarted(made.started);
+}
+
+void fill_texts(schema::Packed::Builder packed, const outbox::batch& batch, std::size_t total) {
+  auto ends = packed.initEnds(static_cast<unsigned>(batch.reports.size()));
+  auto data = packed.initBytes(static_cast<unsigned>(total));
+  std::size_t at = 0;
+  for (unsigned i = 0; i < ends.size(); ++i) {
+    const auto& text = batch.reports[i]->text;
+    std::copy(text.begin(), text.end(), reinterpret_cast<char*>(data.begin()) + at);
+    at += text.size();
+    ends.set(i, static_cast<std::uint32_t>(at));
+  }
+}
+
+} // namespace
+
+std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats) {
+  auto by_shard = [](const beat& a, const beat& b) { return a.key < b.key; };
+  std::sort(beats.begin(), beats.end(), by_shard);
+  std::vector<protocol::heartbeat_request> made;
+  for (std::size_t begin = 0; begin < beats.size();) {
+    auto end = begin;
+    while (end < beats.size() && beats[end].key.shard == beats[begin].key.shard
+           && end - begin < limits::beats_per_request_max)
+      ++end;
+    made.push_back(make_heartbeat(std::span(beats).subspan(begin, end - begin)));
+    begin = end;
+  }
+  return made;
+}
+
+std::vector<protocol::resume_request>
+make_resumes(const std::vector<beat>& held, std::size_t shards) {
+  std::vector<std::vector<const beat*>> by_shard(shards);
+  for (const auto& lease : held)
+    if (value(lease.key.shard) < shards)
+      by_shard[value(lease.key.shard)].push_back(&lease);
+  std::vector<protocol::resume_request> made;
+  for (std::size_t shard = 0; shard < shards; ++shard)
+    made.push_back(protocol::resume_request::build([&](schema::ResumeRequest::Builder root) {
+      root.setShard(static_cast<std::uint16_t>(shard));
+      auto lines = root.initLeases(static_cast<unsigned>(by_shard[shard].size()));
+      for (unsigned i = 0; i < lines.size(); ++i) {
+        lines[i].setSeq(by_shard[shard][i]->seq);
+        lines[i].setToken(value(by_shard[shard][i]->key.token));
+      }
+    }));
+  return made;
+}
+
+protocol::result_request make_results(const outbox::batch& batch) {
+  std::size_t total = 0;
+  for (const auto* made : batch.reports)
+    total += made->text.size();
+  return protocol::result_request::build(
+    [&](schema::ResultRequest::Builder root) {
+      root.setShard(value(batch.shard));
+      auto lines = root.initReports(static_cast<unsigned>(batch.reports.size()));
+      for (unsigned i = 0; i < lines.size(); ++i)
+        fill_report(lines[i], *batch.reports[i]);
+      fill_texts(root.initTexts(), batch, total);
+    },
+    batch.reports.size() * 5 + total / sizeof(capnp::word) + 32);
+}
+
+protocol::claim_request make_claim(std::size_t credits) {
+  return protocol::claim_request::build(
+    [&](schema::ClaimRequest::Builder root) {
+      root.setCredits(static_cast<std::uint32_t>(credits));
+    },
+    8);
+}
+
+protocol::hello make_hello(const worker_identity& self, std::span<const std::string> queues) {
+  return protocol::hello::build([&](schema::Hello::Builder root) {
+    root.setMinVersion(protocol_version);
+    root.setMaxVersion(protocol_version);
+    root.setRole(schema::Role::WORKER);
+    root.setName(self.name);
+    root.setIncarnation(self.incarnation);
+    auto handled = root.initQueues(static_cast<unsigned>(queues.size()));
+    for (unsigned i = 0; i < handled.size(); ++i) {
+      handled[i].setTenant("default");
+      handled[i].setQueue(queues[i]);
+    }
+  });
+}
+
+} // namespace codeq::worker
