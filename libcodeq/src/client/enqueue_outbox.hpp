@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+
+#include "client/request_window.hpp"
+#include "client/store_identity.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/task_convert.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace codeq::client {
+
+/// The enqueue requests of a producer, from submission until their answer. Keeps each under its
+/// number and shard and says it again after a reconnect, so that the coordinator recognises it.
+/// Owned by the producer actor and used from its thread; neither clock nor network.
+class enqueue_outbox {
+public:
+  using tasks_ptr = std::shared_ptr<const protocol::encoded_tasks>;
+  /// Learns the ids, or why nothing was added. Must not block.
+  using done_function = std::function<void(result<std::vector<task_id>>)>;
+  using send_function = std::function<void(const protocol::enqueue_request&)>;
+
+  struct options {
+    producer_id session;
+    std::size_t in_flight_max = limits::producer_window_requests_default;
+    /// Names a new session when the coordinator has forgotten this one.
+    std::function<producer_id()> new_session;
+  };
+
+  explicit enqueue_outbox(options opts);
+
+  /// A connection is up: sends all unanswered requests again, in order, then what waits. When the
+  /// store is another one than before, those that were sent end with `session_expired`, because
+  /// nobody there can tell whether they were executed.
+  void connect(send_function send, store_identity store);
+
+  /// The connection is gone; nothing is sent until the next `connect`.
+  void disconnect();
+
+  /// Sends now when connected and the window has room, else later.
+  void submit(tasks_ptr tasks, done_function done);
+
+  /// A request to send again, after a pause, by `retry_due`.
+  struct retry {
+    std::uint64_t number = 0;
+    duration pause{0};
+  };
+
+  /// Takes an answer. Returns a retry when the coordinator asked for one. Errors:
+  /// `protocol_error` for an answer that does not fit its request; the request stays open.
+  [[nodiscard]] result<std::optional<retry>> accept(const protocol::enqueue_reply& reply);
+
+  /// The pause of a retry is over.
+  void retry_due(std::uint64_t number);
+
+  /// Ends every request with `reason`.
+  void fail_all(const error& reason);
+
+private:
+  struct request {
+    tasks_ptr tasks;
+    done_function done;
+    /// Empty before the first send.
+    std::optional<protocol::enqueue_request> frame{};
+    /// The session that the frame names.
+    producer_id session{};
+    /// Said more than once, so that an earlier copy may have been executed.
+    bool repeated = false;
+    bool pausing = false;
+    /// Was already moved to a new session once.
+    bool renewed = false;
+  };
+
+  struct answer;
+
+  [[nodiscard]] static result<answer> read(const protocol::enqueue_reply& reply);
+  [[nodiscard]] result<std::optional<retry>> settle(request& open, answer& from);
+  void send_waiting();
+  void open(request fresh);
+  [[nodiscard]] bool renew(request& refused, errc code);
+  void expire_sent();
+
+  options options_;
+  request_window<request> window_;
+  std::deque<request> waiting_;
+  send_function send_;
+  std::optional<store_identity> store_;
+};
+
+} // namespace codeq::client

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "actors/actors.hpp"
+#include "client/store_identity.hpp"
+#include "protocol/messages.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::client {
+
+/// Who a client says it is.
+struct client_identity {
+  schema::Role role = schema::Role::PRODUCER;
+  std::string name;
+  /// Random per process start.
+  std::uint64_t incarnation = 0;
+};
+
+[[nodiscard]] protocol::hello make_hello(const client_identity& who);
+
+/// Random bits that no other process has, for sessions and incarnations.
+[[nodiscard]] std::uint64_t random_bits();
+
+/// A connection that is up, and what is behind it.
+struct peer {
+  std::size_t link = 0;
+  actors::connection_actor connection;
+  store_identity store;
+};
+
+/// The links of a client, one per coordinator address, of which one is used: the first that is up.
+/// Owned by the client's actor and used from its thread.
+class peers {
+public:
+  struct options {
+    std::vector<std::string> coordinators;
+    client_identity identity;
+    actors::frame_sink sink;
+    caf::strong_actor_ptr owner;
+  };
+
+  /// Starts the links.
+  void dial(caf::actor_system& system, const options& opts);
+
+  /// Takes a connection in. Returns it when it becomes the one to use. Errors: `protocol_error`
+  /// for an answer to the hello that cannot be used; the connection is then closed.
+  [[nodiscard]] result<std::optional<peer>> take_up(const actors::link_up& up);
+
+  /// What the loss of a connection means.
+  struct loss {
+    /// The one in use is gone.
+    bool in_use = false;
+    /// The one to use from now on.
+    std::optional<peer> instead;
+    /// Every coordinator has refused this client for good.
+    bool final = false;
+  };
+
+  [[nodiscard]] loss take_down(const actors::link_down& down);
+
+  /// Closes the connection in use, because its peer breaks the protocol; the link dials again.
+  void drop(const error& reason);
+
+  [[nodiscard]] const std::vector<actors::link_actor>& links() const noexcept { return links_; }
+
+private:
+  struct state {
+    std::optional<peer> up;
+    bool final = false;
+  };
+
+  std::vector<actors::link_actor> links_;
+  std::vector<state> states_;
+  std::optional<std::size_t> in_use_;
+};
+
+} // namespace codeq::client

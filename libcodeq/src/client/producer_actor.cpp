@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/producer_actor.hpp"
+
+#include "observe/log.hpp"
+#include "transport/deliver.hpp"
+
+#include <caf/actor_cast.hpp>
+
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+error stopped() {
+  return {errc::going_away, "the producer was stopped; whether the tasks were added is unknown"};
+}
+
+} // namespace
+
+producer_state::producer_state(actors::producer_actor::pointer self)
+  : self_(self), farewell_(self) {
+}
+
+void producer_state::start(const producer_settings& settings) {
+  outbox_.emplace(settings.outbox);
+  actors::producer_actor me = self_;
+  peers_.dial(
+    self_->system(),
+    {settings.coordinators,
+     settings.identity,
+     transport::deliver<schema::EnqueueReply, schema::TasksEnded>(me),
+     caf::actor_cast<caf::strong_actor_ptr>(me)});
+}
+
+void producer_state::submit(actors::submit_tasks& wish) {
+  if (ended_)
+    wish.done(*ended_);
+  else
+    outbox_->submit(std::move(wish.tasks), std::move(wish.done));
+}
+
+void producer_state::watch(actors::watch_tasks& wish) {
+  if (!ended_) {
+    watches_.add(wish.watch, wish.tasks, std::move(wish.ended));
+    return;
+  }
+  for (std::size_t i = 0; i < wish.tasks.size(); ++i)
+    wish.ended(*ended_);
+}
+
+void producer_state::unwatch(const actors::unwatch_tasks& wish) {
+  watches_.remove(wish.watch, wish.tasks);
+}
+
+void producer_state::accept(const protocol::enqueue_reply& reply) {
+  auto accepted = outbox_->accept(reply);
+  if (!accepted)
+    peers_.drop(accepted.error());
+  else if (*accepted)
+    self_->delayed_send(self_, (*accepted)->pause, actors::resend_due{(*accepted)->number});
+}
+
+void producer_state::accept(const protocol::tasks_ended& ended) {
+  if (auto accepted = watches_.accept(ended); !accepted)
+    peers_.drop(accepted.error());
+}
+
+void producer_state::resend(const actors::resend_due& due) {
+  outbox_->retry_due(due.number);
+}
+
+void producer_state::use(const peer& connected) {
+  auto send = [this, connection = connected.connection](const auto& frame) {
+    self_->send(connection, frame.to_wire());
+  };
+  outbox_->connect(send, connected.store);
+  watches_.connect(send, connected.store);
+}
+
+void producer_state::take_up(const actors::link_up& up) {
+  auto connected = peers_.take_up(up);
+  if (connected && *connected)
+    use(**connected);
+}
+
+void producer_state::take_down(const actors::link_down& down) {
+  CODEQ_LOG_DEBUG(
+    "producer lost link={} final={} reason=\"{}\"", down.link, down.final, to_string(down.reason));
+  auto loss = peers_.take_down(down);
+  if (loss.in_use) {
+    outbox_->disconnect();
+    watches_.disconnect();
+  }
+  if (loss.instead)
+    use(*loss.instead);
+  if (loss.final)
+    fail_all(down.reason);
+}
+
+void producer_state::fail_all(const error& reason) {
+  ended_ = reason;
+  outbox_->fail_all(reason);
+  watches_.fail_all(reason);
+}
+
+void producer_state::stop() {
+  if (farewell_.begun())
+    return;
+  fail_all(stopped());
+  farewell_.begin(peers_);
+}
+
+actors::producer_actor::behavior_type producer(
+  actors::producer_actor::stateful_pointer<producer_state> self, producer_settings settings) {
+  self->state.start(settings);
+  return {
+    [self](actors::submit_tasks& wish) { self->state.submit(wish); },
+    [self](actors::watch_tasks& wish) { self->state.watch(wish); },
+    [self](const actors::unwatch_tasks& wish) { self->state.unwatch(wish); },
+    [self](const protocol::enqueue_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::tasks_ended& ended) { self->state.accept(ended); },
+    [self](const actors::resend_due& due) { self->state.resend(due); },
+    [self](const actors::link_up& up) { self->state.take_up(up); },
+    [self](const actors::link_down& down) { self->state.take_down(down); },
+    [self](const actors::stop_client&) { self->state.stop(); },
+    [self](const actors::stop_overdue&) { self->quit(); }};
+}
+
+} // namespace codeq::client

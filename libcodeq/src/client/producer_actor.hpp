@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/client_actors.hpp"
+#include "client/enqueue_outbox.hpp"
+#include "client/farewell.hpp"
+#include "client/peer.hpp"
+#include "client/watch_list.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::client {
+
+struct producer_settings {
+  std::vector<std::string> coordinators;
+  client_identity identity;
+  enqueue_outbox::options outbox;
+};
+
+/// What a producer actor knows. Ties the outbox and the watch list to the connection in use.
+class producer_state {
+public:
+  static constexpr const char* name = "producer";
+
+  explicit producer_state(actors::producer_actor::pointer self);
+
+  void start(const producer_settings& settings);
+  void submit(actors::submit_tasks& wish);
+  void watch(actors::watch_tasks& wish);
+  void unwatch(const actors::unwatch_tasks& wish);
+  void accept(const protocol::enqueue_reply& reply);
+  void accept(const protocol::tasks_ended& ended);
+  void resend(const actors::resend_due& due);
+  void take_up(const actors::link_up& up);
+  void take_down(const actors::link_down& down);
+  void stop();
+
+private:
+  void use(const peer& connected);
+  void fail_all(const error& reason);
+
+  actors::producer_actor::pointer self_;
+  std::optional<enqueue_outbox> outbox_;
+  watch_list watches_;
+  peers peers_;
+  farewell<actors::producer_actor::pointer> farewell_;
+  /// Why nothing can be done any more.
+  std::optional<error> ended_;
+};
+
+/// The behavior of a producer actor; starts its links at once.
+actors::producer_actor::behavior_type
+producer(actors::producer_actor::stateful_pointer<producer_state> self, producer_settings settings);
+
+} // namespace codeq::client

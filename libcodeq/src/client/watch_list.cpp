@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/watch_list.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "client/status_convert.hpp"
+#include "protocol/error_code.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+error no_such_task(task_id task) {
+  return {errc::unknown_task, "no task " + to_string(task) + ", or it is past its retention"};
+}
+
+/// One message per shard and limit; `tasks` are sorted.
+protocol::await_request request_for(std::span<const task_id> tasks) {
+  auto fill = [&](schema::AwaitRequest::Builder request) {
+    request.setShard(value(tasks.front().shard));
+    auto seqs = request.initSeqs(static_cast<capnp::uint>(tasks.size()));
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      seqs.set(static_cast<capnp::uint>(i), tasks[i].seq);
+  };
+  return protocol::await_request::build(fill, tasks.size() + 16);
+}
+
+} // namespace
+
+void watch_list::connect(send_function send, store_identity store) {
+  if (store_ && *store_ != store)
+    fail_all({errc::session_expired, "the coordinator now serves another store"});
+  store_ = store;
+  send_ = std::move(send);
+  std::vector<task_id> all;
+  all.reserve(watched_.size());
+  for (const auto& [task, watchers] : watched_)
+    all.push_back(task);
+  ask(std::move(all));
+}
+
+void watch_list::disconnect() {
+  send_ = nullptr;
+}
+
+void watch_list::add(std::uint64_t watch, const std::vector<task_id>& tasks, ended_function ended) {
+  auto shared = std::make_shared<ended_function>(std::move(ended));
+  std::vector<task_id> unasked;
+  for (auto task : tasks) {
+    auto& watchers = watched_[task];
+    if (watchers.empty())
+      unasked.push_back(task);
+    watchers.push_back({watch, shared});
+  }
+  ask(std::move(unasked));
+}
+
+void watch_list::remove(std::uint64_t watch, const std::vector<task_id>& tasks) {
+  for (auto task : tasks) {
+    auto found = watched_.find(task);
+    if (found == watched_.end())
+      continue;
+    std::erase_if(found->second, [&](const watcher& w) { return w.watch == watch; });
+    if (found->second.empty())
+      watched_.erase(found);
+  }
+}
+
+void watch_list::ask(std::vector<task_id> tasks) {
+  if (!send_)
+    return;
+  std::sort(tasks.begin(), tasks.end());
+  for (std::size_t begin = 0; begin < tasks.size();) {
+    auto end = begin + 1;
+    while (end < tasks.size() && end - begin < limits::awaited_tasks_per_request_max
+           && tasks[end].shard == tasks[begin].shard)
+      ++end;
+    auto part = std::span(tasks).subspan(begin, end - begin);
+    if (value(part.front().shard) < store_->shard_count) {
+      send_(request_for(part));
+    } else {
+      for (auto task : part)
+        finish(task, no_such_task(task));
+    }
+    begin = end;
+  }
+}
+
+result<void> watch_list::accept(const protocol::tasks_ended& ended) {
+  auto each = [this](task_id task, const result<task_status>& how) { finish(task, how); };
+  return ended.read([&](auto reader) -> result<void> {
+    auto shard = static_cast<shard_id>(reader.getShard());
+    auto ends = reader.getTexts().getEnds();
+    auto texts = reader.getTexts().getBytes().asChars();
+    auto tasks = reader.getTasks();
+    if (ends.size() != tasks.size())
+      return error{errc::protocol_error, "ended tasks and their texts differ in number"};
+    std::uint32_t begin = 0;
+    for (capnp::uint i = 0; i < tasks.size(); ++i) {
+      if (ends[i] < begin || ends[i] > texts.size())
+        return error{errc::protocol_error, "the texts of ended tasks are not in order"};
+      std::string text(texts.begin() + begin, ends[i] - begin);
+      begin = ends[i];
+      task_id task{shard, tasks[i].getSeq()};
+      auto code = protocol::from_schema(tasks[i].getCode());
+      if (code == errc::none)
+        each(task, ended_status(task, tasks[i], std::move(text)));
+      else if (code == errc::unknown_task)
+        each(task, no_such_task(task));
+      else
+        each(task, error{code, std::move(text)});
+    }
+    return {};
+  });
+}
+
+void watch_list::finish(task_id task, const result<task_status>& how) {
+  auto node = watched_.extract(task);
+  if (node.empty())
+    return;
+  for (auto& watcher : node.mapped())
+    (*watcher.ended)(how);
+}
+
+void watch_list::fail_all(const error& reason) {
+  for (auto& [task, watchers] : std::exchange(watched_, {})) {
+    for (auto& watcher : watchers)
+      (*watcher.ended)(reason);
+  }
+}
+
+} // namespace codeq::client

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+#include "codeq/task.hpp"
+
+#include "client/store_identity.hpp"
+#include "protocol/messages.hpp"
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::client {
+
+/// The tasks whose end somebody waits for. A coordinator remembers them only as long as a
+/// connection, so all are asked for again after each reconnect. Owned by the producer actor and
+/// used from its thread; neither clock nor network.
+class watch_list {
+public:
+  /// Learns how one task ended. Must not block.
+  using ended_function = std::function<void(result<task_status>)>;
+  using send_function = std::function<void(const protocol::await_request&)>;
+
+  /// A connection is up: asks for all tasks again. Ids of another store mean nothing there and end
+  /// with `session_expired`.
+  void connect(send_function send, store_identity store);
+
+  /// The connection is gone; nothing is sent until the next `connect`.
+  void disconnect();
+
+  /// Calls `ended` for each of `tasks`. `watch` names the call, for `remove`.
+  void add(std::uint64_t watch, const std::vector<task_id>& tasks, ended_function ended);
+
+  /// Forgets what `add` was told under that name.
+  void remove(std::uint64_t watch, const std::vector<task_id>& tasks);
+
+  /// Takes the coordinator's word on ended tasks. Errors: `protocol_error`.
+  [[nodiscard]] result<void> accept(const protocol::tasks_ended& ended);
+
+  /// Ends every wait with `reason`.
+  void fail_all(const error& reason);
+
+  /// How many tasks are waited for.
+  [[nodiscard]] std::size_t size() const noexcept { return watched_.size(); }
+
+private:
+  struct watcher {
+    std::uint64_t watch = 0;
+    std::shared_ptr<ended_function> ended;
+  };
+
+  void ask(std::vector<task_id> tasks);
+  void finish(task_id task, const result<task_status>& how);
+
+  std::unordered_map<task_id, std::vector<watcher>> watched_;
+  send_function send_;
+  std::optional<store_identity> store_;
+};
+
+} // namespace codeq::client

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/producer.hpp"
+
+#include "client/answer_slot.hpp"
+#include "client/producer_actor.hpp"
+#include "client/room.hpp"
+#include "transport/configure.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace codeq {
+
+namespace {
+
+/// Which producer's callback runs on this thread. A callback must not wait for room, since it is
+/// the producer's thread that gives room back.
+thread_local const void* calling_back = nullptr;
+
+/// Runs `call` as a callback of `owner`.
+template <class F>
+void call_back(const void* owner, F&& call) {
+  auto before = std::exchange(calling_back, owner);
+  call();
+  calling_back = before;
+}
+
+error wrong_option(std::string text) {
+  return {errc::invalid_argument, std::move(text)};
+}
+
+result<void> check(const producer_options& options) {
+  if (options.coordinators.empty())
+    return wrong_option("coordinators is empty; it must name at least one `host:port`");
+  if (!is_valid_name(options.name))
+    return wrong_option(
+      "name is `" + options.name + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`");
+  if (options.window_requests < 1 || options.window_requests > limits::producer_requests_max)
+    return wrong_option(
+      "window_requests is " + std::to_string(options.window_requests) + "; it must be 1.."
+      + std::to_string(limits::producer_requests_max));
+  return {};
+}
+
+result<void> check_count(std::size_t count) {
+  if (count >= 1 && count <= limits::enqueue_tasks_max)
+    return {};
+  return error{
+    count == 0 ? errc::invalid_argument : errc::too_large,
+    "the request has " + std::to_string(count) + " tasks; it must have 1.."
+      + std::to_string(limits::enqueue_tasks_max)};
+}
+
+std::string within(duration wait) {
+  return " within " + std::to_string(wait.count()) + " ms";
+}
+
+client::producer_settings settings_of(const producer_options& options) {
+  auto new_session = [] { return producer_id{client::random_bits(), client::random_bits()}; };
+  client::producer_settings settings;
+  settings.coordinators = options.coordinators;
+  settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits()};
+  settings.outbox = {new_session(), options.window_requests, new_session};
+  return settings;
+}
+
+struct producer_system : caf::actor_system_config {
+  producer_system() { transport::configure(*this, 1); }
+};
+
+} // namespace
+
+struct producer::impl {
+  explicit impl(const producer_options& options)
+    : system(config),
+      room(options.window_requests),
+      actor(system.spawn(client::producer, settings_of(options))) {}
+
+  ~impl() {
+    room.open_for_ever();
+    caf::scoped_actor self{system};
+    caf::anon_send(actor, actors::stop_client{});
+    self->wait_for(actor);
+    // The last handle: the system waits for the actor's end, not for handles, but what the actor
+    // holds goes with it.
+    actor = nullptr;
+  }
+
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
+  /// Encodes, takes room and hands the tasks to the actor.
+  result<void>
+  submit(const std::vector<task_spec>& tasks, enqueued done, client::room::deadline until);
+
+  producer_system config;
+  caf::actor_system system;
+  client::room room;
+  actors::producer_actor actor;
+  std::atomic<std::uint64_t> watches{0};
+};
+
+result<void> producer::impl::submit(
+  const std::vector<task_spec>& tasks, enqueued done, client::room::deadline until) {
+  if (auto ok = check_count(tasks.size()); !ok)
+    return ok;
+  auto encoded = protocol::encoded_tasks::encode(tasks);
+  if (!encoded)
+    return encoded.error();
+  auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+  auto bytes = shared->request_bytes();
+  if (calling_back == this)
+    room.take_over(bytes);
+  else if (!room.take(bytes, until))
+    return error{errc::timeout, "the producer's window is full; nothing was sent"};
+  auto answered = [this, bytes, done = std::move(done)](result<std::vector<task_id>> answer) {
+    room.give_back(bytes);
+    call_back(this, [&] { done(std::move(answer)); });
+  };
+  caf::anon_send(actor, actors::submit_tasks{std::move(shared), std::move(answered)});
+  return {};
+}
+
+result<std::unique_ptr<producer>> producer::connect(producer_options options) {
+  if (auto ok = check(options); !ok)
+    return ok.error();
+  return std::unique_ptr<producer>(new producer(std::make_unique<impl>(options)));
+}
+
+producer::producer(std::unique_ptr<impl> state) : impl_(std::move(state)) {
+}
+
+producer::~producer() = default;
+
+result<task_id> producer::enqueue(task_spec task, duration wait) {
+  std::vector<task_spec> tasks;
+  tasks.push_back(std::move(task));
+  auto ids = enqueue(std::move(tasks), wait);
+  if (!ids)
+    return ids.error();
+  return ids->front();
+}
+
+result<std::vector<task_id>> producer::enqueue(std::vector<task_spec> tasks, duration wait) {
+  auto until = client::deadline_after(wait);
+  auto slot = std::make_shared<client::answer_slot<std::vector<task_id>>>();
+  auto put = [slot](result<std::vector<task_id>> answer) { slot->put(std::move(answer)); };
+  if (auto ok = impl_->submit(tasks, put, until); !ok)
+    return ok.error();
+  if (auto answer = slot->wait(until))
+    return std::move(*answer);
+  return error{
+    errc::timeout, "no answer" + within(wait) + "; the request goes on, its outcome is open"};
+}
+
+void producer::enqueue_async(std::vector<task_spec> tasks, enqueued done) {
+  if (auto ok = impl_->submit(tasks, done, std::nullopt); !ok)
+    done(ok.error());
+}
+
+result<task_status> producer::await(task_id task, duration wait) {
+  auto slot = std::make_shared<client::answer_slot<task_status>>();
+  auto watch = ++impl_->watches;
+  auto put = [slot](result<task_status> how) { slot->put(std::move(how)); };
+  caf::anon_send(impl_->actor, actors::watch_tasks{watch, {task}, put});
+  if (auto how = slot->wait(client::deadline_after(wait)))
+    return std::move(*how);
+  caf::anon_send(impl_->actor, actors::unwatch_tasks{watch, {task}});
+  return error{errc::timeout, "task " + to_string(task) + " has not ended" + within(wait)};
+}
+
+void producer::await_async(std::vector<task_id> tasks, ended done) {
+  auto told = [owner = impl_.get(), done = std::move(done)](result<task_status> how) {
+    call_back(owner, [&] { done(std::move(how)); });
+  };
+  caf::anon_send(
+    impl_->actor, actors::watch_tasks{++impl_->watches, std::move(tasks), std::move(told)});
+}
+
+} // namespace codeq
