@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/output.hpp"
+
+#include "ctl/json_writer.hpp"
+#include "ctl/text.hpp"
+
+#include <cstdio>
+#include <string>
+
+namespace codeq::ctl {
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void complain(std::string_view text) {
+  std::fprintf(stderr, "codeqctl: %s\n", printable(text).c_str());
+}
+
+int fail(const error& reason, bool json) {
+  if (!json) {
+    complain(to_string(reason));
+    return exit_failed;
+  }
+  json_writer out;
+  out.begin_object().member("error", to_string(reason.code));
+  out.bytes_member("context", reason.context).end_object();
+  std::fprintf(stderr, "%s\n", out.text().c_str());
+  return exit_failed;
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include <string_view>
+
+namespace codeq::ctl {
+
+// Exit statuses of codeqctl; documented in its help text.
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_not_ended = 3;
+inline constexpr int exit_not_completed = 4;
+
+/// Writes bytes to stdout as they are.
+void print(std::string_view text);
+
+/// Writes one line to stderr.
+void complain(std::string_view text);
+
+/// Says why on stderr, in JSON when asked to. Returns `exit_failed`.
+[[nodiscard]] int fail(const error& reason, bool json);
+
+} // namespace codeq::ctl

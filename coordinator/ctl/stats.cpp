@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/operator.hpp"
+
+#include "ctl/commands.hpp"
+#include "ctl/json_writer.hpp"
+#include "ctl/output.hpp"
+#include "ctl/text.hpp"
+
+#include <string>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+std::string to_json(const coordinator_stats& stats) {
+  json_writer out;
+  out.begin_object().begin_array("queues");
+  for (const auto& queue : stats.queues) {
+    out.begin_object();
+    out.member("tenant", queue.queue.tenant).member("queue", queue.queue.queue);
+    out.member("scheduled", queue.scheduled).member("gated", queue.gated);
+    out.member("ready", queue.ready).member("leased", queue.leased);
+    out.member("completed", queue.completed).member("dead", queue.dead);
+    out.member("lost", queue.lost).end_object();
+  }
+  out.end_array().begin_object("gauges");
+  for (const auto& [name, value] : stats.gauges)
+    out.member(name, value);
+  return out.end_object().end_object().text() + "\n";
+}
+
+std::string to_text(const coordinator_stats& stats) {
+  using std::to_string;
+  std::vector<std::vector<std::string>> rows{
+    {"QUEUE", "SCHEDULED", "GATED", "READY", "LEASED", "COMPLETED", "DEAD", "LOST"}};
+  for (const auto& queue : stats.queues)
+    rows.push_back(
+      {queue.queue.tenant + "/" + queue.queue.queue,
+       to_string(queue.scheduled),
+       to_string(queue.gated),
+       to_string(queue.ready),
+       to_string(queue.leased),
+       to_string(queue.completed),
+       to_string(queue.dead),
+       to_string(queue.lost)});
+  std::vector<std::pair<std::string, std::string>> gauges;
+  for (const auto& [name, value] : stats.gauges)
+    gauges.emplace_back(name, to_string(value));
+  return format_table(rows) + (gauges.empty() ? "" : "\n") + format_fields(gauges);
+}
+
+} // namespace
+
+int run_stats(const config::ctl_config& config) {
+  auto client = operator_client::connect({config.coordinators, config.timeout});
+  if (!client)
+    return fail(client.error(), config.json);
+  auto stats = (*client)->stats();
+  if (!stats)
+    return fail(stats.error(), config.json);
+  print(config.json ? to_json(*stats) : to_text(*stats));
+  return exit_done;
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/task_output.hpp"
+
+#include "ctl/json_writer.hpp"
+#include "ctl/text.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+void add_end(json_writer& out, const task_status& status) {
+  if (status.state == task_state::completed)
+    out.bytes_member("result", status.result);
+  else if (!status.error_text.empty())
+    out.bytes_member("error_text", status.error_text);
+}
+
+} // namespace
+
+std::string status_json(const task_status& status) {
+  json_writer out;
+  out.begin_object().member("id", to_string(status.id));
+  out.member("tenant", status.tenant).member("queue", status.queue);
+  out.member("priority", status.priority).member("state", to_string(status.state));
+  out.member("attempt", status.attempt).member("max_attempts", status.max_attempts);
+  // As text: a token may be larger than what a JSON number holds exactly.
+  out.member("token", std::to_string(value(status.token)));
+  out.member("enqueued_at_ms", status.enqueued_at.time_since_epoch().count());
+  if (status.eligible_at)
+    out.member("eligible_at_ms", status.eligible_at->time_since_epoch().count());
+  if (!status.worker.empty())
+    out.member("worker", status.worker);
+  out.member("lost_in_row", status.lost_in_row);
+  add_end(out, status);
+  return out.end_object().text() + "\n";
+}
+
+std::string status_text(const task_status& status) {
+  using std::to_string;
+  std::vector<std::pair<std::string, std::string>> fields{
+    {"id", to_string(status.id)},
+    {"queue", printable(status.tenant + "/" + status.queue)},
+    {"state", std::string(to_string(status.state))},
+    {"priority", to_string(status.priority)},
+    {"attempt", to_string(status.attempt) + " of " + to_string(status.max_attempts)},
+    {"token", to_string(value(status.token))},
+    {"enqueued", format_time(status.enqueued_at)}};
+  if (status.eligible_at)
+    fields.emplace_back("eligible", format_time(*status.eligible_at));
+  if (!status.worker.empty())
+    fields.emplace_back("worker", printable(status.worker));
+  if (status.lost_in_row != 0)
+    fields.emplace_back("lost in row", to_string(status.lost_in_row));
+  if (status.state == task_state::completed)
+    fields.emplace_back("result", to_string(status.result.size()) + " bytes");
+  if (!status.error_text.empty())
+    fields.emplace_back("error", printable(status.error_text));
+  return format_fields(fields);
+}
+
+std::string ended_json(const task_status& status) {
+  json_writer out;
+  out.begin_object().member("id", to_string(status.id));
+  out.member("state", to_string(status.state)).member("attempt", status.attempt);
+  add_end(out, status);
+  return out.end_object().text() + "\n";
+}
+
+} // namespace codeq::ctl

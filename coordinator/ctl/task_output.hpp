@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/task.hpp"
+
+#include <string>
+
+namespace codeq::ctl {
+
+/// Everything of a task that `get` shows, one JSON object on a line.
+[[nodiscard]] std::string status_json(const task_status& status);
+
+/// The same for people.
+[[nodiscard]] std::string status_text(const task_status& status);
+
+/// How a task ended: what a producer learns, one JSON object on a line.
+[[nodiscard]] std::string ended_json(const task_status& status);
+
+} // namespace codeq::ctl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace codeq::ctl {
+
+std::string format_time(timestamp when) {
+  auto total = when.time_since_epoch().count();
+  auto milliseconds = (total % 1000 + 1000) % 1000;
+  auto seconds = static_cast<std::time_t>((total - milliseconds) / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> date{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  std::array<char, 64> text{};
+  std::snprintf(
+    text.data(), text.size(), "%s.%03d UTC", date.data(), static_cast<int>(milliseconds));
+  return text.data();
+}
+
+std::string printable(std::string_view text) {
+  std::string safe(text);
+  for (char& c : safe) {
+    auto code = static_cast<unsigned char>(c);
+    if ((code < 0x20 && c != '\n' && c != '\t') || code == 0x7f)
+      c = '?';
+  }
+  return safe;
+}
+
+std::string format_fields(const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::size_t width = 0;
+  for (const auto& [name, value] : fields)
+    width = std::max(width, name.size());
+  std::string text;
+  for (const auto& [name, value] : fields)
+    text += name + std::string(width - name.size() + 2, ' ') + value + "\n";
+  return text;
+}
+
+std::string format_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      std::string padding(widths[i] - row[i].size(), ' ');
+      text += i == 0 ? row[i] + padding : "  " + padding + row[i];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+} // namespace codeq::ctl

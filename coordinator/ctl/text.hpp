@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace codeq::ctl {
+
+/// A time for people, in UTC: `2026-01-31 12:00:00.250 UTC`.
+[[nodiscard]] std::string format_time(timestamp when);
+
+/// Text from a task, safe for a terminal: control characters become `?`, newlines stay.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// Two columns, the first padded to its longest entry.
+[[nodiscard]] std::string
+format_fields(const std::vector<std::pair<std::string, std::string>>& fields);
+
+/// A table; the first row is the header, the first column left-aligned, numbers to the right.
+[[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
+
+} // namespace codeq::ctl

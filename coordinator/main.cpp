@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/coordinator_node.hpp"
+
+#include "config/coordinator_config.hpp"
+#include "config/version.hpp"
+#include "observe/log.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace {
+
+using namespace codeq;
+
+constexpr int exit_failed = 1;
+
+/// Has the signals that end the process wait until `wait_for_stop` takes them. Called before any
+/// thread is started, since threads inherit it.
+sigset_t hold_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+int wait_for_stop(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  return signal;
+}
+
+int fail(const std::string& text) {
+  observe::flush_log();
+  std::fprintf(stderr, "codeq-coordinator: %s\n", text.c_str());
+  return exit_failed;
+}
+
+/// Writes the port by way of a second file, so that nobody reads half of it.
+result<void> write_port(const std::filesystem::path& path, std::uint16_t port) {
+  auto draft = path;
+  draft += ".new";
+  {
+    std::ofstream file(draft, std::ios::trunc);
+    file << port << '\n';
+    file.flush();
+    if (!file)
+      return error{errc::unavailable, "--port-file " + path.string() + ": cannot be written"};
+  }
+  std::error_code code;
+  std::filesystem::rename(draft, path, code);
+  if (code)
+    return error{errc::unavailable, "--port-file " + path.string() + ": " + code.message()};
+  return {};
+}
+
+void log_start(const config::coordinator_config& config, std::uint16_t port) {
+  const char* durability =
+    config.node.sync
+      ? "sync: what is acknowledged survives a killed process and a power cut"
+      : "os: what is acknowledged survives a killed process; a power cut may cost the last second";
+  CODEQ_LOG_INFO(
+    "coordinator started version={} data={} listen={} port={} durability=\"{}\"",
+    config::version(),
+    config.node.data.string(),
+    config.node.listen,
+    port,
+    durability);
+  if (config.node.development)
+    CODEQ_LOG_WARN(
+      "coordinator runs as a single-user setup dev=true: whoever reaches this machine's loopback "
+      "may do everything");
+}
+
+int run(const config::coordinator_config& config) {
+  auto signals = hold_stop_signals();
+  auto level = observe::parse_log_level(config.log_level);
+  if (!level)
+    return fail(level.error().context);
+  observe::init_log(*level);
+  auto node = coordinator_node::start(config.node);
+  if (!node)
+    return fail(to_string(node.error()));
+  log_start(config, (*node)->port());
+  if (!config.port_file.empty()) {
+    if (auto written = write_port(config.port_file, (*node)->port()); !written)
+      return fail(written.error().context);
+  }
+  auto signal = wait_for_stop(signals);
+  CODEQ_LOG_INFO("coordinator stops signal={}", signal);
+  (*node)->stop();
+  CODEQ_LOG_INFO("coordinator stopped");
+  observe::flush_log();
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  auto parsed = config::parse_coordinator({argc, argv, config::process_environment()});
+  if (auto* end = std::get_if<config::exit_request>(&parsed)) {
+    std::fprintf(
+      end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
+    return end->status;
+  }
+  return run(std::get<config::coordinator_config>(parsed));
+}
