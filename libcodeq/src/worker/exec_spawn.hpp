@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "worker/exec_process.hpp"
+#include "worker/unique_fd.hpp"
+
+#include <sys/types.h>
+
+namespace codeq::worker {
+
+/// A program that runs, and our ends of its pipes, none of which blocks.
+struct child_process {
+  pid_t pid = -1;
+  unique_fd input;
+  unique_fd output;
+  unique_fd errors;
+  /// Readable once it has ended; not open when the kernel has no such thing.
+  unique_fd ended;
+};
+
+/// Forks and executes; the child leads a process group of its own, has no descriptors but its
+/// three, default signal handling, and dies with the calling thread. Errors: `unavailable`.
+[[nodiscard]] result<child_process> spawn_child(const process_request& request);
+
+} // namespace codeq::worker
