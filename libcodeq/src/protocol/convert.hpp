@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/command.hpp"
+#include "protocol/messages.hpp"
+
+/// Turns what a peer sent into commands of the shard core: the only place that does, and where
+/// every bound is checked. Errors: `protocol_error` when the message is malformed or addresses no
+/// shard of ours (the connection is then closed); any other code when the request is well formed
+/// but out of bounds (it is then refused, and the context names field, value and limit).
+namespace codeq::protocol {
+
+/// Which shard a message is for. @pre S has a field `shard`
+template <class S>
+[[nodiscard]] result<shard_id> shard_of(const frame<S>& message, std::size_t shard_count) {
+  return message.read([&](auto reader) -> result<shard_id> {
+    if (reader.getShard() >= shard_count)
+      return error{errc::protocol_error, "no shard " + std::to_string(reader.getShard())};
+    return static_cast<shard_id>(reader.getShard());
+  });
+}
+
+/// The number of a request, so that a refusal can name it.
+[[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
+
+/// `now` is the shard time that delays count from. The tasks' bodies share the message's buffer.
+[[nodiscard]] result<core::enqueue>
+to_command(const enqueue_request& message, core::peer_id peer, timestamp now);
+[[nodiscard]] result<core::heartbeat>
+to_command(const heartbeat_request& message, core::peer_id peer);
+[[nodiscard]] result<core::report> to_command(const result_request& message, core::peer_id peer);
+[[nodiscard]] result<core::resume> to_command(
+  const resume_request& message,
+  core::peer_id peer,
+  const std::shared_ptr<const worker_identity>& worker);
+[[nodiscard]] result<core::await_tasks>
+to_command(const await_request& message, core::peer_id peer);
+
+/// What a node says of itself.
+struct node_introduction {
+  schema::Role role = schema::Role::PRODUCER;
+  worker_identity identity;
+  std::uint16_t min_version = 0;
+  std::uint16_t max_version = 0;
+  /// What a worker handles.
+  std::vector<queue_address> queues;
+};
+
+/// The protocol version that this build speaks.
+inline constexpr std::uint16_t protocol_version = 1;
+
+[[nodiscard]] result<node_introduction> to_introduction(const hello& message);
+
+} // namespace codeq::protocol

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/reply.hpp"
+
+#include "encoding/shared_structs.hpp"
+#include "protocol/error_code.hpp"
+
+namespace codeq::protocol {
+
+namespace {
+
+std::int64_t ms_of(timestamp t) {
+  return t.time_since_epoch().count();
+}
+
+capnp::uint count_of(std::size_t n) {
+  return static_cast<capnp::uint>(n);
+}
+
+capnp::Text::Reader text_of(const std::string& text) {
+  return {text.data(), text.size()};
+}
+
+void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
+  to.setFirst(run.first);
+  to.setCount(run.count);
+  to.setFirstToken(value(run.first_token));
+  if (!run.attempts.empty()) {
+    auto attempts = to.initAttempts(count_of(run.attempts.size()));
+    for (capnp::uint i = 0; i < run.attempts.size(); ++i)
+      attempts.set(i, run.attempts[i]);
+  }
+  encoding::write_queue(to.initQueue(), run.queue);
+  to.setPriority(run.priority);
+  to.setLeaseMs(static_cast<std::uint64_t>(run.lease.count()));
+  to.setMaxAttempts(run.max_attempts);
+  to.setEnqueuedAtMs(ms_of(run.enqueued_at));
+}
+
+} // namespace
+
+enqueue_reply
+make_enqueue_reply(shard_id shard, const core::enqueue_answered& answer, duration retry_after) {
+  return enqueue_reply::build([&](auto r) {
+    r.setNumber(answer.number);
+    r.setShard(value(shard));
+    encoding::write_runs(r.initTasks(count_of(answer.tasks.size())), answer.tasks);
+    r.setCode(to_schema(answer.refusal.code));
+    r.setContext(text_of(answer.refusal.context));
+    r.setRetryAfterMs(static_cast<std::uint32_t>(retry_after.count()));
+  });
+}
+
+task_batch make_task_batch(
+  shard_id shard, const core::tasks_granted& granted, std::span<const core::encoded_tasks> bodies) {
+  std::size_t byte_count = 0;
+  std::size_t tasks = 0;
+  for (const auto& b : bodies) {
+    byte_count += b.body.size();
+    tasks += b.count();
+  }
+  auto words = encoding::packed_words(byte_count, tasks) + granted.runs.size() * 32 + tasks;
+  return task_batch::build(
+    [&](auto r) {
+      r.setShard(value(shard));
+      r.setRedelivered(granted.redelivered);
+      auto runs = r.initRuns(count_of(granted.runs.size()));
+      for (capnp::uint i = 0; i < granted.runs.size(); ++i)
+        write_run(runs[i], granted.runs[i]);
+      encoding::write_packed(r.initTasks(), bodies);
+    },
+    words);
+}
+
+result_reply make_result_reply(shard_id shard, std::span<const core::report_answer> answers) {
+  return result_reply::build(
+    [&](auto r) {
+      r.setShard(value(shard));
+      auto list = r.initAnswers(count_of(answers.size()));
+      for (capnp::uint i = 0; i < answers.size(); ++i) {
+        list[i].setSeq(answers[i].seq);
+        list[i].setToken(value(answers[i].token));
+        list[i].setCode(to_schema(answers[i].code));
+      }
+    },
+    answers.size() * 3 + 16);
+}
+
+leases_lost make_leases_lost(shard_id shard, std::span<const core::task_lease> leases) {
+  return leases_lost::build([&](auto r) {
+    r.setShard(value(shard));
+    auto list = r.initLeases(count_of(leases.size()));
+    for (capnp::uint i = 0; i < leases.size(); ++i) {
+      list[i].setSeq(leases[i].seq);
+      list[i].setToken(value(leases[i].token));
+    }
+  });
+}
+
+resume_reply make_resume_reply(shard_id shard) {
+  return resume_reply::build([&](auto r) { r.setShard(value(shard)); });
+}
+
+tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks) {
+  std::vector<bytes> texts;
+  std::size_t byte_count = 0;
+  for (const auto& t : tasks) {
+    texts.push_back(t.text);
+    byte_count += t.text.size();
+  }
+  return tasks_ended::build(
+    [&](auto r) {
+      r.setShard(value(shard));
+      auto list = r.initTasks(count_of(tasks.size()));
+      for (capnp::uint i = 0; i < tasks.size(); ++i) {
+        list[i].setSeq(tasks[i].seq);
+        list[i].setState(static_cast<schema::TaskState>(tasks[i].state));
+        list[i].setCode(to_schema(tasks[i].code));
+        list[i].setAttempt(tasks[i].attempt);
+      }
+      encoding::write_packed(r.initTexts(), std::span<const bytes>(texts));
+    },
+    encoding::packed_words(byte_count, tasks.size()) + tasks.size() * 3);
+}
+
+status_reply make_status_reply(
+  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text) {
+  return status_reply::build(
+    [&](auto r) {
+      r.setNumber(number);
+      r.initTask().setShard(value(shard));
+      r.getTask().setSeq(view.seq);
+      encoding::write_queue(r.initQueue(), view.queue);
+      r.setPriority(view.priority);
+      r.setState(static_cast<schema::TaskState>(view.entry.state));
+      r.setAttempt(view.entry.attempt);
+      r.setMaxAttempts(view.max_attempts);
+      r.setToken(value(view.entry.token));
+      r.setEnqueuedAtMs(ms_of(view.enqueued_at));
+      r.setEligibleAtMs(ms_of(view.entry.due));
+      r.setWorker(text_of(view.worker));
+      r.setLostInRow(view.entry.lost);
+      r.setText({reinterpret_cast<const kj::byte*>(text.data()), text.size()});
+    },
+    text.size() / 8 + 128);
+}
+
+status_reply make_unknown_status_reply(std::uint64_t number, const task_id& task) {
+  return status_reply::build([&](auto r) {
+    r.setNumber(number);
+    r.setCode(schema::ErrorCode::UNKNOWN_TASK);
+    r.initTask().setShard(value(task.shard));
+    r.getTask().setSeq(task.seq);
+  });
+}
+
+stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats) {
+  return stats_reply::build([&](auto r) {
+    r.setNumber(number);
+    auto queues = r.initQueues(count_of(stats.queues.size()));
+    for (capnp::uint i = 0; i < stats.queues.size(); ++i) {
+      const auto& q = stats.queues[i];
+      encoding::write_queue(queues[i].initQueue(), q.queue);
+      queues[i].setScheduled(q.scheduled);
+      queues[i].setGated(q.gated);
+      queues[i].setReady(q.ready);
+      queues[i].setLeased(q.leased);
+      queues[i].setCompleted(q.completed);
+      queues[i].setDead(q.dead);
+      queues[i].setLost(q.lost);
+    }
+    auto gauges = r.initGauges(count_of(stats.gauges.size()));
+    capnp::uint i = 0;
+    for (const auto& [name, value] : stats.gauges) {
+      gauges[i].setName(text_of(name));
+      gauges[i++].setValue(value);
+    }
+  });
+}
+
+refused make_refused(const error& reason) {
+  return refused::build([&](auto r) {
+    r.setCode(to_schema(reason.code));
+    r.setContext(text_of(reason.context));
+  });
+}
+
+goodbye make_goodbye(errc code) {
+  return goodbye::build([&](auto r) { r.setCode(to_schema(code)); });
+}
+
+} // namespace codeq::protocol

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator.hpp"
+#include "codeq/result.hpp"
+
+#include "core/effect.hpp"
+#include "protocol/messages.hpp"
+
+#include <span>
+#include <vector>
+
+/// Turns effects of the shard core into messages for a peer.
+namespace codeq::protocol {
+
+[[nodiscard]] enqueue_reply
+make_enqueue_reply(shard_id shard, const core::enqueue_answered& answer, duration retry_after);
+
+/// `bodies` holds the tasks of each run, in order.
+[[nodiscard]] task_batch make_task_batch(
+  shard_id shard, const core::tasks_granted& granted, std::span<const core::encoded_tasks> bodies);
+
+[[nodiscard]] result_reply
+make_result_reply(shard_id shard, std::span<const core::report_answer> answers);
+
+[[nodiscard]] leases_lost
+make_leases_lost(shard_id shard, std::span<const core::task_lease> leases);
+
+[[nodiscard]] resume_reply make_resume_reply(shard_id shard);
+
+/// One task that an await asked for.
+struct ended_task {
+  sequence seq = 0;
+  /// `unknown_task` when there is no such task.
+  errc code = errc::none;
+  task_state state = task_state::completed;
+  std::uint16_t attempt = 0;
+  bytes text;
+};
+
+[[nodiscard]] tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks);
+
+[[nodiscard]] status_reply make_status_reply(
+  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text);
+
+/// Says that there is no such task.
+[[nodiscard]] status_reply make_unknown_status_reply(std::uint64_t number, const task_id& task);
+
+[[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
+
+[[nodiscard]] refused make_refused(const error& reason);
+
+[[nodiscard]] goodbye make_goodbye(errc code);
+
+} // namespace codeq::protocol
