@@ -81,7 +81,7 @@ submit(codeq::producer& producer, const std::vector<std::string>& paths, tally& 
 
 int main(int argc, char** argv) {
   tally counts;
-  auto producer = codeq::producer::connect({.coordinators = {argc == 2 ? argv[1] : ""}});
+  auto producer = codeq::producer::connect({.coordinators = {argv + 1, argv + argc}});
   codeq::result<void> done = producer ? codeq::result<void>() : producer.error();
   std::size_t files = 0;
   for (std::vector<std::string> batch; done && std::cin; batch.clear()) {

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the quickstart in a Debian 12 that has nothing installed, to see that its own list of
+# packages is complete. Needs root and debootstrap; takes minutes. Usage: tests/bare-debian.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ "$(id -u)" = 0 ] || { echo "bare-debian: run this as root" >&2; exit 1; }
+command -v debootstrap >/dev/null || { echo "bare-debian: install debootstrap" >&2; exit 1; }
+
+root=$(mktemp -d)
+clean_up() {
+  for mounted in "$root/dev" "$root/proc"; do
+    ! mountpoint --quiet "$mounted" || umount --lazy "$mounted"
+  done
+  # Never across a file system that is still mounted.
+  rm -rf --one-file-system "$root"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP
+
+debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 ||
+  { tail "$root.log" >&2; exit 1; }
+rm -f "$root.log"
+# The packages come from where this machine has them from.
+for settings in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d \
+  /etc/apt/keyrings /etc/resolv.conf /etc/hosts; do
+  [ ! -e "$settings" ] || cp --recursive --dereference "$settings" "$root$(dirname "$settings")/"
+done
+git clone --quiet . "$root/codeq"
+mount --types proc proc "$root/proc"
+mount --rbind --make-rslave /dev "$root/dev"
+chroot "$root" /usr/bin/env --ignore-environment HOME=/codeq PATH="$PATH" \
+  http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
+  /codeq/examples/quickstart.sh </dev/null | tee "$root/output"
+tail -n 1 "$root/output" | grep --quiet "totals equal wc$"

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the real programs in a directory of their own and cleans up after them."""
+
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve()
+BIN = BUILD / "bin"
+HANDLERS = BUILD / "lib" / "libe2e_handlers.so"
+OTHER_ABI = BUILD / "lib" / "libe2e_other_abi.so"
+LOAD = BIN / "tests" / "e2e_load"
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def wait_until(condition, seconds, what):
+    """Polls until `condition()` is true and returns its value; TimeoutError names `what`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {seconds} s")
+        time.sleep(0.01)
+
+
+def _die_with_parent():
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Process:
+    """A running program; its output goes to `log`."""
+
+    def __init__(self, name, command, log):
+        self.name = name
+        self.log = log
+        with open(log, "ab") as output:
+            self.popen = subprocess.Popen(
+                [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def is_running(self):
+        return self.popen.poll() is None
+
+    def kill(self):
+        """SIGKILL, and collects it."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def terminate(self, seconds):
+        """SIGTERM; returns (exit status, seconds it took)."""
+        start = time.monotonic()
+        self.popen.terminate()
+        status = self.popen.wait(seconds)
+        return status, time.monotonic() - start
+
+    def suspend(self):
+        self.popen.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.popen.send_signal(signal.SIGCONT)
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def rss_bytes(self):
+        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise RuntimeError(f"{self.name} has no resident memory")
+
+
+class Cluster:
+    """A coordinator, workers and what else a test starts."""
+
+    def __init__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="codeq-e2e-"))
+        self.processes = []
+        self.coordinator = None
+        self.port = 0
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def path(self, name):
+        return self.directory / name
+
+    def start(self, name, command):
+        """Starts a program; a second one of the same name appends to the same log."""
+        process = Process(name, command, self.path(f"{name}.log"))
+        self.processes.append(process)
+        return process
+
+    def start_coordinator(self, *options):
+        """Starts one and waits until it listens; after a stop it takes the same port again."""
+        port_file = self.path("port")
+        port_file.unlink(missing_ok=True)
+        self.coordinator = self.start("coordinator", [
+            BIN / "codeq-coordinator", "--dev", "--data", self.path("store"),
+            "--listen", self.address, "--port-file", port_file, *options])
+
+        def port():
+            if not self.coordinator.is_running():
+                raise RuntimeError("the coordinator ended at its start")
+            return port_file.exists() and port_file.read_text().strip()
+
+        self.port = int(wait_until(port, 20, "the coordinator listens"))
+        return self.coordinator
+
+    def start_worker(self, name, *options, handlers=(HANDLERS,)):
+        """Starts one; it connects in the background."""
+        libraries = [word for library in handlers for word in ("--handlers", library)]
+        return self.start(name, [
+            BIN / "codeq-worker", "--coordinator", self.address, "--name", name, *libraries,
+            *options])
+
+    def ctl(self, *arguments, payload=None, status=0):
+        """Runs codeqctl and returns what it printed; fails on another exit status."""
+        done = subprocess.run(
+            [str(word) for word in (BIN / "codeqctl", "--coordinator", self.address, *arguments)],
+            input=payload, capture_output=True, timeout=60, check=False)
+        if done.returncode != status:
+            raise AssertionError(
+                f"codeqctl {arguments} ended with {done.returncode}: {done.stderr.decode()}")
+        return done.stdout
+
+    def enqueue(self, queue, payload, *options):
+        """Adds a task and returns its id."""
+        return self.ctl("enqueue", queue, "-", *options, payload=payload.encode()).decode().strip()
+
+    def result(self, task, wait="20s", status=0):
+        return self.ctl("result", task, "--wait", wait, status=status).decode()
+
+    def status(self, task):
+        return json.loads(self.ctl("--json", "get", task))
+
+    def stats(self):
+        return json.loads(self.ctl("--json", "stats"))
+
+    def queue_stats(self, queue):
+        for entry in self.stats()["queues"]:
+            if entry["queue"] == queue:
+                return entry
+        return None
+
+    def close(self):
+        """Kills what still runs and removes the directory."""
+        for process in self.processes:
+            if process.is_running():
+                process.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class ClusterTest(unittest.TestCase):
+    """Gives each test a cluster; after a failure the ends of its logs are shown."""
+
+    def setUp(self):
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.close)
+
+    def tearDown(self):
+        outcome = self._outcome.result
+        troubles = [test for test, _ in outcome.failures + outcome.errors]
+        if self in troubles:
+            for log in sorted(self.cluster.directory.glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs say for themselves: help texts, and one clear line when they cannot start."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import cluster
+from cluster import BIN, HANDLERS, OTHER_ABI
+
+_OPTIONS = {
+    "codeq-coordinator": ["data", "listen", "shards", "durability", "dev", "config", "port-file",
+                          "log-level"],
+    "codeq-worker": ["coordinator", "name", "handlers", "exec", "slots", "prefetch", "drain",
+                     "config", "log-level"],
+    "codeqctl": ["coordinator", "json", "timeout"],
+}
+
+
+def run(*command, environment=None):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=30, check=False,
+                          env={**os.environ, **(environment or {})})
+
+
+class HelpText(unittest.TestCase):
+    def blocks(self, *command):
+        """The text of each option, by its name."""
+        done = run(*command)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        parts = re.split(r"^ +(?:-\w,)?--([a-z-]+)", done.stdout, flags=re.MULTILINE)
+        return dict(zip(parts[1::2], parts[2::2]))
+
+    def check(self, blocks):
+        for name, text in blocks.items():
+            if name in ("help", "version", "config"):
+                continue
+            text = " ".join(text.split())
+            self.assertTrue("[default: " in text or "REQUIRED" in text.upper(), f"{name}: {text}")
+
+    def test_every_option_has_its_default(self):
+        for program, options in _OPTIONS.items():
+            blocks = self.blocks(BIN / program, "--help")
+            self.assertEqual([name for name in options if name not in blocks], [], program)
+            self.check(blocks)
+
+    def test_every_option_of_a_command_has_its_default(self):
+        for command in ("enqueue", "get", "result", "stats"):
+            self.check(self.blocks(BIN / "codeqctl", command, "--help"))
+
+    def test_durability_is_said_plainly(self):
+        text = " ".join(run(BIN / "codeq-coordinator", "--help").stdout.split())
+        self.assertIn("power cut", text)
+
+
+class Refusal(cluster.ClusterTest):
+    def refused(self, *command, names, environment=None):
+        """The program ends with an error and one line that names what is wrong."""
+        done = run(*command, environment=environment)
+        self.assertNotEqual(done.returncode, 0, command)
+        # The log may say more before; the last line is the one for people.
+        lines = done.stderr.strip().splitlines()
+        self.assertTrue(lines, command)
+        self.assertIn(names, lines[-1])
+        return lines
+
+    def coordinator(self, *options, **rest):
+        return self.refused(BIN / "codeq-coordinator", *options, **rest)
+
+    def worker(self, *options, **rest):
+        return self.refused(BIN / "codeq-worker", *options, **rest)
+
+    def test_wrong_options_are_named_in_one_line(self):
+        data = self.cluster.path("store")
+        for lines in (
+                self.coordinator("--dev", "--data", data, "--shard", "3", names="--shard"),
+                self.coordinator("--dev", "--data", data, "--shards", "0", names="shards"),
+                self.coordinator("--dev", names="data"),
+                self.coordinator("--dev", "--data", data, "--listen", "192.0.2.1:7400",
+                                 names="192.0.2.1"),
+                self.coordinator("--dev", "--data", data, names="SHARDS",
+                                 environment={"CODEQ_SHARDS": "many"}),
+                self.worker("--handlers", HANDLERS, "--slots", "x", names="slots"),
+                self.worker("--exec", "no-command", names="no-command"),
+                self.refused(BIN / "codeqctl", "dance", names="dance")):
+            self.assertEqual(len(lines), 1, lines)
+
+    def test_data_directory_that_cannot_be_written(self):
+        self.coordinator("--dev", "--data", "/proc/store", "--listen", "127.0.0.1:0",
+                         names="/proc/store")
+
+    def test_port_in_use(self):
+        self.cluster.start_coordinator()
+        self.coordinator("--dev", "--data", self.cluster.path("other"),
+                         "--listen", self.cluster.address, names=str(self.cluster.port))
+
+    def test_store_in_use(self):
+        self.cluster.start_coordinator()
+        self.coordinator("--dev", "--data", self.cluster.path("store"),
+                         "--listen", "127.0.0.1:0", names=str(self.cluster.path("store")))
+
+    def test_other_number_of_shards(self):
+        self.cluster.start_coordinator("--shards", "2")
+        self.cluster.coordinator.terminate(5)
+        self.coordinator("--dev", "--data", self.cluster.path("store"), "--shards", "3",
+                         "--listen", "127.0.0.1:0", names="2")
+
+    def test_handler_library_that_is_missing(self):
+        missing = self.cluster.path("missing.so")
+        self.worker("--coordinator", "127.0.0.1:1", "--handlers", missing, names=str(missing))
+
+    def test_handler_library_of_another_codeq(self):
+        self.worker("--coordinator", "127.0.0.1:1", "--handlers", OTHER_ABI, names="4000000")
+
+    def test_no_coordinator_to_ask(self):
+        self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s", "stats",
+                     names="127.0.0.1:1")
+
+
+if __name__ == "__main__":
+    unittest.main()

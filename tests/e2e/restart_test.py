@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The coordinator goes away and comes back: nothing is lost and nobody else restarts."""
+
+import json
+import unittest
+
+import cluster
+from cluster import LOAD, wait_until
+
+TASKS = 100_000
+BATCH = 100
+
+
+class KilledUnderLoad(cluster.ClusterTest):
+    def acknowledged(self):
+        path = self.cluster.path("acknowledged")
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def kill_when(self, share, options):
+        """SIGKILL once a share of the tasks is acknowledged, and a start on the same port."""
+        wait_until(lambda: self.acknowledged() >= share * TASKS, 60, f"{share} are acknowledged")
+        self.cluster.coordinator.kill()
+        self.cluster.start_coordinator(*options)
+
+    def run_load(self, *options):
+        self.cluster.start_coordinator(*options)
+        workers = [self.cluster.start_worker(name, "--slots", "8") for name in ("w1", "w2")]
+        load = self.cluster.start("load", [
+            LOAD, self.cluster.address, TASKS, BATCH, self.cluster.path("acknowledged")])
+        for share in (0.3, 0.6):
+            self.kill_when(share, options)
+        self.assertLess(self.acknowledged(), TASKS, "the load was over before the last kill")
+        self.assertEqual(load.popen.wait(180), 0)
+        self.assertTrue(all(worker.is_running() for worker in workers))
+        return json.loads(load.text().strip().splitlines()[-1])
+
+    def check(self, *options):
+        summary = self.run_load(*options)
+        redelivered = summary.pop("redelivered")
+        self.assertEqual(summary, {
+            "acknowledged": TASKS, "refused": 0, "ended": TASKS, "completed": TASKS,
+            "repeated_ids": 0, "repeated_ends": 0, "wrong_results": 0})
+        # No lease runs out because the coordinator was away.
+        self.assertEqual(redelivered, 0)
+        echo = self.cluster.queue_stats("echo")
+        self.assertEqual((echo["completed"], echo["dead"]), (TASKS, 0))
+        self.assertEqual((echo["ready"], echo["leased"], echo["scheduled"]), (0, 0, 0))
+
+    def test_in_sync_every_task_completes_once(self):
+        self.check("--durability", "sync")
+
+    def test_in_os_every_task_completes_once(self):
+        self.check("--durability", "os")
+
+
+class Stopped(cluster.ClusterTest):
+    def test_leases_live_on_after_sigterm_and_restart(self):
+        starts = self.cluster.path("starts")
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w1", "--slots", "4")
+        tasks = [self.cluster.enqueue("sleep", f"{starts} 4000 1", "--lease", "2s")
+                 for _ in range(4)]
+        wait_until(lambda: starts.exists() and starts.read_bytes().count(b"\n") == 4, 10,
+                   "four handlers run")
+
+        status, seconds = self.cluster.coordinator.terminate(5)
+        self.cluster.start_coordinator()
+
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 2)
+        # The handlers of before the stop report: nothing was delivered again.
+        self.assertEqual([self.cluster.result(task) for task in tasks], ["1"] * 4)
+        self.assertEqual(starts.read_bytes().count(b"\n"), 4)
+
+    def test_killed_coordinator_keeps_leases_too(self):
+        starts = self.cluster.path("starts")
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w1", "--slots", "1")
+        task = self.cluster.enqueue("sleep", f"{starts} 3000 1", "--lease", "2s")
+        wait_until(starts.exists, 10, "the handler runs")
+
+        self.cluster.coordinator.kill()
+        self.cluster.start_coordinator()
+
+        self.assertEqual(self.cluster.result(task), "1")
+        self.assertEqual(starts.read_bytes().count(b"\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

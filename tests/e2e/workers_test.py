@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that die, stop or hang: their tasks come back in time."""
+
+import time
+import unittest
+
+import cluster
+from cluster import wait_until
+
+LEASE = 2.0
+SLACK = 0.1
+TASKS = 8
+
+
+class WorkerGone(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.cluster.path("starts")
+        self.cluster.start_coordinator()
+
+    def starts(self, pid=None):
+        """(monotonic seconds, pid, attempt, token, id) of each start, maybe of one process."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        rows = [line.split() for line in lines]
+        found = [(int(row[0]) / 1000, int(row[1]), int(row[2]), int(row[3]), row[4])
+                 for row in rows if len(row) == 5]
+        return [row for row in found if pid in (None, row[1])]
+
+    def hold_tasks(self, seconds=60):
+        """A worker w1 that runs four tasks and has four more waiting, and an idle worker w2."""
+        self.first = self.cluster.start_worker("w1", "--slots", "4", "--prefetch", "4")
+        payload = f"{self.path} {seconds * 1000} 1"
+        self.tasks = [self.cluster.enqueue("sleep", payload, "--lease", "2s")
+                      for _ in range(TASKS)]
+        wait_until(lambda: len(self.starts()) == 4, 10, "w1 runs four tasks")
+        wait_until(lambda: self.cluster.queue_stats("sleep")["leased"] == TASKS, 10,
+                   "w1 holds eight tasks")
+        self.second = self.cluster.start_worker("w2", "--slots", "8")
+        # w1 has no room, so that this shows that w2 is connected.
+        self.cluster.result(self.cluster.enqueue("echo", "ready"))
+
+    def test_killed_worker_s_tasks_come_back_within_the_lease(self):
+        self.hold_tasks()
+
+        killed = time.monotonic()
+        self.first.kill()
+        wait_until(lambda: len(self.starts(self.second.pid)) == TASKS, 20, "all come back")
+
+        last = max(row[0] for row in self.starts(self.second.pid))
+        print(f"redelivered within {last - killed:.3f} s of the kill, lease {LEASE} s")
+        self.assertLess(last - killed, LEASE + SLACK)
+        for task in self.tasks:
+            self.cluster.result(task)
+        self.assertEqual(self.cluster.queue_stats("sleep")["completed"], TASKS)
+
+    def test_running_tasks_are_charged_and_waiting_ones_are_not(self):
+        self.hold_tasks()
+        ran = {row[4] for row in self.starts()}
+        # The beats that tell the coordinator which tasks wait are due before the lease ends.
+        time.sleep(LEASE)
+
+        self.first.kill()
+        wait_until(lambda: len(self.starts(self.second.pid)) == TASKS, 20, "all come back")
+
+        attempts = {row[4]: row[2] for row in self.starts(self.second.pid)}
+        self.assertEqual({task: 2 if task in ran else 1 for task in self.tasks}, attempts)
+
+    def test_worker_that_hangs_loses_its_tasks_and_its_late_results_are_refused(self):
+        self.hold_tasks(seconds=4)
+
+        self.first.suspend()
+        wait_until(lambda: len(self.starts(self.second.pid)) == TASKS, 20, "all come back")
+        results = {task: self.cluster.result(task) for task in self.tasks}
+        self.first.go_on()
+        self.cluster.result(self.cluster.enqueue("echo", "still there"))
+
+        self.assertTrue(self.first.is_running())
+        self.assertEqual(results, {task: self.cluster.result(task) for task in self.tasks})
+        self.assertEqual(self.cluster.queue_stats("sleep")["completed"], TASKS)
+
+    def test_stopped_worker_gives_back_what_it_did_not_start(self):
+        self.hold_tasks(seconds=1)
+
+        status, _ = self.first.terminate(10)
+
+        self.assertEqual(status, 0)
+        for task in self.tasks:
+            self.assertEqual(self.cluster.result(task), "1")
+        self.assertEqual(len(self.starts()), TASKS)
+
+    def test_task_that_kills_its_workers_ends_dead(self):
+        task = self.cluster.enqueue("crash", "", "--lease", "1s", "--max-attempts", "2",
+                                    "--retry", "fixed", "--retry-base", "10ms")
+
+        for attempt in (1, 2):
+            worker = self.cluster.start_worker(f"victim{attempt}", "--slots", "1")
+            wait_until(lambda: not worker.is_running(), 10, "the handler crashes its worker")
+        wait_until(lambda: self.cluster.status(task)["state"] == "dead", 10, "the task is dead")
+
+        self.assertEqual(self.cluster.status(task)["attempt"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
