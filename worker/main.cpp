@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/worker_node.hpp"
+
+#include "config/version.hpp"
+#include "config/worker_config.hpp"
+#include "observe/log.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace {
+
+using namespace codeq;
+
+constexpr int exit_failed = 1;
+
+/// Has the signals that end the process wait until `drain_on_signal` takes them. Called before any
+/// thread is started, since threads inherit it.
+sigset_t hold_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+/// The first signal drains the node, the next ends the waiting for handlers.
+void drain_on_signal(worker_node& node, const sigset_t& signals) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    CODEQ_LOG_INFO("worker stops signal={}", signal);
+    std::thread([&node] { node.drain(); }).detach();
+  }
+}
+
+int fail(const std::string& text) {
+  observe::flush_log();
+  std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
+  return exit_failed;
+}
+
+worker_node_options to_options(const config::worker_config& config) {
+  worker_node_options options;
+  options.coordinators = config.coordinators;
+  options.name = config.name;
+  options.slots = config.slots;
+  options.prefetch = config.prefetch;
+  options.drain = config.drain;
+  options.libraries = config.libraries;
+  options.programs = config.programs;
+  return options;
+}
+
+int run(const config::worker_config& config) {
+  auto signals = hold_stop_signals();
+  auto level = observe::parse_log_level(config.log_level);
+  if (!level)
+    return fail(level.error().context);
+  observe::init_log(*level);
+  auto node = worker_node::start(to_options(config));
+  if (!node)
+    return fail(to_string(node.error()));
+  CODEQ_LOG_INFO(
+    "worker started version={} name={} slots={} prefetch={}",
+    config::version(),
+    config.name,
+    config.slots,
+    config.prefetch);
+  std::thread([&node, signals] { drain_on_signal(**node, signals); }).detach();
+  auto ended = (*node)->wait();
+  CODEQ_LOG_INFO("worker stopped");
+  int status = ended ? 0 : fail(to_string(ended.error()));
+  observe::flush_log();
+  // Without destructors: a handler that does not heed its cancellation must not keep the process.
+  std::_Exit(status);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  auto parsed = config::parse_worker({argc, argv, config::process_environment()});
+  if (auto* end = std::get_if<config::exit_request>(&parsed)) {
+    std::fprintf(
+      end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
+    return end->status;
+  }
+  return run(std::get<config::worker_config>(parsed));
+}
