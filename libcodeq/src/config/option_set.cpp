@@ -34,10 +34,12 @@ void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
       flag, [&target] { target.set = true; }, entry.help);
     return;
   }
+  auto* declared = app.add_option(flag, target.texts, entry.help);
+  declared->type_name(entry.positional ? "" : entry.value);
+  if (entry.positional)
+    declared->expected(1);
   // One value per flag, or the words behind would be taken for values too.
-  app.add_option(flag, target.texts, entry.help)
-    ->type_name(entry.positional ? "" : entry.value)
-    ->allow_extra_args(false);
+  declared->allow_extra_args(false);
 }
 
 std::string environment_name(const std::string& option_name) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/coordinator_config.hpp"
+#include "support/temporary_directory.hpp"
+#include "unit/config/program_input.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+namespace codeq::config {
+
+using codeq::test::program_input;
+using codeq::test::refusal;
+
+namespace {
+
+coordinator_config accepted(const program_input& input) {
+  auto parsed = parse_coordinator(input.line());
+  EXPECT_EQ(refusal(parsed), "");
+  auto* config = std::get_if<coordinator_config>(&parsed);
+  return config != nullptr ? *config : coordinator_config{};
+}
+
+std::string refused(const program_input& input) {
+  auto text = refusal(parse_coordinator(input.line()));
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  return text;
+}
+
+class CoordinatorFile : public ::testing::Test {
+protected:
+  std::string write(const std::string& text) {
+    auto path = directory_.path() / "codeq.toml";
+    std::ofstream(path) << text;
+    return path.string();
+  }
+
+private:
+  test::temporary_directory directory_;
+};
+
+} // namespace
+
+TEST(CoordinatorConfig, DefaultsAreThoseOfTheHelpText) {
+  auto config = accepted({{"--data", "d", "--dev"}});
+
+  EXPECT_EQ(config.node.data, "d");
+  EXPECT_EQ(config.node.listen, "127.0.0.1:7400");
+  EXPECT_EQ(config.node.shards, 0u);
+  EXPECT_TRUE(config.node.sync);
+  EXPECT_TRUE(config.node.development);
+  EXPECT_EQ(config.port_file, "");
+  EXPECT_EQ(config.log_level, "info");
+}
+
+TEST(CoordinatorConfig, EveryFlagIsTaken) {
+  auto config = accepted(
+    {{"--data=d",
+      "--dev",
+      "--listen",
+      "[::1]:0",
+      "--shards",
+      "7",
+      "--durability",
+      "os",
+      "--port-file",
+      "p",
+      "--log-level",
+      "debug"}});
+
+  EXPECT_EQ(config.node.listen, "[::1]:0");
+  EXPECT_EQ(config.node.shards, 7u);
+  EXPECT_FALSE(config.node.sync);
+  EXPECT_EQ(config.port_file, "p");
+  EXPECT_EQ(config.log_level, "debug");
+}
+
+TEST(CoordinatorConfig, WithoutDevItSaysToPassIt) {
+  EXPECT_EQ(
+    refused({{"--data", "d"}}),
+    "codeq-coordinator: this version has no access tokens yet; pass --dev to run a single-user "
+    "setup on loopback");
+}
+
+TEST(CoordinatorConfig, MissingDataNamesAllThreePlaces) {
+  EXPECT_EQ(
+    refused({{"--dev"}}),
+    "codeq-coordinator: --data is required (or CODEQ_DATA in the environment, "
+    "or data in the file of --config)");
+}
+
+TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackIsRefused) {
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--listen", "0.0.0.0:7400"}}),
+    "codeq-coordinator: --listen: `0.0.0.0:7400` is not a loopback address; without TLS, which "
+    "this "
+    "version does not have, only 127.0.0.0/8, [::1] and localhost are allowed");
+}
+
+TEST(CoordinatorConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--shards", "2000"}}),
+    "codeq-coordinator: --shards: `2000` is not a whole number from 1 to 1024");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--durability", "fast"}}),
+    "codeq-coordinator: --durability: `fast` is not sync or os");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--shards", "2", "--shards", "3"}}),
+    "codeq-coordinator: --shards: given 2 values; it takes exactly one");
+}
+
+TEST(CoordinatorConfig, AnUnknownFlagIsRefused) {
+  EXPECT_NE(
+    refused({{"--data", "d", "--dev", "--sharts", "2"}}).find("--sharts"), std::string::npos);
+}
+
+TEST(CoordinatorConfig, ABadEnvironmentValueNamesTheVariable) {
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev"}, {{"CODEQ_SHARDS", "x"}}}),
+    "codeq-coordinator: CODEQ_SHARDS (environment): `x` is not a whole number from 1 to 1024");
+  EXPECT_EQ(
+    refused({{"--data", "d"}, {{"CODEQ_DEV", "yes"}}}),
+    "codeq-coordinator: CODEQ_DEV (environment): `yes` is neither true nor false");
+}
+
+TEST(CoordinatorConfig, AnEmptyEnvironmentVariableCountsAsNotGiven) {
+  auto config = accepted({{"--data", "d", "--dev"}, {{"CODEQ_SHARDS", ""}}});
+
+  EXPECT_EQ(config.node.shards, 0u);
+}
+
+TEST_F(CoordinatorFile, FlagWinsOverEnvironmentAndEnvironmentOverFile) {
+  auto file = write("data = \"file\"\nshards = 3\nlisten = \"127.0.0.3:3\"\ndev = true\n");
+  program_input input(
+    {"--config", file.c_str(), "--data", "flag"},
+    {{"CODEQ_DATA", "environment"}, {"CODEQ_SHARDS", "2"}});
+
+  auto config = accepted(input);
+
+  EXPECT_EQ(config.node.data, "flag");
+  EXPECT_EQ(config.node.shards, 2u);
+  EXPECT_EQ(config.node.listen, "127.0.0.3:3");
+  EXPECT_TRUE(config.node.development);
+}
+
+TEST_F(CoordinatorFile, TheFileMayBeNamedByTheEnvironment) {
+  auto file = write("data = \"file\"\ndev = true\n");
+
+  EXPECT_EQ(accepted({{}, {{"CODEQ_CONFIG", file}}}).node.data, "file");
+}
+
+TEST_F(CoordinatorFile, AnUnknownKeyIsNamed) {
+  auto file = write("data = \"d\"\nshard = 3\n");
+
+  EXPECT_EQ(
+    refused({{"--dev", "--config", file.c_str()}}),
+    "codeq-coordinator: --config " + file + ": unknown option `shard`");
+}
+
+TEST_F(CoordinatorFile, ABadValueNamesKeyAndFile) {
+  auto file = write("data = \"d\"\nshards = 0\n");
+
+  EXPECT_EQ(
+    refused({{"--dev", "--config", file.c_str()}}),
+    "codeq-coordinator: shards in " + file + ": `0` is not a whole number from 1 to 1024");
+}
+
+TEST_F(CoordinatorFile, WhatIsNotTomlNamesTheLine) {
+  auto file = write("data = \"d\"\nshards = = 3\n");
+
+  EXPECT_NE(refused({{"--dev", "--config", file.c_str()}}).find(": line 2: "), std::string::npos);
+}
+
+TEST_F(CoordinatorFile, AFileThatIsMissingIsRefused) {
+  EXPECT_EQ(
+    refused({{"--dev", "--config", "/nonexistent/codeq.toml"}}),
+    "codeq-coordinator: --config /nonexistent/codeq.toml: cannot be read: No such file or "
+    "directory");
+}
+
+TEST(CoordinatorConfig, HelpShowsEveryOptionWithItsDefault) {
+  auto parsed = parse_coordinator(program_input({"--help"}).line());
+
+  const auto* end = std::get_if<exit_request>(&parsed);
+  ASSERT_NE(end, nullptr);
+  EXPECT_EQ(end->status, 0);
+  for (const char* name :
+       {"--data",
+        "--listen",
+        "--shards",
+        "--durability",
+        "--dev",
+        "--config",
+        "--port-file",
+        "--log-level",
+        "[default: sync]",
+        "power cut"})
+    EXPECT_NE(end->text.find(name), std::string::npos) << name << "\n" << end->text;
+}
+
+} // namespace codeq::config

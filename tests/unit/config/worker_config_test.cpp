@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/ids.hpp"
+
+#include "config/worker_config.hpp"
+#include "unit/config/program_input.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::config {
+
+using codeq::test::program_input;
+using codeq::test::refusal;
+using namespace std::chrono_literals;
+
+namespace {
+
+worker_config accepted(const program_input& input) {
+  auto parsed = parse_worker(input.line());
+  EXPECT_EQ(refusal(parsed), "");
+  auto* config = std::get_if<worker_config>(&parsed);
+  return config != nullptr ? *config : worker_config{};
+}
+
+std::string refused(const program_input& input) {
+  return refusal(parse_worker(input.line()));
+}
+
+} // namespace
+
+TEST(WorkerConfig, DefaultsNameTheWorkerAfterItsHost) {
+  auto config = accepted({{"--handlers", "lib.so"}});
+
+  EXPECT_TRUE(is_valid_name(config.name)) << config.name;
+  EXPECT_EQ(config.coordinators, std::vector<std::string>{"127.0.0.1:7400"});
+  EXPECT_EQ(config.slots, 8u);
+  EXPECT_EQ(config.drain, 30s);
+}
+
+TEST(WorkerConfig, PrefetchFollowsTheSlotsUnlessGiven) {
+  EXPECT_EQ(accepted({{"--handlers", "l", "--slots", "3"}}).prefetch, 3u);
+  EXPECT_EQ(accepted({{"--handlers", "l", "--slots", "3", "--prefetch", "0"}}).prefetch, 0u);
+}
+
+TEST(WorkerConfig, HandlersAndProgramsMayBeRepeated) {
+  auto config = accepted(
+    {{"--handlers", "a.so", "--handlers", "b.so", "--exec", "q=sed s,a,b,", "--exec", "r=[x,y]"}});
+
+  EXPECT_EQ(config.libraries, (std::vector<std::string>{"a.so", "b.so"}));
+  EXPECT_EQ(config.programs, (std::vector<std::string>{"q=sed s,a,b,", "r=[x,y]"}));
+}
+
+TEST(WorkerConfig, TheEnvironmentGivesOneValuePerLine) {
+  auto config = accepted({{}, {{"CODEQ_EXEC", "q=cat\nr=wc -l\n"}}});
+
+  EXPECT_EQ(config.programs, (std::vector<std::string>{"q=cat", "r=wc -l"}));
+}
+
+TEST(WorkerConfig, AWorkerWithoutHandlersIsRefused) {
+  EXPECT_EQ(
+    refused({{}}), "codeq-worker: nothing to do; give --handlers LIB or --exec QUEUE=COMMAND");
+}
+
+TEST(WorkerConfig, AProgramNeedsAQueueAndACommand) {
+  EXPECT_EQ(
+    refused({{"--exec", "cat"}}),
+    "codeq-worker: --exec: `cat` is not QUEUE=COMMAND with a queue of "
+    "1 to 128 letters, digits, `.`, `_` or `-`");
+  EXPECT_EQ(
+    refused({{"--exec", "q= "}}), "codeq-worker: --exec: `q= ` has no command behind the `=`");
+}
+
+TEST(WorkerConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
+  EXPECT_EQ(
+    refused({{"--handlers", "l", "--drain", "13h"}}),
+    "codeq-worker: --drain: `13h` is outside 0s to 12h");
+  EXPECT_EQ(
+    refused({{"--handlers", "l", "--name", "a b"}}),
+    "codeq-worker: --name: `a b` is not a name of 1 to 128 letters, digits, `.`, `_` or `-`");
+  EXPECT_EQ(
+    refused({{"--handlers", "l"}, {{"CODEQ_COORDINATOR", "here"}}}),
+    "codeq-worker: CODEQ_COORDINATOR (environment): `here` is not an address and port, for example "
+    "127.0.0.1:7400");
+}
+
+} // namespace codeq::config
