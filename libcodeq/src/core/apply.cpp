@@ -54,6 +54,17 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   }
 }
 
+/// Starts the clocks of a lease that the task's entry already names. @pre the grant was added
+void insert_fresh_lease(shard_state& state, const segment& s, sequence seq, log_position grant) {
+  lease l;
+  l.seq = seq;
+  l.grant = grant;
+  l.run_deadline = s.settings.run_timeout == duration{0} ? monotonic_time::max()
+                                                         : state.steady + s.settings.run_timeout;
+  l.deadline = std::min(state.steady + state.leases.grant_at(grant).lease, l.run_deadline);
+  state.leases.insert(s.view(seq).token, l, state.steady);
+}
+
 /// Counts an end in the queue's totals.
 void count_end(queue_totals& totals, const lease_end& e) {
   totals.lost += e.kind == lease_end_kind::expired ? 1 : 0;
@@ -171,14 +182,7 @@ void start_lease(
   ++entry.attempt;
   ++state.queue_of(s).leased;
   mark_dirty(state, s);
-  lease l;
-  l.seq = seq;
-  l.grant = grant;
-  l.deadline = state.steady + state.leases.grant_at(grant).lease;
-  l.run_deadline = s.settings.run_timeout == duration{0} ? monotonic_time::max()
-                                                         : state.steady + s.settings.run_timeout;
-  l.deadline = std::min(l.deadline, l.run_deadline);
-  state.leases.insert(token, l, state.steady);
+  insert_fresh_lease(state, s, seq, grant);
 }
 
 void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index) {
@@ -227,14 +231,7 @@ void restore_grant(shard_state& state, const batch_granted& e) {
         continue;
       if (!std::exchange(added, true))
         state.leases.add_grant(e.position, grant);
-      lease l;
-      l.seq = run.first + i;
-      l.grant = e.position;
-      l.deadline = state.steady + e.lease;
-      l.run_deadline = s->settings.run_timeout == duration{0}
-                         ? monotonic_time::max()
-                         : state.steady + s->settings.run_timeout;
-      state.leases.insert(entry.token, l, state.steady);
+      insert_fresh_lease(state, *s, run.first + i, e.position);
     }
   }
 }
