@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/lock_step.hpp"
+
+#include "core/apply.hpp"
+#include "core/invariants.hpp"
+#include "model/words.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <random>
+
+namespace codeq::model {
+
+namespace {
+
+/// Every so many turns the shard is recovered and compared, without going on from there.
+constexpr std::size_t turns_between_recoveries = 3;
+
+bool is_any(const core::live_grant&) {
+  return true;
+}
+
+/// Lets time pass without a turn, so that states of different turns can be compared.
+void reach(core::shard_state& state, timestamp now) {
+  state.at = std::max(state.at, now);
+  core::release_due(state, state.at);
+}
+
+} // namespace
+
+lock_step::lock_step(std::unique_ptr<history> kept)
+  : history_(std::move(kept)),
+    state_(std::make_unique<core::shard_state>(shard_id{}, epoch_)),
+    reference_(epoch_),
+    snapshots_{reference_} {
+}
+
+void lock_step::require(bool condition, const std::string& what) {
+  if (!condition)
+    wrong_ += what + '\n';
+}
+
+std::optional<failure> lock_step::run(const std::vector<step>& steps) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& s = steps[i];
+    if (s.kind == step_kind::advance)
+      clock_.advance(step_maker::advance_of(s));
+    else if (s.kind == step_kind::end_turn)
+      close_turn();
+    else if (s.kind == step_kind::restart)
+      restart(s);
+    for (const auto& c : maker_.commands_of(s, reference_, clock_.now()))
+      decide(c);
+    if (!wrong_.empty())
+      return failure{i, wrong_};
+  }
+  close_turn();
+  if (!wrong_.empty())
+    return failure{steps.size(), wrong_};
+  return std::nullopt;
+}
+
+void lock_step::open_turn() {
+  if (!turn_)
+    turn_ = std::make_unique<core::turn>(*state_);
+}
+
+void lock_step::decide(const core::command& c) {
+  open_turn();
+  turn_->decide(c, clock_.now());
+  reference_.decide(c, clock_.now());
+}
+
+void lock_step::close_turn() {
+  if (!turn_)
+    return;
+  auto sealed = turn_->seal(clock_.now());
+  turn_.reset();
+  auto seen = observer_.observe(sealed);
+  reference_.settle(seen.grants, clock_.now());
+  compare_turn(seen);
+  compare_state();
+  reference_.expected.clear();
+  reference_.broken.clear();
+  history_->append(sealed.events);
+  snapshots_.push_back(reference_);
+  if (++turns_ % turns_between_recoveries == 0)
+    compare_recovery();
+}
+
+void lock_step::compare_turn(observed_turn& seen) {
+  // A timer that answers a hint was expected; the others are because of a lease's age.
+  std::vector<core::timer_wanted> grown_up;
+  for (const auto& t : seen.timers) {
+    auto line = say_timer({t.seq, t.token}, t.deadline);
+    auto asked = std::find(reference_.expected.begin(), reference_.expected.end(), line);
+    if (asked == reference_.expected.end())
+      grown_up.push_back(t);
+    else
+      reference_.expected.erase(asked);
+  }
+  reference_.start_timers(grown_up, clock_.now());
+  auto& expected = reference_.expected;
+  std::sort(expected.begin(), expected.end());
+  std::sort(seen.lines.begin(), seen.lines.end());
+  std::vector<std::string> missing;
+  std::vector<std::string> surplus;
+  std::set_difference(
+    expected.begin(),
+    expected.end(),
+    seen.lines.begin(),
+    seen.lines.end(),
+    std::back_inserter(missing));
+  std::set_difference(
+    seen.lines.begin(),
+    seen.lines.end(),
+    expected.begin(),
+    expected.end(),
+    std::back_inserter(surplus));
+  for (const auto& line : missing)
+    require(false, "not said: " + line);
+  for (const auto& line : surplus)
+    require(false, "said, but wrong: " + line);
+  for (const auto& rule : reference_.broken)
+    require(false, "broken rule: " + rule);
+}
+
+void lock_step::compare_state() {
+  for (const auto& violation : core::find_violations(*state_))
+    require(false, violation);
+  std::size_t kept = 0;
+  for (const auto& [first, s] : state_->segments)
+    kept += s.count;
+  std::size_t found = 0;
+  for (const auto& [seq, task] : reference_.tasks) {
+    auto* s = core::find_segment(state_->segments, seq);
+    found += s ? 1 : 0;
+    // Only completed and cancelled tasks may leave the memory.
+    bool may_be_gone = task.state == task_state::completed || task.state == task_state::cancelled;
+    require(s || may_be_gone, short_number(seq) + " is lost");
+    if (s)
+      compare_task(task, *s);
+  }
+  require(found == kept, "the core has tasks that nobody enqueued");
+  compare_totals();
+}
+
+void lock_step::compare_task(const reference_task& expected, core::segment& s) {
+  auto entry = s.view(expected.seq);
+  bool scheduled = expected.state == task_state::scheduled;
+  bool agrees = entry.state == expected.state && entry.token == expected.token
+                && entry.attempt == expected.attempt && entry.lost == expected.lost
+                && entry.refunds == expected.refunds
+                && (!scheduled || entry.due == expected.eligible_at);
+  if (!agrees)
+    require(
+      false,
+      "task " + short_number(expected.seq) + " should be " + std::string(to_string(expected.state))
+        + " at attempt " + std::to_string(expected.attempt) + ", lost "
+        + std::to_string(expected.lost) + ", refunds " + std::to_string(expected.refunds)
+        + ", but is " + std::string(to_string(entry.state)) + " at attempt "
+        + std::to_string(entry.attempt) + ", lost " + std::to_string(entry.lost) + ", refunds "
+        + std::to_string(entry.refunds));
+  if (expected.state != task_state::leased)
+    return;
+  auto name = say_task(expected.seq, expected.token);
+  const auto* l = state_->leases.find(expected.token);
+  if (!l)
+    return require(false, name + " has no lease");
+  const auto& grant = state_->leases.grant_at(l->grant);
+  require(*grant.worker == expected.holder, name + " is held by another worker");
+  require(l->deadline == expected.deadline, name + " has another deadline");
+  require(l->run_deadline == expected.run_deadline, name + " has another run deadline");
+  require(l->queued == expected.queued, name + " differs in whether it is queued");
+}
+
+void lock_step::compare_totals() {
+  for (const auto& queue : state_->queues) {
+    const auto& expected = reference_.totals[queue->address];
+    const auto& t = queue->totals;
+    bool agrees = t.completed == expected.completed && t.dead == expected.dead
+                  && t.cancelled == expected.cancelled && t.lost == expected.lost;
+    require(agrees, "the totals of queue " + queue->address.queue + " are wrong");
+  }
+}
+
+void lock_step::compare_recovery() {
+  auto recovered = history_->recover(epoch_ + 1, clock_.now().steady);
+  reach(*recovered, clock_.now().shard);
+  reach(*state_, clock_.now().shard);
+  reference_.release_due(clock_.now().shard);
+  auto expected = core::durable_text(*state_);
+  auto found = core::durable_text(*recovered);
+  require(found == expected, "recovered:\n" + found + "instead of:\n" + expected);
+  for (const auto& violation : core::find_violations(*recovered))
+    require(false, "recovered: " + violation);
+  require(
+    recovered->leases.tokens_of(is_any) == state_->leases.tokens_of(is_any),
+    "recovered other leases");
+  auto lowest = recovered->tokens.next;
+  require(lowest > reference_.token_floor(), "a recovered shard would give a token again");
+  auto unreadable = history_->find_unreadable(reference_, *state_);
+  require(unreadable.empty(), unreadable);
+}
+
+void lock_step::restart(const step& s) {
+  close_turn();
+  if (!wrong_.empty())
+    return;
+  // Most of the time everything was durable; else the last turns are lost with the process.
+  std::minstd_rand random(s.randomness);
+  std::size_t lost = random() % 2 == 0 ? 0 : std::min(random() % 5, snapshots_.size() - 1);
+  if (lost == 0)
+    compare_recovery();
+  snapshots_.erase(snapshots_.end() - static_cast<std::ptrdiff_t>(lost), snapshots_.end());
+  history_->cut(snapshots_.size() - 1);
+  state_ = history_->recover(++epoch_, clock_.now().steady);
+  reach(*state_, clock_.now().shard);
+  auto floor = reference_.token_floor();
+  reference_ = snapshots_.back();
+  reference_.restart(epoch_, clock_.now(), floor);
+  compare_state();
+}
+
+namespace {
+
+class event_history final : public history {
+public:
+  void append(const std::vector<core::event>& events) override { turns_.push_back(events); }
+
+  void cut(std::size_t turns) override { turns_.resize(turns); }
+
+  std::unique_ptr<core::shard_state> recover(std::uint32_t epoch, monotonic_time steady) override {
+    auto state = std::make_unique<core::shard_state>(shard_id{}, epoch);
+    state->steady = steady;
+    for (const auto& turn : turns_)
+      for (const auto& e : turn)
+        core::apply(*state, e);
+    return state;
+  }
+
+private:
+  std::vector<std::vector<core::event>> turns_;
+};
+
+} // namespace
+
+std::unique_ptr<history> make_event_history() {
+  return std::make_unique<event_history>();
+}
+
+} // namespace codeq::model

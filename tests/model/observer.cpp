@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/observer.hpp"
+
+#include "model/words.hpp"
+
+namespace codeq::model {
+
+observed_turn observer::observe(const core::sealed_turn& turn) {
+  seen_ = {};
+  for (const auto& e : turn.effects)
+    std::visit([this](const auto& x) { see(x); }, e);
+  // After the effects: what this turn closes was still in memory when its commands were decided.
+  remember_fates(turn);
+  return std::move(seen_);
+}
+
+void observer::remember_fates(const core::sealed_turn& turn) {
+  for (const auto& e : turn.events) {
+    const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e);
+    if (!checkpoint)
+      continue;
+    for (const auto& fate : checkpoint->closed)
+      for (std::size_t i = 0; i < fate.entries.size(); ++i)
+        fates_[fate.first + i] = fate.entries[i];
+  }
+}
+
+void observer::see(const core::enqueue_answered& e) {
+  if (e.refusal.code != errc::none) {
+    seen_.lines.push_back(say_refused(e.peer, e.number, e.refusal.code));
+    return;
+  }
+  std::vector<sequence> tasks;
+  for (const auto& run : e.tasks)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      tasks.push_back(run.first + i);
+  seen_.lines.push_back(say_enqueued(e.peer, e.number, tasks));
+}
+
+void observer::see(const core::tasks_granted& e) {
+  if (!e.redelivered) {
+    seen_.grants.push_back(e);
+    return;
+  }
+  for (const auto& run : e.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      core::task_lease lease{run.first + i, static_cast<fencing_token>(value(run.first_token) + i)};
+      auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
+      seen_.lines.push_back(say_redelivered(e.peer, lease, attempt));
+    }
+}
+
+void observer::see(const core::claim_parked& e) {
+  seen_.lines.push_back(say_parked(e.peer));
+}
+
+void observer::see(const core::work_available& e) {
+  seen_.lines.push_back(say_available(e.peer));
+}
+
+void observer::see(const core::credits_revoked& e) {
+  seen_.lines.push_back(say_revoked(e.peer, e.credits));
+}
+
+void observer::see(const core::reports_answered& e) {
+  for (const auto& a : e.answers)
+    seen_.lines.push_back(say_answered(e.peer, {a.seq, a.token}, a.code));
+}
+
+void observer::see(const core::leases_lost& e) {
+  for (const auto& lease : e.leases)
+    seen_.lines.push_back(say_lost(e.peer, lease));
+}
+
+void observer::see(const core::resumed& e) {
+  seen_.lines.push_back(say_resumed(e.peer));
+}
+
+void observer::see(const core::timer_wanted& e) {
+  seen_.timers.push_back(e);
+}
+
+void observer::see(const core::timer_dropped& e) {
+  seen_.lines.push_back(say_timer_dropped(e.token));
+}
+
+void observer::see(const core::task_described& e) {
+  const auto& entry = e.view.entry;
+  seen_.lines.push_back(
+    say_described(e.why, {e.view.seq, entry.state, entry.token, entry.attempt}));
+}
+
+void observer::see(const core::task_not_here& e) {
+  auto fate = fates_.find(e.seq);
+  if (e.why.what == core::inquiry::kind::repeated_report) {
+    auto code = errc::unknown_task;
+    if (fate != fates_.end()) {
+      const auto& entry = fate->second;
+      bool repeated = entry.token == e.why.token && core::is_reported(entry.last_end);
+      code = repeated ? errc::already : errc::stale_lease;
+    }
+    seen_.lines.push_back(say_answered(e.why.peer, {e.seq, e.why.token}, code));
+    return;
+  }
+  if (fate == fates_.end()) {
+    seen_.lines.push_back(say_unknown(e.why, e.seq));
+    return;
+  }
+  const auto& entry = fate->second;
+  seen_.lines.push_back(say_described(e.why, {e.seq, entry.state, entry.token, entry.attempt}));
+}
+
+} // namespace codeq::model

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/turn.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace codeq::model {
+
+/// What a sealed turn said, sorted by how it is checked.
+struct observed_turn {
+  /// Lines that the reference must expect, word for word; their order does not matter.
+  std::vector<std::string> lines;
+  /// Grants of this turn, without redeliveries; the reference checks them by rules.
+  std::vector<core::tasks_granted> grants;
+  /// Timers: expected ones answer a hint, the others are checked by the age of their leases.
+  std::vector<core::timer_wanted> timers;
+};
+
+/// Puts a turn's effects into words. Remembers the fates of closed segments, as the store would, so
+/// that a question about a task that left the memory has the answer that a reader would give.
+class observer {
+public:
+  [[nodiscard]] observed_turn observe(const core::sealed_turn& turn);
+
+private:
+  void see(const core::enqueue_answered& e);
+  void see(const core::tasks_granted& e);
+  void see(const core::claim_parked& e);
+  void see(const core::work_available& e);
+  void see(const core::credits_revoked& e);
+  void see(const core::reports_answered& e);
+  void see(const core::leases_lost& e);
+  void see(const core::resumed& e);
+  void see(const core::timer_wanted& e);
+  void see(const core::timer_dropped& e);
+  void see(const core::task_described& e);
+  void see(const core::task_not_here& e);
+  void remember_fates(const core::sealed_turn& turn);
+
+  observed_turn seen_;
+  std::map<sequence, core::task_entry> fates_;
+};
+
+} // namespace codeq::model

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/reference_shard.hpp"
+#include "model/words.hpp"
+
+#include <algorithm>
+
+/// The end of a turn in the reference: the core chose who gets what, and here every rule that the
+/// choice must keep is checked.
+namespace codeq::model {
+
+std::vector<sequence> reference_shard::ready_in_order(const queue_address& queue) const {
+  std::vector<sequence> ready;
+  for (const auto& [seq, task] : tasks)
+    if (task.state == task_state::ready && task.queue == queue)
+      ready.push_back(seq);
+  // Sequences ascend already, so that a stable sort by priority gives the contract's order.
+  std::stable_sort(ready.begin(), ready.end(), [&](sequence a, sequence b) {
+    return tasks.at(a).priority > tasks.at(b).priority;
+  });
+  return ready;
+}
+
+void reference_shard::release_due(timestamp now) {
+  for (auto& [seq, task] : tasks)
+    if (task.state == task_state::scheduled && task.eligible_at <= now)
+      task.state = task_state::ready;
+}
+
+void reference_shard::settle(const std::vector<core::tasks_granted>& grants, const instant& now) {
+  now_ = now;
+  release_due(now.shard);
+  std::map<queue_address, std::map<fencing_token, sequence>> granted;
+  for (const auto& batch : grants)
+    for (const auto& run : batch.runs)
+      for (std::uint32_t i = 0; i < run.count; ++i) {
+        auto token = static_cast<fencing_token>(value(run.first_token) + i);
+        bool is_new = granted[run.queue].emplace(token, run.first + i).second;
+        require(is_new, "token t" + short_number(value(token)) + " was given twice");
+      }
+  check_order(granted);
+  for (const auto& batch : grants)
+    for (const auto& run : batch.runs)
+      for (std::uint32_t i = 0; i < run.count; ++i)
+        grant_one(batch, run, i);
+  for (const auto& [queue, leases] : granted)
+    if (!leases.empty())
+      token_floor_ = std::max(token_floor_, value(leases.rbegin()->first));
+  tell_workers(grants);
+}
+
+void reference_shard::check_order(
+  const std::map<queue_address, std::map<fencing_token, sequence>>& granted) {
+  for (const auto& [queue, leases] : granted) {
+    auto ready = ready_in_order(queue);
+    std::size_t place = 0;
+    for (const auto& [token, seq] : leases) {
+      bool in_order = place < ready.size() && ready[place] == seq;
+      require(in_order, say_task(seq, token) + " was granted out of order");
+      require(
+        value(token) > token_floor_, "token t" + short_number(value(token)) + " does not ascend");
+      ++place;
+    }
+  }
+}
+
+void reference_shard::grant_one(
+  const core::tasks_granted& batch, const core::granted_run& run, std::uint32_t i) {
+  auto seq = run.first + i;
+  auto token = static_cast<fencing_token>(value(run.first_token) + i);
+  auto who = workers.find(batch.peer);
+  auto what = tasks.find(seq);
+  auto name = say_task(seq, token);
+  if (who == workers.end() || what == tasks.end() || what->second.state != task_state::ready)
+    return require(false, name + " is not ready, or is for a worker that is not there");
+  auto& worker = who->second;
+  auto& task = what->second;
+  require(worker.credits > 0, name + " was granted without a credit");
+  worker.credits -= worker.credits > 0 ? 1 : 0;
+  require(worker.queues.contains(task.queue), name + " is of a queue that is not claimed");
+  require(run.queue == task.queue && run.priority == task.priority, name + " has another queue");
+  require(run.max_attempts == task.settings.max_attempts, name + " has another max_attempts");
+  task.state = task_state::leased;
+  task.token = token;
+  ++task.attempt;
+  auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
+  require(attempt == task.attempt, name + " is delivered with another attempt");
+  require(task.attempt <= task.settings.max_attempts, name + " is delivered too often");
+  auto wished = worker.wish == duration{0} ? task.settings.lease : worker.wish;
+  task.lease = std::clamp<duration>(wished, limits::lease_min, limits::lease_max);
+  require(run.lease == task.lease, name + " has another lease");
+  task.holder = worker.identity;
+  task.granted_at = now_.steady;
+  task.run_deadline = task.settings.run_timeout == duration{0}
+                        ? monotonic_time::max()
+                        : now_.steady + task.settings.run_timeout;
+  task.deadline = std::min(now_.steady + task.lease, task.run_deadline);
+  task.queued = false;
+  task.timed = false;
+  given.push_back({seq, token});
+}
+
+bool reference_shard::has_work(const reference_worker& worker) const {
+  return std::any_of(tasks.begin(), tasks.end(), [&](const auto& t) {
+    return t.second.state == task_state::ready && worker.queues.contains(t.second.queue);
+  });
+}
+
+void reference_shard::tell_workers(const std::vector<core::tasks_granted>& grants) {
+  for (const auto& batch : grants) {
+    auto at = workers.find(batch.peer);
+    if (at == workers.end())
+      continue;
+    at->second.told = has_work(at->second);
+    require(batch.more == at->second.told, say_available(batch.peer) + ": wrong `more`");
+  }
+  for (auto& [peer, worker] : workers) {
+    bool work = has_work(worker);
+    require(
+      worker.credits == 0 || !work, say_parked(peer) + " although there is work for its credits");
+    if (worker.claimed && worker.credits > 0)
+      expected.push_back(say_parked(peer));
+    if (worker.credits == 0 && work && !worker.told) {
+      worker.told = true;
+      expected.push_back(say_available(peer));
+    }
+    worker.claimed = false;
+  }
+}
+
+void reference_shard::start_timers(
+  const std::vector<core::timer_wanted>& timers, const instant& now) {
+  for (const auto& t : timers) {
+    auto* task = leased_task(t.seq, t.token);
+    auto name = say_timer({t.seq, t.token}, t.deadline);
+    if (!task)
+      return require(false, name + " for a lease that is over");
+    auto youth = std::min<duration>(limits::lease_youth_max, task->lease / 8);
+    require(!task->timed, name + " for the second time");
+    require(task->deadline == t.deadline, name + ": another deadline");
+    require(now.steady - task->granted_at >= youth, name + " for a young lease");
+    task->timed = true;
+  }
+  for (const auto& [seq, task] : tasks) {
+    bool is_old = now.steady - task.granted_at >= limits::lease_youth_max;
+    bool needs = task.state == task_state::leased && is_old && !task.timed;
+    require(!needs, say_task(seq, task.token) + " has no timer");
+  }
+}
+
+} // namespace codeq::model

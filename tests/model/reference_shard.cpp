@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/reference_shard.hpp"
+
+#include "core/retry.hpp"
+#include "model/words.hpp"
+
+#include <algorithm>
+
+namespace codeq::model {
+
+namespace {
+
+constexpr std::uint32_t abandons_uncharged = 20;
+
+sequence first_of(std::uint32_t epoch) {
+  return (std::uint64_t{epoch} << 39) + 1;
+}
+
+/// The contract's delays; of the jittered one only the bounds are known, so the core's own value
+/// is taken after a check.
+duration delay_after(const reference_task& task) {
+  const auto& policy = task.settings.retry;
+  auto core_says = core::retry_delay(policy, task.attempt, {shard_id{}, task.seq});
+  auto steps = std::min(task.attempt - 1, 40u);
+  auto doubled = std::min<duration::rep>(policy.base.count() << steps, policy.cap.count());
+  switch (policy.kind) {
+  case retry_kind::fixed:
+    return std::min(policy.base, policy.cap);
+  case retry_kind::linear:
+    return std::min(policy.base * task.attempt, policy.cap);
+  case retry_kind::exponential:
+    return duration{doubled};
+  case retry_kind::exponential_jitter:
+    return core_says.count() >= 0 && core_says.count() <= doubled ? core_says : duration::min();
+  }
+  return duration::min();
+}
+
+} // namespace
+
+reference_shard::reference_shard(std::uint32_t epoch)
+  : next_seq_(first_of(epoch)), token_floor_(first_of(epoch) - 1) {
+}
+
+void reference_shard::require(bool condition, const std::string& what) {
+  if (!condition)
+    broken.push_back(what);
+}
+
+void reference_shard::decide(const core::command& c, const instant& now) {
+  now_ = now;
+  std::visit([this](const auto& x) { run(x); }, c);
+}
+
+void reference_shard::run(const core::enqueue& c) {
+  auto& producer = producers[c.request.producer];
+  auto number = c.request.number;
+  if (auto known = producer.answers.find(number); known != producer.answers.end()) {
+    expected.push_back(say_enqueued(c.peer, number, known->second));
+    return;
+  }
+  if (number < producer.answered_below) {
+    expected.push_back(say_refused(c.peer, number, errc::session_expired));
+    return;
+  }
+  auto added = add_tasks(c);
+  producer.answered_below = std::max(producer.answered_below, c.request.answered_below);
+  std::erase_if(producer.answers, [&](const auto& a) { return a.first < producer.answered_below; });
+  producer.answers[number] = added;
+  expected.push_back(say_enqueued(c.peer, number, added));
+}
+
+std::vector<sequence> reference_shard::add_tasks(const core::enqueue& c) {
+  std::vector<sequence> added;
+  for (const auto& r : c.runs) {
+    for (std::size_t i = 0; i < r.tasks.count(); ++i) {
+      reference_task task;
+      task.seq = next_seq_++;
+      task.queue = r.queue;
+      task.priority = r.priority;
+      task.settings = r.settings;
+      task.body = r.tasks.part(i, 1).body.view();
+      if (r.not_before > now_.shard) {
+        task.state = task_state::scheduled;
+        task.eligible_at = r.not_before;
+      }
+      added.push_back(task.seq);
+      tasks.emplace(task.seq, std::move(task));
+    }
+  }
+  return added;
+}
+
+void reference_shard::run(const core::attach_worker& c) {
+  reference_worker worker;
+  worker.identity = *c.worker;
+  worker.queues.insert(c.queues.begin(), c.queues.end());
+  workers[c.peer] = std::move(worker);
+}
+
+void reference_shard::run(const core::detach_peer& c) {
+  workers.erase(c.peer);
+  for (auto& [seq, peers] : awaited)
+    std::erase(peers, c.peer);
+}
+
+void reference_shard::run(const core::claim& c) {
+  auto at = workers.find(c.peer);
+  if (at == workers.end())
+    return;
+  at->second.credits += c.credits;
+  at->second.wish = c.lease;
+  at->second.told = false;
+  at->second.claimed = true;
+}
+
+void reference_shard::run(const core::revoke_credits& c) {
+  auto at = workers.find(c.peer);
+  if (at == workers.end())
+    return;
+  auto taken = std::min(c.credits, at->second.credits);
+  at->second.credits -= taken;
+  expected.push_back(say_revoked(c.peer, taken));
+}
+
+reference_task* reference_shard::leased_task(sequence seq, fencing_token token) {
+  auto at = tasks.find(seq);
+  bool is_leased =
+    at != tasks.end() && at->second.state == task_state::leased && at->second.token == token;
+  return is_leased ? &at->second : nullptr;
+}
+
+std::vector<core::task_lease> reference_shard::live_leases() const {
+  std::vector<core::task_lease> leases;
+  for (const auto& [seq, task] : tasks)
+    if (task.state == task_state::leased)
+      leases.push_back({seq, task.token});
+  return leases;
+}
+
+void reference_shard::run(const core::heartbeat& c) {
+  for (const auto& beat : c.beats) {
+    auto* task = leased_task(beat.seq, beat.token);
+    if (!task) {
+      expected.push_back(say_lost(c.peer, {beat.seq, beat.token}));
+      continue;
+    }
+    task->queued = beat.queued;
+    auto extended = std::max(task->deadline, now_.steady + task->lease);
+    task->deadline = std::min(extended, task->run_deadline);
+  }
+}
+
+void reference_shard::run(const core::report& c) {
+  for (const auto& r : c.reports)
+    report_one(c.peer, r);
+}
+
+void reference_shard::report_one(core::peer_id peer, const core::lease_report& r) {
+  core::task_lease lease{r.seq, r.token};
+  if (auto* task = leased_task(r.seq, r.token)) {
+    expected.push_back(say_answered(peer, lease, errc::none));
+    end_as_reported(*task, r);
+    return;
+  }
+  auto at = tasks.find(r.seq);
+  if (at == tasks.end()) {
+    expected.push_back(say_answered(peer, lease, errc::unknown_task));
+    return;
+  }
+  const auto& task = at->second;
+  bool repeated = task.token == r.token && task.state != task_state::leased && task.reported;
+  expected.push_back(say_answered(peer, lease, repeated ? errc::already : errc::stale_lease));
+}
+
+void reference_shard::end_as_reported(reference_task& task, const core::lease_report& r) {
+  task.reported = true;
+  task.lost = 0;
+  task.text = r.text.view();
+  switch (r.how) {
+  case core::disposition::completed:
+    return end(task, task_state::completed, true);
+  case core::disposition::cancelled:
+    return end(task, task_state::cancelled, true);
+  case core::disposition::failed_permanently:
+    return end(task, task_state::dead, true);
+  case core::disposition::failed:
+    return r.started ? fail(task, r.delay) : end(task, task_state::ready, false);
+  case core::disposition::nack:
+    return r.started ? fail(task, r.delay) : end(task, task_state::ready, false);
+  case core::disposition::abandon:
+    if (task.refunds < abandons_uncharged)
+      return end(task, task_state::ready, false);
+    return fail(task, duration{0});
+  }
+}
+
+void reference_shard::fail(reference_task& task, std::optional<duration> delay) {
+  if (task.attempt >= task.settings.max_attempts)
+    return end(task, task_state::dead, true);
+  auto wait = delay ? *delay : delay_after(task);
+  require(wait >= duration{0}, "the jittered delay of " + short_number(task.seq) + " is too long");
+  task.eligible_at = now_.shard + wait;
+  end(task, wait > duration{0} ? task_state::scheduled : task_state::ready, true);
+}
+
+void reference_shard::lose(reference_task& task) {
+  task.reported = false;
+  if (task.queued) {
+    ++totals[task.queue].lost;
+    task.text.clear();
+    return end(task, task_state::ready, false);
+  }
+  if (now_.steady >= task.run_deadline) {
+    task.lost = 0;
+    task.text = "run_timeout";
+    return fail(task, std::nullopt);
+  }
+  ++totals[task.queue].lost;
+  task.text = "lease_expired";
+  bool first = task.lost++ == 0;
+  fail(task, first ? std::optional{duration{0}} : std::nullopt);
+}
+
+void reference_shard::end(reference_task& task, task_state next, bool charged) {
+  if (task.timed)
+    expected.push_back(say_timer_dropped(task.token));
+  task.state = next;
+  task.timed = false;
+  task.queued = false;
+  task.attempt -= charged ? 0 : 1;
+  task.refunds = charged ? 0 : task.refunds + 1;
+  auto& count = totals[task.queue];
+  count.completed += next == task_state::completed ? 1 : 0;
+  count.dead += next == task_state::dead ? 1 : 0;
+  count.cancelled += next == task_state::cancelled ? 1 : 0;
+  if (!is_terminal(next))
+    return;
+  for (auto peer : awaited[task.seq])
+    describe({core::inquiry::kind::ending, peer, 0, {}}, task.seq);
+  awaited.erase(task.seq);
+}
+
+void reference_shard::run(const core::expire_lease& c) {
+  auto* task = leased_task(c.seq, c.token);
+  if (!task)
+    return;
+  if (task->deadline > now_.steady) {
+    expected.push_back(say_timer({c.seq, c.token}, task->deadline));
+    return;
+  }
+  for (const auto& [peer, worker] : workers)
+    if (worker.identity == task->holder)
+      expected.push_back(say_lost(peer, {c.seq, c.token}));
+  lose(*task);
+}
+
+std::vector<sequence> reference_shard::held_by(const worker_identity& worker) const {
+  std::map<fencing_token, sequence> by_token;
+  for (const auto& [seq, task] : tasks)
+    if (task.state == task_state::leased && task.holder == worker)
+      by_token.emplace(task.token, seq);
+  std::vector<sequence> held;
+  for (const auto& [token, seq] : by_token)
+    held.push_back(seq);
+  return held;
+}
+
+void reference_shard::run(const core::resume& c) {
+  std::set<sequence> known;
+  for (const auto& lease : c.leases) {
+    auto* task = leased_task(lease.seq, lease.token);
+    if (task && task->holder == *c.worker)
+      known.insert(lease.seq);
+    else
+      expected.push_back(say_lost(c.peer, lease));
+  }
+  for (auto seq : held_by(*c.worker)) {
+    const auto& task = tasks.at(seq);
+    if (!known.contains(seq))
+      expected.push_back(say_redelivered(c.peer, {seq, task.token}, task.attempt));
+  }
+  expected.push_back(say_resumed(c.peer));
+}
+
+void reference_shard::run(const core::release_worker& c) {
+  for (auto seq : held_by(*c.worker)) {
+    auto& task = tasks.at(seq);
+    task.reported = true;
+    task.lost = 0;
+    task.text.clear();
+    end(task, task_state::ready, false);
+  }
+}
+
+void reference_shard::run(const core::replace_worker& c) {
+  std::map<fencing_token, sequence> older;
+  for (const auto& [seq, task] : tasks) {
+    bool is_older =
+      task.holder.name == c.worker->name && task.holder.incarnation != c.worker->incarnation;
+    if (task.state == task_state::leased && is_older)
+      older.emplace(task.token, seq);
+  }
+  for (const auto& [token, seq] : older)
+    lose(tasks.at(seq));
+}
+
+void reference_shard::run(const core::await_tasks& c) {
+  for (auto seq : c.tasks) {
+    auto at = tasks.find(seq);
+    if (at == tasks.end() || is_terminal(at->second.state)) {
+      describe({core::inquiry::kind::ending, c.peer, 0, {}}, seq);
+      continue;
+    }
+    auto& peers = awaited[seq];
+    if (std::find(peers.begin(), peers.end(), c.peer) == peers.end())
+      peers.push_back(c.peer);
+  }
+}
+
+void reference_shard::run(const core::describe_task& c) {
+  describe({core::inquiry::kind::status, c.peer, c.number, {}}, c.seq);
+}
+
+void reference_shard::describe(const core::inquiry& why, sequence seq) {
+  auto at = tasks.find(seq);
+  if (at == tasks.end()) {
+    expected.push_back(say_unknown(why, seq));
+    return;
+  }
+  const auto& task = at->second;
+  expected.push_back(say_described(why, {seq, task.state, task.token, task.attempt}));
+}
+
+void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint64_t token_floor) {
+  next_seq_ = first_of(epoch);
+  token_floor_ = std::max(token_floor, first_of(epoch) - 1);
+  workers.clear();
+  awaited.clear();
+  release_due(now.shard);
+  for (auto& [seq, task] : tasks) {
+    if (task.state != task_state::leased)
+      continue;
+    task.queued = false;
+    task.timed = false;
+    task.granted_at = now.steady;
+    task.run_deadline = task.settings.run_timeout == duration{0}
+                          ? monotonic_time::max()
+                          : now.steady + task.settings.run_timeout;
+    task.deadline = std::min(now.steady + task.lease, task.run_deadline);
+  }
+}
+
+} // namespace codeq::model

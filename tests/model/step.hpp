@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/command.hpp"
+#include "model/reference_shard.hpp"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace codeq::model {
+
+enum class step_kind : std::uint8_t {
+  enqueue,
+  repeat_request,
+  claim,
+  revoke,
+  beat,
+  report,
+  expire,
+  attach,
+  detach,
+  resume,
+  goodbye,
+  replace,
+  await,
+  describe,
+  checkpoint,
+  tick,
+  advance,
+  end_turn,
+  restart,
+};
+
+[[nodiscard]] std::string_view to_string(step_kind kind) noexcept;
+
+/// One step of a sequence: what kind, and the randomness that fills it in. It is filled in against
+/// the state it meets, so that a step keeps its sense when others are left out.
+struct step {
+  step_kind kind = step_kind::tick;
+  std::uint32_t randomness = 0;
+};
+
+/// The steps of a sequence: a function of the seed and the length.
+[[nodiscard]] std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool restarts);
+
+/// Fills steps in; remembers what the outside world remembers: requests sent, workers' names.
+class step_maker {
+public:
+  /// The commands of a step; none for those that are not commands.
+  [[nodiscard]] std::vector<core::command>
+  commands_of(const step& s, const reference_shard& reference, const instant& now);
+
+  /// How far an `advance` goes.
+  [[nodiscard]] static duration advance_of(const step& s);
+
+private:
+  class dice;
+
+  struct named_worker {
+    std::string name;
+    std::uint64_t incarnation = 1;
+    core::peer_id peer = 0;
+  };
+
+  core::command new_request(dice& d, const instant& now);
+  core::command repeated_request(dice& d, const instant& now);
+  core::enqueue_run random_run(dice& d, const instant& now);
+  core::heartbeat random_beats(dice& d, const reference_shard& reference);
+  core::report random_reports(dice& d, const reference_shard& reference);
+  core::task_lease random_lease(dice& d, const reference_shard& reference);
+  std::vector<core::command> connect(named_worker& w, dice& d);
+  std::vector<core::command> resume(named_worker& w, dice& d, const reference_shard& reference);
+  std::vector<core::command> replace(named_worker& w, dice& d);
+  named_worker& random_worker(dice& d);
+  static sequence random_task(dice& d, const reference_shard& reference);
+
+  std::vector<named_worker> workers_{{"w0"}, {"w1"}, {"w2"}};
+  core::peer_id next_peer_ = 10;
+  std::map<std::uint64_t, std::uint64_t> next_request_;
+  std::map<std::uint64_t, std::uint64_t> answered_below_;
+  std::vector<core::enqueue> sent_;
+};
+
+} // namespace codeq::model

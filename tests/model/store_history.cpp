@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/store_history.hpp"
+
+#include "model/words.hpp"
+#include "storage/projection.hpp"
+#include "storage/recovery.hpp"
+#include "storage/task_reader.hpp"
+#include "storage/write_set.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace codeq::model {
+
+namespace {
+
+constexpr shard_id only_shard{};
+
+} // namespace
+
+store_history::store_history(store_maker make_store)
+  : make_store_(std::move(make_store)), store_(make_store_()) {
+}
+
+void store_history::append(const std::vector<core::event>& events) {
+  auto writes = std::make_shared<storage::write_set>();
+  for (const auto& e : events)
+    storage::project(only_shard, e, *writes);
+  commit(writes);
+  turns_.push_back(std::move(writes));
+}
+
+void store_history::commit(const std::shared_ptr<const storage::write_set>& writes) {
+  if (auto done = store_->commit({&writes, 1}, storage::durability::os); !done)
+    throw std::runtime_error(to_string(done.error()));
+}
+
+void store_history::cut(std::size_t turns) {
+  if (turns == turns_.size())
+    return;
+  turns_.resize(turns);
+  store_.reset();
+  store_ = make_store_();
+  for (const auto& writes : turns_)
+    commit(writes);
+}
+
+std::unique_ptr<core::shard_state>
+store_history::recover(std::uint32_t epoch, monotonic_time steady) {
+  auto state = storage::recover(*store_, only_shard, epoch, steady);
+  if (!state)
+    throw std::runtime_error(to_string(state.error()));
+  return std::move(*state);
+}
+
+std::string
+store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
+  std::string wrong;
+  for (const auto& [seq, task] : reference.tasks) {
+    const auto* s = core::find_segment(state.segments, seq);
+    wrong += s ? check_body(task, *s) + check_text(task, s->view(seq)) : check_fate(task);
+  }
+  return wrong;
+}
+
+std::string store_history::check_body(const reference_task& task, const core::segment& s) const {
+  auto bodies = storage::read_bodies(*store_, only_shard, s.first, s.aside);
+  bool agrees = bodies && bodies->count() == s.count
+                && bodies->part(task.seq - s.first, 1).body.view() == task.body;
+  return agrees ? "" : "the body of " + short_number(task.seq) + " is not what was enqueued\n";
+}
+
+std::string
+store_history::check_text(const reference_task& task, const core::task_entry& entry) const {
+  auto text = storage::read_text(*store_, only_shard, entry);
+  // The words of the shard's own texts are free behind the reason.
+  bool agrees =
+    text && text->view().starts_with(task.text) && (!task.reported || text->view() == task.text);
+  return agrees ? "" : "the text of " + short_number(task.seq) + " is not what was reported\n";
+}
+
+std::string store_history::check_fate(const reference_task& task) const {
+  auto fate = storage::read_fate(*store_, only_shard, task.seq);
+  if (!fate || !*fate)
+    return "the fate of " + short_number(task.seq) + " is not on disk\n";
+  const auto& view = **fate;
+  bool agrees = view.seq == task.seq && view.queue == task.queue && view.priority == task.priority
+                && view.max_attempts == task.settings.max_attempts && view.entry.state == task.state
+                && view.entry.token == task.token && view.entry.attempt == task.attempt;
+  auto wrong = agrees ? "" : "the fate of " + short_number(task.seq) + " is another task's\n";
+  return wrong + check_text(task, view.entry);
+}
+
+} // namespace codeq::model

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model/lock_step.hpp"
+#include "storage/task_store.hpp"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace codeq::model {
+
+/// Makes an empty store; called again when the turns kept are cut.
+using store_maker = std::function<std::unique_ptr<storage::task_store>()>;
+
+/// Keeps turns as the coordinator does: projected, committed to a store and recovered from it.
+class store_history final : public history {
+public:
+  explicit store_history(store_maker make_store);
+
+  void append(const std::vector<core::event>& events) override;
+  void cut(std::size_t turns) override;
+  [[nodiscard]] std::unique_ptr<core::shard_state>
+  recover(std::uint32_t epoch, monotonic_time steady) override;
+
+  /// Reads every task's body, latest text and fate.
+  [[nodiscard]] std::string
+  find_unreadable(const reference_shard& reference, core::shard_state& state) const override;
+
+private:
+  void commit(const std::shared_ptr<const storage::write_set>& writes);
+  [[nodiscard]] std::string check_body(const reference_task& task, const core::segment& s) const;
+  [[nodiscard]] std::string
+  check_text(const reference_task& task, const core::task_entry& entry) const;
+  [[nodiscard]] std::string check_fate(const reference_task& task) const;
+
+  store_maker make_store_;
+  std::unique_ptr<storage::task_store> store_;
+  std::vector<std::shared_ptr<const storage::write_set>> turns_;
+};
+
+} // namespace codeq::model

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/words.hpp"
+
+namespace codeq::model {
+
+namespace {
+
+std::string peer_name(core::peer_id peer) {
+  return "peer " + std::to_string(peer) + ' ';
+}
+
+std::string inquirer(const core::inquiry& why) {
+  switch (why.what) {
+  case core::inquiry::kind::status:
+    return peer_name(why.peer) + "asked #" + std::to_string(why.number) + " and is told ";
+  case core::inquiry::kind::ending:
+    return peer_name(why.peer) + "awaited and is told ";
+  case core::inquiry::kind::repeated_report:
+    break;
+  }
+  return peer_name(why.peer) + "repeated a report and is told ";
+}
+
+} // namespace
+
+std::string short_number(std::uint64_t number) {
+  return std::to_string(number >> 39) + '.' + std::to_string(number & ((1ull << 39) - 1));
+}
+
+std::string say_task(sequence seq, fencing_token token) {
+  return short_number(seq) + "/t" + short_number(value(token));
+}
+
+std::string
+say_enqueued(core::peer_id peer, std::uint64_t number, const std::vector<sequence>& tasks) {
+  auto text = peer_name(peer) + "enqueued by request " + std::to_string(number) + ':';
+  for (auto seq : tasks)
+    text += ' ' + short_number(seq);
+  return text;
+}
+
+std::string say_refused(core::peer_id peer, std::uint64_t number, errc code) {
+  return peer_name(peer) + "is refused request " + std::to_string(number) + ": "
+         + std::string(to_string(code));
+}
+
+std::string say_revoked(core::peer_id peer, std::uint32_t credits) {
+  return peer_name(peer) + "gets back credits: " + std::to_string(credits);
+}
+
+std::string say_answered(core::peer_id peer, const core::task_lease& lease, errc code) {
+  return peer_name(peer) + "reported " + say_task(lease.seq, lease.token) + ": "
+         + std::string(to_string(code));
+}
+
+std::string say_lost(core::peer_id peer, const core::task_lease& lease) {
+  return peer_name(peer) + "lost " + say_task(lease.seq, lease.token);
+}
+
+std::string say_resumed(core::peer_id peer) {
+  return peer_name(peer) + "resumed";
+}
+
+std::string
+say_redelivered(core::peer_id peer, const core::task_lease& lease, std::uint32_t attempt) {
+  return peer_name(peer) + "gets again " + say_task(lease.seq, lease.token) + " attempt "
+         + std::to_string(attempt);
+}
+
+std::string say_timer(const core::task_lease& lease, monotonic_time deadline) {
+  return "timer of " + say_task(lease.seq, lease.token) + " at "
+         + std::to_string(deadline.time_since_epoch().count());
+}
+
+std::string say_timer_dropped(fencing_token token) {
+  return "timer of t" + short_number(value(token)) + " dropped";
+}
+
+std::string say_parked(core::peer_id peer) {
+  return peer_name(peer) + "is parked";
+}
+
+std::string say_available(core::peer_id peer) {
+  return peer_name(peer) + "hears of work";
+}
+
+std::string say_described(const core::inquiry& why, const told_task& task) {
+  return inquirer(why) + say_task(task.seq, task.token) + " is "
+         + std::string(to_string(task.state)) + " at attempt " + std::to_string(task.attempt);
+}
+
+std::string say_unknown(const core::inquiry& why, sequence seq) {
+  return inquirer(why) + short_number(seq) + " is unknown";
+}
+
+} // namespace codeq::model

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+
+#include "core/encoded_tasks.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace codeq::test {
+
+/// Bodies of equal size, one letter each, that take part in no decision.
+[[nodiscard]] inline core::encoded_tasks encode_bodies(std::size_t count, std::size_t size) {
+  std::string body;
+  for (std::size_t i = 0; i < count; ++i)
+    body.append(size, static_cast<char>('a' + i % 26));
+  return {
+    bytes::from(std::move(body)),
+    std::vector<std::uint32_t>(count, static_cast<std::uint32_t>(size))};
+}
+
+} // namespace codeq::test
