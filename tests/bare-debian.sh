@@ -10,9 +10,7 @@ command -v debootstrap >/dev/null || { echo "bare-debian: install debootstrap" >
 
 root=$(mktemp -d)
 clean_up() {
-  for mounted in "$root/dev" "$root/proc"; do
-    ! mountpoint --quiet "$mounted" || umount --lazy "$mounted"
-  done
+  ! mountpoint --quiet "$root/proc" || umount --lazy "$root/proc"
   # Never across a file system that is still mounted.
   rm -rf --one-file-system "$root"
 }
@@ -29,7 +27,6 @@ for settings in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.
 done
 git clone --quiet . "$root/codeq"
 mount --types proc proc "$root/proc"
-mount --rbind --make-rslave /dev "$root/dev"
 chroot "$root" /usr/bin/env --ignore-environment HOME=/codeq PATH="$PATH" \
   http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
   /codeq/examples/quickstart.sh </dev/null | tee "$root/output"

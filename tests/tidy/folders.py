@@ -36,9 +36,9 @@ def check_own_header_first(sources):
         if not source.path.endswith(".cpp"):
             continue
         stem = source.path[:-4]
-        own = [stem + ".hpp", "libcodeq/include/codeq/" + posixpath.basename(stem) + ".hpp"]
-        if source.path.startswith("libcodeq/src/core/"):
-            own = own[:1]
+        own = [stem + ".hpp"]
+        if source.path.startswith("libcodeq/src/"):
+            own.append("libcodeq/include/codeq/" + posixpath.basename(stem) + ".hpp")
         wanted = next((path for path in own if path in headers), None)
         first = re.search(r"^#include [<\"]([^>\"]+)", source.text, re.MULTILINE)
         if wanted and first and not wanted.endswith("/" + first.group(1)):
@@ -53,6 +53,6 @@ def check_snippets(sources):
         return
     for source in sources:
         if source.path.startswith("examples/") and _BEGIN in source.text:
-            snippet = source.text.split(_BEGIN)[1].split(_END)[0]
+            snippet = source.text.split(_BEGIN)[1].split(_END)[0].rstrip() + "\n"
             if f"```cpp\n{snippet}```" not in readme.text:
                 yield readme.found(1, "snippet", f"show {source.path} between its marks")

@@ -53,7 +53,7 @@ class Sizes(unittest.TestCase):
 
     def test_long_scopes_are_no_functions(self):
         for head in ("namespace a {", "class a : public b<c> {", 'extern "C" {',
-                     "constexpr std::array<int, 3> a = {"):
+                     "MARK(a::b)\nMARK(c)\nnamespace d {", "constexpr std::array<int, 3> a = {"):
             self.assertEqual(self.functions(head + "\n" * 100 + "}\n"), [], head)
 
     def test_parameters_are_counted_outside_templates(self):
@@ -61,6 +61,8 @@ class Sizes(unittest.TestCase):
                          [])
         self.assertEqual(self.functions("void f(int a, int b, int c, int d, int e, int g) {}"),
                          ["parameters"])
+        many = "int f(int a, int b, int c, int d, int e, int g) override {}"
+        self.assertEqual(self.functions(many), [])
 
     def test_nesting_is_counted_through_lambdas(self):
         three = "void f() { if (a) { for (;;) { g([&] { x(); while (b) { %s } }); } } }"

@@ -11,6 +11,7 @@ PARAMETERS = 5
 NESTING = 3
 README_LINES = 40
 _CONTROL = re.compile(r"(?:\}\s*)?(?:else\s+)?(if|for|while|switch|do|else|try|catch)\b")
+_MACROS = re.compile(r"^(?:[A-Z_]+\([^()]*\)\s*)+(?=\w)")
 _SCOPE = re.compile(r"(?:^|.*\s)(namespace|class|struct|union|enum|extern)\b(?![^<]*>)", re.DOTALL)
 
 
@@ -59,6 +60,7 @@ def _kind(header, inside_function):
     head = header.strip()
     if inside_function:
         return "control" if _CONTROL.match(head) else "block"
+    head = _MACROS.sub("", head)
     without_templates = re.sub(r"^template\s*<.*?>\s*(?=\w)", "", head, flags=re.DOTALL)
     if re.match(r"(inline\s+)?(namespace|extern)\b", without_templates):
         return "scope"
@@ -82,7 +84,9 @@ class _Blocks:
         depth = sum(1 for kind, _, _ in self.stack if kind == "control")
         if kind == "control" and depth == NESTING + 1:
             self._report(line, "nesting", f"more than {NESTING} levels: split the function")
-        if kind == "function" and _parameters(header) > PARAMETERS:
+        # An override cannot choose.
+        chosen = not re.search(r"\boverride\s*$", header)
+        if kind == "function" and chosen and _parameters(header) > PARAMETERS:
             self._report(line, "parameters", f"more than {PARAMETERS}: take a struct")
 
     def close(self, line):

@@ -38,10 +38,8 @@ _TEXT_RULES = [
 # Looked for in C++ without comments and texts.
 _CPP_RULES = [
     _rule("endl", r"\bstd::endl\b", r"write '\n'", _CPP),
-    _rule("using-namespace", r"^\s*using namespace (?!std::[a-z_]*literals;)",
-          "only inside test functions", r"(?!tests/)" + _CPP),
-    _rule("using-namespace", r"^using namespace (?!std::[a-z_]*literals;)",
-          "only inside test functions", r"tests/" + _CPP),
+    _rule("using-namespace", r"^[ \t]*using namespace (?!std::[a-z_]*literals;)",
+          "only in tests", r"(?!tests/.*\.cpp)" + _CPP),
     _rule("capture", r"\[=[\],]", "name what the lambda captures", r"(?!tests/)" + _CPP),
     _rule("get-prefix", r"^\s+(?!return\b)[\w:<>*&\[\] ]+\s[*&]?get_\w+\(", "nouns for getters",
           r"(libcodeq|coordinator|worker|bench)/.*\.hpp$"),
