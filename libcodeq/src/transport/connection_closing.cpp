@@ -81,7 +81,7 @@ void connection_state::tell_owner() {
     caf::anon_send(caf::actor_cast<caf::actor>(owner), actors::connection_lost{reason_});
   if (!dialled_)
     return;
-  if (auto link = std::exchange(dialled_->link, nullptr))
+  if (auto link = caf::actor_cast<caf::strong_actor_ptr>(std::exchange(dialled_->link, {})))
     caf::anon_send(
       caf::actor_cast<caf::actor>(link),
       dialled_lost{dialled_->attempt, reason_, was_up_, refused_});

@@ -46,8 +46,9 @@ struct dialled_options {
   actors::frame_sink sink;
   /// Gets `link_up`.
   caf::strong_actor_ptr owner;
-  /// Gets `dialled_lost`.
-  caf::strong_actor_ptr link;
+  /// Gets `dialled_lost`. Not owned, so that a handle of a connection that is long gone cannot hold
+  /// the link and its thread.
+  caf::actor_addr link;
 };
 
 /// What a connection understands inside the transport.

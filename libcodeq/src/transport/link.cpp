@@ -12,15 +12,12 @@
 
 namespace codeq::transport {
 
-/// The pause before the next attempt is over.
-struct redial {
-  /// Attempts made when the pause began; another number means that it is an old timer.
-  std::uint64_t attempts = 0;
-};
+/// The link's first order to itself, so that its spawner does not wait for the first dial.
+struct start_dialling {};
 
 } // namespace codeq::transport
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::transport::redial)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::transport::start_dialling)
 
 namespace codeq::transport {
 
@@ -28,8 +25,8 @@ namespace {
 
 /// What a link understands inside the transport.
 using link_internal_actor = actors::link_actor::extend<
-  // Dials again.
-  caf::reacts_to<redial>,
+  // Dials for the first time.
+  caf::reacts_to<start_dialling>,
   // The connection is gone.
   caf::reacts_to<dialled_lost>>;
 
@@ -48,7 +45,6 @@ public:
 
   void start(link_self self, const link_options& options);
   void dial();
-  void fire(const redial& timer);
   void lose(const dialled_lost& lost);
   void close(const error& reason, bool say_goodbye);
 
@@ -68,6 +64,28 @@ private:
   bool closing_ = false;
 };
 
+link_internal_actor::behavior_type handlers(link_self self) {
+  return {
+    [self](const actors::close_link& request) { self->state.close(request.reason, true); },
+    [self](start_dialling) { self->state.dial(); },
+    [self](const dialled_lost& lost) { self->state.lose(lost); }};
+}
+
+/// Without a connection there is only one order to take; dials when the pause is over. It is the
+/// behavior's own timeout, since quitting takes that back: a delayed message would hold this actor
+/// and its thread until it is due, and an actor system that ends before waits for that thread for
+/// ever.
+link_internal_actor::behavior_type waiting(link_self self, duration pause) {
+  caf::behavior timed{
+    [self](const actors::close_link& request) { self->state.close(request.reason, true); },
+    caf::after(pause) >>
+      [self] {
+        self->become(handlers(self));
+        self->state.dial();
+      }};
+  return {link_internal_actor::behavior_type::unsafe_init{}, std::move(timed)};
+}
+
 void link_state::start(link_self self, const link_options& options) {
   self_ = self;
   options_ = options;
@@ -79,16 +97,12 @@ void link_state::start(link_self self, const link_options& options) {
     return self->quit();
   }
   peer_ = *parsed;
-  // By a message, so that the spawner does not wait and `close_link` can overtake later dials.
-  self->send(self, redial{attempts_});
-}
-
-void link_state::fire(const redial& timer) {
-  if (!closing_ && timer.attempts == attempts_)
-    dial();
+  self->send(self, start_dialling{});
 }
 
 void link_state::dial() {
+  if (closing_)
+    return;
   ++attempts_;
   // Nothing but an order to end can be in the mailbox now.
   auto cancelled = [self = self_] { return !self->mailbox().empty(); };
@@ -106,7 +120,7 @@ void link_state::adopt(socket_owner socket) {
   dialled.attempt = attempts_;
   dialled.sink = options_.sink;
   dialled.owner = options_.owner;
-  dialled.link = self_->ctrl();
+  dialled.link = self_->address();
   connection_ = self_->system().middleman().spawn_broker(
     dialled_connection, socket.release(), std::move(dialled));
 }
@@ -133,7 +147,7 @@ void link_state::lose(const dialled_lost& lost) {
 void link_state::retry(const error& reason) {
   report(reason, false);
   auto chance = std::uniform_real_distribution<double>(0, 1)(random_);
-  self_->delayed_send(self_, pauses_.next(chance), redial{attempts_});
+  self_->become(waiting(self_, pauses_.next(chance)));
 }
 
 void link_state::report(const error& reason, bool final) {
@@ -174,10 +188,7 @@ void set_handlers(link_self self) {
 link_internal_actor::behavior_type link(link_self self, const link_options& options) {
   set_handlers(self);
   self->state.start(self, options);
-  return {
-    [self](const actors::close_link& request) { self->state.close(request.reason, true); },
-    [self](const redial& timer) { self->state.fire(timer); },
-    [self](const dialled_lost& lost) { self->state.lose(lost); }};
+  return handlers(self);
 }
 
 } // namespace
