@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/lease_book.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LeaseBook : public testing::Test {
+protected:
+  lease_key hold(std::uint64_t token, duration lease, lease_phase phase = lease_phase::running) {
+    lease_key key{0, shard_id{1}, fencing_token{token}};
+    held_lease held;
+    held.seq = token * 10;
+    held.phase = phase;
+    held.lease = lease;
+    held.counted_from = now;
+    held.cancel = std::make_shared<cancellation>();
+    book.add(key, std::move(held));
+    return key;
+  }
+
+  lease_book::look_result look(bool connected = true) {
+    return book.look(now, [connected](std::size_t) { return connected; });
+  }
+
+  lease_book book;
+  monotonic_time now{1'000'000ms};
+};
+
+TEST_F(LeaseBook, NothingHeldNeedsNoLook) {
+  EXPECT_FALSE(book.next_look());
+}
+
+TEST_F(LeaseBook, LookIsDueAfterAQuarterOfTheShortestLease) {
+  hold(1, 60s);
+  EXPECT_EQ(book.next_look(), now + 15s);
+
+  hold(2, 10s);
+
+  EXPECT_EQ(book.next_look(), now + 2500ms);
+}
+
+TEST_F(LeaseBook, OnlyLeasesUnderThreeQuartersAreBeaten) {
+  auto old = hold(1, 10s, lease_phase::queued);
+  now += 2499ms;
+  hold(2, 10s);
+  now += 1ms;
+
+  auto seen = look();
+
+  ASSERT_EQ(seen.beats.size(), 1u);
+  EXPECT_EQ(seen.beats[0], (beat{old, 10, lease_phase::queued}));
+}
+
+TEST_F(LeaseBook, BeatCountsFromWhenItWasSent) {
+  hold(1, 10s);
+  now += 4s;
+  EXPECT_EQ(look().beats.size(), 1u);
+
+  now += 2s;
+  EXPECT_TRUE(look().beats.empty());
+  now += 500ms;
+
+  EXPECT_EQ(look().beats.size(), 1u);
+}
+
+TEST_F(LeaseBook, NoLeaseIsEverThreeQuartersThrough) {
+  // Leases of three lengths come at odd times while looks happen when they are due.
+  auto longest_gap = std::map<std::uint64_t, duration>{};
+  auto latest = std::map<std::uint64_t, monotonic_time>{};
+  auto lease_of = [](std::uint64_t token) { return duration{token % 3 == 0 ? 1000 : 7000}; };
+  for (std::uint64_t step = 1; step <= 4000; ++step, now += 7ms) {
+    if (step % 97 == 0 && latest.size() < 30) {
+      hold(step, lease_of(step));
+      latest[step] = now;
+    }
+    if (!book.next_look() || now < *book.next_look())
+      continue;
+    for (const auto& sent : look().beats) {
+      auto token = value(sent.key.token);
+      longest_gap[token] = std::max(longest_gap[token], now - latest[token]);
+      latest[token] = now;
+    }
+  }
+
+  EXPECT_EQ(longest_gap.size(), 30u);
+  for (auto [token, gap] : longest_gap)
+    EXPECT_LT(gap, lease_of(token) * 3 / 4) << "token " << token;
+}
+
+TEST_F(LeaseBook, WithoutConnectionNothingIsBeatenAndLeasesRunOut) {
+  auto key = hold(1, 10s);
+  now += 9999ms;
+  EXPECT_TRUE(look(false).over.empty());
+
+  now += 1ms;
+  auto seen = look(false);
+
+  EXPECT_TRUE(seen.beats.empty());
+  ASSERT_EQ(seen.over.size(), 1u);
+  EXPECT_EQ(seen.over[0], key);
+}
+
+TEST_F(LeaseBook, LeaseThatIsOverIsListedOnce) {
+  auto key = hold(1, 10s);
+  now += 11s;
+  EXPECT_EQ(look(false).over.size(), 1u);
+  book.find(key)->stop = stop_cause::own;
+
+  now += 1s;
+
+  EXPECT_TRUE(look(false).over.empty());
+}
+
+TEST_F(LeaseBook, LookAfterTheLastLeaseNeedsNoOther) {
+  auto key = hold(1, 10s);
+  book.remove(key);
+  now += 3s;
+
+  EXPECT_TRUE(look().beats.empty());
+
+  EXPECT_FALSE(book.next_look());
+}
+
+TEST_F(LeaseBook, SameTaskUnderTwoTokensIsTwoLeases) {
+  auto old = hold(1, 10s);
+  auto fresh = hold(2, 10s);
+
+  book.remove(old);
+
+  EXPECT_EQ(book.find(old), nullptr);
+  EXPECT_NE(book.find(fresh), nullptr);
+}
+
+} // namespace
+} // namespace codeq::worker

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/outbox.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::worker {
+namespace {
+
+lease_key key_of(std::uint64_t token, std::uint16_t shard = 0, std::size_t link = 0) {
+  return {link, shard_id{shard}, fencing_token{token}};
+}
+
+report make(const lease_key& key, std::string text = {}) {
+  return {key, value(key.token), disposition::completed, std::nullopt, true, std::move(text)};
+}
+
+/// "shard: tokens" of each batch that leaves.
+std::string sent(outbox& box, std::size_t link = 0) {
+  std::string text;
+  for (const auto& batch : box.take(link)) {
+    text += std::to_string(value(batch.shard)) + ":";
+    for (const auto* made : batch.reports)
+      text += " " + std::to_string(value(made->key.token));
+    text += "; ";
+  }
+  return text;
+}
+
+TEST(Outbox, ReportsLeaveOnceGroupedByShard) {
+  outbox box(1);
+  box.add(make(key_of(1, 0)));
+  box.add(make(key_of(2, 1)));
+  box.add(make(key_of(3, 0)));
+
+  EXPECT_EQ(sent(box), "0: 1 3; 1: 2; ");
+  EXPECT_EQ(sent(box), "");
+}
+
+TEST(Outbox, UnansweredReportsLeaveAgainInTheirOrder) {
+  outbox box(1);
+  for (std::uint64_t token : {9, 4, 7})
+    box.add(make(key_of(token)));
+  EXPECT_EQ(sent(box), "0: 9 4 7; ");
+  EXPECT_TRUE(box.answered(key_of(4)));
+
+  box.resend(0);
+  box.add(make(key_of(1)));
+
+  EXPECT_EQ(sent(box), "0: 9 7 1; ");
+}
+
+TEST(Outbox, AnswerToNothingIsNoticed) {
+  outbox box(1);
+
+  EXPECT_FALSE(box.answered(key_of(1)));
+}
+
+TEST(Outbox, LinksHaveTheirOwnReports) {
+  outbox box(2);
+  box.add(make(key_of(1, 0, 0)));
+  box.add(make(key_of(1, 0, 1)));
+
+  EXPECT_EQ(sent(box, 1), "0: 1; ");
+  box.drop(1);
+
+  EXPECT_FALSE(box.contains(key_of(1, 0, 1)));
+  EXPECT_TRUE(box.contains(key_of(1, 0, 0)));
+  EXPECT_EQ(box.size(), 1u);
+}
+
+TEST(Outbox, LargeTextsAreSplitOverRequests) {
+  outbox box(1);
+  for (std::uint64_t token = 1; token <= 9; ++token)
+    box.add(make(key_of(token), std::string(limits::result_bytes_max, 'x')));
+
+  EXPECT_EQ(sent(box), "0: 1 2 3 4 5 6 7 8; 0: 9; ");
+}
+
+TEST(Outbox, ManyReportsAreSplitOverRequests) {
+  outbox box(1);
+  for (std::uint64_t token = 1; token <= limits::reports_per_request_max + 1; ++token)
+    box.add(make(key_of(token)));
+
+  auto batches = box.take(0);
+
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_EQ(batches[0].reports.size(), limits::reports_per_request_max);
+  EXPECT_EQ(batches[1].reports.size(), 1u);
+}
+
+TEST(Outbox, IsFullAtItsByteLimitUntilAnswered) {
+  outbox box(1);
+  std::uint64_t token = 0;
+  while (!box.is_full())
+    box.add(make(key_of(++token), std::string(limits::result_bytes_max, 'x')));
+  EXPECT_EQ(token, limits::unanswered_bytes_max / limits::result_bytes_max);
+
+  EXPECT_TRUE(box.answered(key_of(1)));
+
+  EXPECT_FALSE(box.is_full());
+}
+
+} // namespace
+} // namespace codeq::worker

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace codeq::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+report after(outcome answer, stop_cause stop = stop_cause::none) {
+  held_lease lease;
+  lease.seq = 7;
+  lease.stop = stop;
+  return make_report({0, shard_id{2}, fencing_token{3}}, lease, std::move(answer));
+}
+
+TEST(Report, SaysWhatTheHandlerSaid) {
+  EXPECT_EQ(after(outcome::completed("r")).what, disposition::completed);
+  EXPECT_EQ(after(outcome::completed("r")).text, "r");
+  EXPECT_EQ(after(outcome::failed("f")).what, disposition::failed);
+  EXPECT_EQ(after(outcome::failed_permanently("p")).what, disposition::failed_permanently);
+  EXPECT_EQ(after(outcome::nack(5ms, "n")).delay, 5ms);
+  EXPECT_EQ(after(outcome::nack("n")).delay, std::nullopt);
+  EXPECT_EQ(after(outcome::abandon()).what, disposition::abandon);
+}
+
+TEST(Report, ResultOverItsLimitIsAPermanentFailureThatNamesBothSizes) {
+  auto made = after(outcome::completed(std::string(limits::result_bytes_max + 1, 'x')));
+
+  EXPECT_EQ(made.what, disposition::failed_permanently);
+  EXPECT_THAT(made.text, HasSubstr("1048577"));
+  EXPECT_THAT(made.text, HasSubstr("1048576"));
+}
+
+TEST(Report, ResultAtItsLimitIsTaken) {
+  auto made = after(outcome::completed(std::string(limits::result_bytes_max, 'x')));
+
+  EXPECT_EQ(made.what, disposition::completed);
+}
+
+TEST(Report, LongReasonIsCutWithAMark) {
+  auto made = after(outcome::failed(std::string(limits::error_text_bytes_max + 1, 'x')));
+
+  EXPECT_LE(made.text.size(), limits::error_text_bytes_max);
+  EXPECT_THAT(made.text, EndsWith("... [cut from 16385 bytes]"));
+}
+
+TEST(Report, ReasonAtItsLimitIsNotCut) {
+  std::string reason(limits::error_text_bytes_max, 'x');
+
+  EXPECT_EQ(after(outcome::failed(reason)).text, reason);
+}
+
+TEST(Report, NackOutsideItsRangeIsAFailureThatSaysSo) {
+  auto made = after(outcome::nack(-1ms, "later"));
+
+  EXPECT_EQ(made.what, disposition::failed);
+  EXPECT_EQ(made.delay, std::nullopt);
+  EXPECT_THAT(made.text, HasSubstr("-1 ms"));
+}
+
+TEST(Report, AfterACancelEverythingButCompletionIsCancelled) {
+  EXPECT_EQ(after(outcome::completed(), stop_cause::cancelled).what, disposition::completed);
+  EXPECT_EQ(after(outcome::failed("f"), stop_cause::cancelled).what, disposition::cancelled);
+  EXPECT_EQ(after(outcome::abandon(), stop_cause::cancelled).what, disposition::cancelled);
+}
+
+TEST(Report, WhatTheNodeStoppedIsNotHeldAgainstTheTask) {
+  EXPECT_EQ(after(outcome::completed(), stop_cause::own).what, disposition::completed);
+  EXPECT_EQ(after(outcome::failed("f"), stop_cause::own).what, disposition::abandon);
+  EXPECT_EQ(after(outcome::nack("n"), stop_cause::own).what, disposition::abandon);
+  EXPECT_EQ(
+    after(outcome::failed_permanently("p"), stop_cause::own).what, disposition::failed_permanently);
+}
+
+TEST(Report, UnstartedTaskIsAbandonedUncharged) {
+  auto made = make_unstarted({0, shard_id{2}, fencing_token{3}}, 7);
+
+  EXPECT_EQ(made.what, disposition::abandon);
+  EXPECT_FALSE(made.started);
+}
+
+} // namespace
+} // namespace codeq::worker

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace codeq::worker {
+namespace {
+
+std::string body_of(const std::string& payload) {
+  auto body = protocol::frame<schema::TaskBody>::build([&](schema::TaskBody::Builder root) {
+    auto data = root.initPayload(static_cast<unsigned>(payload.size()));
+    std::copy(payload.begin(), payload.end(), data.begin());
+    auto header = root.initHeaders(1)[0];
+    header.setName("traceparent");
+    header.setValue("for " + payload);
+  });
+  return std::string(body.body().view());
+}
+
+using change = std::function<void(schema::TaskBatch::Builder)>;
+
+/// Two tasks in one run of shard 3, as a coordinator sends them; `spoil` changes it afterwards.
+protocol::task_batch make_batch(const change& spoil = [](auto) {}) {
+  return protocol::task_batch::build([&](schema::TaskBatch::Builder root) {
+    root.setShard(3);
+    auto run = root.initRuns(1)[0];
+    run.setFirst(100);
+    run.setCount(2);
+    run.setFirstToken(500);
+    run.setLeaseMs(10'000);
+    run.setMaxAttempts(5);
+    run.setPriority(4);
+    run.setEnqueuedAtMs(1234);
+    run.getQueue().setTenant("default");
+    run.getQueue().setQueue("thumbs");
+    auto first = body_of("one");
+    auto bodies = first + body_of("the second");
+    root.getTasks().setEnds(
+      {static_cast<std::uint32_t>(first.size()), static_cast<std::uint32_t>(bodies.size())});
+    root.getTasks().setBytes({reinterpret_cast<const kj::byte*>(bodies.data()), bodies.size()});
+    spoil(root);
+  });
+}
+
+TEST(Wire, TaskBatchGivesTasksWithTheirOwnIdTokenAndPayload) {
+  auto batch = make_batch([](auto root) { root.getRuns()[0].setAttempts({1, 4}); });
+
+  auto read = read_task_batch(batch);
+
+  ASSERT_TRUE(read) << to_string(read.error());
+  ASSERT_EQ(read->tasks.size(), 2u);
+  const auto& second = read->tasks[1];
+  EXPECT_EQ(second.id, (task_id{shard_id{3}, 101}));
+  EXPECT_EQ(second.token, fencing_token{501});
+  EXPECT_EQ(second.attempt, 4u);
+  EXPECT_EQ(second.max_attempts, 5u);
+  EXPECT_EQ(second.queue, "thumbs");
+  EXPECT_EQ(second.priority, 4);
+  EXPECT_EQ(second.lease, duration{10'000});
+  EXPECT_EQ(second.payload.view(), "the second");
+  ASSERT_EQ(second.headers.size(), 1u);
+  EXPECT_EQ(second.headers[0].second, "for the second");
+}
+
+TEST(Wire, PayloadIsASliceOfTheFrame) {
+  auto batch = make_batch();
+
+  auto read = read_task_batch(batch);
+
+  ASSERT_TRUE(read);
+  const char* begin = batch.body().data();
+  EXPECT_GE(read->tasks[0].payload.data(), begin);
+  EXPECT_LT(read->tasks[0].payload.data(), begin + batch.body().size());
+}
+
+TEST(Wire, MissingAttemptsAreAllTheFirst) {
+  auto read = read_task_batch(make_batch());
+
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->tasks[0].attempt, 1u);
+  EXPECT_EQ(read->tasks[1].attempt, 1u);
+}
+
+TEST(Wire, BatchThatDoesNotFitIsAProtocolError) {
+  const std::vector<change> spoilers = {
+    [](auto root) { root.getRuns()[0].setCount(3); },
+    [](auto root) { root.getRuns()[0].setCount(1); },
+    [](auto root) { root.getRuns()[0].setAttempts({1}); },
+    [](auto root) { root.getRuns()[0].setPriority(10); },
+    [](auto root) { root.getRuns()[0].setLeaseMs(0); },
+    [](auto root) { root.getTasks().getEnds().set(0, 0); },
+    [](auto root) { root.getTasks().getEnds().set(1, 1u << 20); },
+    [](auto root) { root.getTasks().getEnds().set(0, 9); },
+  };
+
+  for (std::size_t i = 0; i < spoilers.size(); ++i) {
+    auto read = read_task_batch(make_batch(spoilers[i]));
+
+    ASSERT_FALSE(read) << "spoiler " << i;
+    EXPECT_EQ(read.error().code, errc::protocol_error) << "spoiler " << i;
+  }
+}
+
+TEST(Wire, HeartbeatsAreOnePerShard) {
+  auto key = [](std::uint16_t shard, std::uint64_t token) {
+    return lease_key{0, shard_id{shard}, fencing_token{token}};
+  };
+
+  auto made = make_heartbeats(
+    {{key(2, 20), 1, lease_phase::running},
+     {key(1, 10), 2, lease_phase::queued},
+     {key(2, 21), 3, lease_phase::queued}});
+
+  ASSERT_EQ(made.size(), 2u);
+  auto lines = made[1].read([](auto reader) -> result<std::size_t> {
+    EXPECT_EQ(reader.getShard(), 2);
+    EXPECT_EQ(reader.getLeases()[1].getSeq(), 3u);
+    EXPECT_EQ(reader.getLeases()[1].getPhase(), schema::LeasePhase::QUEUED);
+    return std::size_t{reader.getLeases().size()};
+  });
+  EXPECT_EQ(lines.value(), 2u);
+}
+
+TEST(Wire, ResumeGoesToEveryShardAlsoWithoutHoldings) {
+  lease_key held{0, shard_id{1}, fencing_token{10}};
+
+  auto made = make_resumes({{held, 7, lease_phase::running}}, 3);
+
+  ASSERT_EQ(made.size(), 3u);
+  for (std::uint16_t shard = 0; shard < 3; ++shard) {
+    auto ok = made[shard].read([&](auto reader) -> result<void> {
+      EXPECT_EQ(reader.getShard(), shard);
+      EXPECT_EQ(reader.getLeases().size(), shard == 1 ? 1u : 0u);
+      return {};
+    });
+    EXPECT_TRUE(ok);
+  }
+}
+
+} // namespace
+} // namespace codeq::worker
