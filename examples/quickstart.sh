@@ -14,8 +14,7 @@ succeeded=false
 clean_up() {
   trap - EXIT
   trap '' INT TERM
-  [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
-  wait 2>/dev/null || true
+  { [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" || true; wait || true; } 2>/dev/null
   if [ -n "$work" ]; then
     if ! $succeeded; then
       tail -n 20 "$work"/*.log >&2 2>/dev/null || true
