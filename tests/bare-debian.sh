@@ -26,6 +26,6 @@ for settings in /etc/apt/apt.conf.d /etc/resolv.conf /etc/hosts; do
 done
 git clone --quiet . "$root/codeq"
 mount --types proc proc "$root/proc"
-chroot "$root" /usr/bin/env --ignore-environment HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+chroot "$root" /usr/bin/env --ignore-environment HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin \
   /codeq/examples/quickstart.sh </dev/null | tee "$root/output"
 tail -n 1 "$root/output" | grep --quiet "totals equal wc$"

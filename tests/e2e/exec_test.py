@@ -22,16 +22,14 @@ class Exec(cluster.ClusterTest):
         self.assertEqual(self.cluster.ctl("result", odd, "--wait", "20s"), binary.upper())
 
     def test_program_that_fails_leaves_its_reason(self):
-        self.cluster.start_worker(
-            "w1", "--exec", "broken=ls /nowhere", "--exec", "missing=/no/such/program",
-            handlers=())
+        self.cluster.start_worker("w1", "--exec", "broken=ls /nowhere", handlers=())
 
-        for queue, reason in (("broken", "nowhere"), ("missing", "/no/such/program")):
-            task = self.cluster.enqueue(queue, "x", "--max-attempts", "1")
-            self.cluster.result(task, status=4)
-            status = self.cluster.status(task)
-            self.assertEqual(status["state"], "dead")
-            self.assertIn(reason, str(status))
+        task = self.cluster.enqueue("broken", "x", "--max-attempts", "1")
+        self.cluster.result(task, status=4)
+
+        status = self.cluster.status(task)
+        self.assertEqual(status["state"], "dead")
+        self.assertIn("/nowhere", str(status))
 
     def test_programs_and_libraries_share_a_worker(self):
         self.cluster.start_worker("w1", "--exec", "count=wc -c")

@@ -113,6 +113,10 @@ class Refusal(cluster.ClusterTest):
     def test_handler_library_of_another_codeq(self):
         self.worker("--coordinator", "127.0.0.1:1", "--handlers", OTHER_ABI, names="4000000")
 
+    def test_program_that_is_missing(self):
+        self.worker("--coordinator", "127.0.0.1:1", "--exec", "q=/no/such/program",
+                    names="/no/such/program")
+
     def test_no_coordinator_to_ask(self):
         self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s", "stats",
                      names="127.0.0.1:1")
