@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+
+#include <capnp/dynamic.h>
+#include <capnp/schema.h>
+
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+
+/// A format that must stay readable: a member of the catalogue of messages or of records.
+struct format {
+  /// As in the schema's catalogue, `message.hello` for example.
+  std::string name;
+  capnp::StructSchema schema;
+};
+
+/// Every member of `schema::Message` and `schema::Record`, and `TaskBody`, which is inside both.
+[[nodiscard]] std::vector<format> all_formats();
+
+/// A single-segment message in which every field has a value that tells where it stands.
+[[nodiscard]] bytes make_example(capnp::StructSchema schema);
+
+/// The value of a message in Cap'n Proto's text form, without fields that have their default.
+/// Throws `kj::Exception` when it is malformed.
+[[nodiscard]] std::string to_text(capnp::StructSchema schema, const bytes& body);
+
+} // namespace codeq::test
