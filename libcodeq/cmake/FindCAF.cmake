@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian's libcaf-dev has no CMake package. Defines CAF::core and CAF::io; the version is read from
 # the header, since everything here is written for 0.17.
 find_path(CAF_INCLUDE_DIR caf/all.hpp)
