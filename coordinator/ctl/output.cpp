@@ -25,7 +25,7 @@ int fail(const error& reason, bool json) {
   json_writer out;
   out.begin_object().member("error", to_string(reason.code));
   out.bytes_member("context", reason.context).end_object();
-  std::fprintf(stderr, "%s\n", out.text().c_str());
+  print(out.text() + "\n");
   return exit_failed;
 }
 

@@ -19,7 +19,8 @@ void print(std::string_view text);
 /// Writes one line to stderr.
 void complain(std::string_view text);
 
-/// Says why on stderr, in JSON when asked to. Returns `exit_failed`.
+/// Says why: on stderr, or as a JSON object on stdout, where the answer would be. Returns
+/// `exit_failed`.
 [[nodiscard]] int fail(const error& reason, bool json);
 
 } // namespace codeq::ctl

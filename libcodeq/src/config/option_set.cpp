@@ -35,9 +35,9 @@ void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
     return;
   }
   auto* declared = app.add_option(flag, target.texts, entry.help);
-  declared->type_name(entry.positional ? "" : entry.value);
+  declared->option_text(entry.positional ? "" : entry.value);
   if (entry.positional)
-    declared->expected(1);
+    declared->expected(1)->required(entry.required);
   // One value per flag, or the words behind would be taken for values too.
   declared->allow_extra_args(false);
 }

@@ -90,8 +90,8 @@ TEST(CtlConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--retry", "never"}}),
     "codeqctl: --retry: `never` is not fixed, linear, exponential or exponential-jitter");
-  EXPECT_EQ(refused({{"enqueue"}}), "codeqctl: enqueue: QUEUE is required");
-  EXPECT_EQ(refused({{"get"}}), "codeqctl: get: ID is required");
+  EXPECT_EQ(refused({{"enqueue"}}), "codeqctl: QUEUE is required (see --help)");
+  EXPECT_EQ(refused({{"get"}}), "codeqctl: ID is required (see --help)");
 }
 
 TEST(CtlConfig, ACommandIsRequired) {
