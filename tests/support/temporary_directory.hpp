@@ -7,14 +7,16 @@
 #include <system_error>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 namespace codeq::test {
 
 /// An empty directory that goes, with all that is in it, when this does.
 class temporary_directory {
 public:
-  temporary_directory() {
-    auto pattern = (std::filesystem::temp_directory_path() / "codeq-test-XXXXXX").string();
+  explicit temporary_directory(
+    const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    auto pattern = (parent / "codeq-test-XXXXXX").string();
     if (!::mkdtemp(pattern.data()))
       throw std::runtime_error("cannot create " + pattern);
     path_ = pattern;
@@ -26,6 +28,13 @@ public:
   ~temporary_directory() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
+  }
+
+  /// A parent in memory when there is one, for files that need not reach a disk.
+  [[nodiscard]] static std::filesystem::path in_memory() {
+    std::filesystem::path shared = "/dev/shm";
+    return ::access(shared.c_str(), W_OK | X_OK) == 0 ? shared
+                                                      : std::filesystem::temp_directory_path();
   }
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }

@@ -30,7 +30,7 @@ puts(const std::vector<std::pair<std::string, std::string>>& pairs) {
 }
 
 /// The plainest meaning of a write set, to compare stores with.
-inline void apply(contents& target, const storage::write_set& set) {
+inline void apply_to(contents& target, const storage::write_set& set) {
   for (const auto& operation : set.operations())
     if (operation.what == storage::write_set::kind::put)
       target[operation.key] = operation.value;
@@ -38,9 +38,9 @@ inline void apply(contents& target, const storage::write_set& set) {
       target.erase(operation.key);
 }
 
-inline void apply(contents& target, const write_group& group) {
+inline void apply_to(contents& target, const write_group& group) {
   for (const auto& set : group)
-    apply(target, *set);
+    apply_to(target, *set);
 }
 
 /// All pairs of a store in [begin, end).

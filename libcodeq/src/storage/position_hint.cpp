@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,15 +22,42 @@ constexpr std::string_view closed_mark = " closed";
 
 } // namespace
 
-position_hint::position_hint(const std::filesystem::path& directory)
-  : file_(::open((directory / "position.hint").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-  if (file_ < 0)
-    failure_.assign(errno, std::generic_category());
+recovery_loss describe_loss(const std::optional<log_position>& known, std::uint64_t recovered) {
+  if (!known)
+    return {};
+  if (recovered < known->synced)
+    return {
+      true,
+      std::to_string(known->synced - recovered)
+        + " record operations are missing at the end of the log although they had been synced"};
+  if (known->closed)
+    return {};
+  return {
+    false,
+    "the store was not closed in order: recovered up to record operation "
+      + std::to_string(recovered) + ", of which the last known sync covered "
+      + std::to_string(known->synced)
+      + "; after a power cut, what was committed since that sync may be missing"};
+}
+
+result<std::unique_ptr<position_hint>> position_hint::open(const std::filesystem::path& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  int file = -1;
+  if (!failure) {
+    file = ::open((directory / "position.hint").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0)
+      failure.assign(errno, std::generic_category());
+  }
+  if (failure)
+    return error{
+      errc::unavailable,
+      "cannot create or write the directory " + directory.string() + ": " + failure.message()};
+  return std::unique_ptr<position_hint>{new position_hint{file}};
 }
 
 position_hint::~position_hint() {
-  if (file_ >= 0)
-    ::close(file_);
+  ::close(file_);
 }
 
 std::optional<log_position> position_hint::read() const {

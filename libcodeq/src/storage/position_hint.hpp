@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
-#include <system_error>
+#include <string>
 
 namespace codeq::storage {
 
@@ -18,18 +21,32 @@ struct log_position {
   friend bool operator==(const log_position&, const log_position&) = default;
 };
 
+/// What a recovery says about a loss.
+struct recovery_loss {
+  /// True when synced writes are missing, not only ones that may be.
+  bool is_certain = false;
+  /// For people; empty when there is nothing to say.
+  std::string text;
+};
+
+/// Compares what was known before with the sequence number that recovery reached.
+[[nodiscard]] recovery_loss
+describe_loss(const std::optional<log_position>& known, std::uint64_t recovered);
+
 /// A small file beside the log that remembers how far the log was synced, so that a log that lost
 /// its end does not pass for a shorter one. It is only a hint: it lags behind, is never synced
-/// itself, and every failure to read or write it is ignored. Used by the journal's thread only.
+/// itself, and every later failure to read or write it is ignored. Used by the journal's thread
+/// only.
 class position_hint {
 public:
-  explicit position_hint(const std::filesystem::path& directory);
+  /// Opens the hint in a directory, which is created when missing. It is the first file of a store
+  /// that is opened, so a failure tells that the directory is of no use. Errors: `unavailable`.
+  [[nodiscard]] static result<std::unique_ptr<position_hint>>
+  open(const std::filesystem::path& directory);
+
   position_hint(const position_hint&) = delete;
   position_hint& operator=(const position_hint&) = delete;
   ~position_hint();
-
-  /// Why the file cannot be used, which tells that the directory cannot be written.
-  [[nodiscard]] std::error_code failure() const noexcept { return failure_; }
 
   [[nodiscard]] std::optional<log_position> read() const;
 
@@ -37,8 +54,9 @@ public:
   void write(const log_position& position) const;
 
 private:
-  int file_ = -1;
-  std::error_code failure_;
+  explicit position_hint(int file) : file_(file) {}
+
+  int file_;
 };
 
 } // namespace codeq::storage

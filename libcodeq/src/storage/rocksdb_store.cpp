@@ -2,6 +2,7 @@
 #include "storage/rocksdb_store.hpp"
 
 #include "storage/keyspace.hpp"
+#include "storage/log_check.hpp"
 #include "storage/position_hint.hpp"
 
 #include <rocksdb/cache.h>
@@ -13,6 +14,7 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/statistics.h>
 #include <rocksdb/table.h>
+#include <rocksdb/wal_filter.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
@@ -37,14 +39,6 @@ constexpr std::size_t block_bytes = 16u << 10;
 
 /// In `sync` mode the position hint is refreshed once in so many commits.
 constexpr std::uint64_t commits_per_hint = 1024;
-
-rocksdb::Slice slice_of(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
-std::string_view view_of(const rocksdb::Slice& slice) {
-  return {slice.data(), slice.size()};
-}
 
 /// The one place where RocksDB's words become ours. @pre `status` is not OK.
 error to_error(const rocksdb::Status& status) {
@@ -91,6 +85,39 @@ public:
 
 private:
   std::function<void(const error&)> report_;
+};
+
+/// Lets `log_continuity` see what is replayed.
+class replay_filter final : public rocksdb::WalFilter {
+public:
+  explicit replay_filter(const rocksdb_store_options& options)
+    : continuity_(options.directory), mode_(options.mode) {}
+
+  const char* Name() const override { return "codeq_replay_filter"; }
+
+  void ColumnFamilyLogNumberMap(
+    const std::map<std::uint32_t, std::uint64_t>& oldest_logs,
+    const std::map<std::string, std::uint32_t>&) override {
+    continuity_.begin(oldest_logs.empty() ? 0 : oldest_logs.begin()->second);
+  }
+
+  WalProcessingOption LogRecordFound(
+    unsigned long long log,
+    const std::string&,
+    const rocksdb::WriteBatch& batch,
+    rocksdb::WriteBatch*,
+    bool*) override {
+    if (continuity_.follows(log, batch.Data()))
+      return WalProcessingOption::kContinueProcessing;
+    return mode_ == durability::sync ? WalProcessingOption::kCorruptedRecord
+                                     : WalProcessingOption::kStopReplay;
+  }
+
+  [[nodiscard]] bool found_gap() const { return continuity_.found_gap(); }
+
+private:
+  log_continuity continuity_;
+  durability mode_;
 };
 
 void set_durability(rocksdb::Options& target, durability mode) {
@@ -178,10 +205,14 @@ constexpr std::array named_tickers{
 class rocksdb_store final : public task_store {
 public:
   rocksdb_store(
+    std::unique_ptr<replay_filter> filter,
     std::unique_ptr<rocksdb::DB> db,
     std::shared_ptr<rocksdb::Statistics> statistics,
     std::unique_ptr<position_hint> hint)
-    : db_(std::move(db)), statistics_(std::move(statistics)), hint_(std::move(hint)) {}
+    : filter_(std::move(filter)),
+      db_(std::move(db)),
+      statistics_(std::move(statistics)),
+      hint_(std::move(hint)) {}
 
   rocksdb_store(const rocksdb_store&) = delete;
   rocksdb_store& operator=(const rocksdb_store&) = delete;
@@ -222,7 +253,7 @@ public:
 
   result<std::optional<std::string>> read(std::string_view key) const override {
     std::string value;
-    auto status = db_->Get({}, slice_of(key), &value);
+    auto status = db_->Get({}, rocksdb::Slice(key), &value);
     if (status.IsNotFound())
       return std::optional<std::string>{};
     if (!status.ok())
@@ -234,12 +265,12 @@ public:
     std::string_view begin,
     std::string_view end,
     const std::function<bool(std::string_view key, std::string_view value)>& visit) const override {
-    auto upper = slice_of(end);
+    rocksdb::Slice upper{end};
     rocksdb::ReadOptions how;
     how.iterate_upper_bound = &upper;
     std::unique_ptr<rocksdb::Iterator> at{db_->NewIterator(how)};
-    for (at->Seek(slice_of(begin)); at->Valid(); at->Next())
-      if (!visit(view_of(at->key()), view_of(at->value())))
+    for (at->Seek(rocksdb::Slice(begin)); at->Valid(); at->Next())
+      if (!visit(at->key().ToStringView(), at->value().ToStringView()))
         return {};
     if (!at->status().ok())
       return to_error(at->status());
@@ -248,8 +279,8 @@ public:
 
   result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const override {
-    auto lower = slice_of(begin);
-    auto upper = slice_of(end);
+    rocksdb::Slice lower{begin};
+    rocksdb::Slice upper{end};
     rocksdb::ReadOptions how;
     how.iterate_lower_bound = &lower;
     how.iterate_upper_bound = &upper;
@@ -275,11 +306,9 @@ private:
     batch_.Clear();
     rocksdb::Status status;
     for (const auto& set : sets)
-      for (const auto& operation : set->operations()) {
-        status = add(operation);
-        if (!status.ok())
+      for (const auto& operation : set->operations())
+        if (status = add(operation); !status.ok())
           return status;
-      }
     return status;
   }
 
@@ -308,6 +337,8 @@ private:
     commits_since_hint_ = 0;
   }
 
+  /// RocksDB's options point to it.
+  std::unique_ptr<replay_filter> filter_;
   std::unique_ptr<rocksdb::DB> db_;
   std::shared_ptr<rocksdb::Statistics> statistics_;
   std::unique_ptr<position_hint> hint_;
@@ -316,61 +347,51 @@ private:
   std::uint64_t commits_since_hint_ = 0;
 };
 
-/// Creates the directory; a hint that can be opened proves that it can be written.
-result<std::unique_ptr<position_hint>> prepare(const std::filesystem::path& directory) {
-  std::error_code failure;
-  std::filesystem::create_directories(directory, failure);
-  std::unique_ptr<position_hint> hint;
-  if (!failure) {
-    hint = std::make_unique<position_hint>(directory);
-    failure = hint->failure();
-  }
-  if (failure)
-    return error{
-      errc::unavailable,
-      "cannot create or write the directory " + directory.string() + ": " + failure.message()};
-  return hint;
+/// Opens, and once more when all that was in the way is a record that was never finished.
+rocksdb::Status open_database(
+  const rocksdb_store_options& options,
+  const rocksdb::Options& target,
+  std::unique_ptr<rocksdb::DB>& db) {
+  auto directory = options.directory.string();
+  rocksdb::DB* opened = nullptr;
+  auto status = rocksdb::DB::Open(target, directory, &opened);
+  if (
+    status.IsCorruption() && cut_torn_records(options.directory, options.mode == durability::sync))
+    status = rocksdb::DB::Open(target, directory, &opened);
+  db.reset(opened);
+  return status;
 }
 
-/// Compares what was recovered with what was known to be on the disk.
-result<void> check_position(
-  const rocksdb_store_options& options, const log_position& known, std::uint64_t recovered) {
-  if (recovered < known.synced) {
-    auto text = std::to_string(known.synced - recovered)
-                + " record operations are missing at the end of the log in "
-                + options.directory.string() + " although they had been synced";
-    if (options.mode == durability::sync)
-      return error{errc::corruption, text};
-    if (options.on_recovery)
-      options.on_recovery(text);
-  } else if (options.mode == durability::os && !known.closed && options.on_recovery) {
-    options.on_recovery(
-      "the store was not closed in order: recovered up to record operation "
-      + std::to_string(recovered) + ", of which the last known sync covered "
-      + std::to_string(known.synced) + "; after a power cut, what was committed since is missing");
-  }
+/// Refuses or reports what recovery found missing.
+result<void> check_recovery(
+  const rocksdb_store_options& options, const position_hint& hint, std::uint64_t recovered) {
+  auto loss = describe_loss(hint.read(), recovered);
+  if (loss.is_certain && options.mode == durability::sync)
+    return error{errc::corruption, options.directory.string() + ": " + loss.text};
+  if (!loss.text.empty() && options.mode == durability::os && options.on_recovery)
+    options.on_recovery(loss.text);
   return {};
 }
 
 } // namespace
 
 result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_options& options) {
-  auto hint = prepare(options.directory);
+  auto hint = position_hint::open(options.directory);
   if (!hint)
     return hint.error();
   auto target = make_options(options);
-  rocksdb::DB* opened = nullptr;
-  auto status = rocksdb::DB::Open(target, options.directory.string(), &opened);
+  auto filter = std::make_unique<replay_filter>(options);
+  target.wal_filter = filter.get();
+  std::unique_ptr<rocksdb::DB> db;
+  auto status = open_database(options, target, db);
   if (!status.ok())
     return to_open_error(status, options);
-  std::unique_ptr<rocksdb::DB> db{opened};
-  if (auto known = (*hint)->read()) {
-    auto checked = check_position(options, *known, db->GetLatestSequenceNumber());
-    if (!checked)
-      return checked.error();
-  }
-  return std::unique_ptr<task_store>{
-    std::make_unique<rocksdb_store>(std::move(db), std::move(target.statistics), *std::move(hint))};
+  if (filter->found_gap() && options.on_recovery)
+    options.on_recovery("the log has a gap: what was committed behind it was left out");
+  if (auto checked = check_recovery(options, **hint, db->GetLatestSequenceNumber()); !checked)
+    return checked.error();
+  return std::unique_ptr<task_store>{std::make_unique<rocksdb_store>(
+    std::move(filter), std::move(db), std::move(target.statistics), *std::move(hint))};
 }
 
 } // namespace codeq::storage

@@ -151,7 +151,7 @@ TEST_F(RocksdbStore, SaysNothingAfterAnOrderlyEnd) {
 
 TEST_F(RocksdbStore, RefusesALogThatIsShorterThanWhatWasSynced) {
   ASSERT_TRUE(open());
-  position_hint{path()}.write({1000, true});
+  (*position_hint::open(path()))->write({1000, true});
 
   auto refused = open(durability::sync);
 
@@ -161,7 +161,7 @@ TEST_F(RocksdbStore, RefusesALogThatIsShorterThanWhatWasSynced) {
 
 TEST_F(RocksdbStore, SaysWhatIsMissingInOsMode) {
   ASSERT_TRUE(open(durability::os));
-  position_hint{path()}.write({1000, false});
+  (*position_hint::open(path()))->write({1000, false});
 
   ASSERT_TRUE(open(durability::os));
 
@@ -170,7 +170,7 @@ TEST_F(RocksdbStore, SaysWhatIsMissingInOsMode) {
 
 TEST_F(RocksdbStore, SaysThatItWasNotClosedInOsMode) {
   ASSERT_TRUE(open(durability::os));
-  position_hint{path()}.write({0, false});
+  (*position_hint::open(path()))->write({0, false});
 
   ASSERT_TRUE(open(durability::os));
 
@@ -179,20 +179,20 @@ TEST_F(RocksdbStore, SaysThatItWasNotClosedInOsMode) {
 
 TEST(PositionHint, ReadsWhatWasWritten) {
   temporary_directory directory;
-  position_hint hint{directory.path()};
-  EXPECT_EQ(hint.read(), std::nullopt);
+  auto hint = position_hint::open(directory.path()).value();
+  EXPECT_EQ(hint->read(), std::nullopt);
 
-  hint.write({~std::uint64_t{0}, false});
-  EXPECT_EQ(hint.read(), (log_position{~std::uint64_t{0}, false}));
-  hint.write({7, true});
-  EXPECT_EQ(hint.read(), (log_position{7, true}));
+  hint->write({~std::uint64_t{0}, false});
+  EXPECT_EQ(hint->read(), (log_position{~std::uint64_t{0}, false}));
+  hint->write({7, true});
+  EXPECT_EQ(hint->read(), (log_position{7, true}));
 }
 
 TEST(PositionHint, IgnoresAForeignFile) {
   temporary_directory directory;
   std::ofstream{directory.path() / "position.hint"} << std::string(64, 'x');
 
-  EXPECT_EQ(position_hint{directory.path()}.read(), std::nullopt);
+  EXPECT_EQ((*position_hint::open(directory.path()))->read(), std::nullopt);
 }
 
 } // namespace

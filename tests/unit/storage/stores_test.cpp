@@ -33,7 +33,7 @@ protected:
   void commit(const write_group& group, durability mode) {
     ASSERT_TRUE(memory_.commit(group, mode));
     ASSERT_TRUE(rocksdb_->commit(group, mode));
-    apply(expected_, group);
+    apply_to(expected_, group);
   }
 
   void expect_equal() {
@@ -62,9 +62,9 @@ TEST_F(Stores, HoldTheSameAfterRandomCommitsAndReopening) {
   std::mt19937_64 random{seed};
   reopen_rocksdb(durability::os);
 
-  for (int round = 0; round < 8; ++round) {
-    for (int commits = 0; commits < 60; ++commits)
-      commit(writes.next(), random() % 8 == 0 ? durability::sync : durability::os);
+  for (int round = 0; round < 4; ++round) {
+    for (int commits = 0; commits < 100; ++commits)
+      commit(writes.next(), random() % 32 == 0 ? durability::sync : durability::os);
     if (round % 2 == 1)
       reopen_rocksdb(round % 4 == 1 ? durability::sync : durability::os);
     expect_equal();

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace codeq::storage {
+
+/// Watches the replay of RocksDB's log files for records that are missing in between. After a power
+/// cut in `os` mode the end of an older file may be gone while a newer one is there; RocksDB
+/// notices that only when the cut went through a record.
+class log_continuity {
+public:
+  explicit log_continuity(std::filesystem::path directory);
+
+  /// Starts a replay of the files numbered `oldest_log` and above.
+  void begin(std::uint64_t oldest_log);
+
+  /// True when nothing is missing between `batch`, a serialized `WriteBatch` of file `log`, and the
+  /// one before it; else this and all that follow must not be applied.
+  [[nodiscard]] bool follows(std::uint64_t log, std::string_view batch);
+
+  [[nodiscard]] bool found_gap() const noexcept { return found_gap_; }
+
+private:
+  std::filesystem::path directory_;
+  /// The oldest file there is; the first record must be in it.
+  std::optional<std::uint64_t> first_log_;
+  std::optional<std::uint64_t> next_sequence_;
+  bool found_gap_ = false;
+};
+
+/// What is at the end of a file in RocksDB's log format.
+enum class log_end : std::uint8_t {
+  /// Nothing but whole records.
+  intact,
+  /// A last record that was being written when the power went: sectors of it are missing.
+  torn,
+  /// Anything else: bytes that had been written whole have changed.
+  damaged,
+};
+
+struct log_inspection {
+  log_end end = log_end::intact;
+  /// Bytes of whole records before it.
+  std::uint64_t whole_bytes = 0;
+};
+
+/// Inspects the bytes of a log or manifest of which each record was synced before the next one was
+/// written. So a damaged record with a whole one behind it was acknowledged, and only sectors full
+/// of zeros, or the end of the file, tell an unfinished record from a damaged one.
+[[nodiscard]] log_inspection inspect_log(std::string_view bytes);
+
+/// Cuts an unfinished last record off the newest log (`of_log`), and off the current manifest.
+/// RocksDB forgives such a record only when the file ends within it. True when a file was changed;
+/// false also when one cannot be read.
+[[nodiscard]] bool cut_torn_records(const std::filesystem::path& directory, bool of_log);
+
+} // namespace codeq::storage

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fault/totals.hpp"
+#include "support/crash_rig.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace codeq::test {
+namespace {
+
+using storage::durability;
+
+class BitFlip : public testing::Test {
+protected:
+  [[nodiscard]] static std::vector<std::filesystem::path>
+  files(const crash_rig& rig, std::string_view extension) {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator{rig.directory()})
+      if (entry.path().extension() == extension && entry.file_size() > 0)
+        found.push_back(entry.path());
+    return found;
+  }
+
+  /// Flips a random bit in the part [from, to) of the file, in percent.
+  void flip_within(const std::filesystem::path& file, std::uint64_t from, std::uint64_t to) {
+    auto bits = std::filesystem::file_size(file) * 8;
+    flip_bit(file, bits * from / 100 + random_() % (bits * (to - from) / 100));
+    ++flips_;
+  }
+
+  void TearDown() override { add_to_totals({}, flips_); }
+
+  std::uint64_t seed_ = choose_seed();
+  std::mt19937_64 random_{seed_};
+  std::uint64_t flips_ = 0;
+};
+
+TEST_F(BitFlip, InTheMiddleOfTheLogIsRefusedInSyncMode) {
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    crash_rig rig{seed_ + round, durability::sync};
+    ASSERT_TRUE(rig.open());
+    ASSERT_TRUE(rig.commit_some(20));
+    rig.close();
+    flip_within(files(rig, ".log").front(), 10, 80);
+
+    auto refused = rig.open();
+
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::corruption) << refused.error().context;
+  }
+}
+
+TEST_F(BitFlip, AtTheEndOfTheLogIsRefusedInSyncMode) {
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    crash_rig rig{seed_ + round, durability::sync};
+    ASSERT_TRUE(rig.open());
+    ASSERT_TRUE(rig.commit_some(20));
+    rig.close();
+    flip_within(files(rig, ".log").front(), 99, 100);
+
+    auto refused = rig.open();
+
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::corruption) << refused.error().context;
+  }
+}
+
+TEST_F(BitFlip, InATableIsNeverReadAsData) {
+  int noticed = 0;
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    crash_rig rig{seed_ + round, durability::sync};
+    ASSERT_TRUE(rig.open());
+    ASSERT_TRUE(rig.commit_some(200));
+    auto expected = rig.expected();
+    rig.close();
+    // Opening once more flushes what the log holds.
+    ASSERT_TRUE(rig.open());
+    rig.close();
+    auto tables = files(rig, ".sst");
+    ASSERT_FALSE(tables.empty());
+    flip_within(tables[random_() % tables.size()], 0, 100);
+
+    auto opened = rig.open();
+    if (!opened) {
+      EXPECT_EQ(opened.error().code, errc::corruption) << opened.error().context;
+      ++noticed;
+      continue;
+    }
+    auto found = read_all(rig.store());
+    if (!found)
+      EXPECT_EQ(found.error().code, errc::corruption) << found.error().context;
+    else
+      // Some bits are not read by a scan, such as those of the filters.
+      EXPECT_TRUE(*found == expected);
+    noticed += !found;
+  }
+  EXPECT_GT(noticed, 0);
+}
+
+} // namespace
+} // namespace codeq::test

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fault/totals.hpp"
+#include "support/crash_rig.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace codeq::test {
+namespace {
+
+using storage::durability;
+
+constexpr std::array policies{
+  cut_policy::lose_all, cut_policy::keep_prefix, cut_policy::per_file, cut_policy::torn};
+
+struct moment {
+  const char* name;
+  fault_point point;
+  /// The point is the `1 .. spread`th operation of its sort.
+  std::size_t spread;
+};
+
+constexpr moment moments[] = {
+  {"AppendToTheLog", {file_kind::log, disk_operation::append}, 150},
+  {"SyncOfTheLog", {file_kind::log, disk_operation::sync}, 8},
+  {"NewLog", {file_kind::log, disk_operation::create}, 4},
+  {"Flush", {file_kind::table, disk_operation::append, 1, disk_user::flush}, 6},
+  {"SyncOfAFlush", {file_kind::table, disk_operation::sync, 1, disk_user::flush}, 3},
+  {"Compaction", {file_kind::table, disk_operation::append, 1, disk_user::compaction}, 6},
+  {"AppendToTheManifest", {file_kind::manifest, disk_operation::append}, 8},
+  {"SyncOfTheManifest", {file_kind::manifest, disk_operation::sync}, 8},
+  {"NewTable", {file_kind::table, disk_operation::create}, 4},
+  {"ReplayOfTheLog", {file_kind::log, disk_operation::read}, 3},
+};
+
+class PowerCut : public testing::TestWithParam<moment> {
+protected:
+  /// Cuts the power once at a point of this sort, whether the store is opening or at work, and
+  /// says what is wrong after it.
+  std::optional<std::string> cut_once(crash_rig& rig, cut_policy policy) {
+    auto point = GetParam().point;
+    point.countdown = 1 + random_() % GetParam().spread;
+    // What the last recovery wrote is closed in order, so that the cut may come while opening.
+    rig.close();
+    rig.disk().cut_power_at(point, policy);
+    for (int rounds = 0; rig.disk().has_power() && rounds < 100; ++rounds) {
+      if (!rig.open() || !rig.commit_some(50))
+        break;
+      if (point.operation == disk_operation::read)
+        rig.close();
+    }
+    EXPECT_TRUE(rig.disk().was_reached());
+    return rig.recover();
+  }
+
+  void cut_often(durability mode, int rounds) {
+    auto seed = choose_seed();
+    random_.seed(seed);
+    crash_rig rig{seed, mode};
+    for (int round = 0; round < rounds; ++round)
+      for (auto policy : policies) {
+        auto wrong = cut_once(rig, policy);
+        ASSERT_EQ(wrong, std::nullopt)
+          << "round " << round << ", policy " << static_cast<int>(policy);
+      }
+    add_to_totals(rig.disk().counts());
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_P(PowerCut, LosesNothingAcknowledgedInSyncMode) {
+  cut_often(durability::sync, 3);
+}
+
+TEST_P(PowerCut, LosesOnlyASuffixInOsMode) {
+  cut_often(durability::os, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(At, PowerCut, testing::ValuesIn(moments), [](const auto& info) {
+  return info.param.name;
+});
+
+TEST(PowerCutAfterOpening, LosesNothingOfAnOpenedStore) {
+  crash_rig rig{choose_seed(), durability::sync};
+  for (auto policy : policies) {
+    ASSERT_TRUE(rig.open());
+    ASSERT_TRUE(rig.commit_some(20));
+    rig.disk().cut_power(policy);
+    ASSERT_EQ(rig.recover(), std::nullopt);
+    // At once again, before anything is written.
+    rig.disk().cut_power(policy);
+    ASSERT_EQ(rig.recover(), std::nullopt);
+  }
+  add_to_totals(rig.disk().counts());
+}
+
+TEST(LyingDisk, IsDetected) {
+  auto seed = choose_seed();
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    crash_rig rig{seed + round, durability::sync};
+    ASSERT_TRUE(rig.open());
+    ASSERT_TRUE(rig.commit_some(10));
+    rig.disk().lie_about_syncs();
+    ASSERT_TRUE(rig.commit_some(10));
+    rig.disk().cut_power(cut_policy::lose_all);
+
+    EXPECT_NE(rig.recover(), std::nullopt);
+    add_to_totals(rig.disk().counts());
+  }
+}
+
+} // namespace
+} // namespace codeq::test

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "support/fault_file_system.hpp"
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+
+/// What may go on with an operation, as the disk decides.
+enum class verdict : std::uint8_t {
+  proceed,
+  /// Do nothing, report success.
+  pretend,
+  fail,
+  no_space,
+};
+
+/// The bookkeeping of `fault_file_system`, apart from RocksDB's classes: what was synced, what was
+/// not, and which fault comes next.
+class fault_file_system::disk {
+public:
+  explicit disk(std::uint64_t seed) : random_(seed) {}
+
+  /// A file or directory as it was opened; dead when the power was cut since.
+  struct open_file {
+    std::string name;
+    std::uint64_t generation = 0;
+  };
+
+  // Asked by the file system for each operation.
+
+  [[nodiscard]] open_file open(const std::string& name) const;
+
+  /// Appends `wanted` bytes or, with a fault, fewer; `write` brings so many to the real file.
+  [[nodiscard]] verdict
+  append(const open_file& file, std::size_t wanted, const std::function<bool(std::size_t)>& write);
+
+  [[nodiscard]] verdict on_sync(const open_file& file);
+  [[nodiscard]] verdict on_read(const std::string& file);
+  [[nodiscard]] verdict on_directory_sync(const open_file& directory);
+  [[nodiscard]] verdict on_truncate(const open_file& file, std::uint64_t size);
+
+  // Instead of the same operations on the real directory.
+
+  [[nodiscard]] verdict on_create(const std::string& file);
+  [[nodiscard]] verdict remove(const std::string& file);
+  [[nodiscard]] verdict rename(const std::string& from, const std::string& to);
+
+  // What the test asks for.
+
+  void cut_power(cut_policy policy);
+  void arm(const fault_point& point, std::optional<cut_policy> cut);
+  void restore_power();
+  void limit_space(std::uint64_t bytes);
+  void lie_about_syncs();
+  void heal();
+  [[nodiscard]] bool has_power() const;
+  [[nodiscard]] bool was_reached() const;
+  [[nodiscard]] fault_counts counts() const;
+
+private:
+  struct unsynced_write {
+    std::uint64_t order = 0;
+    std::uint64_t end = 0;
+  };
+
+  struct file_state {
+    std::uint64_t size = 0;
+    std::uint64_t synced = 0;
+    std::vector<unsynced_write> unsynced;
+  };
+
+  /// A change of the directory that is not synced yet, with what is needed to undo it.
+  struct entry_change {
+    enum class kind : std::uint8_t { created, removed, renamed };
+    kind what;
+    std::string file;
+    std::string target;
+    /// Where the file is kept that was removed or replaced; empty when there was none.
+    std::string backup;
+  };
+
+  struct armed_fault {
+    fault_point point;
+    /// Nothing: an error instead of a cut.
+    std::optional<cut_policy> cut;
+    bool reached = false;
+  };
+
+  // All of these: @pre `mutex_` is held.
+  [[nodiscard]] bool is_dead(const open_file& file) const;
+  [[nodiscard]] verdict admit(const std::string& file, std::size_t& bytes);
+  [[nodiscard]] bool reaches(const std::string& file, disk_operation operation);
+  [[nodiscard]] verdict strike();
+  void cut(cut_policy policy);
+  void undo(const entry_change& change);
+  void cut_file(const std::string& file, const file_state& state, cut_policy policy);
+  [[nodiscard]] std::uint64_t kept_end(const file_state& state, cut_policy policy);
+  void tear(const std::string& file, std::uint64_t begin, std::uint64_t end);
+  [[nodiscard]] std::string set_aside(const std::string& file);
+
+  [[nodiscard]] std::uint64_t up_to(std::uint64_t last) { return random_() % (last + 1); }
+
+  mutable std::mutex mutex_;
+  std::mt19937_64 random_;
+  std::map<std::string, file_state> files_;
+  std::vector<entry_change> changes_;
+  std::optional<armed_fault> armed_;
+  std::optional<std::uint64_t> space_;
+  fault_counts counts_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t order_ = 0;
+  std::uint64_t cut_order_ = 0;
+  std::uint64_t backups_ = 0;
+  bool has_power_ = true;
+  bool lies_ = false;
+};
+
+} // namespace codeq::test

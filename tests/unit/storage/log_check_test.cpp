@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/log_check.hpp"
+#include "storage/rocksdb_store.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/write_sets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+namespace codeq::storage {
+namespace {
+
+using namespace test;
+
+constexpr std::size_t record_count = 40;
+constexpr std::size_t value_bytes = 5000;
+constexpr std::size_t sector_bytes = 512;
+
+/// A log as RocksDB writes it, longer than several of its blocks, and where its last record begins.
+class Log : public testing::Test {
+protected:
+  void SetUp() override {
+    rocksdb_store_options options;
+    options.directory = directory_.path();
+    auto store = open_rocksdb_store(options);
+    ASSERT_TRUE(store);
+    for (std::size_t record = 0; record < record_count; ++record) {
+      last_record_ = read_log().size();
+      write_group group{
+        puts({{"key", std::string(value_bytes, static_cast<char>('a' + record % 26))}})};
+      ASSERT_TRUE((*store)->commit(group, durability::os));
+    }
+    bytes_ = read_log();
+    ASSERT_GT(bytes_.size(), last_record_);
+  }
+
+  [[nodiscard]] std::string read_log() const {
+    for (const auto& entry : std::filesystem::directory_iterator{directory_.path()})
+      if (entry.path().extension() == ".log") {
+        std::ifstream stream{entry.path(), std::ios::binary};
+        return {std::istreambuf_iterator<char>{stream}, {}};
+      }
+    return {};
+  }
+
+  /// Undoes the writing of the first whole sector behind `offset`.
+  void clear_sector_behind(std::size_t offset) {
+    auto sector = (offset / sector_bytes + 1) * sector_bytes;
+    bytes_.replace(sector, sector_bytes, sector_bytes, '\0');
+  }
+
+  void expect(log_end end) const { EXPECT_EQ(inspect_log(bytes_).end, end); }
+
+  temporary_directory directory_;
+  std::string bytes_;
+  std::size_t last_record_ = 0;
+};
+
+TEST_F(Log, IsIntactAsItWasWritten) {
+  expect(log_end::intact);
+  EXPECT_EQ(inspect_log(bytes_).whole_bytes, bytes_.size());
+}
+
+TEST_F(Log, IsIntactWithZerosBehindIt) {
+  bytes_.append(3 * sector_bytes, '\0');
+
+  expect(log_end::intact);
+}
+
+TEST_F(Log, IsTornWhereASectorOfTheLastRecordIsMissing) {
+  clear_sector_behind(last_record_ + 1000);
+
+  expect(log_end::torn);
+  EXPECT_EQ(inspect_log(bytes_).whole_bytes, last_record_);
+}
+
+TEST_F(Log, IsTornWhereTheHeaderOfTheLastRecordIsMissing) {
+  auto end = (last_record_ / sector_bytes + 1) * sector_bytes;
+  bytes_.replace(last_record_, end - last_record_, end - last_record_, '\0');
+
+  expect(log_end::torn);
+}
+
+TEST_F(Log, IsDamagedWhereASectorOfAnEarlierRecordIsMissing) {
+  clear_sector_behind(last_record_ / 2);
+
+  expect(log_end::damaged);
+}
+
+TEST_F(Log, IsDamagedWhereABitOfTheLastRecordChanged) {
+  for (auto offset : {last_record_ + 1, last_record_ + 4, last_record_ + 6, bytes_.size() - 1}) {
+    bytes_[offset] = static_cast<char>(bytes_[offset] ^ 4);
+    expect(log_end::damaged);
+    bytes_[offset] = static_cast<char>(bytes_[offset] ^ 4);
+  }
+}
+
+TEST_F(Log, IsDamagedWhereABitOfAnEarlierRecordChanged) {
+  for (std::size_t offset = 3; offset < last_record_; offset += 9973) {
+    bytes_[offset] = static_cast<char>(bytes_[offset] ^ 1);
+    expect(log_end::damaged);
+    bytes_[offset] = static_cast<char>(bytes_[offset] ^ 1);
+  }
+}
+
+/// A serialized batch as RocksDB begins it: sequence and count.
+std::string batch(char sequence, char count) {
+  std::string bytes(12, '\0');
+  bytes[0] = sequence;
+  bytes[8] = count;
+  return bytes;
+}
+
+TEST(LogContinuity, FollowsSequencesOverFiles) {
+  temporary_directory directory;
+  log_continuity continuity{directory.path()};
+  continuity.begin(5);
+
+  EXPECT_TRUE(continuity.follows(5, batch(10, 2)));
+  EXPECT_TRUE(continuity.follows(5, batch(12, 1)));
+  EXPECT_TRUE(continuity.follows(8, batch(13, 1)));
+  EXPECT_FALSE(continuity.found_gap());
+}
+
+TEST(LogContinuity, StopsForGoodAtAMissingSequence) {
+  temporary_directory directory;
+  log_continuity continuity{directory.path()};
+  continuity.begin(5);
+
+  EXPECT_TRUE(continuity.follows(5, batch(10, 2)));
+  EXPECT_FALSE(continuity.follows(8, batch(13, 1)));
+  EXPECT_FALSE(continuity.follows(8, batch(14, 1)));
+  EXPECT_TRUE(continuity.found_gap());
+}
+
+TEST(LogContinuity, MissesTheRecordsOfAnEmptyOldestFile) {
+  temporary_directory directory;
+  for (const auto* name : {"000003.log", "000005.log", "000008.log"})
+    std::ofstream{directory.path() / name};
+  log_continuity continuity{directory.path()};
+
+  continuity.begin(4);
+  EXPECT_FALSE(continuity.follows(8, batch(13, 1)));
+  continuity.begin(4);
+  EXPECT_TRUE(continuity.follows(5, batch(10, 1)));
+  continuity.begin(6);
+  EXPECT_TRUE(continuity.follows(8, batch(13, 1)));
+}
+
+} // namespace
+} // namespace codeq::storage
