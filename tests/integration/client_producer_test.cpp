@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/producer.hpp"
+
+#include "integration/fake_coordinator.hpp"
+#include "support/channel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace codeq::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+task_spec spec(const std::string& payload = "x") {
+  task_spec task;
+  task.queue = "q";
+  task.payload = payload;
+  return task;
+}
+
+/// A producer against a coordinator whose answers the test writes.
+class ClientProducer : public ::testing::Test {
+protected:
+  void connect(std::size_t window = 8) {
+    auto made = producer::connect({{coordinator.address()}, "p", window});
+    ASSERT_TRUE(made) << to_string(made.error());
+    client = std::move(*made);
+  }
+
+  void enqueue_async(std::vector<task_spec> tasks) {
+    client->enqueue_async(
+      std::move(tasks), [this](result<std::vector<task_id>> ids) { answers.push(std::move(ids)); });
+  }
+
+  enqueue_word next_enqueue() { return read(coordinator.expect<protocol::enqueue_request>()); }
+
+  /// "shard:seq ..." or the error's name.
+  std::string next_answer() {
+    auto answer = answers.pop();
+    if (!answer)
+      return "none came";
+    if (!*answer)
+      return std::string(to_string(answer->error().code));
+    std::string text;
+    for (auto id : **answer)
+      text += std::to_string(value(id.shard)) + ":" + std::to_string(id.seq) + " ";
+    return text;
+  }
+
+  fake_coordinator coordinator;
+  channel<result<std::vector<task_id>>> answers;
+  std::unique_ptr<producer> client;
+};
+
+std::string ids(const enqueue_word& word, std::uint64_t first) {
+  std::string text;
+  for (std::uint32_t i = 0; i < word.tasks; ++i)
+    text += std::to_string(word.shard) + ":" + std::to_string(first + i) + " ";
+  return text;
+}
+
+} // namespace
+
+TEST_F(ClientProducer, EnqueueReturnsTheIdsOnceTheyAreDurable) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec(), spec(), spec()});
+
+  auto word = next_enqueue();
+  EXPECT_EQ(word.tasks, 3u);
+  EXPECT_EQ(word.number, 1u);
+  coordinator.say(durable(word, 40));
+
+  EXPECT_EQ(next_answer(), ids(word, 40));
+}
+
+TEST_F(ClientProducer, BlockingEnqueueWaitsForTheAnswer) {
+  connect();
+  coordinator.accept();
+  auto waiting = std::async(std::launch::async, [&] { return client->enqueue(spec(), 10s); });
+
+  coordinator.say(durable(next_enqueue(), 7));
+
+  auto id = waiting.get();
+  ASSERT_TRUE(id);
+  EXPECT_EQ(id->seq, 7u);
+}
+
+TEST_F(ClientProducer, ALostAnswerIsAskedForAgainUnderTheSameNumberAndShard) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec(), spec()});
+  enqueue_async({spec()});
+  auto first = next_enqueue();
+  auto second = next_enqueue();
+
+  coordinator.cut();
+  coordinator.accept();
+
+  EXPECT_EQ(next_enqueue(), first);
+  EXPECT_EQ(next_enqueue(), second);
+  coordinator.say(durable(first, 1));
+  coordinator.say(durable(second, 3));
+  EXPECT_EQ(next_answer(), ids(first, 1));
+  EXPECT_EQ(next_answer(), ids(second, 3));
+}
+
+TEST_F(ClientProducer, AnsweredBelowFollowsTheAnswers) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec()});
+  coordinator.say(durable(next_enqueue(), 1));
+  next_answer();
+
+  enqueue_async({spec()});
+
+  auto word = next_enqueue();
+  EXPECT_EQ(word.number, 2u);
+  EXPECT_EQ(word.answered_below, 2u);
+}
+
+TEST_F(ClientProducer, AnOverloadedCoordinatorIsAskedAgainAfterThePause) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec()});
+  auto word = next_enqueue();
+
+  coordinator.say(refused(word, errc::overloaded, 20));
+
+  EXPECT_EQ(next_enqueue(), word);
+  coordinator.say(durable(word, 9));
+  EXPECT_EQ(next_answer(), ids(word, 9));
+}
+
+TEST_F(ClientProducer, ARefusalIsReported) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec()});
+
+  coordinator.say(refused(next_enqueue(), errc::queue_full));
+
+  EXPECT_EQ(next_answer(), "queue_full");
+}
+
+TEST_F(ClientProducer, AnotherStoreEndsWhatIsOpenInsteadOfRepeatingIt) {
+  connect();
+  coordinator.accept(1);
+  enqueue_async({spec()});
+  next_enqueue();
+
+  coordinator.cut();
+  coordinator.accept(2);
+
+  EXPECT_EQ(next_answer(), "session_expired");
+  enqueue_async({spec()});
+  EXPECT_EQ(next_enqueue().number, 2u);
+}
+
+TEST_F(ClientProducer, ARefusalForGoodEndsWhatWaits) {
+  connect();
+  enqueue_async({spec()});
+
+  coordinator.refuse(errc::unauthorized, "no");
+
+  EXPECT_EQ(next_answer(), "unauthorized");
+}
+
+TEST_F(ClientProducer, EnqueueTimesOutWithoutACoordinator) {
+  connect();
+
+  auto id = client->enqueue(spec(), 10ms);
+
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error().code, errc::timeout);
+}
+
+TEST_F(ClientProducer, AFullWindowMakesEnqueueWait) {
+  connect(1);
+  coordinator.accept();
+  enqueue_async({spec()});
+  auto first = next_enqueue();
+
+  auto second = client->enqueue(spec(), 10ms);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().context, "the producer's window is full; nothing was sent");
+  coordinator.say(durable(first, 1));
+  next_answer();
+  enqueue_async({spec()});
+  EXPECT_EQ(next_enqueue().number, 2u);
+}
+
+TEST_F(ClientProducer, ACallbackMayEnqueueThoughTheWindowIsFull) {
+  connect(1);
+  coordinator.accept();
+  client->enqueue_async({spec()}, [this](const result<std::vector<task_id>>&) {
+    enqueue_async({spec()});
+    enqueue_async({spec()});
+  });
+
+  coordinator.say(durable(next_enqueue(), 1));
+  coordinator.say(durable(next_enqueue(), 2));
+  coordinator.say(durable(next_enqueue(), 3));
+
+  EXPECT_NE(next_answer(), "none came");
+  EXPECT_NE(next_answer(), "none came");
+}
+
+TEST_F(ClientProducer, WhatBreaksALimitIsRefusedBeforeItIsSent) {
+  connect();
+
+  auto many = client->enqueue(std::vector<task_spec>(1001, spec()));
+  auto none = client->enqueue(std::vector<task_spec>{});
+  auto large = client->enqueue(spec(std::string(limits::payload_bytes_max + 1, 'x')));
+
+  EXPECT_EQ(many.error().context, "the request has 1001 tasks; it must have 1..1000");
+  EXPECT_EQ(none.error().code, errc::invalid_argument);
+  EXPECT_EQ(large.error().code, errc::too_large);
+}
+
+TEST_F(ClientProducer, AwaitTellsHowATaskEnded) {
+  connect();
+  coordinator.accept();
+  task_id task{shard_id{2}, 5};
+  auto waiting = std::async(std::launch::async, [&] { return client->await(task, 10s); });
+
+  coordinator.expect<protocol::await_request>();
+  coordinator.say(ended(task, task_state::completed, std::string("\0r", 2)));
+
+  auto status = waiting.get();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->state, task_state::completed);
+  EXPECT_EQ(status->result, std::string("\0r", 2));
+}
+
+TEST_F(ClientProducer, AnAwaitIsRememberedOverAReconnect) {
+  connect();
+  coordinator.accept();
+  task_id task{shard_id{2}, 5};
+  auto waiting = std::async(std::launch::async, [&] { return client->await(task, 10s); });
+  coordinator.expect<protocol::await_request>();
+
+  coordinator.cut();
+  coordinator.accept();
+  coordinator.expect<protocol::await_request>();
+  coordinator.say(ended(task, task_state::dead, "boom"));
+
+  auto status = waiting.get();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->error_text, "boom");
+}
+
+TEST_F(ClientProducer, AwaitTimesOut) {
+  connect();
+
+  auto status = client->await({shard_id{0}, 1}, 10ms);
+
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, errc::timeout);
+}
+
+TEST_F(ClientProducer, AnEndingProducerEndsWhatIsOpenAndSaysGoodbye) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec()});
+  next_enqueue();
+
+  client.reset();
+
+  EXPECT_EQ(next_answer(), "going_away");
+  coordinator.expect<actors::connection_lost>();
+}
+
+TEST_F(ClientProducer, AnAnswerThatDoesNotFitCostsTheConnectionOnly) {
+  connect();
+  coordinator.accept();
+  enqueue_async({spec(), spec()});
+  auto word = next_enqueue();
+  auto wrong = word;
+  wrong.tasks = 1;
+
+  coordinator.say(durable(wrong, 1));
+
+  coordinator.expect<actors::connection_lost>();
+  coordinator.accept();
+  EXPECT_EQ(next_enqueue(), word);
+  coordinator.say(durable(word, 1));
+  EXPECT_EQ(next_answer(), ids(word, 1));
+}
+
+TEST(ClientProducerOptions, BadOptionsAreRefused) {
+  EXPECT_FALSE(producer::connect({}));
+  EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "a b"}));
+  EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "p", 0}));
+  EXPECT_FALSE(producer::connect({{"127.0.0.1:1"}, "p", 1025}));
+}
+
+} // namespace codeq::test
