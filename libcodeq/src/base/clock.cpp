@@ -36,7 +36,9 @@ timestamp shard_time::at(monotonic_time steady, timestamp wall) {
   auto passed = std::max(duration{0}, steady - last_steady_);
   last_steady_ = std::max(last_steady_, steady);
   last_ += passed;
-  slew_credit_ = std::min(slew_credit_ + passed.count(), slew_parts * 1000);
+  // What was not needed is not saved up, but for the part of a millisecond: else a step of the wall
+  // clock after a long agreement would be followed in one jump.
+  slew_credit_ = std::min(slew_credit_ + passed.count(), std::max(passed.count(), slew_parts));
   duration allowed{slew_credit_ / slew_parts};
   if (wall > last_) {
     auto step = std::min(wall - last_, allowed);
