@@ -14,7 +14,7 @@ enum class on_dead : std::uint8_t { skip = 0, block = 1 };
 /// What all tasks of a segment share. Small enough to copy; interned per shard in memory.
 struct task_settings {
   std::uint16_t max_attempts = limits::attempts_default;
-  retry_policy retry;
+  retry_policy retry{};
   duration lease = limits::lease_default;
   duration run_timeout{0};
   duration progress_timeout{0};

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include "core/apply.hpp"
+#include "core/invariants.hpp"
+#include "support/task_builder.hpp"
+#include "support/transcript.hpp"
+
+namespace codeq::test {
+
+namespace {
+
+const std::string producer = "p";
+
+core::lease_report reported(core::disposition how) {
+  core::lease_report r;
+  r.how = how;
+  return r;
+}
+
+} // namespace
+
+shard_fixture::shard_fixture()
+  : start_(clock_.now().steady), state_(std::make_unique<core::shard_state>(shard_id{}, 1)) {
+}
+
+shard_fixture::~shard_fixture() {
+  EXPECT_EQ(core::find_violations(*state_), std::vector<std::string>{});
+}
+
+std::string shard_fixture::together(const std::function<void()>& all) {
+  together_ = true;
+  all();
+  together_ = false;
+  return seal();
+}
+
+std::string shard_fixture::run(const core::command& c) {
+  if (!turn_)
+    turn_ = std::make_unique<core::turn>(*state_);
+  turn_->decide(c, clock_.now());
+  return together_ ? std::string() : seal();
+}
+
+std::string shard_fixture::seal() {
+  auto sealed = turn_->seal(clock_.now());
+  turn_.reset();
+  transcript said(names_, start_);
+  for (const auto& e : sealed.effects)
+    said.add(e);
+  turns_.push_back(std::move(sealed.events));
+  return said.text();
+}
+
+core::peer_id shard_fixture::peer_of(const std::string& name) {
+  auto [at, is_new] = peers_.emplace(name, static_cast<core::peer_id>(peers_.size() + 1));
+  names_.emplace(at->second, name);
+  return at->second;
+}
+
+std::shared_ptr<const worker_identity> shard_fixture::identity_of(const std::string& worker) {
+  auto incarnation = incarnations_.emplace(worker, 1).first->second;
+  return std::make_shared<const worker_identity>(worker_identity{worker, incarnation});
+}
+
+std::string shard_fixture::enqueue(
+  const std::string& queue, std::size_t count, const enqueue_options& options) {
+  core::enqueue c;
+  c.peer = peer_of(producer);
+  c.request.producer = {1, 2};
+  c.request.number = options.request ? *options.request : next_request_++;
+  c.request.answered_below = options.answered_below;
+  core::enqueue_run r;
+  r.queue = {"default", queue};
+  r.priority = static_cast<std::uint8_t>(options.priority);
+  r.settings = options.settings;
+  if (options.delay != duration{0})
+    r.not_before = clock_.now().shard + options.delay;
+  r.tasks = encode_bodies(count, options.body_size);
+  c.runs.push_back(std::move(r));
+  return run(c);
+}
+
+std::string
+shard_fixture::attach(const std::string& worker, const std::vector<std::string>& queues) {
+  core::attach_worker c{peer_of(worker), identity_of(worker), {}};
+  for (const auto& queue : queues)
+    c.queues.push_back({"default", queue});
+  return run(c);
+}
+
+std::string shard_fixture::detach(const std::string& peer) {
+  return run(core::detach_peer{peer_of(peer)});
+}
+
+std::string shard_fixture::claim(const std::string& worker, std::uint32_t credits, duration lease) {
+  return run(core::claim{peer_of(worker), credits, lease});
+}
+
+std::string shard_fixture::revoke(const std::string& worker, std::uint32_t credits) {
+  return run(core::revoke_credits{peer_of(worker), credits});
+}
+
+std::string shard_fixture::beat(const std::string& worker, core::task_lease lease, bool queued) {
+  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, queued}}});
+}
+
+std::string shard_fixture::report(
+  const std::string& worker, core::task_lease lease, const core::lease_report& how) {
+  auto r = how;
+  r.seq = lease.seq;
+  r.token = lease.token;
+  return run(core::report{peer_of(worker), {r}});
+}
+
+std::string shard_fixture::complete(
+  const std::string& worker, core::task_lease lease, const std::string& text) {
+  auto r = reported(core::disposition::completed);
+  r.text = bytes::from(text);
+  return report(worker, lease, r);
+}
+
+std::string shard_fixture::fail(const std::string& worker, core::task_lease lease) {
+  return report(worker, lease, reported(core::disposition::failed));
+}
+
+std::string shard_fixture::fail_permanently(const std::string& worker, core::task_lease lease) {
+  return report(worker, lease, reported(core::disposition::failed_permanently));
+}
+
+std::string shard_fixture::nack(const std::string& worker, core::task_lease lease, duration delay) {
+  auto r = reported(core::disposition::nack);
+  r.delay = delay;
+  return report(worker, lease, r);
+}
+
+std::string shard_fixture::abandon(const std::string& worker, core::task_lease lease) {
+  return report(worker, lease, reported(core::disposition::abandon));
+}
+
+std::string shard_fixture::expire(core::task_lease lease) {
+  return run(core::expire_lease{lease.seq, lease.token});
+}
+
+std::string
+shard_fixture::resume(const std::string& worker, const std::vector<core::task_lease>& leases) {
+  return run(core::resume{peer_of(worker), identity_of(worker), leases});
+}
+
+std::string shard_fixture::release(const std::string& worker) {
+  return run(core::release_worker{identity_of(worker)});
+}
+
+std::string shard_fixture::replace(const std::string& worker) {
+  ++incarnations_.at(worker);
+  return replace_again(worker);
+}
+
+std::string shard_fixture::replace_again(const std::string& worker) {
+  return run(core::replace_worker{identity_of(worker)});
+}
+
+std::string shard_fixture::await(const std::string& peer, const std::vector<int>& tasks) {
+  core::await_tasks c{peer_of(peer), {}};
+  for (auto number : tasks)
+    c.tasks.push_back(task(number));
+  return run(c);
+}
+
+std::string shard_fixture::describe(const std::string& peer, int number) {
+  return run(core::describe_task{peer_of(peer), 1, task(number)});
+}
+
+std::string shard_fixture::take_checkpoint() {
+  return run(core::take_checkpoint{});
+}
+
+std::string shard_fixture::advance(duration by) {
+  clock_.advance(by);
+  return run(core::tick{});
+}
+
+void shard_fixture::restart() {
+  auto recovered = std::make_unique<core::shard_state>(shard_id{}, state_->epoch + 1);
+  recovered->steady = clock_.now().steady;
+  for (const auto& turn : turns_)
+    for (const auto& e : turn)
+      core::apply(*recovered, e);
+  state_ = std::move(recovered);
+}
+
+core::task_lease shard_fixture::held(int number, int token, std::uint32_t token_epoch) {
+  auto given = core::first_of_epoch(token_epoch) + static_cast<std::uint64_t>(token) - 1;
+  return {task(number), static_cast<fencing_token>(given)};
+}
+
+sequence shard_fixture::task(int number) {
+  return core::first_of_epoch(1) + static_cast<std::uint64_t>(number) - 1;
+}
+
+core::task_entry shard_fixture::entry_of(int number) const {
+  auto* s = core::find_segment(state_->segments, task(number));
+  return s ? s->view(task(number)) : core::task_entry{};
+}
+
+std::string shard_fixture::state_of(int number) const {
+  if (!core::find_segment(state_->segments, task(number)))
+    return "not in memory";
+  return std::string(to_string(entry_of(number).state));
+}
+
+} // namespace codeq::test

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "core/shard_state.hpp"
+#include "core/turn.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+
+/// How an enqueue differs from the plainest one.
+struct enqueue_options {
+  int priority = 0;
+  duration delay{0};
+  core::task_settings settings{};
+  /// A request of its own when empty.
+  std::optional<std::uint64_t> request{};
+  std::uint64_t answered_below = 0;
+  std::size_t body_size = 16;
+};
+
+/// One shard under a clock that stands still until told. Every verb runs one turn and returns what
+/// the turn said, as a `transcript`; inside `together` verbs share a turn and return nothing. Peers
+/// are named; producer `p` enqueues.
+class shard_fixture : public testing::Test {
+protected:
+  shard_fixture();
+  ~shard_fixture() override;
+
+  /// Runs the verbs of `all` as one turn.
+  std::string together(const std::function<void()>& all);
+
+  std::string
+  enqueue(const std::string& queue, std::size_t count = 1, const enqueue_options& options = {});
+  std::string attach(const std::string& worker, const std::vector<std::string>& queues);
+  std::string detach(const std::string& peer);
+  std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
+  std::string revoke(const std::string& worker, std::uint32_t credits);
+  std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
+  std::string
+  report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
+  std::string
+  complete(const std::string& worker, core::task_lease lease, const std::string& text = {});
+  std::string fail(const std::string& worker, core::task_lease lease);
+  std::string fail_permanently(const std::string& worker, core::task_lease lease);
+  std::string nack(const std::string& worker, core::task_lease lease, duration delay);
+  std::string abandon(const std::string& worker, core::task_lease lease);
+  std::string expire(core::task_lease lease);
+  std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
+  std::string release(const std::string& worker);
+  std::string await(const std::string& peer, const std::vector<int>& tasks);
+  std::string describe(const std::string& peer, int task);
+  std::string take_checkpoint();
+  /// Lets time pass; what happens by time alone happens in the turn returned.
+  std::string advance(duration by);
+
+  /// A new process of the worker takes over its name; attached to nothing yet.
+  std::string replace(const std::string& worker);
+
+  /// The same process as before takes its name over once more.
+  std::string replace_again(const std::string& worker);
+
+  /// The process is killed: a new epoch is recovered from all events so far.
+  void restart();
+
+  /// The n-th task under the n-th token, both of epoch 1 unless told.
+  [[nodiscard]] static core::task_lease held(int task, int token, std::uint32_t token_epoch = 1);
+  [[nodiscard]] static sequence task(int number);
+
+  /// Of a task, in words: `ready`, `scheduled`, ...
+  [[nodiscard]] std::string state_of(int task) const;
+  [[nodiscard]] core::task_entry entry_of(int task) const;
+
+  [[nodiscard]] core::shard_state& state() { return *state_; }
+
+  [[nodiscard]] const base::manual_clock& clock() const { return clock_; }
+
+  /// The events of the latest turn.
+  [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
+
+private:
+  std::string run(const core::command& c);
+  std::string seal();
+  core::peer_id peer_of(const std::string& name);
+  std::shared_ptr<const worker_identity> identity_of(const std::string& worker);
+
+  base::manual_clock clock_;
+  monotonic_time start_;
+  std::unique_ptr<core::shard_state> state_;
+  std::unique_ptr<core::turn> turn_;
+  bool together_ = false;
+  std::vector<std::vector<core::event>> turns_;
+  std::map<core::peer_id, std::string> names_;
+  std::map<std::string, core::peer_id> peers_;
+  std::map<std::string, std::uint64_t> incarnations_;
+  std::uint64_t next_request_ = 1;
+};
+
+} // namespace codeq::test

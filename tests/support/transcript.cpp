@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/transcript.hpp"
+
+namespace codeq::test {
+
+namespace {
+
+constexpr int epoch_shift = 39;
+
+std::string lease_text(sequence seq, fencing_token token) {
+  return short_number(seq) + "/t" + short_number(value(token));
+}
+
+} // namespace
+
+std::string short_number(std::uint64_t number) {
+  auto epoch = number >> epoch_shift;
+  auto counter = std::to_string(number & ((1ull << epoch_shift) - 1));
+  return epoch <= 1 ? counter : std::to_string(epoch) + '.' + counter;
+}
+
+void transcript::add(const core::effect& e) {
+  std::visit([this](const auto& x) { say(x); }, e);
+}
+
+void transcript::line(const std::string& words) {
+  text_ += (text_.empty() ? "" : "; ") + words;
+}
+
+void transcript::line(core::peer_id peer, const std::string& words) {
+  line(names_.at(peer) + ": " + words);
+}
+
+void transcript::say(const core::enqueue_answered& e) {
+  if (e.refusal.code != errc::none)
+    return line(e.peer, "refused " + std::string(to_string(e.refusal.code)));
+  std::string words = "enqueued";
+  for (const auto& run : e.tasks)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      words += ' ' + short_number(run.first + i);
+  line(e.peer, words);
+}
+
+void transcript::say(const core::tasks_granted& e) {
+  std::string words = e.redelivered ? "got again" : "got";
+  for (const auto& run : e.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      auto token = static_cast<fencing_token>(value(run.first_token) + i);
+      words += ' ' + lease_text(run.first + i, token);
+      if (!run.attempts.empty() && run.attempts[i] != 1)
+        words += '@' + std::to_string(run.attempts[i]);
+    }
+  line(e.peer, words + (e.more ? " and there is more" : ""));
+}
+
+void transcript::say(const core::claim_parked& e) {
+  line(e.peer, "parked");
+}
+
+void transcript::say(const core::work_available& e) {
+  line(e.peer, "work available");
+}
+
+void transcript::say(const core::credits_revoked& e) {
+  line(e.peer, "revoked " + std::to_string(e.credits));
+}
+
+void transcript::say(const core::reports_answered& e) {
+  std::string words = "answered";
+  for (const auto& a : e.answers)
+    words += ' ' + lease_text(a.seq, a.token) + ' '
+             + (a.code == errc::none ? "ok" : std::string(to_string(a.code)));
+  line(e.peer, words);
+}
+
+void transcript::say(const core::leases_lost& e) {
+  std::string words = "lost";
+  for (const auto& lease : e.leases)
+    words += ' ' + lease_text(lease.seq, lease.token);
+  line(e.peer, words);
+}
+
+void transcript::say(const core::resumed& e) {
+  line(e.peer, "resumed");
+}
+
+void transcript::say(const core::timer_wanted& e) {
+  line(
+    "timer " + lease_text(e.seq, e.token) + " at " + std::to_string((e.deadline - start_).count()));
+}
+
+void transcript::say(const core::timer_dropped& e) {
+  line("timer t" + short_number(value(e.token)) + " dropped");
+}
+
+void transcript::say(const core::task_described& e) {
+  auto words = short_number(e.view.seq) + " is " + std::string(to_string(e.view.entry.state));
+  if (!e.view.worker.empty())
+    words += " by " + e.view.worker;
+  if (e.text && !e.text->empty())
+    words += " '" + std::string(e.text->view()) + "'";
+  line(e.why.peer, words);
+}
+
+void transcript::say(const core::task_not_here& e) {
+  line(e.why.peer, short_number(e.seq) + " is not here");
+}
+
+} // namespace codeq::test

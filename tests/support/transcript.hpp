@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/effect.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+
+/// Puts effects into one line that reads as a scenario: `w: got 1/t1 2/t2@3; w: parked` says that
+/// worker w got the first task under the first token and the second one, at attempt 3, under the
+/// second token. Tasks and tokens are numbered from 1 in each epoch; `2.1` is the first of epoch 2.
+class transcript {
+public:
+  transcript(const std::map<core::peer_id, std::string>& names, monotonic_time start)
+    : names_(names), start_(start) {}
+
+  /// Adds what the effect says.
+  void add(const core::effect& e);
+
+  /// All lines so far, joined by "; ".
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+private:
+  void say(const core::enqueue_answered& e);
+  void say(const core::tasks_granted& e);
+  void say(const core::claim_parked& e);
+  void say(const core::work_available& e);
+  void say(const core::credits_revoked& e);
+  void say(const core::reports_answered& e);
+  void say(const core::leases_lost& e);
+  void say(const core::resumed& e);
+  void say(const core::timer_wanted& e);
+  void say(const core::timer_dropped& e);
+  void say(const core::task_described& e);
+  void say(const core::task_not_here& e);
+  void line(const std::string& words);
+  void line(core::peer_id peer, const std::string& words);
+
+  const std::map<core::peer_id, std::string>& names_;
+  monotonic_time start_;
+  std::string text_;
+};
+
+/// A sequence, token or position as a transcript shows it.
+[[nodiscard]] std::string short_number(std::uint64_t number);
+
+} // namespace codeq::test

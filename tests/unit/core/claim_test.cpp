@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Claim : public shard_fixture {};
+
+TEST_F(Claim, HigherPriorityFirstThenEnqueueOrder) {
+  enqueue("q", 2);
+  enqueue("q", 2, {.priority = 9});
+  enqueue("q", 1, {.priority = 5});
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 5), "w: got 3/t1 4/t2 5/t3 1/t4 2/t5");
+}
+
+TEST_F(Claim, NeverExceedsItsCredits) {
+  enqueue("q", 5);
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 2), "w: got 1/t1 2/t2 and there is more");
+  EXPECT_EQ(claim("w", 2), "w: got 3/t3 4/t4 and there is more");
+}
+
+TEST_F(Claim, ParkedCreditsAreMatchedInTheTurnThatEnqueues) {
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 3), "w: parked");
+  EXPECT_EQ(enqueue("q", 2), "p: enqueued 1 2; w: got 1/t1 2/t2");
+  EXPECT_EQ(enqueue("q", 2), "p: enqueued 3 4; w: got 3/t3 and there is more");
+}
+
+TEST_F(Claim, ClaimThatIsPartlyUsedIsParkedWithTheRest) {
+  enqueue("q");
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 2), "w: parked; w: got 1/t1");
+}
+
+TEST_F(Claim, RevokedCreditsAreNotUsed) {
+  attach("w", {"q"});
+  claim("w", 3);
+
+  EXPECT_EQ(revoke("w", 2), "w: revoked 2");
+  EXPECT_EQ(enqueue("q", 2), "p: enqueued 1 2; w: got 1/t1 and there is more");
+}
+
+TEST_F(Claim, NoMoreCreditsAreRevokedThanThereAre) {
+  attach("w", {"q"});
+  claim("w", 1);
+
+  EXPECT_EQ(revoke("w", 5), "w: revoked 1");
+}
+
+TEST_F(Claim, CreditsGoWithTheSession) {
+  attach("w", {"q"});
+  claim("w", 3);
+
+  detach("w");
+
+  EXPECT_EQ(enqueue("q"), "p: enqueued 1");
+}
+
+TEST_F(Claim, OnlyQueuesOfTheWorkerAreGranted) {
+  attach("w", {"q"});
+  claim("w", 3);
+
+  EXPECT_EQ(enqueue("r"), "p: enqueued 1");
+}
+
+TEST_F(Claim, LeastLoadedWorkerFirst) {
+  attach("busy", {"q"});
+  attach("idle", {"q"});
+  claim("busy", 1);
+  claim("idle", 4);
+
+  EXPECT_EQ(enqueue("q"), "p: enqueued 1; idle: got 1/t1");
+}
+
+TEST_F(Claim, WorkIsSharedAmongWaitingWorkers) {
+  attach("a", {"q"});
+  attach("b", {"q"});
+  claim("a", 4);
+  claim("b", 4);
+
+  EXPECT_EQ(enqueue("q", 4), "p: enqueued 1 2 3 4; a: got 1/t1 2/t2; b: got 3/t3 4/t4");
+}
+
+TEST_F(Claim, WhatOneWorkerCannotTakeGoesToAnother) {
+  attach("a", {"q"});
+  attach("b", {"q"});
+  claim("a", 1);
+  claim("b", 3);
+
+  EXPECT_EQ(enqueue("q", 4), "p: enqueued 1 2 3 4; b: got 1/t1 2/t2 4/t4; a: got 3/t3");
+}
+
+TEST_F(Claim, WorkAvailableIsToldOnceUntilTheNextClaim) {
+  attach("w", {"q"});
+
+  EXPECT_EQ(enqueue("q"), "p: enqueued 1; w: work available");
+  EXPECT_EQ(enqueue("q"), "p: enqueued 2");
+  EXPECT_EQ(claim("w", 2), "w: got 1/t1 2/t2");
+  EXPECT_EQ(enqueue("q"), "p: enqueued 3; w: work available");
+}
+
+TEST_F(Claim, AttachingWorkerHearsOfWaitingWork) {
+  enqueue("q");
+
+  EXPECT_EQ(attach("w", {"q"}), "w: work available");
+}
+
+TEST_F(Claim, TokensAscendStrictlyAlsoOverARestart) {
+  enqueue("q", 3);
+  attach("w", {"q"});
+  claim("w", 2);
+
+  restart();
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 1), "w: got 3/t2.1");
+}
+
+TEST_F(Claim, WishedLeaseWinsOverTheTasksWithinTheLimits) {
+  enqueue("q", 3, {.settings = {.lease = 30s}});
+  attach("w", {"q"});
+  claim("w", 1);
+  claim("w", 1, 5s);
+  claim("w", 1, 1ms);
+
+  auto granted_for = [&](int task, int token) {
+    auto* l = state().leases.find(held(task, token).token);
+    return l->deadline - state().steady;
+  };
+  EXPECT_EQ(granted_for(1, 1), 30s);
+  EXPECT_EQ(granted_for(2, 2), 5s);
+  EXPECT_EQ(granted_for(3, 3), 1s);
+}
+
+TEST_F(Claim, GrantOfManyBytesIsSplitAtItsLimit) {
+  for (int i = 0; i < 40; ++i)
+    enqueue("q", 1, {.body_size = limits::segment_bytes_max});
+  attach("w", {"q"});
+
+  auto said = claim("w", 40);
+
+  EXPECT_NE(said.find("; w: got 33/t33"), std::string::npos) << said;
+}
+
+} // namespace
+} // namespace codeq::test

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Enqueue : public shard_fixture {};
+
+TEST_F(Enqueue, IsAnsweredOnlyByAnEffectOfTheSealedTurn) {
+  core::turn open(state());
+  core::enqueue c{1, {{1, 2}, 1, 0}, {}};
+  core::enqueue_run r;
+  r.queue = {"default", "q"};
+  r.tasks = {bytes::from("body"), {4}};
+  c.runs.push_back(r);
+  auto now = base::manual_clock().now();
+
+  open.decide(c, now);
+  auto sealed = open.seal(now);
+
+  ASSERT_EQ(sealed.events.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<core::segment_appended>(sealed.events[0]));
+  ASSERT_EQ(sealed.effects.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<core::enqueue_answered>(sealed.effects[0]));
+}
+
+TEST_F(Enqueue, NumbersTasksInTheOrderOfTheRequests) {
+  EXPECT_EQ(enqueue("q", 2), "p: enqueued 1 2");
+  EXPECT_EQ(enqueue("r", 3), "p: enqueued 3 4 5");
+}
+
+TEST_F(Enqueue, RepeatedRequestIsAnsweredAlikeAndAddsNothing) {
+  enqueue("q", 2, {.request = 7});
+
+  EXPECT_EQ(enqueue("q", 2, {.request = 7}), "p: enqueued 1 2");
+
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(enqueue("q"), "p: enqueued 3");
+}
+
+TEST_F(Enqueue, RequestRepeatedInItsOwnTurnAddsNothing) {
+  auto said = together([&] {
+    enqueue("q", 2, {.request = 7});
+    enqueue("q", 2, {.request = 7});
+  });
+
+  EXPECT_EQ(said, "p: enqueued 1 2; p: enqueued 1 2");
+}
+
+TEST_F(Enqueue, RepeatedRequestIsAnsweredAlikeAfterARestart) {
+  enqueue("q", 2, {.request = 7});
+
+  restart();
+
+  EXPECT_EQ(enqueue("q", 2, {.request = 7}), "p: enqueued 1 2");
+}
+
+TEST_F(Enqueue, SequencesOfANewEpochAreNew) {
+  enqueue("q", 2);
+
+  restart();
+
+  EXPECT_EQ(enqueue("q", 1), "p: enqueued 2.1");
+}
+
+TEST_F(Enqueue, RequestWhoseAnswerWasAcknowledgedIsRefused) {
+  enqueue("q", 1, {.request = 7});
+  enqueue("q", 1, {.request = 8, .answered_below = 8});
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 7, .answered_below = 8}), "p: refused session_expired");
+}
+
+TEST_F(Enqueue, ProducerThatAcknowledgesNothingIsRefusedAtTheLimit) {
+  for (std::uint64_t n = 0; n < limits::producer_requests_max; ++n)
+    enqueue("q", 1, {.request = n});
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 5000}), "p: refused overloaded");
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 5000, .answered_below = 1}), "p: enqueued 1025");
+}
+
+TEST_F(Enqueue, TasksOfOneTurnAndLaneShareASegment) {
+  together([&] {
+    enqueue("q", 2);
+    enqueue("q", 3);
+  });
+
+  ASSERT_EQ(events().size(), 1u);
+  EXPECT_EQ(std::get<core::segment_appended>(events()[0]).count, 5u);
+}
+
+TEST_F(Enqueue, TasksOfOtherSettingsHaveASegmentOfTheirOwn) {
+  together([&] {
+    enqueue("q");
+    enqueue("q", 1, {.settings = {.max_attempts = 9}});
+    enqueue("q", 1, {.priority = 1, .settings = {.max_attempts = 9}});
+  });
+
+  EXPECT_EQ(events().size(), 3u);
+}
+
+TEST_F(Enqueue, SegmentIsClosedAtItsLimitAndALargeTaskIsAlone) {
+  enqueue("q", 3, {.body_size = limits::segment_bytes_max / 2});
+
+  ASSERT_EQ(events().size(), 2u);
+  EXPECT_EQ(std::get<core::segment_appended>(events()[0]).count, 2u);
+  enqueue("q", 2, {.body_size = limits::segment_bytes_max + 1});
+  EXPECT_EQ(events().size(), 2u);
+}
+
+TEST_F(Enqueue, DeferredTaskIsNeverEarlyAndReadyAtItsTime) {
+  together([&] {
+    attach("w", {"q"});
+    claim("w", 1);
+    enqueue("q", 1, {.delay = 5s});
+  });
+
+  EXPECT_EQ(advance(4999ms), "");
+  EXPECT_EQ(advance(1ms), "w: got 1/t1");
+}
+
+TEST_F(Enqueue, NextWakeupIsTheNextDueTime) {
+  enqueue("q", 1, {.delay = 5s});
+  advance(2s);
+
+  EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 3s);
+}
+
+TEST_F(Enqueue, DeferredTaskHasItsPlaceByItsEnqueue) {
+  enqueue("q", 1, {.delay = 5s});
+  enqueue("q", 2);
+  attach("w", {"q"});
+  advance(5s);
+
+  EXPECT_EQ(claim("w", 3), "w: got 1/t1 2/t2 3/t3");
+}
+
+TEST_F(Enqueue, TimeInThePastIsNow) {
+  enqueue("q", 1, {.delay = -5s});
+
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+} // namespace
+} // namespace codeq::test

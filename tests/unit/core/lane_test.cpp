@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/lane.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::core {
+namespace {
+
+class Lane : public testing::Test {
+protected:
+  void add(sequence first, std::uint32_t count) {
+    segment s;
+    s.first = first;
+    s.count = count;
+    segments_.emplace(first, s);
+    lane_.append(first);
+  }
+
+  /// Leases what is in front, as a turn does.
+  seq_run take(std::uint32_t limit) {
+    auto run = lane_.front(segments_, limit);
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      auto& entry = find_segment(segments_, run.first + i)->touch(run.first + i);
+      if (entry.token != fencing_token{})
+        lane_.remove(run.first + i);
+      entry.state = task_state::leased;
+      entry.token = fencing_token{1};
+    }
+    return run;
+  }
+
+  void put_back(sequence seq) {
+    find_segment(segments_, seq)->touch(seq).state = task_state::ready;
+    lane_.put_back(seq);
+  }
+
+  segment_map segments_;
+  lane lane_;
+};
+
+TEST_F(Lane, EmptyLaneHasNothingInFront) {
+  EXPECT_EQ(take(5), (seq_run{}));
+}
+
+TEST_F(Lane, RunsStayWithinTheirSegmentAndTheLimit) {
+  add(1, 3);
+  add(4, 3);
+
+  EXPECT_EQ(take(2), (seq_run{1, 2}));
+  EXPECT_EQ(take(9), (seq_run{3, 1}));
+  EXPECT_EQ(take(9), (seq_run{4, 3}));
+  EXPECT_EQ(take(9).count, 0u);
+}
+
+TEST_F(Lane, TaskPutBackKeepsItsOldPlace) {
+  add(1, 3);
+  add(10, 2);
+  take(3);
+  put_back(2);
+
+  EXPECT_EQ(take(9), (seq_run{2, 1}));
+  EXPECT_EQ(take(9), (seq_run{10, 2}));
+}
+
+TEST_F(Lane, TaskPutBackFromTheMiddleSplitsNothing) {
+  add(1, 4);
+  take(2);
+  put_back(2);
+  put_back(1);
+
+  EXPECT_EQ(take(9), (seq_run{1, 1}));
+  EXPECT_EQ(take(9), (seq_run{2, 1}));
+  EXPECT_EQ(take(9), (seq_run{3, 2}));
+}
+
+TEST_F(Lane, DeferredTaskStandsBetweenFreshOnes) {
+  add(1, 2);
+  segment deferred;
+  deferred.first = 3;
+  deferred.count = 1;
+  deferred.aside = true;
+  segments_.emplace(3, deferred);
+  add(4, 2);
+  put_back(3);
+
+  EXPECT_EQ(take(9), (seq_run{1, 2}));
+  EXPECT_EQ(lane_.front(segments_, 9), (seq_run{3, 1}));
+  lane_.remove(3);
+  EXPECT_EQ(take(9), (seq_run{4, 2}));
+}
+
+TEST_F(Lane, ClosedSegmentsAreSkipped) {
+  add(1, 2);
+  add(3, 2);
+  take(2);
+  segments_.erase(1);
+
+  EXPECT_EQ(take(9), (seq_run{3, 2}));
+}
+
+TEST_F(Lane, TasksAppendedToAnEmptiedLaneAreFound) {
+  add(1, 1);
+  take(1);
+  EXPECT_EQ(take(1).count, 0u);
+  add(7, 1);
+
+  EXPECT_EQ(take(1), (seq_run{7, 1}));
+}
+
+} // namespace
+} // namespace codeq::core

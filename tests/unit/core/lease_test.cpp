@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Lease : public shard_fixture {
+protected:
+  /// One task of these settings, leased to `w` as 1/t1.
+  void lease_one(const core::task_settings& settings = {}) {
+    attach("w", {"q"});
+    claim("w", 1);
+    enqueue("q", 1, {.settings = settings});
+  }
+};
+
+TEST_F(Lease, HeartbeatExtendsIt) {
+  lease_one({.lease = 10s});
+  advance(9s);
+
+  EXPECT_EQ(beat("w", held(1, 1)), "");
+
+  advance(9s);
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 19000");
+  EXPECT_EQ(state_of(1), "leased");
+}
+
+TEST_F(Lease, StaleHeartbeatChangesNothing) {
+  lease_one({.lease = 10s});
+  advance(9s);
+
+  EXPECT_EQ(beat("w", held(1, 7)), "w: lost 1/t7");
+
+  EXPECT_TRUE(events().empty());
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 10000");
+}
+
+TEST_F(Lease, HeartbeatForAnotherTaskUnderAValidTokenIsStale) {
+  lease_one();
+  enqueue("q");
+
+  EXPECT_EQ(beat("w", {task(2), held(1, 1).token}), "w: lost 2/t1");
+}
+
+TEST_F(Lease, HeartbeatRevivesNothing) {
+  lease_one();
+  complete("w", held(1, 1));
+
+  EXPECT_EQ(beat("w", held(1, 1)), "w: lost 1/t1");
+  EXPECT_EQ(state_of(1), "completed");
+}
+
+TEST_F(Lease, HeartbeatWritesNothing) {
+  lease_one();
+
+  beat("w", held(1, 1));
+
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(Lease, ExpiryBeforeTheDeadlineIsOnlyAHint) {
+  lease_one({.lease = 10s});
+  advance(9999ms);
+
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 10000");
+  EXPECT_EQ(state_of(1), "leased");
+}
+
+TEST_F(Lease, ExpiryWithAStaleTokenChangesNothing) {
+  lease_one({.lease = 1s});
+  advance(2s);
+
+  EXPECT_EQ(expire(held(1, 2)), "");
+  EXPECT_EQ(state_of(1), "leased");
+}
+
+TEST_F(Lease, FirstLossIsRetriedAtOnce) {
+  lease_one({.lease = 1s});
+  advance(1s);
+
+  EXPECT_EQ(expire(held(1, 1)), "w: lost 1/t1; timer t1 dropped; w: work available");
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(entry_of(1).attempt, 1);
+}
+
+TEST_F(Lease, SecondLossInARowWaitsByThePolicy) {
+  lease_one({.retry = {retry_kind::fixed, 7s, 1min}, .lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+  claim("w", 1);
+  advance(1s);
+
+  expire(held(1, 2));
+
+  EXPECT_EQ(state_of(1), "scheduled");
+  EXPECT_EQ(entry_of(1).due, state().at + 7s);
+}
+
+TEST_F(Lease, ReportBetweenTwoLossesEndsTheRow) {
+  lease_one({.retry = {retry_kind::fixed, 7s, 1min}, .lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+  claim("w", 1);
+  nack("w", held(1, 2), 0s);
+  claim("w", 1);
+  advance(1s);
+
+  expire(held(1, 3));
+
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+TEST_F(Lease, TaskThatLosesAllItsWorkersEndsDead) {
+  lease_one({.max_attempts = 2, .retry = {retry_kind::fixed, 0s, 0s}, .lease = 1s});
+  advance(1s);
+  expire(held(1, 1));
+  claim("w", 1);
+  advance(1s);
+
+  expire(held(1, 2));
+
+  EXPECT_EQ(state_of(1), "dead");
+}
+
+TEST_F(Lease, QueuedLeaseEndsUncharged) {
+  lease_one({.lease = 1s});
+  beat("w", held(1, 1), true);
+  advance(1s);
+
+  expire(held(1, 1));
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(entry_of(1).attempt, 0);
+}
+
+TEST_F(Lease, LeaseThatWasStartedAfterItWasQueuedIsCharged) {
+  lease_one({.lease = 1s});
+  beat("w", held(1, 1), true);
+  beat("w", held(1, 1));
+  advance(1s);
+
+  expire(held(1, 1));
+
+  EXPECT_EQ(entry_of(1).attempt, 1);
+}
+
+TEST_F(Lease, RunTimeoutEndsAnAttemptHoweverWellItBeats) {
+  lease_one({.retry = {retry_kind::fixed, 7s, 1min}, .lease = 10s, .run_timeout = 12s});
+  advance(9s);
+  beat("w", held(1, 1));
+  advance(3s);
+
+  expire(held(1, 1));
+
+  EXPECT_EQ(state_of(1), "scheduled");
+  EXPECT_EQ(entry_of(1).last_end, core::lease_end_kind::timed_out);
+  EXPECT_EQ(entry_of(1).due, state().at + 7s);
+}
+
+TEST_F(Lease, RunTimeoutShorterThanTheLeaseIsTheDeadline) {
+  lease_one({.lease = 10s, .run_timeout = 3s});
+
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 3000");
+}
+
+TEST_F(Lease, YoungLeaseGetsNoTimer) {
+  lease_one({.lease = 4s});
+
+  EXPECT_EQ(advance(499ms), "");
+  EXPECT_EQ(advance(1ms), "timer 1/t1 at 4000");
+}
+
+TEST_F(Lease, NoLeaseStaysYoungLongerThanASecond) {
+  lease_one({.lease = 1h});
+
+  EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 1s);
+  EXPECT_EQ(advance(1s), "timer 1/t1 at 3600000");
+}
+
+TEST_F(Lease, ShortLeaseNeverCostsATimer) {
+  lease_one({.lease = 4s});
+  advance(100ms);
+
+  EXPECT_EQ(complete("w", held(1, 1)), "w: answered 1/t1 ok");
+  EXPECT_EQ(advance(10s), "");
+}
+
+TEST_F(Lease, TimerOfAnEndedLeaseIsDropped) {
+  lease_one({.lease = 4s});
+  advance(1s);
+
+  EXPECT_EQ(complete("w", held(1, 1)), "timer t1 dropped; w: answered 1/t1 ok");
+}
+
+TEST_F(Lease, RecoveredLeaseKeepsItsTokenAndStartsAfresh) {
+  lease_one({.lease = 10s});
+  advance(9s);
+
+  restart();
+
+  advance(9s);
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 19000");
+  EXPECT_EQ(complete("w", held(1, 1)), "timer t1 dropped; w: answered 1/t1 ok");
+}
+
+} // namespace
+} // namespace codeq::test

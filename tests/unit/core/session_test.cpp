@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class WorkerSession : public shard_fixture {
+protected:
+  /// Two tasks, leased to `w` as 1/t1 and 2/t2.
+  void lease_two() {
+    attach("w", {"q"});
+    claim("w", 2);
+    enqueue("q", 2, {.settings = {.lease = 10s}});
+  }
+};
+
+TEST_F(WorkerSession, LostConnectionChangesNothing) {
+  lease_two();
+
+  EXPECT_EQ(detach("w"), "");
+
+  EXPECT_EQ(state_of(1), "leased");
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(WorkerSession, ResumeWithAllHoldingsIsSilent) {
+  lease_two();
+  detach("w");
+  attach("w", {"q"});
+
+  EXPECT_EQ(resume("w", {held(1, 1), held(2, 2)}), "w: resumed");
+}
+
+TEST_F(WorkerSession, LeasesThatTheWorkerForgotAreDeliveredAgainUnderTheSameToken) {
+  lease_two();
+  detach("w");
+  attach("w", {"q"});
+
+  EXPECT_EQ(resume("w", {held(2, 2)}), "w: got again 1/t1; w: resumed");
+  EXPECT_EQ(complete("w", held(1, 1)), "w: answered 1/t1 ok");
+}
+
+TEST_F(WorkerSession, HoldingsThatTheShardDoesNotKnowAreLost) {
+  lease_two();
+
+  EXPECT_EQ(resume("w", {held(1, 1), held(2, 2), held(2, 7)}), "w: lost 2/t7; w: resumed");
+}
+
+TEST_F(WorkerSession, LeasesOfAnotherWorkerAreLost) {
+  lease_two();
+  attach("b", {"q"});
+
+  EXPECT_EQ(resume("b", {held(1, 1)}), "b: lost 1/t1; b: resumed");
+  EXPECT_EQ(state_of(1), "leased");
+}
+
+TEST_F(WorkerSession, ResumeAfterARestartFindsTheLeases) {
+  lease_two();
+  restart();
+  attach("w", {"q"});
+
+  EXPECT_EQ(resume("w", {held(1, 1)}), "w: got again 2/t2; w: resumed");
+}
+
+TEST_F(WorkerSession, RedeliveryUsesNoCreditsAndTellsTheAttempt) {
+  lease_two();
+  nack("w", held(1, 1), 0s);
+  claim("w", 1);
+  attach("w", {"q"});
+  claim("w", 1);
+
+  EXPECT_EQ(resume("w", {}), "w: got again 2/t2 1/t3@2; w: resumed");
+  EXPECT_EQ(enqueue("q"), "p: enqueued 3; w: got 3/t4");
+}
+
+TEST_F(WorkerSession, GoodbyeGivesBackAtOnceAndUncharged) {
+  lease_two();
+
+  together([&] {
+    release("w");
+    detach("w");
+  });
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(entry_of(1).attempt, 0);
+  EXPECT_EQ(state_of(2), "ready");
+}
+
+TEST_F(WorkerSession, NewIncarnationEndsTheLeasesOfTheOldAsLost) {
+  lease_two();
+  beat("w", held(2, 2), true);
+
+  replace("w");
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(entry_of(1).last_end, core::lease_end_kind::expired);
+  EXPECT_EQ(entry_of(1).attempt, 1);
+  EXPECT_EQ(entry_of(2).attempt, 0) << "it was not started";
+}
+
+TEST_F(WorkerSession, NewIncarnationKeepsItsOwnLeases) {
+  attach("w", {"q"});
+  replace("w");
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q");
+
+  replace_again("w");
+
+  EXPECT_EQ(state_of(1), "leased");
+}
+
+TEST_F(WorkerSession, NewIncarnationLeavesOtherWorkersAlone) {
+  lease_two();
+  attach("b", {"q"});
+
+  replace("b");
+
+  EXPECT_EQ(state_of(1), "leased");
+}
+
+class Inquiry : public shard_fixture {
+protected:
+  void lease_one(const core::task_settings& settings = {}) {
+    attach("w", {"q"});
+    claim("w", 1);
+    enqueue("q", 1, {.settings = settings});
+  }
+};
+
+TEST_F(Inquiry, WhoAwaitsATaskIsToldOfItsEnd) {
+  lease_one();
+
+  EXPECT_EQ(await("p", {1}), "");
+  EXPECT_EQ(complete("w", held(1, 1), "done"), "p: 1 is completed 'done'; w: answered 1/t1 ok");
+}
+
+TEST_F(Inquiry, WhoAwaitsAnEndedTaskIsToldAtOnce) {
+  lease_one();
+  complete("w", held(1, 1), "done");
+
+  EXPECT_EQ(await("p", {1}), "p: 1 is completed");
+}
+
+TEST_F(Inquiry, RetryIsNoEnd) {
+  lease_one();
+  await("p", {1});
+
+  EXPECT_EQ(nack("w", held(1, 1), 1s), "w: answered 1/t1 ok");
+}
+
+TEST_F(Inquiry, DeathIsAnEnd) {
+  lease_one();
+  await("p", {1});
+
+  EXPECT_EQ(fail_permanently("w", held(1, 1)), "p: 1 is dead; w: answered 1/t1 ok");
+}
+
+TEST_F(Inquiry, WhoAwaitsTwiceIsToldOnce) {
+  lease_one();
+  await("p", {1, 1});
+  await("p", {1});
+
+  EXPECT_EQ(complete("w", held(1, 1)), "p: 1 is completed; w: answered 1/t1 ok");
+}
+
+TEST_F(Inquiry, WhoLeftIsNotTold) {
+  lease_one();
+  await("p", {1});
+  await("o", {1});
+  detach("p");
+
+  EXPECT_EQ(complete("w", held(1, 1)), "o: 1 is completed; w: answered 1/t1 ok");
+}
+
+TEST_F(Inquiry, AwaitOfATaskNotInMemoryIsLeftToTheStore) {
+  EXPECT_EQ(await("p", {3}), "p: 3 is not here");
+}
+
+TEST_F(Inquiry, DescriptionNamesTheHolder) {
+  lease_one();
+
+  EXPECT_EQ(describe("o", 1), "o: 1 is leased by w");
+}
+
+TEST_F(Inquiry, DescriptionInTheTurnOfTheEndHasItsText) {
+  lease_one();
+
+  auto said = together([&] {
+    complete("w", held(1, 1), "done");
+    describe("o", 1);
+  });
+
+  EXPECT_EQ(said, "w: answered 1/t1 ok; o: 1 is completed 'done'");
+}
+
+} // namespace
+} // namespace codeq::test
