@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <exception>
 
 namespace codeq::model {
 
@@ -20,7 +21,11 @@ void say_seed(int) {
 }
 
 std::optional<failure> run(const std::vector<step>& steps, const history_maker& make_history) {
-  return lock_step(make_history()).run(steps);
+  try {
+    return lock_step(make_history()).run(steps);
+  } catch (const std::exception& e) {
+    return failure{steps.size(), std::string("exception: ") + e.what() + '\n'};
+  }
 }
 
 /// Leaves out ever smaller pieces as long as the rest still fails.

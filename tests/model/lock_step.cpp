@@ -142,6 +142,10 @@ void lock_step::compare_state() {
       compare_task(task, *s);
   }
   require(found == kept, "the core has tasks that nobody enqueued");
+  std::size_t awaited = 0;
+  for (const auto& [seq, peers] : reference_.awaited)
+    awaited += peers.empty() ? 0 : 1;
+  require(awaited == state_->awaited.size(), "the core remembers other tasks that are awaited");
   compare_totals();
 }
 

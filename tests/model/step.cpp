@@ -13,16 +13,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A step that is chosen with this weight.
-constexpr std::array<std::pair<step_kind, int>, 19> weights{{
-  {step_kind::enqueue, 14}, {step_kind::repeat_request, 3}, {step_kind::claim, 14},
-  {step_kind::revoke, 2},   {step_kind::beat, 6},           {step_kind::report, 16},
-  {step_kind::expire, 9},   {step_kind::attach, 2},         {step_kind::detach, 1},
-  {step_kind::resume, 2},   {step_kind::goodbye, 1},        {step_kind::replace, 1},
-  {step_kind::await, 3},    {step_kind::describe, 3},       {step_kind::checkpoint, 3},
-  {step_kind::tick, 1},     {step_kind::advance, 12},       {step_kind::end_turn, 22},
-  {step_kind::restart, 2},
-}};
+using weight_list = std::vector<std::pair<step_kind, std::size_t>>;
+
+/// A step is chosen as often as its weight says.
+const weight_list mixture{
+  {step_kind::enqueue, 14},   {step_kind::repeat_request, 3}, {step_kind::claim, 14},
+  {step_kind::revoke, 2},     {step_kind::beat, 6},           {step_kind::report, 16},
+  {step_kind::abandon, 1},    {step_kind::expire, 9},         {step_kind::attach, 2},
+  {step_kind::detach, 1},     {step_kind::resume, 2},         {step_kind::goodbye, 1},
+  {step_kind::replace, 1},    {step_kind::await, 3},          {step_kind::describe, 3},
+  {step_kind::checkpoint, 3}, {step_kind::tick, 1},           {step_kind::advance, 12},
+  {step_kind::end_turn, 22},  {step_kind::restart, 2}};
+
+/// Tasks go back and forth until their refunds are used up.
+const weight_list to_and_fro{
+  {step_kind::enqueue, 1},
+  {step_kind::claim, 24},
+  {step_kind::abandon, 24},
+  {step_kind::report, 1},
+  {step_kind::goodbye, 1},
+  {step_kind::attach, 1},
+  {step_kind::end_turn, 40},
+  {step_kind::checkpoint, 1},
+  {step_kind::restart, 1}};
+
+constexpr std::uint64_t seeds_per_special = 16;
 
 constexpr std::uint64_t no_session = 0;
 constexpr core::peer_id producers_first_peer = 1;
@@ -31,35 +46,19 @@ constexpr std::size_t workers_at_first = 5;
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 19> names{
-    "enqueue",
-    "repeat_request",
-    "claim",
-    "revoke",
-    "beat",
-    "report",
-    "expire",
-    "attach",
-    "detach",
-    "resume",
-    "goodbye",
-    "replace",
-    "await",
-    "describe",
-    "checkpoint",
-    "tick",
-    "advance",
-    "end_turn",
-    "restart"};
+  constexpr std::array<std::string_view, 20> names{
+    "enqueue",  "repeat_request", "claim",  "revoke",  "beat",     "report",  "abandon",
+    "expire",   "attach",         "detach", "resume",  "goodbye",  "replace", "await",
+    "describe", "checkpoint",     "tick",   "advance", "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool restarts) {
   std::mt19937_64 random(seed);
   std::vector<step_kind> choices;
-  for (const auto& [kind, weight] : weights)
+  for (const auto& [kind, weight] : seed % seeds_per_special == 0 ? to_and_fro : mixture)
     if (restarts || kind != step_kind::restart)
-      choices.insert(choices.end(), static_cast<std::size_t>(weight), kind);
+      choices.insert(choices.end(), weight, kind);
   // Without workers there is little to see.
   std::vector<step> steps;
   for (std::size_t i = 0; i < workers_at_first; ++i)
@@ -123,6 +122,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {random_beats(d, reference)};
   case step_kind::report:
     return {random_reports(d, reference)};
+  case step_kind::abandon:
+    return {abandon_all(d, reference)};
   case step_kind::expire: {
     auto lease = random_lease(d, reference);
     return {core::expire_lease{lease.seq, lease.token}};
@@ -130,7 +131,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
-    return {core::detach_peer{w.peer}};
+    return {core::detach_peer{d.one_in(2) ? w.peer : producers_first_peer + d.below(3)}};
   case step_kind::resume:
     return resume(w, d, reference);
   case step_kind::goodbye:
@@ -248,6 +249,18 @@ core::report step_maker::random_reports(dice& d, const reference_shard& referenc
   return c;
 }
 
+core::report step_maker::abandon_all(dice& d, const reference_shard& reference) {
+  core::report c{random_worker(d).peer, {}};
+  for (const auto& lease : reference.live_leases()) {
+    core::lease_report r;
+    r.seq = lease.seq;
+    r.token = lease.token;
+    r.how = core::disposition::abandon;
+    c.reports.push_back(std::move(r));
+  }
+  return c;
+}
+
 std::vector<core::command> step_maker::connect(named_worker& w, dice& d) {
   std::vector<core::command> commands;
   if (w.peer != no_session)
@@ -277,7 +290,9 @@ step_maker::resume(named_worker& w, dice& d, const reference_shard& reference) {
 }
 
 std::vector<core::command> step_maker::replace(named_worker& w, dice& d) {
-  ++w.incarnation;
+  // The same process again changes nothing of its own.
+  if (!d.one_in(3))
+    ++w.incarnation;
   std::vector<core::command> commands;
   commands.emplace_back(core::replace_worker{
     std::make_shared<const worker_identity>(worker_identity{w.name, w.incarnation})});

@@ -22,6 +22,7 @@ enum class step_kind : std::uint8_t {
   revoke,
   beat,
   report,
+  abandon,
   expire,
   attach,
   detach,
@@ -46,7 +47,8 @@ struct step {
   std::uint32_t randomness = 0;
 };
 
-/// The steps of a sequence: a function of the seed and the length.
+/// The steps of a sequence: a function of the seed and the length. Some sequences are about one
+/// thing only, which a fair mixture would never bring about.
 [[nodiscard]] std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool restarts);
 
 /// Fills steps in; remembers what the outside world remembers: requests sent, workers' names.
@@ -73,6 +75,7 @@ private:
   core::enqueue_run random_run(dice& d, const instant& now);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
   core::report random_reports(dice& d, const reference_shard& reference);
+  core::report abandon_all(dice& d, const reference_shard& reference);
   core::task_lease random_lease(dice& d, const reference_shard& reference);
   std::vector<core::command> connect(named_worker& w, dice& d);
   std::vector<core::command> resume(named_worker& w, dice& d, const reference_shard& reference);
