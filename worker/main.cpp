@@ -14,8 +14,6 @@
 
 namespace {
 
-using namespace codeq;
-
 constexpr int exit_failed = 1;
 
 /// Has the signals that end the process wait until `drain_on_signal` takes them. Called before any
@@ -30,7 +28,7 @@ sigset_t hold_stop_signals() {
 }
 
 /// The first signal drains the node, the next ends the waiting for handlers.
-void drain_on_signal(worker_node& node, const sigset_t& signals) {
+void drain_on_signal(codeq::worker_node& node, const sigset_t& signals) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -40,13 +38,13 @@ void drain_on_signal(worker_node& node, const sigset_t& signals) {
 }
 
 int fail(const std::string& text) {
-  observe::flush_log();
+  codeq::observe::flush_log();
   std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
   return exit_failed;
 }
 
-worker_node_options to_options(const config::worker_config& config) {
-  worker_node_options options;
+codeq::worker_node_options to_options(const codeq::config::worker_config& config) {
+  codeq::worker_node_options options;
   options.coordinators = config.coordinators;
   options.name = config.name;
   options.slots = config.slots;
@@ -57,18 +55,18 @@ worker_node_options to_options(const config::worker_config& config) {
   return options;
 }
 
-int run(const config::worker_config& config) {
+int run(const codeq::config::worker_config& config) {
   auto signals = hold_stop_signals();
-  auto level = observe::parse_log_level(config.log_level);
+  auto level = codeq::observe::parse_log_level(config.log_level);
   if (!level)
     return fail(level.error().context);
-  observe::init_log(*level);
-  auto node = worker_node::start(to_options(config));
+  codeq::observe::init_log(*level);
+  auto node = codeq::worker_node::start(to_options(config));
   if (!node)
     return fail(to_string(node.error()));
   CODEQ_LOG_INFO(
     "worker started version={} name={} slots={} prefetch={}",
-    config::version(),
+    codeq::config::version(),
     config.name,
     config.slots,
     config.prefetch);
@@ -76,7 +74,7 @@ int run(const config::worker_config& config) {
   auto ended = (*node)->wait();
   CODEQ_LOG_INFO("worker stopped");
   int status = ended ? 0 : fail(to_string(ended.error()));
-  observe::flush_log();
+  codeq::observe::flush_log();
   // Without destructors: a handler that does not heed its cancellation must not keep the process.
   std::_Exit(status);
 }
@@ -84,11 +82,11 @@ int run(const config::worker_config& config) {
 } // namespace
 
 int main(int argc, char** argv) {
-  auto parsed = config::parse_worker({argc, argv, config::process_environment()});
-  if (auto* end = std::get_if<config::exit_request>(&parsed)) {
+  auto parsed = codeq::config::parse_worker({argc, argv, codeq::config::process_environment()});
+  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
     return end->status;
   }
-  return run(std::get<config::worker_config>(parsed));
+  return run(std::get<codeq::config::worker_config>(parsed));
 }

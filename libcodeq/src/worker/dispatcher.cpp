@@ -34,7 +34,7 @@ void watch(dispatcher_self self) {
 
 actors::dispatcher_actor::behavior_type
 dispatcher(dispatcher_self self, dispatcher_options options) {
-  using namespace actors;
+  using actors::from_link;
   watch(self);
   self->state.start(self, std::move(options));
   return {
@@ -50,13 +50,13 @@ dispatcher(dispatcher_self self, dispatcher_options options) {
     [self](const from_link<schema::ResumeReply>& m) {
       self->state.take_resumed(m.link, m.message);
     },
-    [self](const link_up& up) { self->state.take_link_up(up); },
-    [self](const link_down& down) { self->state.take_link_down(down); },
-    [self](const links_spawned& spawned) { self->state.take_links(spawned.links); },
-    [self](const drain_request& request) { self->state.drain(request.limit); },
-    [self](const dispatcher_flush&) { self->state.flush(); },
-    [self](const lease_look& look) { self->state.look_at_leases(look.number); },
-    [self](const drain_step_over& over) { self->state.drain_step_over(over.step); },
+    [self](const actors::link_up& up) { self->state.take_link_up(up); },
+    [self](const actors::link_down& down) { self->state.take_link_down(down); },
+    [self](const actors::links_spawned& spawned) { self->state.take_links(spawned.links); },
+    [self](const actors::drain_request& request) { self->state.drain(request.limit); },
+    [self](const actors::dispatcher_flush&) { self->state.flush(); },
+    [self](const actors::lease_look& look) { self->state.look_at_leases(look.number); },
+    [self](const actors::drain_step_over& over) { self->state.drain_step_over(over.step); },
   };
 }
 

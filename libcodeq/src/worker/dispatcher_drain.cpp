@@ -11,8 +11,10 @@ namespace codeq::worker {
 void dispatcher_state::drain(duration limit) {
   if (step_ == step::draining)
     return stop_all_handlers();
-  if (step_ == step::reporting)
-    return close_links();
+  if (step_ == step::reporting) {
+    close_links();
+    return advance_drain();
+  }
   if (step_ != step::running)
     return;
   CODEQ_LOG_INFO("worker drains running={} limit_ms={}", pool_->running(), limit.count());

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/worker_node.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace codeq::test {
+namespace {
+
+using testing::HasSubstr;
+
+worker_node_options good_options() {
+  worker_node_options options;
+  // Nothing listens there; the node goes on trying.
+  options.coordinators = {"127.0.0.1:1"};
+  options.name = "w1";
+  options.handlers.handle("q", [](const task&) { return outcome::completed(); });
+  return options;
+}
+
+struct refusal {
+  std::function<void(worker_node_options&)> spoil;
+  const char* said;
+};
+
+TEST(WorkerNode, WrongOptionIsNamedWithItsLimit) {
+  const std::vector<refusal> refusals = {
+    {[](auto& o) { o.coordinators.clear(); }, "coordinators is empty"},
+    {[](auto& o) { o.name = "a b"; }, "name is `a b`"},
+    {[](auto& o) { o.slots = 0; }, "slots is 0; it must be 1..4096"},
+    {[](auto& o) { o.slots = 4097; }, "slots is 4097; it must be 1..4096"},
+    {[](auto& o) { o.prefetch = 5000; }, "prefetch is 5000; it must be 0..4096"},
+    {[](auto& o) { o.handlers = {}; }, "no queue is handled"},
+    {[](auto& o) { o.programs = {"q=true"}; }, "queue `q` has two handlers"},
+    {[](auto& o) { o.handlers.handle("a/b", {}); }, "queue is `a/b`"},
+    {[](auto& o) {
+       for (int i = 0; i < 200; ++i)
+         o.handlers.handle("queue-" + std::to_string(i), {});
+     },
+     "it must not pass 4096"},
+  };
+
+  for (const auto& [spoil, said] : refusals) {
+    auto options = good_options();
+    spoil(options);
+
+    auto node = worker_node::start(std::move(options));
+
+    ASSERT_FALSE(node) << said;
+    EXPECT_EQ(node.error().code, errc::invalid_argument) << said;
+    EXPECT_THAT(node.error().context, HasSubstr(said));
+  }
+}
+
+TEST(WorkerNode, MissingLibraryAndProgramAreUnavailable) {
+  auto with_library = good_options();
+  with_library.libraries = {"/no/such/lib.so"};
+  auto with_program = good_options();
+  with_program.programs = {"p=no-such-program"};
+
+  for (auto* options : {&with_library, &with_program}) {
+    auto node = worker_node::start(std::move(*options));
+
+    ASSERT_FALSE(node);
+    EXPECT_EQ(node.error().code, errc::unavailable);
+  }
+}
+
+TEST(WorkerNode, DrainsWithoutACoordinator) {
+  auto node = worker_node::start(good_options());
+  ASSERT_TRUE(node) << to_string(node.error());
+
+  (*node)->drain();
+
+  EXPECT_TRUE((*node)->wait());
+}
+
+TEST(WorkerNode, EndsWhenDestroyed) {
+  auto node = worker_node::start(good_options());
+  ASSERT_TRUE(node);
+
+  node->reset();
+}
+
+TEST(WorkerNode, AddressThatIsNoneEndsIt) {
+  auto options = good_options();
+  options.coordinators = {"nowhere"};
+  auto node = worker_node::start(std::move(options));
+  ASSERT_TRUE(node);
+
+  auto ended = (*node)->wait();
+
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, errc::invalid_argument);
+}
+
+} // namespace
+} // namespace codeq::test
