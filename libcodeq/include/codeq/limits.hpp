@@ -50,6 +50,7 @@ inline constexpr std::size_t segment_bytes_max = 256u << 10;
 inline constexpr std::size_t producer_requests_max = 1024;
 inline constexpr std::size_t awaited_tasks_max = 1'000'000;
 inline constexpr duration producer_session_idle_max = 24h;
+inline constexpr duration overloaded_retry_after = 50ms;
 inline constexpr std::uint8_t refunds_in_row_max = 20;
 inline constexpr std::size_t grant_tasks_max = 4096;
 inline constexpr std::size_t grant_bytes_max = 8u << 20;

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator.hpp"
+
+#include "actors/actors.hpp"
+#include "core/effect.hpp"
+#include "storage/write_set.hpp"
+
+#include <caf/typed_actor.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// The actor interfaces of the coordinator; a part of `actors.hpp` that worker and client need not
+/// see.
+namespace codeq::actors {
+
+/// A frame that a session checked and passes on to the shard it names.
+template <class S>
+struct from_peer {
+  core::peer_id peer = 0;
+  protocol::frame<S> message;
+};
+
+// From shards and reader to sessions.
+
+/// Leased tasks on their way to a worker.
+struct tasks_for_peer {
+  shard_id shard{};
+  std::uint32_t count = 0;
+  bool redelivered = false;
+  bool more = false;
+  protocol::wire_frame frame;
+};
+
+/// The answer to an enqueue request.
+struct enqueue_done {
+  std::uint64_t number = 0;
+  protocol::wire_frame frame;
+};
+
+/// Nothing more is ready at the shard for this worker; its credits wait there.
+struct shard_drained {
+  shard_id shard{};
+};
+
+/// Work is ready at the shard for this worker.
+struct shard_has_work {
+  shard_id shard{};
+};
+
+struct credits_returned {
+  shard_id shard{};
+  std::uint32_t credits = 0;
+};
+
+/// A message of the peer broke the protocol; the connection has to go.
+struct peer_misbehaved {
+  error reason;
+};
+
+/// Sent to a session when its end is decided elsewhere: tells the peer, then closes.
+struct end_session {
+  error reason;
+};
+
+/// The SESSION actor interface: one connected node after its hello.
+using session_actor = caf::typed_actor<
+  // Adds tasks: passed on to the shard that the producer chose.
+  caf::reacts_to<protocol::enqueue_request>,
+  // Adds credits; the claim router decides where they wait.
+  caf::reacts_to<protocol::claim_request>,
+  // Extends leases of one shard.
+  caf::reacts_to<protocol::heartbeat_request>,
+  // Ends leases of one shard.
+  caf::reacts_to<protocol::result_request>,
+  // Compares holdings after a reconnect.
+  caf::reacts_to<protocol::resume_request>,
+  // Asks to be told when tasks end.
+  caf::reacts_to<protocol::await_request>,
+  // Describes one task.
+  caf::reacts_to<protocol::status_request>,
+  // Sums up all shards.
+  caf::reacts_to<protocol::stats_request>,
+  // Ends in order: leases are given back.
+  caf::reacts_to<protocol::goodbye>,
+  // Sends a frame to the peer.
+  caf::reacts_to<protocol::wire_frame>,
+  // Sends tasks to the peer and counts the credits they use.
+  caf::reacts_to<tasks_for_peer>,
+  // Sends the answer to an enqueue and frees its place in the window.
+  caf::reacts_to<enqueue_done>,
+  // Leaves the credits where they are.
+  caf::reacts_to<shard_drained>,
+  // Moves credits to the shard.
+  caf::reacts_to<shard_has_work>,
+  // Has credits to place again.
+  caf::reacts_to<credits_returned>,
+  // Closes a connection whose peer broke the protocol.
+  caf::reacts_to<peer_misbehaved>,
+  // Stops or resumes claiming for a peer that reads slowly.
+  caf::reacts_to<outgoing_pressure>,
+  // The connection is gone: so is the session.
+  caf::reacts_to<connection_lost>,
+  // Tells the peer why and closes.
+  caf::reacts_to<end_session>>;
+
+// From sessions and registrar to shards.
+
+/// A session begins; `worker` is null for producers and operators.
+struct attach_session {
+  core::peer_id peer = 0;
+  session_actor session;
+  std::shared_ptr<const worker_identity> worker;
+  std::vector<queue_address> queues;
+};
+
+struct detach_session {
+  core::peer_id peer = 0;
+};
+
+struct add_credits {
+  core::peer_id peer = 0;
+  std::uint32_t credits = 0;
+  duration lease{0};
+};
+
+struct take_credits {
+  core::peer_id peer = 0;
+  std::uint32_t credits = 0;
+};
+
+/// A worker's leases end: given back, or, when a new incarnation `worker` replaced it, lost.
+struct end_leases {
+  std::shared_ptr<const worker_identity> worker;
+  bool replaced = false;
+};
+
+struct ask_status {
+  core::peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
+struct ask_shard_stats {};
+
+/// Asks a shard to commit what it has and to take no more.
+struct stop_shard {};
+
+/// The SHARD actor interface. Owns the tasks of one shard; the single writer of its keys.
+using shard_actor = caf::typed_actor<
+  // Adds tasks; answered once they are durable. Refusals: out of bounds, session_expired.
+  caf::reacts_to<from_peer<schema::EnqueueRequest>>,
+  // Extends leases; each is decided by its token.
+  caf::reacts_to<from_peer<schema::HeartbeatRequest>>,
+  // Ends leases; idempotent for the same token.
+  caf::reacts_to<from_peer<schema::ResultRequest>>,
+  // Compares a worker's holdings with the leases here.
+  caf::reacts_to<from_peer<schema::ResumeRequest>>,
+  // Tells the peer when tasks end.
+  caf::reacts_to<from_peer<schema::AwaitRequest>>,
+  // Begins a session here.
+  caf::reacts_to<attach_session>,
+  // Forgets a session and its credits; leases run on.
+  caf::reacts_to<detach_session>,
+  // Leases up to that many ready tasks, now or as they come.
+  caf::reacts_to<add_credits>,
+  // Gives unused credits back.
+  caf::reacts_to<take_credits>,
+  // Ends the leases of a worker.
+  caf::reacts_to<end_leases>,
+  // Describes a task.
+  caf::reacts_to<ask_status>,
+  // Counts tasks and timers.
+  caf::replies_to<ask_shard_stats>::with<coordinator_stats>,
+  // Commits and answers when all of it is durable.
+  caf::replies_to<stop_shard>::with<bool>>;
+
+/// A lease's timer fired: a hint, checked against token and deadline.
+struct lease_timeout {
+  sequence seq = 0;
+  fencing_token token{};
+};
+
+/// Everything up to this number of the shard's commits is durable.
+struct batch_committed {
+  std::uint64_t number = 0;
+};
+
+/// Closes the turn after everything that was queued before it.
+struct close_turn {};
+
+/// Time has passed for something; stale unless it is the one that was armed last.
+struct wake_shard {
+  std::uint64_t number = 0;
+};
+
+/// What the SHARD understands inside its own process. Never handed out.
+using shard_internal_actor = shard_actor::extend<
+  // Ends the lease if its time is really over.
+  caf::reacts_to<lease_timeout>,
+  // Releases what waited for the commit.
+  caf::reacts_to<batch_committed>,
+  // Seals the turn.
+  caf::reacts_to<close_turn>,
+  // Moves due tasks and fires timers.
+  caf::reacts_to<wake_shard>>;
+
+/// Wakes a lease's timer at its deadline.
+struct lease_due {};
+
+/// The LEASE TIMER actor interface: one per lease that is old enough; decides nothing.
+using lease_timer_actor = caf::typed_actor<
+  // Reports the timeout to its shard.
+  caf::reacts_to<lease_due>>;
+
+/// One shard's part of a group commit.
+struct commit_request {
+  shard_internal_actor shard;
+  std::uint64_t number = 0;
+  std::shared_ptr<const storage::write_set> writes;
+};
+
+/// Writes the group that has gathered.
+struct write_group {};
+
+/// Brings the log to the disk, once a second in `os` mode.
+struct sync_journal {};
+
+/// The JOURNAL actor interface: the only writer of the store; detached.
+using journal_actor = caf::typed_actor<
+  // Gathers a shard's writes into the next group.
+  caf::reacts_to<commit_request>,
+  // Commits the group, then tells its shards.
+  caf::reacts_to<write_group>,
+  // Syncs what was written since the last time.
+  caf::reacts_to<sync_journal>>;
+
+/// Asks for the bodies of granted tasks that the shard has not in its cache.
+struct fetch_bodies {
+  shard_id shard{};
+  session_actor session;
+  core::tasks_granted granted;
+  /// One per run; empty where the body has to be read.
+  std::vector<core::encoded_tasks> bodies;
+};
+
+/// Asks for what is on disk about a task. `view` is empty when only its fate can tell.
+struct answer_inquiry {
+  shard_id shard{};
+  session_actor session;
+  core::inquiry why;
+  sequence seq = 0;
+  std::shared_ptr<const core::task_view> view;
+};
+
+/// The READER actor interface: reads what was committed and answers the session itself; detached,
+/// so that no scheduled actor does I/O.
+using reader_actor = caf::typed_actor<
+  // Reads bodies and sends the batch.
+  caf::reacts_to<fetch_bodies>,
+  // Reads a text or a fate and sends the answer.
+  caf::reacts_to<answer_inquiry>>;
+
+/// Whether a probed worker still lives decides over a hello that waits.
+struct stop_registrar {};
+
+/// What the REGISTRAR understands inside its own process.
+using registrar_internal_actor = registrar_actor::extend<
+  // Refuses further hellos and ends every session.
+  caf::replies_to<stop_registrar>::with<bool>>;
+
+} // namespace codeq::actors
+
+namespace caf {
+
+template <class S>
+struct allowed_unsafe_message_type<codeq::actors::from_peer<S>> : std::true_type {};
+
+} // namespace caf
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator_stats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::tasks_for_peer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::enqueue_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_drained)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_has_work)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::credits_returned)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::peer_misbehaved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attach_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::detach_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::add_credits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::take_credits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_leases)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_status)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_timeout)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_turn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_shard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_registrar)

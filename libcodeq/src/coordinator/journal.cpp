@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/journal.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <utility>
+
+namespace codeq::coordinator {
+
+void journal_state::start(actors::journal_actor::pointer self, journal_options options) {
+  self_ = self;
+  options_ = std::move(options);
+}
+
+void journal_state::gather(actors::commit_request request) {
+  if (group_.empty())
+    self_->send(self_, actors::write_group{});
+  group_bytes_ += request.writes->byte_size();
+  group_.push_back(std::move(request));
+  bool is_full = group_bytes_ >= limits::commit_group_bytes_max
+                 || group_.size() >= limits::commit_group_deltas_max;
+  if (is_full)
+    write();
+}
+
+void journal_state::write() {
+  if (group_.empty())
+    return;
+  auto group = std::exchange(group_, {});
+  group_bytes_ = 0;
+  std::vector<std::shared_ptr<const storage::write_set>> sets;
+  sets.reserve(group.size());
+  for (const auto& request : group)
+    sets.push_back(request.writes);
+  if (auto ok = options_.store->commit(sets, options_.mode); !ok)
+    return options_.on_failure(ok.error());
+  for (const auto& request : group)
+    self_->send(request.shard, actors::batch_committed{request.number});
+  if (options_.mode == storage::durability::os && !std::exchange(sync_armed_, true))
+    self_->delayed_send(self_, limits::os_sync_interval, actors::sync_journal{});
+}
+
+void journal_state::sync() {
+  sync_armed_ = false;
+  if (auto ok = options_.store->sync_log(); !ok)
+    options_.on_failure(ok.error());
+}
+
+actors::journal_actor::behavior_type journal(
+  actors::journal_actor::stateful_pointer<journal_state> self, const journal_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](actors::commit_request& request) { self->state.gather(std::move(request)); },
+    [self](actors::write_group) { self->state.write(); },
+    [self](actors::sync_journal) { self->state.sync(); },
+  };
+}
+
+} // namespace codeq::coordinator

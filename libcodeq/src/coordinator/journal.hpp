@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/coordinator_actors.hpp"
+#include "storage/task_store.hpp"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct journal_options {
+  std::shared_ptr<storage::task_store> store;
+  storage::durability mode = storage::durability::sync;
+  /// Called when the store failed; must not return. Nothing is answered from then on.
+  std::function<void(const error&)> on_failure;
+};
+
+/// The state of the journal: the group that gathers while the one before is written.
+class journal_state {
+public:
+  static constexpr const char* name = "journal";
+
+  void start(actors::journal_actor::pointer self, journal_options options);
+
+  /// Adds a shard's writes to the group; the first one makes the group be written as soon as what
+  /// is queued already has joined it.
+  void gather(actors::commit_request request);
+  void write();
+  void sync();
+
+private:
+  actors::journal_actor::pointer self_ = nullptr;
+  journal_options options_;
+  std::vector<actors::commit_request> group_;
+  std::size_t group_bytes_ = 0;
+  bool sync_armed_ = false;
+};
+
+/// The only writer of the store, on a thread of its own: concatenates the writes of all shards into
+/// one batch, commits it, then tells each shard up to which number it is durable. A failed write
+/// stops the process: it may or may not be found after a restart, so nothing may be said about it.
+[[nodiscard]] actors::journal_actor::behavior_type journal(
+  actors::journal_actor::stateful_pointer<journal_state> self, const journal_options& options);
+
+} // namespace codeq::coordinator

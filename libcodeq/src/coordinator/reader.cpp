@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/reader.hpp"
+
+#include "protocol/reply.hpp"
+#include "storage/task_reader.hpp"
+
+#include <utility>
+
+namespace codeq::coordinator {
+
+void reader_state::start(actors::reader_actor::pointer self, reader_options options) {
+  self_ = self;
+  options_ = std::move(options);
+}
+
+template <class T>
+T reader_state::or_fail(result<T> r) {
+  if (!r)
+    options_.on_failure(r.error());
+  return std::move(*r);
+}
+
+core::encoded_tasks reader_state::body_of(shard_id shard, const core::granted_run& run) {
+  auto& cache = caches_.try_emplace(shard, options_.cache_bytes).first->second;
+  if (auto cached = cache.find(run.segment, run.first, run.count))
+    return std::move(*cached);
+  auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
+  auto part = bodies.part(run.first - run.segment, run.count);
+  cache.insert(run.segment, {std::move(bodies)});
+  return part;
+}
+
+void reader_state::fetch(actors::fetch_bodies& request) {
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < request.granted.runs.size(); ++i) {
+    const auto& run = request.granted.runs[i];
+    count += run.count;
+    if (request.bodies[i].sizes.empty())
+      request.bodies[i] = body_of(request.shard, run);
+  }
+  auto frame = protocol::make_task_batch(request.shard, request.granted, request.bodies).to_wire();
+  self_->send(
+    request.session,
+    actors::tasks_for_peer{
+      request.shard, count, request.granted.redelivered, request.granted.more, std::move(frame)});
+}
+
+void reader_state::answer(const actors::answer_inquiry& request) {
+  if (request.view)
+    return describe(request, *request.view);
+  auto view = or_fail(storage::read_fate(*options_.store, request.shard, request.seq));
+  if (view)
+    describe(request, *view);
+  else
+    answer_unknown(request);
+}
+
+void reader_state::describe(const actors::answer_inquiry& request, const core::task_view& view) {
+  const auto& entry = view.entry;
+  if (request.why.what == core::inquiry::kind::repeated_report) {
+    bool is_repeat = entry.token == request.why.token && core::is_reported(entry.last_end);
+    core::report_answer a{
+      view.seq, request.why.token, is_repeat ? errc::already : errc::stale_lease};
+    self_->send(request.session, protocol::make_result_reply(request.shard, {&a, 1}).to_wire());
+    return;
+  }
+  auto text = or_fail(storage::read_text(*options_.store, request.shard, entry));
+  if (request.why.what == core::inquiry::kind::status) {
+    auto reply = protocol::make_status_reply(request.shard, request.why.number, view, text);
+    self_->send(request.session, reply.to_wire());
+    return;
+  }
+  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, text};
+  self_->send(request.session, protocol::make_tasks_ended(request.shard, {&ended, 1}).to_wire());
+}
+
+void reader_state::answer_unknown(const actors::answer_inquiry& request) {
+  switch (request.why.what) {
+  case core::inquiry::kind::status: {
+    task_id id{request.shard, request.seq};
+    auto reply = protocol::make_unknown_status_reply(request.why.number, id);
+    return self_->send(request.session, reply.to_wire());
+  }
+  case core::inquiry::kind::ending: {
+    protocol::ended_task ended{request.seq, errc::unknown_task, {}, 0, {}};
+    auto reply = protocol::make_tasks_ended(request.shard, {&ended, 1});
+    return self_->send(request.session, reply.to_wire());
+  }
+  case core::inquiry::kind::repeated_report: {
+    core::report_answer a{request.seq, request.why.token, errc::unknown_task};
+    auto reply = protocol::make_result_reply(request.shard, {&a, 1});
+    return self_->send(request.session, reply.to_wire());
+  }
+  }
+}
+
+actors::reader_actor::behavior_type
+reader(actors::reader_actor::stateful_pointer<reader_state> self, const reader_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](actors::fetch_bodies& request) { self->state.fetch(request); },
+    [self](const actors::answer_inquiry& request) { self->state.answer(request); },
+  };
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/registrar.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "coordinator/session.hpp"
+#include "observe/log.hpp"
+#include "protocol/reply.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// Replaced incarnations remembered per name; an older one than these is no longer recognised.
+constexpr std::size_t superseded_max = 16;
+
+std::string_view role_name(schema::Role role) {
+  switch (role) {
+  case schema::Role::WORKER:
+    return "worker";
+  case schema::Role::PRODUCER:
+    return "producer";
+  case schema::Role::OPERATOR:
+    return "operator";
+  }
+  return "unknown";
+}
+
+protocol::hello_ack make_ack(const registrar_options& options) {
+  return protocol::hello_ack::build([&](auto r) {
+    r.setVersion(protocol::protocol_version);
+    r.setShardCount(static_cast<std::uint16_t>(options.shards.size()));
+    r.setCoordinatorId(options.coordinator_id);
+    r.setStoreId(options.store_id);
+    r.setPingIntervalMs(static_cast<std::uint32_t>(limits::ping_interval.count()));
+  });
+}
+
+} // namespace
+
+void registrar_state::start(
+  actors::registrar_internal_actor::pointer self, const registrar_options& options) {
+  self_ = self;
+  options_ = options;
+}
+
+result<protocol::node_introduction> registrar_state::introduce(const actors::peer_hello& m) const {
+  auto node = protocol::to_introduction(m.hello);
+  if (!node)
+    return node;
+  if (stopping_)
+    return error{errc::going_away, "the coordinator is stopping"};
+  bool speaks_ours = node->min_version <= protocol::protocol_version
+                     && node->max_version >= protocol::protocol_version;
+  if (!speaks_ours)
+    return error{
+      errc::protocol_error,
+      "this coordinator speaks protocol version " + std::to_string(protocol::protocol_version)
+        + ", the node " + std::to_string(node->min_version) + ".."
+        + std::to_string(node->max_version)};
+  return node;
+}
+
+void registrar_state::welcome(const actors::peer_hello& m) {
+  auto node = introduce(m);
+  if (!node)
+    return refuse(m, node.error());
+  if (node->role == schema::Role::WORKER)
+    welcome_worker(m, *node);
+  else
+    accept(m, *node);
+}
+
+void registrar_state::welcome_worker(
+  const actors::peer_hello& m, const protocol::node_introduction& node) {
+  auto& name = workers_[node.identity.name];
+  const auto& old = name.superseded;
+  if (std::find(old.begin(), old.end(), node.identity.incarnation) != old.end())
+    return refuse(m, {errc::superseded, "a newer process has the name " + node.identity.name});
+  auto current = sessions_.find(name.session);
+  bool is_other = current != sessions_.end() && name.incarnation != node.identity.incarnation;
+  if (!is_other)
+    return take_over(m, node);
+  // Another process has the name: it keeps it if it still lives.
+  self_->request(current->second.connection, 2 * limits::name_probe_timeout, actors::probe_peer{})
+    .then(
+      [this, m, node](bool is_alive) {
+        if (is_alive)
+          refuse(m, {errc::name_in_use, "another living worker is named " + node.identity.name});
+        else
+          take_over(m, node);
+      },
+      [this, m, node](const caf::error&) { take_over(m, node); });
+}
+
+void registrar_state::take_over(
+  const actors::peer_hello& m, const protocol::node_introduction& node) {
+  auto& name = workers_[node.identity.name];
+  bool is_other = name.incarnation != node.identity.incarnation;
+  end_session_of(
+    name,
+    is_other ? error{errc::superseded, "a newer process has the name " + node.identity.name}
+             : error{errc::disconnected, "the node connected again"});
+  if (is_other) {
+    if (name.incarnation != 0)
+      name.superseded.push_back(name.incarnation);
+    if (name.superseded.size() > superseded_max)
+      name.superseded.pop_front();
+    name.incarnation = node.identity.incarnation;
+    // Whatever an earlier process left behind is lost, also when it ran before our own start.
+    auto worker = std::make_shared<const worker_identity>(node.identity);
+    for (const auto& shard : options_.shards)
+      self_->send(shard, actors::end_leases{worker, true});
+  }
+  accept(m, node);
+}
+
+void registrar_state::end_session_of(worker_name& name, const error& reason) {
+  auto at = sessions_.find(name.session);
+  if (at == sessions_.end())
+    return;
+  self_->send(at->second.session, actors::end_session{reason});
+  forget_peer(at->second);
+  sessions_.erase(at);
+}
+
+void registrar_state::accept(const actors::peer_hello& m, const protocol::node_introduction& node) {
+  session_options options{++last_peer_, node, m.connection, options_.shards, m.remote};
+  auto session = self_->system().spawn(coordinator::session, options);
+  self_->monitor(session);
+  connected c{options.peer, session, m.connection, {}};
+  if (node.role == schema::Role::WORKER) {
+    c.worker_name = node.identity.name;
+    workers_[node.identity.name].session = session.address();
+  }
+  sessions_.emplace(session.address(), std::move(c));
+  CODEQ_LOG_INFO(
+    "{} connects name={} remote={} queues={}",
+    role_name(node.role),
+    node.identity.name,
+    m.remote,
+    node.queues.size());
+  // The acknowledgement is the first frame that the peer gets.
+  self_->send(m.connection, make_ack(options_).to_wire());
+  self_->send(
+    m.connection,
+    actors::connection_accepted{
+      session_sink(node.role, session), caf::actor_cast<caf::strong_actor_ptr>(session)});
+}
+
+void registrar_state::refuse(const actors::peer_hello& m, const error& reason) {
+  CODEQ_LOG_WARN("registrar refuses node remote={} reason=\"{}\"", m.remote, to_string(reason));
+  self_->send(m.connection, protocol::make_refused(reason).to_wire());
+  self_->send(m.connection, actors::close_connection{reason});
+}
+
+void registrar_state::forget_peer(const connected& c) {
+  for (const auto& shard : options_.shards)
+    self_->send(shard, actors::detach_session{c.peer});
+  if (auto name = workers_.find(c.worker_name);
+      name != workers_.end() && name->second.session == c.session.address())
+    name->second.session = nullptr;
+}
+
+void registrar_state::forget(const caf::actor_addr& session) {
+  auto at = sessions_.find(session);
+  if (at == sessions_.end())
+    return;
+  CODEQ_LOG_INFO(
+    "node disconnects peer={} worker={}",
+    at->second.peer,
+    at->second.worker_name.empty() ? "-" : at->second.worker_name);
+  forget_peer(at->second);
+  sessions_.erase(at);
+}
+
+void registrar_state::stop() {
+  stopping_ = true;
+  for (const auto& [address, c] : sessions_)
+    self_->send(c.session, actors::end_session{{errc::going_away, "the coordinator is stopping"}});
+}
+
+actors::registrar_internal_actor::behavior_type registrar(
+  actors::registrar_internal_actor::stateful_pointer<registrar_state> self,
+  const registrar_options& options) {
+  self->set_default_handler(caf::drop);
+  self->set_down_handler([self](const caf::down_msg& m) { self->state.forget(m.source); });
+  self->state.start(self, options);
+  return {
+    [self](const actors::peer_hello& m) { self->state.welcome(m); },
+    [self](actors::stop_registrar) {
+      self->state.stop();
+      return true;
+    },
+  };
+}
+
+} // namespace codeq::coordinator

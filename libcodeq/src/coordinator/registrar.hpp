@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/coordinator_actors.hpp"
+#include "protocol/convert.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct registrar_options {
+  /// By number.
+  std::vector<actors::shard_actor> shards;
+  /// Random, per start of the coordinator.
+  std::uint64_t coordinator_id = 0;
+  std::uint64_t store_id = 0;
+};
+
+/// The state of the registrar: who is connected, and which worker has which name.
+class registrar_state {
+public:
+  static constexpr const char* name = "registrar";
+
+  void start(actors::registrar_internal_actor::pointer self, const registrar_options& options);
+
+  /// Decides over a hello.
+  void welcome(const actors::peer_hello& m);
+
+  /// A session is gone.
+  void forget(const caf::actor_addr& session);
+
+  /// Ends every session.
+  void stop();
+
+private:
+  struct connected {
+    core::peer_id peer = 0;
+    actors::session_actor session;
+    actors::connection_actor connection;
+    std::string worker_name;
+  };
+
+  struct worker_name {
+    std::uint64_t incarnation = 0;
+    /// Null while not connected.
+    caf::actor_addr session;
+    /// The latest incarnations that were replaced, oldest first.
+    std::deque<std::uint64_t> superseded;
+  };
+
+  [[nodiscard]] result<protocol::node_introduction> introduce(const actors::peer_hello& m) const;
+  void welcome_worker(const actors::peer_hello& m, const protocol::node_introduction& node);
+  void take_over(const actors::peer_hello& m, const protocol::node_introduction& node);
+  void accept(const actors::peer_hello& m, const protocol::node_introduction& node);
+  void refuse(const actors::peer_hello& m, const error& reason);
+  void end_session_of(worker_name& name, const error& reason);
+  void forget_peer(const connected& c);
+
+  actors::registrar_internal_actor::pointer self_ = nullptr;
+  registrar_options options_;
+  core::peer_id last_peer_ = 0;
+  std::unordered_map<caf::actor_addr, connected> sessions_;
+  std::unordered_map<std::string, worker_name> workers_;
+  bool stopping_ = false;
+};
+
+/// The actor that decides who may connect.
+[[nodiscard]] actors::registrar_internal_actor::behavior_type registrar(
+  actors::registrar_internal_actor::stateful_pointer<registrar_state> self,
+  const registrar_options& options);
+
+} // namespace codeq::coordinator

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/segment_cache.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// What one task costs beside its body.
+constexpr std::size_t task_overhead_bytes = 16;
+
+} // namespace
+
+void segment_cache::insert(sequence segment, std::vector<core::encoded_tasks> pieces) {
+  std::size_t size = 0;
+  for (const auto& piece : pieces)
+    size += piece.body.size() + piece.count() * task_overhead_bytes;
+  if (size > bytes_max_ || segments_.contains(segment))
+    return;
+  segments_.emplace(segment, entry{std::move(pieces), size});
+  order_.push_back(segment);
+  bytes_ += size;
+  while (bytes_ > bytes_max_) {
+    auto oldest = segments_.find(order_.front());
+    bytes_ -= oldest->second.bytes;
+    segments_.erase(oldest);
+    order_.pop_front();
+  }
+}
+
+std::optional<core::encoded_tasks>
+segment_cache::find(sequence segment, sequence first, std::uint32_t count) const {
+  auto at = segments_.find(segment);
+  if (at == segments_.end())
+    return std::nullopt;
+  std::size_t skip = first - segment;
+  std::string joined;
+  core::encoded_tasks found;
+  for (const auto& piece : at->second.pieces) {
+    if (skip >= piece.count()) {
+      skip -= piece.count();
+      continue;
+    }
+    auto wanted = std::min<std::size_t>(count - found.count(), piece.count() - skip);
+    auto part = piece.part(skip, wanted);
+    skip = 0;
+    if (wanted == count)
+      return part;
+    joined.append(part.body.view());
+    found.sizes.insert(found.sizes.end(), part.sizes.begin(), part.sizes.end());
+    if (found.count() == count)
+      break;
+  }
+  found.body = bytes::from(std::move(joined));
+  return found;
+}
+
+} // namespace codeq::coordinator

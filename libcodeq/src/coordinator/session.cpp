@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/session.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "observe/log.hpp"
+#include "protocol/reply.hpp"
+#include "transport/deliver.hpp"
+
+#include <map>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// How long a shard may take to count its tasks.
+constexpr duration stats_timeout = std::chrono::seconds(5);
+
+/// Adds one shard's counts to the sum.
+void add_stats(coordinator_stats& sum, const coordinator_stats& part) {
+  for (const auto& q : part.queues) {
+    auto at = std::find_if(sum.queues.begin(), sum.queues.end(), [&](const queue_stats& s) {
+      return s.queue == q.queue;
+    });
+    if (at == sum.queues.end()) {
+      sum.queues.push_back(q);
+      continue;
+    }
+    at->scheduled += q.scheduled;
+    at->gated += q.gated;
+    at->ready += q.ready;
+    at->leased += q.leased;
+    at->completed += q.completed;
+    at->dead += q.dead;
+    at->lost += q.lost;
+  }
+  for (const auto& [name, value] : part.gauges)
+    sum.gauges[name] += value;
+}
+
+/// A stats request on its way through the shards.
+struct stats_sum {
+  coordinator_stats sum;
+  std::size_t missing = 0;
+};
+
+} // namespace
+
+void session_state::start(actors::session_actor::pointer self, const session_options& options) {
+  self_ = self;
+  options_ = options;
+  router_.emplace(options_.shards.size());
+  if (options_.node.role == schema::Role::WORKER)
+    worker_ = std::make_shared<const worker_identity>(options_.node.identity);
+  auto handle = caf::actor_cast<actors::session_actor>(self_);
+  for (const auto& shard : options_.shards)
+    self_->send(
+      shard, actors::attach_session{options_.peer, handle, worker_, options_.node.queues});
+}
+
+template <class S>
+void session_state::forward(const protocol::frame<S>& m) {
+  auto shard = protocol::shard_of(m, options_.shards.size());
+  if (!shard)
+    return misbehave(shard.error());
+  self_->send(options_.shards[value(*shard)], actors::from_peer<S>{options_.peer, m});
+}
+
+void session_state::enqueue(const protocol::enqueue_request& m) {
+  auto number = protocol::number_of(m);
+  if (!number)
+    return misbehave(number.error());
+  auto size = m.body().size();
+  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0)
+    return refuse_enqueue(*number);
+  if (enqueue_bytes_.emplace(*number, size).second)
+    inflight_bytes_ += size;
+  forward(m);
+}
+
+void session_state::refuse_enqueue(std::uint64_t number) {
+  core::enqueue_answered refusal{options_.peer, number, {}, {}};
+  refusal.refusal = {
+    errc::overloaded,
+    "over " + std::to_string(limits::producer_inflight_bytes_max)
+      + " bytes of requests are not answered yet"};
+  send(protocol::make_enqueue_reply({}, refusal, limits::overloaded_retry_after).to_wire());
+}
+
+void session_state::finish_enqueue(const actors::enqueue_done& m) {
+  if (auto at = enqueue_bytes_.find(m.number); at != enqueue_bytes_.end()) {
+    inflight_bytes_ -= at->second;
+    enqueue_bytes_.erase(at);
+  }
+  send(m.frame);
+}
+
+void session_state::claim(const protocol::claim_request& m) {
+  auto credits = m.read([&](auto reader) -> result<std::uint32_t> {
+    lease_wish_ = duration{static_cast<duration::rep>(reader.getLeaseMs())};
+    bool is_in_range = lease_wish_ == duration{0}
+                       || (lease_wish_ >= limits::lease_min && lease_wish_ <= limits::lease_max);
+    if (!is_in_range)
+      return error{errc::protocol_error, "a claim's lease is out of its range"};
+    return reader.getCredits();
+  });
+  if (!credits)
+    return misbehave(credits.error());
+  if (*credits > 2 * limits::slots_max || router_->credits() + *credits > 2 * limits::slots_max)
+    return misbehave(
+      {errc::protocol_error, "more than " + std::to_string(2 * limits::slots_max) + " credits"});
+  carry_out(router_->add_credits(*credits));
+}
+
+void session_state::carry_out(const claim_router::moves& moves) {
+  for (const auto& move : moves) {
+    const auto& shard = options_.shards[value(move.shard)];
+    if (move.what == claim_router::move::kind::claim)
+      self_->send(shard, actors::add_credits{options_.peer, move.credits, lease_wish_});
+    else
+      self_->send(shard, actors::take_credits{options_.peer, move.credits});
+  }
+}
+
+void session_state::deliver(const actors::tasks_for_peer& m) {
+  send(m.frame);
+  if (!m.redelivered)
+    carry_out(router_->granted(m.shard, m.count, m.more));
+}
+
+void session_state::await(const protocol::await_request& m) {
+  awaited_ += m.body().size() / sizeof(sequence);
+  if (awaited_ > limits::awaited_tasks_max)
+    return misbehave(
+      {errc::overloaded,
+       "more than " + std::to_string(limits::awaited_tasks_max) + " awaited tasks"});
+  forward(m);
+}
+
+void session_state::status(const protocol::status_request& m) {
+  auto asked = m.read([&](auto reader) -> result<task_id> {
+    auto task = reader.getTask();
+    task_id id{static_cast<shard_id>(task.getShard()), task.getSeq()};
+    if (task.getShard() < options_.shards.size()) {
+      self_->send(
+        options_.shards[task.getShard()],
+        actors::ask_status{options_.peer, reader.getNumber(), id.seq});
+    } else {
+      send(protocol::make_unknown_status_reply(reader.getNumber(), id).to_wire());
+    }
+    return id;
+  });
+  if (!asked)
+    misbehave(asked.error());
+}
+
+void session_state::stats(const protocol::stats_request& m) {
+  auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+  if (!number)
+    return misbehave(number.error());
+  auto gathered = std::make_shared<stats_sum>();
+  gathered->missing = options_.shards.size();
+  auto finish_one = [this, gathered, number = *number] {
+    if (--gathered->missing == 0)
+      send(protocol::make_stats_reply(number, gathered->sum).to_wire());
+  };
+  for (const auto& shard : options_.shards) {
+    self_->request(shard, stats_timeout, actors::ask_shard_stats{})
+      .then(
+        [gathered, finish_one](const coordinator_stats& part) {
+          add_stats(gathered->sum, part);
+          finish_one();
+        },
+        [finish_one](const caf::error&) { finish_one(); });
+  }
+}
+
+void session_state::send(const protocol::wire_frame& frame) {
+  self_->send(options_.connection, frame);
+}
+
+void session_state::pause(bool paused) {
+  carry_out(router_->pause(paused));
+}
+
+void session_state::goodbye() {
+  CODEQ_LOG_INFO(
+    "node says goodbye name={} remote={}", options_.node.identity.name, options_.remote);
+  if (worker_) {
+    for (const auto& shard : options_.shards)
+      self_->send(shard, actors::end_leases{worker_, false});
+  }
+  self_->send(options_.connection, actors::close_connection{{errc::none, "goodbye"}});
+}
+
+void session_state::misbehave(const error& reason) {
+  CODEQ_LOG_WARN(
+    "session refuses peer name={} remote={} reason=\"{}\"",
+    options_.node.identity.name,
+    options_.remote,
+    to_string(reason));
+  end(reason);
+}
+
+void session_state::end(const error& reason) {
+  if (reason.code == errc::going_away)
+    send(protocol::make_goodbye(reason.code).to_wire());
+  else
+    send(protocol::make_refused(reason).to_wire());
+  self_->send(options_.connection, actors::close_connection{reason});
+}
+
+actors::session_actor::behavior_type session(
+  actors::session_actor::stateful_pointer<session_state> self, const session_options& options) {
+  self->set_default_handler(caf::drop);
+  auto& state = self->state;
+  state.start(self, options);
+  return {
+    [self](const protocol::enqueue_request& m) { self->state.enqueue(m); },
+    [self](const protocol::claim_request& m) { self->state.claim(m); },
+    [self](const protocol::heartbeat_request& m) { self->state.forward(m); },
+    [self](const protocol::result_request& m) { self->state.forward(m); },
+    [self](const protocol::resume_request& m) { self->state.forward(m); },
+    [self](const protocol::await_request& m) { self->state.await(m); },
+    [self](const protocol::status_request& m) { self->state.status(m); },
+    [self](const protocol::stats_request& m) { self->state.stats(m); },
+    [self](const protocol::goodbye&) { self->state.goodbye(); },
+    [self](const protocol::wire_frame& frame) { self->state.send(frame); },
+    [self](const actors::tasks_for_peer& m) { self->state.deliver(m); },
+    [self](const actors::enqueue_done& m) { self->state.finish_enqueue(m); },
+    [self](const actors::shard_drained& m) {
+      self->state.carry_out(self->state.router().drained(m.shard));
+    },
+    [self](const actors::shard_has_work& m) {
+      self->state.carry_out(self->state.router().has_work(m.shard));
+    },
+    [self](const actors::credits_returned& m) {
+      self->state.carry_out(self->state.router().returned(m.shard, m.credits));
+    },
+    [self](const actors::peer_misbehaved& m) { self->state.end(m.reason); },
+    [self](const actors::outgoing_pressure& m) { self->state.pause(m.high); },
+    [self](const actors::connection_lost&) { self->quit(); },
+    [self](const actors::end_session& m) { self->state.end(m.reason); },
+  };
+}
+
+actors::frame_sink session_sink(schema::Role role, const actors::session_actor& session) {
+  using namespace schema;
+  switch (role) {
+  case Role::WORKER:
+    return transport::
+      deliver<ClaimRequest, HeartbeatRequest, ResultRequest, ResumeRequest, Goodbye>(session);
+  case Role::PRODUCER:
+  case Role::OPERATOR:
+    return transport::deliver<EnqueueRequest, AwaitRequest, StatusRequest, StatsRequest, Goodbye>(
+      session);
+  }
+  return {};
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "protocol/convert.hpp"
+#include "storage/projection.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace codeq::coordinator {
+
+void shard_actor_state::start(
+  actors::shard_internal_actor::pointer self, const shard_options& options) {
+  self_ = self;
+  options_ = options;
+  state_ = options_.state;
+  cache_.emplace(options_.cache_bytes);
+  auto now = options_.clock->now();
+  timers_.emplace(now.steady);
+  last_checkpoint_ = now.steady;
+  decide(core::tick{});
+}
+
+void shard_actor_state::decide(const core::command& command) {
+  if (!turn_) {
+    turn_ = std::make_unique<core::turn>(*state_);
+    self_->send(self_, actors::close_turn{});
+  }
+  turn_->decide(command, options_.clock->now());
+  bool is_full =
+    turn_->commands() >= limits::turn_commands_max || turn_->body_bytes() >= limits::turn_bytes_max;
+  if (is_full)
+    close_turn();
+}
+
+void shard_actor_state::close_turn() {
+  if (!turn_)
+    return;
+  auto now = options_.clock->now();
+  bool has_records = state_->records_since_checkpoint > 0;
+  bool is_late = now.steady - last_checkpoint_ >= limits::checkpoint_interval;
+  if (state_->records_since_checkpoint >= limits::checkpoint_records || (has_records && is_late)) {
+    turn_->decide(core::take_checkpoint{}, now);
+    last_checkpoint_ = now.steady;
+  }
+  auto sealed = turn_->seal(now);
+  turn_.reset();
+  if (!sealed.events.empty()) {
+    auto writes = std::make_shared<storage::write_set>();
+    for (auto& e : sealed.events) {
+      storage::project(state_->id, e, *writes);
+      if (auto* appended = std::get_if<core::segment_appended>(&e))
+        cache_->insert(appended->first, std::move(appended->pieces));
+    }
+    self_->send(
+      options_.journal,
+      actors::commit_request{
+        caf::actor_cast<actors::shard_internal_actor>(self_), ++submitted_, std::move(writes)});
+  }
+  hold(std::move(sealed.effects));
+  arm();
+}
+
+void shard_actor_state::hold(std::vector<core::effect> effects) {
+  held_.push_back({submitted_, std::move(effects)});
+  release();
+}
+
+void shard_actor_state::committed(std::uint64_t number) {
+  committed_ = std::max(committed_, number);
+  release();
+  // Timers were wanted.
+  arm();
+}
+
+void shard_actor_state::release() {
+  while (!held_.empty() && held_.front().commit <= committed_) {
+    auto effects = std::move(held_.front().effects);
+    held_.pop_front();
+    for (auto& e : effects)
+      std::visit([this](auto& x) { carry_out(x); }, e);
+    flush_endings();
+  }
+  if (stopping_ && !turn_ && committed_ == submitted_)
+    std::exchange(stopping_, std::nullopt)->deliver(true);
+}
+
+void shard_actor_state::arm() {
+  auto now = options_.clock->now();
+  std::optional<monotonic_time> next;
+  if (auto wait = core::next_wakeup(*state_, now))
+    next = now.steady + *wait;
+  if (auto look = timers_->next_look())
+    next = next ? std::min(*next, *look) : *look;
+  if (state_->records_since_checkpoint > 0) {
+    auto checkpoint = last_checkpoint_ + limits::checkpoint_interval;
+    next = next ? std::min(*next, checkpoint) : checkpoint;
+  }
+  if (!next || (armed_ && *armed_ <= *next))
+    return;
+  armed_ = next;
+  auto wait = std::max(duration{1}, *next - now.steady);
+  self_->delayed_send(self_, wait, actors::wake_shard{++armed_number_});
+}
+
+void shard_actor_state::wake(std::uint64_t number) {
+  if (number != armed_number_)
+    return;
+  armed_.reset();
+  timers_->wake_due(options_.clock->now().steady);
+  decide(core::tick{});
+}
+
+template <class S, class... Extra>
+void shard_actor_state::decide_from(const actors::from_peer<S>& m, const Extra&... extra) {
+  auto command = protocol::to_command(m.message, m.peer, extra...);
+  if (command)
+    decide(std::move(*command));
+  else
+    send_to(m.peer, actors::peer_misbehaved{command.error()});
+}
+
+void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>& m) {
+  auto command = protocol::to_command(m.message, m.peer, options_.clock->now().shard);
+  if (command)
+    return decide(std::move(*command));
+  auto number = protocol::number_of(m.message);
+  if (number && command.error().code != errc::protocol_error)
+    refuse(m.peer, *number, command.error());
+  else
+    send_to(m.peer, actors::peer_misbehaved{command.error()});
+}
+
+void shard_actor_state::refuse(core::peer_id peer, std::uint64_t number, const error& reason) {
+  core::enqueue_answered refusal{peer, number, {}, reason};
+  carry_out(refusal);
+}
+
+void shard_actor_state::resume(const actors::from_peer<schema::ResumeRequest>& m) {
+  auto at = peers_.find(m.peer);
+  if (at != peers_.end() && at->second.worker)
+    decide_from(m, at->second.worker);
+}
+
+void shard_actor_state::attach(const actors::attach_session& m) {
+  peers_.insert_or_assign(m.peer, peer{m.session, m.worker});
+  if (m.worker)
+    decide(core::attach_worker{m.peer, m.worker, m.queues});
+}
+
+void shard_actor_state::detach(const actors::detach_session& m) {
+  peers_.erase(m.peer);
+  decide(core::detach_peer{m.peer});
+}
+
+void shard_actor_state::end_leases(const actors::end_leases& m) {
+  if (m.replaced)
+    decide(core::replace_worker{m.worker});
+  else
+    decide(core::release_worker{m.worker});
+}
+
+coordinator_stats shard_actor_state::stats() const {
+  coordinator_stats s;
+  for (const auto& q : state_->queues) {
+    queue_stats counts;
+    counts.queue = q->address;
+    counts.scheduled = q->scheduled;
+    counts.ready = q->ready;
+    counts.leased = q->leased;
+    counts.completed = q->totals.completed;
+    counts.dead = q->totals.dead;
+    counts.lost = q->totals.lost;
+    s.queues.push_back(std::move(counts));
+  }
+  s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_->size());
+  s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
+  s.gauges["codeq_segments"] = static_cast<std::int64_t>(state_->segments.size());
+  s.gauges["codeq_cache_bytes"] = static_cast<std::int64_t>(cache_->byte_size());
+  return s;
+}
+
+caf::result<bool> shard_actor_state::stop() {
+  auto promise = self_->make_response_promise<bool>();
+  stopping_ = promise;
+  decide(core::take_checkpoint{});
+  close_turn();
+  release();
+  return promise;
+}
+
+template <class Message>
+void shard_actor_state::send_to(core::peer_id peer, Message&& message) {
+  if (auto at = peers_.find(peer); at != peers_.end())
+    self_->send(at->second.session, std::forward<Message>(message));
+}
+
+void shard_actor_state::carry_out(core::enqueue_answered& e) {
+  auto pause = e.refusal.code == errc::overloaded ? limits::overloaded_retry_after : duration{0};
+  auto frame = protocol::make_enqueue_reply(state_->id, e, pause).to_wire();
+  send_to(e.peer, actors::enqueue_done{e.number, std::move(frame)});
+}
+
+void shard_actor_state::carry_out(core::tasks_granted& e) {
+  auto at = peers_.find(e.peer);
+  if (at == peers_.end())
+    return;
+  std::vector<core::encoded_tasks> bodies;
+  std::uint32_t count = 0;
+  bool all_cached = true;
+  for (const auto& run : e.runs) {
+    count += run.count;
+    auto cached = cache_->find(run.segment, run.first, run.count);
+    all_cached = all_cached && cached;
+    bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
+  }
+  if (!all_cached) {
+    self_->send(
+      options_.reader,
+      actors::fetch_bodies{state_->id, at->second.session, std::move(e), std::move(bodies)});
+    return;
+  }
+  auto frame = protocol::make_task_batch(state_->id, e, bodies).to_wire();
+  send_to(
+    e.peer, actors::tasks_for_peer{state_->id, count, e.redelivered, e.more, std::move(frame)});
+}
+
+void shard_actor_state::carry_out(core::claim_parked& e) {
+  send_to(e.peer, actors::shard_drained{state_->id});
+}
+
+void shard_actor_state::carry_out(core::work_available& e) {
+  send_to(e.peer, actors::shard_has_work{state_->id});
+}
+
+void shard_actor_state::carry_out(core::credits_revoked& e) {
+  send_to(e.peer, actors::credits_returned{state_->id, e.credits});
+}
+
+void shard_actor_state::carry_out(core::reports_answered& e) {
+  send_to(e.peer, protocol::make_result_reply(state_->id, e.answers).to_wire());
+}
+
+void shard_actor_state::carry_out(core::leases_lost& e) {
+  send_to(e.peer, protocol::make_leases_lost(state_->id, e.leases).to_wire());
+}
+
+void shard_actor_state::carry_out(core::resumed& e) {
+  send_to(e.peer, protocol::make_resume_reply(state_->id).to_wire());
+}
+
+void shard_actor_state::carry_out(core::timer_wanted& e) {
+  timers_->want(self_->system(), caf::actor_cast<actors::shard_internal_actor>(self_), e);
+}
+
+void shard_actor_state::carry_out(core::timer_dropped& e) {
+  timers_->drop(e.token);
+}
+
+void shard_actor_state::carry_out(core::task_described& e) {
+  auto at = peers_.find(e.why.peer);
+  if (at == peers_.end())
+    return;
+  if (!e.text) {
+    auto view = std::make_shared<const core::task_view>(e.view);
+    self_->send(
+      options_.reader,
+      actors::answer_inquiry{state_->id, at->second.session, e.why, e.view.seq, std::move(view)});
+  } else if (e.why.what == core::inquiry::kind::status) {
+    auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, *e.text);
+    send_to(e.why.peer, reply.to_wire());
+  } else {
+    const auto& entry = e.view.entry;
+    endings_[e.why.peer].push_back({e.view.seq, errc::none, entry.state, entry.attempt, *e.text});
+  }
+}
+
+void shard_actor_state::carry_out(core::task_not_here& e) {
+  auto at = peers_.find(e.why.peer);
+  if (at == peers_.end())
+    return;
+  self_->send(
+    options_.reader, actors::answer_inquiry{state_->id, at->second.session, e.why, e.seq, nullptr});
+}
+
+void shard_actor_state::flush_endings() {
+  for (auto& [peer, ended] : endings_) {
+    std::span<const protocol::ended_task> rest = ended;
+    while (!rest.empty()) {
+      // As many as fit a frame with room to spare.
+      std::size_t count = 0;
+      std::size_t byte_count = 0;
+      while (count < rest.size() && (count == 0 || byte_count < limits::grant_bytes_max))
+        byte_count += rest[count++].text.size();
+      send_to(peer, protocol::make_tasks_ended(state_->id, rest.first(count)).to_wire());
+      rest = rest.subspan(count);
+    }
+  }
+  endings_.clear();
+}
+
+actors::shard_internal_actor::behavior_type shard(
+  actors::shard_internal_actor::stateful_pointer<shard_actor_state> self,
+  const shard_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](const actors::from_peer<schema::EnqueueRequest>& m) { self->state.enqueue(m); },
+    [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::from_peer<schema::ResultRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::from_peer<schema::ResumeRequest>& m) { self->state.resume(m); },
+    [self](const actors::from_peer<schema::AwaitRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::attach_session& m) { self->state.attach(m); },
+    [self](const actors::detach_session& m) { self->state.detach(m); },
+    [self](const actors::add_credits& m) {
+      self->state.decide(core::claim{m.peer, m.credits, m.lease});
+    },
+    [self](const actors::take_credits& m) {
+      self->state.decide(core::revoke_credits{m.peer, m.credits});
+    },
+    [self](const actors::end_leases& m) { self->state.end_leases(m); },
+    [self](const actors::ask_status& m) {
+      self->state.decide(core::describe_task{m.peer, m.number, m.seq});
+    },
+    [self](actors::ask_shard_stats) { return self->state.stats(); },
+    [self](actors::stop_shard) { return self->state.stop(); },
+    [self](const actors::lease_timeout& m) {
+      self->state.decide(core::expire_lease{m.seq, m.token});
+    },
+    [self](const actors::batch_committed& m) { self->state.committed(m.number); },
+    [self](actors::close_turn) { self->state.close_turn(); },
+    [self](const actors::wake_shard& m) { self->state.wake(m.number); },
+  };
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/coordinator_node.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "coordinator/journal.hpp"
+#include "coordinator/reader.hpp"
+#include "coordinator/registrar.hpp"
+#include "coordinator/shard.hpp"
+#include "observe/log.hpp"
+#include "storage/recovery.hpp"
+#include "storage/rocksdb_store.hpp"
+#include "transport/acceptor.hpp"
+#include "transport/configure.hpp"
+#include "transport/socket.hpp"
+
+#include <caf/all.hpp>
+
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include <unistd.h>
+
+namespace codeq {
+
+namespace {
+
+/// Two are enough for shards and sessions; journal, reader and middleman have threads of their own.
+constexpr std::size_t scheduler_threads = 2;
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
+/// The end of a process whose store failed: nothing may be answered any more, and what is in memory
+/// may be ahead of the disk.
+[[noreturn]] void die(const error& reason) {
+  CODEQ_LOG_ERROR(
+    "coordinator stops at once reason=\"{}\" advice=\"check the disk, then start again: everything "
+    "acknowledged is recovered\"",
+    to_string(reason));
+  observe::flush_log();
+  ::_exit(EXIT_FAILURE);
+}
+
+storage::rocksdb_store_options store_options(const coordinator_node_options& options) {
+  storage::rocksdb_store_options s;
+  s.directory = options.data;
+  s.mode = options.sync ? storage::durability::sync : storage::durability::os;
+  s.on_background_error = [](const error& reason) { die(reason); };
+  return s;
+}
+
+result<void> check(const coordinator_node_options& options) {
+  if (options.data.empty())
+    return error{errc::invalid_argument, "data is empty; it must name a directory"};
+  if (options.shards > limits::shards_max)
+    return error{
+      errc::invalid_argument,
+      "shards is " + std::to_string(options.shards) + "; it must be at most "
+        + std::to_string(limits::shards_max)};
+  return {};
+}
+
+} // namespace
+
+struct coordinator_node::impl {
+  /// Reads back what the store knows. Errors: of the store.
+  result<void> recover(const coordinator_node_options& options);
+
+  /// Starts the actors that serve it.
+  void spawn_actors(const coordinator_node_options& options);
+
+  /// Opens the port.
+  result<void> listen(const coordinator_node_options& options);
+  void stop();
+
+  std::shared_ptr<storage::task_store> store;
+  storage::store_record identity;
+  std::vector<std::shared_ptr<core::shard_state>> states;
+  caf::actor_system_config config;
+  std::unique_ptr<caf::actor_system> system;
+  actors::journal_actor journal;
+  actors::reader_actor reader;
+  std::vector<actors::shard_actor> shards;
+  actors::registrar_internal_actor registrar;
+  transport::acceptor_handle acceptor;
+  bool stopped = false;
+};
+
+result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
+  auto opened = storage::open_rocksdb_store(store_options(options));
+  if (!opened)
+    return opened.error();
+  store = std::move(*opened);
+  auto record = storage::open_identity(*store, options.shards, random_number());
+  if (!record)
+    return record.error();
+  identity = *record;
+  base::system_clock clock(timestamp{});
+  for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
+    auto state =
+      storage::recover(*store, static_cast<shard_id>(i), identity.epoch, clock.now().steady);
+    if (!state)
+      return state.error();
+    CODEQ_LOG_INFO(
+      "shard recovers shard={} segments={} leases={}",
+      i,
+      (*state)->segments.size(),
+      (*state)->leases.size());
+    states.push_back(std::move(*state));
+  }
+  return {};
+}
+
+void coordinator_node::impl::spawn_actors(const coordinator_node_options& options) {
+  transport::configure(config, scheduler_threads);
+  system = std::make_unique<caf::actor_system>(config);
+  auto mode = options.sync ? storage::durability::sync : storage::durability::os;
+  journal = system->spawn<caf::detached>(
+    coordinator::journal, coordinator::journal_options{store, mode, die});
+  coordinator::reader_options reads;
+  reads.store = store;
+  reads.on_failure = die;
+  reader = system->spawn<caf::detached>(coordinator::reader, reads);
+  for (auto& state : states) {
+    coordinator::shard_options s;
+    s.clock = std::make_shared<base::system_clock>(state->at);
+    s.state = std::move(state);
+    s.journal = journal;
+    s.reader = reader;
+    s.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
+    shards.push_back(system->spawn(coordinator::shard, s));
+  }
+  states.clear();
+  registrar = system->spawn(
+    coordinator::registrar,
+    coordinator::registrar_options{shards, random_number(), identity.store_id});
+}
+
+result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {
+  auto endpoint = transport::parse_endpoint(options.listen);
+  if (!endpoint)
+    return endpoint.error();
+  transport::acceptor_options a;
+  a.address = endpoint->host;
+  a.port = endpoint->port;
+  a.registrar = registrar;
+  auto spawned = transport::spawn_acceptor(*system, std::move(a));
+  if (!spawned)
+    return spawned.error();
+  acceptor = std::move(*spawned);
+  return {};
+}
+
+void coordinator_node::impl::stop() {
+  if (!system || std::exchange(stopped, true))
+    return;
+  caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
+  {
+    caf::scoped_actor self{*system};
+    self->request(registrar, limits::shutdown_max / 4, actors::stop_registrar{})
+      .receive([](bool) {}, [](const caf::error&) {});
+    for (const auto& shard : shards) {
+      self->request(shard, limits::shutdown_max / 2, actors::stop_shard{})
+        .receive(
+          [](bool) {},
+          [](const caf::error&) {
+            CODEQ_LOG_WARN("shard does not finish in time; its log is replayed at the next start");
+          });
+    }
+  }
+  for (const auto& shard : shards)
+    caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(registrar, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(journal, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(reader, caf::exit_reason::user_shutdown);
+  acceptor.actor = nullptr;
+  shards.clear();
+  registrar = nullptr;
+  journal = nullptr;
+  reader = nullptr;
+}
+
+coordinator_node::coordinator_node(std::unique_ptr<impl> state) : impl_(std::move(state)) {
+}
+
+coordinator_node::~coordinator_node() {
+  stop();
+}
+
+result<std::unique_ptr<coordinator_node>>
+coordinator_node::start(coordinator_node_options options) {
+  if (auto ok = check(options); !ok)
+    return ok.error();
+  auto state = std::make_unique<impl>();
+  if (auto ok = state->recover(options); !ok)
+    return ok.error();
+  state->spawn_actors(options);
+  auto* pending = state.get();
+  std::unique_ptr<coordinator_node> node(new coordinator_node(std::move(state)));
+  if (auto ok = pending->listen(options); !ok)
+    return ok.error();
+  return node;
+}
+
+std::uint16_t coordinator_node::port() const noexcept {
+  return impl_->acceptor.port;
+}
+
+void coordinator_node::stop() {
+  impl_->stop();
+}
+
+} // namespace codeq
