@@ -96,6 +96,8 @@ protected:
 
   transport::connection_settings settings;
   transport::acceptor_options options;
+  duration reconnect_delay_min{5};
+  duration reconnect_delay_max{50};
   std::uint16_t port = 0;
   channel<actors::peer_hello> hellos;
   channel<event> accepted_events;

@@ -136,6 +136,18 @@ TEST_F(TransportTest, ALinkEndsWithItsOwner) {
   expect<actors::connection_lost>(accepted_events);
 }
 
+TEST_F(TransportTest, ALinkThatWaitsToRedialDoesNotHoldUpTheEnd) {
+  reconnect_delay_min = reconnect_delay_max = std::chrono::hours(1);
+  listen();
+  stop_listening();
+  auto link = connect();
+  expect<actors::link_down>(link_events);
+
+  caf::anon_send(link, actors::close_link{{errc::none, "stopping"}});
+
+  wait_until_gone(caf::actor_cast<caf::strong_actor_ptr>(link));
+}
+
 TEST_F(TransportTest, AConnectionEndsWithItsOwner) {
   listen();
   auto peer = authenticated_peer();

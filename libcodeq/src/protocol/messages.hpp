@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "protocol/frame.hpp"
-
 #include "protocol.capnp.h"
+#include "protocol/frame.hpp"
 
 namespace codeq::protocol {
 
@@ -46,7 +45,8 @@ inline constexpr std::uint16_t frame_type<schema::Pong> = schema::Message::PONG;
 template <>
 inline constexpr std::uint16_t frame_type<schema::Goodbye> = schema::Message::GOODBYE;
 template <>
-inline constexpr std::uint16_t frame_type<schema::EnqueueRequest> = schema::Message::ENQUEUE_REQUEST;
+inline constexpr std::uint16_t frame_type<schema::EnqueueRequest> =
+  schema::Message::ENQUEUE_REQUEST;
 template <>
 inline constexpr std::uint16_t frame_type<schema::EnqueueReply> = schema::Message::ENQUEUE_REPLY;
 template <>
@@ -54,7 +54,8 @@ inline constexpr std::uint16_t frame_type<schema::ClaimRequest> = schema::Messag
 template <>
 inline constexpr std::uint16_t frame_type<schema::TaskBatch> = schema::Message::TASK_BATCH;
 template <>
-inline constexpr std::uint16_t frame_type<schema::HeartbeatRequest> = schema::Message::HEARTBEAT_REQUEST;
+inline constexpr std::uint16_t frame_type<schema::HeartbeatRequest> =
+  schema::Message::HEARTBEAT_REQUEST;
 template <>
 inline constexpr std::uint16_t frame_type<schema::LeasesLost> = schema::Message::LEASES_LOST;
 template <>
@@ -92,54 +93,54 @@ template <class F>
     return {};
   };
   switch (wire.type) {
-    case frame_type<schema::Hello>:
-      return with(std::type_identity<schema::Hello>{});
-    case frame_type<schema::HelloAck>:
-      return with(std::type_identity<schema::HelloAck>{});
-    case frame_type<schema::Refused>:
-      return with(std::type_identity<schema::Refused>{});
-    case frame_type<schema::Ping>:
-      return with(std::type_identity<schema::Ping>{});
-    case frame_type<schema::Pong>:
-      return with(std::type_identity<schema::Pong>{});
-    case frame_type<schema::Goodbye>:
-      return with(std::type_identity<schema::Goodbye>{});
-    case frame_type<schema::EnqueueRequest>:
-      return with(std::type_identity<schema::EnqueueRequest>{});
-    case frame_type<schema::EnqueueReply>:
-      return with(std::type_identity<schema::EnqueueReply>{});
-    case frame_type<schema::ClaimRequest>:
-      return with(std::type_identity<schema::ClaimRequest>{});
-    case frame_type<schema::TaskBatch>:
-      return with(std::type_identity<schema::TaskBatch>{});
-    case frame_type<schema::HeartbeatRequest>:
-      return with(std::type_identity<schema::HeartbeatRequest>{});
-    case frame_type<schema::LeasesLost>:
-      return with(std::type_identity<schema::LeasesLost>{});
-    case frame_type<schema::ResultRequest>:
-      return with(std::type_identity<schema::ResultRequest>{});
-    case frame_type<schema::ResultReply>:
-      return with(std::type_identity<schema::ResultReply>{});
-    case frame_type<schema::ResumeRequest>:
-      return with(std::type_identity<schema::ResumeRequest>{});
-    case frame_type<schema::ResumeReply>:
-      return with(std::type_identity<schema::ResumeReply>{});
-    case frame_type<schema::AwaitRequest>:
-      return with(std::type_identity<schema::AwaitRequest>{});
-    case frame_type<schema::TasksEnded>:
-      return with(std::type_identity<schema::TasksEnded>{});
-    case frame_type<schema::StatusRequest>:
-      return with(std::type_identity<schema::StatusRequest>{});
-    case frame_type<schema::StatusReply>:
-      return with(std::type_identity<schema::StatusReply>{});
-    case frame_type<schema::StatsRequest>:
-      return with(std::type_identity<schema::StatsRequest>{});
-    case frame_type<schema::StatsReply>:
-      return with(std::type_identity<schema::StatsReply>{});
-    case frame_type<schema::CancelNotice>:
-      return with(std::type_identity<schema::CancelNotice>{});
-    default:
-      return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
+  case frame_type<schema::Hello>:
+    return with(std::type_identity<schema::Hello>{});
+  case frame_type<schema::HelloAck>:
+    return with(std::type_identity<schema::HelloAck>{});
+  case frame_type<schema::Refused>:
+    return with(std::type_identity<schema::Refused>{});
+  case frame_type<schema::Ping>:
+    return with(std::type_identity<schema::Ping>{});
+  case frame_type<schema::Pong>:
+    return with(std::type_identity<schema::Pong>{});
+  case frame_type<schema::Goodbye>:
+    return with(std::type_identity<schema::Goodbye>{});
+  case frame_type<schema::EnqueueRequest>:
+    return with(std::type_identity<schema::EnqueueRequest>{});
+  case frame_type<schema::EnqueueReply>:
+    return with(std::type_identity<schema::EnqueueReply>{});
+  case frame_type<schema::ClaimRequest>:
+    return with(std::type_identity<schema::ClaimRequest>{});
+  case frame_type<schema::TaskBatch>:
+    return with(std::type_identity<schema::TaskBatch>{});
+  case frame_type<schema::HeartbeatRequest>:
+    return with(std::type_identity<schema::HeartbeatRequest>{});
+  case frame_type<schema::LeasesLost>:
+    return with(std::type_identity<schema::LeasesLost>{});
+  case frame_type<schema::ResultRequest>:
+    return with(std::type_identity<schema::ResultRequest>{});
+  case frame_type<schema::ResultReply>:
+    return with(std::type_identity<schema::ResultReply>{});
+  case frame_type<schema::ResumeRequest>:
+    return with(std::type_identity<schema::ResumeRequest>{});
+  case frame_type<schema::ResumeReply>:
+    return with(std::type_identity<schema::ResumeReply>{});
+  case frame_type<schema::AwaitRequest>:
+    return with(std::type_identity<schema::AwaitRequest>{});
+  case frame_type<schema::TasksEnded>:
+    return with(std::type_identity<schema::TasksEnded>{});
+  case frame_type<schema::StatusRequest>:
+    return with(std::type_identity<schema::StatusRequest>{});
+  case frame_type<schema::StatusReply>:
+    return with(std::type_identity<schema::StatusReply>{});
+  case frame_type<schema::StatsRequest>:
+    return with(std::type_identity<schema::StatsRequest>{});
+  case frame_type<schema::StatsReply>:
+    return with(std::type_identity<schema::StatsReply>{});
+  case frame_type<schema::CancelNotice>:
+    return with(std::type_identity<schema::CancelNotice>{});
+  default:
+    return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
   }
 }
 
