@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -205,6 +206,22 @@ TEST_F(Lease, RecoveredLeaseKeepsItsTokenAndStartsAfresh) {
   advance(9s);
   EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 19000");
   EXPECT_EQ(complete("w", held(1, 1)), "timer t1 dropped; w: answered 1/t1 ok");
+}
+
+TEST_F(Lease, LeaseOfACheckpointedGrantEndsAtItsRunTimeout) {
+  lease_one({.lease = 10s, .run_timeout = 3s});
+  const auto& granted = std::get<core::batch_granted>(events().back());
+  core::shard_state recovered(shard_id{}, 2);
+  core::apply(recovered, events().front());
+  auto& entry = recovered.segments.at(task(1)).touch(task(1));
+  entry.state = task_state::leased;
+  entry.token = granted.first_token;
+
+  core::restore_grant(recovered, granted);
+
+  auto* l = recovered.leases.find(granted.first_token);
+  ASSERT_TRUE(l);
+  EXPECT_EQ(l->deadline, recovered.steady + 3s);
 }
 
 } // namespace
