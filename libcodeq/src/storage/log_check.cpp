@@ -103,14 +103,26 @@ bool has_unwritten_sector(std::string_view bytes, std::size_t begin) {
   return false;
 }
 
+/// True when the file ends within the fragment at `offset`.
+bool is_cut_short(std::string_view bytes, std::size_t offset) {
+  if (offset + header_bytes > bytes.size())
+    return true;
+  auto end = offset + header_bytes + read_little_endian(bytes.substr(offset + 4), 2);
+  return end > bytes.size();
+}
+
 /// Judges a file whose bytes from `begin` on are no whole record; its fragments are good up to
 /// `bad`.
 log_inspection judge(std::string_view bytes, std::size_t begin, std::size_t bad) {
-  auto rest = bytes.substr(begin);
-  if (is_zero(rest))
+  if (is_zero(bytes.substr(begin)))
     return {log_end::intact, begin};
-  auto torn = has_unwritten_sector(bytes, begin) && !has_record_behind(bytes, bad);
-  return {torn ? log_end::torn : log_end::damaged, begin};
+  // A wrong length in the last block looks like the end of the file to RocksDB as well, and it
+  // would silently drop what lies behind.
+  if (has_record_behind(bytes, bad))
+    return {log_end::damaged, begin};
+  if (is_cut_short(bytes, bad))
+    return {log_end::intact, begin};
+  return {has_unwritten_sector(bytes, begin) ? log_end::torn : log_end::damaged, begin};
 }
 
 std::optional<std::uint64_t> log_number(const fs::path& file) {
@@ -161,15 +173,16 @@ bool truncate_and_sync(const fs::path& path, std::uint64_t size) {
   return done;
 }
 
-bool cut_torn_record(const std::optional<fs::path>& path) {
+/// Inspects a file and cuts it when it is torn.
+log_end mend(const std::optional<fs::path>& path) {
   if (!path)
-    return false;
+    return log_end::intact;
   std::ifstream stream{*path, std::ios::binary};
   std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
-  if (stream.bad())
-    return false;
   auto found = inspect_log(bytes);
-  return found.end == log_end::torn && truncate_and_sync(*path, found.whole_bytes);
+  if (found.end == log_end::torn && truncate_and_sync(*path, found.whole_bytes))
+    return log_end::intact;
+  return found.end;
 }
 
 } // namespace
@@ -217,13 +230,16 @@ log_inspection inspect_log(std::string_view bytes) {
     if (!is_inside)
       record = offset;
   }
-  // A file that ends within a record is what RocksDB forgives by itself.
+  // Without the last fragments of a record the file ends within it.
   return {log_end::intact, record};
 }
 
-bool cut_torn_records(const fs::path& directory, bool of_log) {
-  auto was_cut = cut_torn_record(current_manifest(directory));
-  return (of_log && cut_torn_record(newest_log(directory))) || was_cut;
+log_end mend_log(const fs::path& directory) {
+  return mend(newest_log(directory));
+}
+
+log_end mend_manifest(const fs::path& directory) {
+  return mend(current_manifest(directory));
 }
 
 } // namespace codeq::storage

@@ -34,7 +34,7 @@ private:
 
 /// What is at the end of a file in RocksDB's log format.
 enum class log_end : std::uint8_t {
-  /// Nothing but whole records.
+  /// Whole records; behind them at most zeros, or a record within which the file ends.
   intact,
   /// A last record that was being written when the power went: sectors of it are missing.
   torn,
@@ -53,9 +53,12 @@ struct log_inspection {
 /// of zeros, or the end of the file, tell an unfinished record from a damaged one.
 [[nodiscard]] log_inspection inspect_log(std::string_view bytes);
 
-/// Cuts an unfinished last record off the newest log (`of_log`), and off the current manifest.
-/// RocksDB forgives such a record only when the file ends within it. True when a file was changed;
-/// false also when one cannot be read.
-[[nodiscard]] bool cut_torn_records(const std::filesystem::path& directory, bool of_log);
+/// Inspects the newest log of a directory and cuts an unfinished last record off: RocksDB forgives
+/// one only when the file ends within it. A file that cannot be read or cut is left to RocksDB.
+/// @pre no other process uses the directory; each commit was synced.
+[[nodiscard]] log_end mend_log(const std::filesystem::path& directory);
+
+/// The same for the current manifest, which RocksDB always syncs.
+[[nodiscard]] log_end mend_manifest(const std::filesystem::path& directory);
 
 } // namespace codeq::storage

@@ -30,8 +30,7 @@ namespace {
 constexpr int memtables_max = 4;
 constexpr int memtables_per_flush = 2;
 
-/// Bounds what a start has to replay, in bytes; for the case that other families are ever added,
-/// since with one family the write buffers bound it.
+/// What a start may have to replay, in bytes; with one family the write buffers bound it already.
 constexpr std::uint64_t log_bytes_max = 64u << 20;
 
 constexpr double filter_bits_per_key = 10;
@@ -178,8 +177,7 @@ rocksdb::Options make_options(const rocksdb_store_options& options) {
   target.listeners.push_back(std::make_shared<error_listener>(options.on_background_error));
   target.statistics = rocksdb::CreateDBStatistics();
   target.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);
-  target.stats_dump_period_sec = 0;
-  target.stats_persist_period_sec = 0;
+  target.stats_dump_period_sec = target.stats_persist_period_sec = 0;
   target.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   target.max_log_file_size = 1u << 20;
   target.keep_log_file_num = 2;
@@ -244,8 +242,7 @@ public:
   result<void> sync_log() override {
     if (!failure_)
       return failure_.error();
-    auto status = db_->SyncWAL();
-    if (!status.ok())
+    if (auto status = db_->SyncWAL(); !status.ok())
       return fail(status);
     note_position();
     return {};
@@ -347,19 +344,21 @@ private:
   std::uint64_t commits_since_hint_ = 0;
 };
 
-/// Opens, and once more when all that was in the way is a record that was never finished.
-rocksdb::Status open_database(
-  const rocksdb_store_options& options,
-  const rocksdb::Options& target,
-  std::unique_ptr<rocksdb::DB>& db) {
-  auto directory = options.directory.string();
-  rocksdb::DB* opened = nullptr;
-  auto status = rocksdb::DB::Open(target, directory, &opened);
-  if (
-    status.IsCorruption() && cut_torn_records(options.directory, options.mode == durability::sync))
-    status = rocksdb::DB::Open(target, directory, &opened);
-  db.reset(opened);
-  return status;
+/// Looks at the logs before RocksDB does; under its lock, since files may be cut.
+result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* environment) {
+  rocksdb::FileLock* lock = nullptr;
+  auto status = environment->LockFile((options.directory / "LOCK").string(), &lock);
+  if (!status.ok())
+    return to_open_error(status, options);
+  // What is damaged in a manifest, RocksDB reports by itself.
+  static_cast<void>(mend_manifest(options.directory));
+  auto end = options.mode == durability::sync ? mend_log(options.directory) : log_end::intact;
+  environment->UnlockFile(lock).PermitUncheckedError();
+  if (end == log_end::damaged)
+    return error{
+      errc::corruption,
+      "the newest log in " + options.directory.string() + " is damaged before its end"};
+  return {};
 }
 
 /// Refuses or reports what recovery found missing.
@@ -382,10 +381,13 @@ result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_optio
   auto target = make_options(options);
   auto filter = std::make_unique<replay_filter>(options);
   target.wal_filter = filter.get();
-  std::unique_ptr<rocksdb::DB> db;
-  auto status = open_database(options, target, db);
+  if (auto checked = check_logs(options, target.env); !checked)
+    return checked.error();
+  rocksdb::DB* opened = nullptr;
+  auto status = rocksdb::DB::Open(target, options.directory.string(), &opened);
   if (!status.ok())
     return to_open_error(status, options);
+  std::unique_ptr<rocksdb::DB> db{opened};
   if (filter->found_gap() && options.on_recovery)
     options.on_recovery("the log has a gap: what was committed behind it was left out");
   if (auto checked = check_recovery(options, **hint, db->GetLatestSequenceNumber()); !checked)

@@ -69,6 +69,22 @@ TEST_F(Log, IsIntactWithZerosBehindIt) {
   expect(log_end::intact);
 }
 
+TEST_F(Log, IsIntactWhereItEndsWithinItsLastRecord) {
+  auto whole = bytes_;
+  for (std::size_t left : {1, 6, 7, 8, 700, 4000}) {
+    bytes_ = whole.substr(0, last_record_ + left);
+    expect(log_end::intact);
+    EXPECT_EQ(inspect_log(bytes_).whole_bytes, last_record_);
+  }
+}
+
+TEST_F(Log, IsDamagedWhereALengthPointsBehindItsEnd) {
+  auto before_last = last_record_ - (bytes_.size() - last_record_);
+  bytes_[before_last + 5] = '\x7f';
+
+  expect(log_end::damaged);
+}
+
 TEST_F(Log, IsTornWhereASectorOfTheLastRecordIsMissing) {
   clear_sector_behind(last_record_ + 1000);
 
@@ -90,7 +106,7 @@ TEST_F(Log, IsDamagedWhereASectorOfAnEarlierRecordIsMissing) {
 }
 
 TEST_F(Log, IsDamagedWhereABitOfTheLastRecordChanged) {
-  for (auto offset : {last_record_ + 1, last_record_ + 4, last_record_ + 6, bytes_.size() - 1}) {
+  for (auto offset : {last_record_ + 1, last_record_ + 6, bytes_.size() - 1}) {
     bytes_[offset] = static_cast<char>(bytes_[offset] ^ 4);
     expect(log_end::damaged);
     bytes_[offset] = static_cast<char>(bytes_[offset] ^ 4);
