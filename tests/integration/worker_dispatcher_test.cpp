@@ -398,5 +398,18 @@ TEST_F(Dispatcher, RefusalByTheOnlyCoordinatorEndsTheNodeWithItsReason) {
   EXPECT_EQ(end->error().code, errc::superseded);
 }
 
+TEST_F(Dispatcher, SinkTakesAGoodbyeAndRefusesWhatACoordinatorDoesNotSend) {
+  echo();
+  start();
+  auto sink = worker::dispatcher_sink(dispatcher, 0);
+
+  auto goodbye = sink(protocol::goodbye::build([](auto) {}).to_wire());
+  auto hello = sink(protocol::hello::build([](auto) {}).to_wire());
+
+  EXPECT_TRUE(goodbye);
+  ASSERT_FALSE(hello);
+  EXPECT_EQ(hello.error().code, errc::protocol_error);
+}
+
 } // namespace
 } // namespace codeq::test

@@ -66,6 +66,9 @@ actors::dispatcher_actor spawn_dispatcher(caf::actor_system& system, dispatcher_
 
 actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::size_t index) {
   return [dispatcher = std::move(dispatcher), index](const protocol::wire_frame& wire) {
+    // A coordinator that stops says so; the end of its connection is all that matters here.
+    if (wire.type == protocol::frame_type<schema::Goodbye>)
+      return result<void>{};
     result<void> taken =
       error{errc::protocol_error, "unexpected frame type=" + std::to_string(wire.type)};
     auto offer = [&]<class S>(std::type_identity<S>) {
