@@ -68,12 +68,6 @@ void dispatcher_state::take_resumed(std::size_t link, const protocol::resume_rep
 
 void dispatcher_state::take_link_down(const actors::link_down& down) {
   auto& at = links_[down.link];
-  if (at.open || down.final)
-    CODEQ_LOG_WARN(
-      "worker lost coordinator link={} final={} reason=\"{}\"",
-      down.link,
-      down.final,
-      to_string(down.reason));
   at.open = false;
   at.connection = nullptr;
   at.resuming.clear();
