@@ -55,7 +55,9 @@ protected:
     return rig.recover();
   }
 
-  void cut_often(durability mode, int rounds) {
+  void cut_often(durability mode) {
+    // Cuts in the log come soon and can be many; a torn record needs a few tries.
+    int rounds = GetParam().point.kind == file_kind::log ? 8 : 3;
     auto seed = choose_seed();
     random_.seed(seed);
     crash_rig rig{seed, mode};
@@ -72,11 +74,11 @@ protected:
 };
 
 TEST_P(PowerCut, LosesNothingAcknowledgedInSyncMode) {
-  cut_often(durability::sync, 3);
+  cut_often(durability::sync);
 }
 
 TEST_P(PowerCut, LosesOnlyASuffixInOsMode) {
-  cut_often(durability::os, 3);
+  cut_often(durability::os);
 }
 
 INSTANTIATE_TEST_SUITE_P(At, PowerCut, testing::ValuesIn(moments), [](const auto& info) {
