@@ -96,7 +96,7 @@ void observer::see(const core::task_not_here& e) {
     auto code = errc::unknown_task;
     if (fate != fates_.end()) {
       const auto& entry = fate->second;
-      bool repeated = entry.token == e.why.token && core::is_reported(entry.last_end);
+      bool repeated = core::is_repeat(entry, e.why.token, e.why.reported);
       code = repeated ? errc::already : errc::stale_lease;
     }
     seen_.lines.push_back(say_answered(e.why.peer, {e.seq, e.why.token}, code));

@@ -169,12 +169,13 @@ void reference_shard::report_one(core::peer_id peer, const core::lease_report& r
     return;
   }
   const auto& task = at->second;
-  bool repeated = task.token == r.token && task.state != task_state::leased && task.reported;
+  bool repeated =
+    task.token == r.token && task.state != task_state::leased && task.reported == r.how;
   expected.push_back(say_answered(peer, lease, repeated ? errc::already : errc::stale_lease));
 }
 
 void reference_shard::end_as_reported(reference_task& task, const core::lease_report& r) {
-  task.reported = true;
+  task.reported = r.how;
   task.lost = 0;
   task.text = r.text.view();
   switch (r.how) {
@@ -205,7 +206,7 @@ void reference_shard::fail(reference_task& task, std::optional<duration> delay) 
 }
 
 void reference_shard::lose(reference_task& task) {
-  task.reported = false;
+  task.reported = std::nullopt;
   if (task.queued) {
     ++totals[task.queue].lost;
     task.text.clear();
@@ -237,7 +238,7 @@ void reference_shard::end(reference_task& task, task_state next, bool charged) {
   if (!is_terminal(next))
     return;
   for (auto peer : awaited[task.seq])
-    describe({core::inquiry::kind::ending, peer, 0, {}}, task.seq);
+    describe({core::inquiry::kind::ending, peer, 0, {}, {}}, task.seq);
   awaited.erase(task.seq);
 }
 
@@ -286,7 +287,7 @@ void reference_shard::run(const core::resume& c) {
 void reference_shard::run(const core::release_worker& c) {
   for (auto seq : held_by(*c.worker)) {
     auto& task = tasks.at(seq);
-    task.reported = true;
+    task.reported = core::disposition::abandon;
     task.lost = 0;
     task.text.clear();
     end(task, task_state::ready, false);
@@ -309,7 +310,7 @@ void reference_shard::run(const core::await_tasks& c) {
   for (auto seq : c.tasks) {
     auto at = tasks.find(seq);
     if (at == tasks.end() || is_terminal(at->second.state)) {
-      describe({core::inquiry::kind::ending, c.peer, 0, {}}, seq);
+      describe({core::inquiry::kind::ending, c.peer, 0, {}, {}}, seq);
       continue;
     }
     auto& peers = awaited[seq];
@@ -319,7 +320,7 @@ void reference_shard::run(const core::await_tasks& c) {
 }
 
 void reference_shard::run(const core::describe_task& c) {
-  describe({core::inquiry::kind::status, c.peer, c.number, {}}, c.seq);
+  describe({core::inquiry::kind::status, c.peer, c.number, {}, {}}, c.seq);
 }
 
 void reference_shard::describe(const core::inquiry& why, sequence seq) {

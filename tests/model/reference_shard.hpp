@@ -31,8 +31,8 @@ struct reference_task {
   std::uint32_t lost = 0;
   std::uint32_t refunds = 0;
   fencing_token token{};
-  /// The latest end was the worker's own report.
-  bool reported = false;
+  /// What a report would have to say to be a repeat of the latest end.
+  std::optional<core::disposition> reported;
   std::string text;
 
   // While leased.

@@ -58,9 +58,9 @@ void reader_state::answer(const actors::answer_inquiry& request) {
 void reader_state::describe(const actors::answer_inquiry& request, const core::task_view& view) {
   const auto& entry = view.entry;
   if (request.why.what == core::inquiry::kind::repeated_report) {
-    bool is_repeat = entry.token == request.why.token && core::is_reported(entry.last_end);
+    bool was_accepted = core::is_repeat(entry, request.why.token, request.why.reported);
     core::report_answer a{
-      view.seq, request.why.token, is_repeat ? errc::already : errc::stale_lease};
+      view.seq, request.why.token, was_accepted ? errc::already : errc::stale_lease};
     self_->send(request.session, protocol::make_result_reply(request.shard, {&a, 1}).to_wire());
     return;
   }

@@ -106,8 +106,9 @@ struct inquiry {
   peer_id peer = 0;
   /// Of a status request.
   std::uint64_t number = 0;
-  /// Of a repeated report.
+  /// Of a repeated report: its token, and the end that it reports.
   fencing_token token{};
+  lease_end_kind reported = lease_end_kind::completed;
 };
 
 /// All that is known of a task but the text of its latest outcome.

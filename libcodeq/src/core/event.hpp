@@ -101,6 +101,13 @@ struct task_entry {
   friend bool operator==(const task_entry&, const task_entry&) = default;
 };
 
+/// True when a report of that end under that token was accepted before; anything else that comes
+/// late is stale, also under the task's latest token.
+[[nodiscard]] constexpr bool
+is_repeat(const task_entry& entry, fencing_token token, lease_end_kind reported) noexcept {
+  return entry.token == token && entry.state != task_state::leased && entry.last_end == reported;
+}
+
 /// The state of a touched segment's tasks.
 struct segment_entries {
   sequence first = 0;

@@ -88,6 +88,8 @@ struct shard_state {
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Segments to write or to close at the next checkpoint.
   std::vector<sequence> dirty;
+  /// Which queue is matched first in the next turn.
+  std::size_t first_queue = 0;
   /// Log records since the last checkpoint.
   std::size_t records_since_checkpoint = 0;
 

@@ -34,9 +34,4 @@ enum class lease_end_kind : std::uint8_t {
   timed_out = 8,
 };
 
-/// True when the worker itself reported the end, so that a repeat of the report is `already`.
-[[nodiscard]] constexpr bool is_reported(lease_end_kind kind) noexcept {
-  return kind <= lease_end_kind::abandoned || kind == lease_end_kind::cancelled;
-}
-
 } // namespace codeq::core

@@ -10,6 +10,10 @@ namespace codeq::core {
 
 namespace {
 
+log_position position_of(const event& e) {
+  return std::visit([](const auto& x) { return x.position; }, e);
+}
+
 template <class From>
 void move_all(std::vector<From>& from, std::vector<event>& to) {
   for (auto& x : from)
@@ -46,6 +50,9 @@ sealed_turn turn::seal(const instant& now) {
   if (!ended_.ends.empty())
     sealed.events.emplace_back(std::move(ended_));
   move_all(grants_, sealed.events);
+  std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
+    return position_of(a) < position_of(b);
+  });
   state_.records_since_checkpoint += sealed.events.size();
   if (checkpoint_wanted_) {
     sealed.events.emplace_back(make_checkpoint());

@@ -17,6 +17,7 @@ std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
 } // namespace
 
 void turn::run(const attach_worker& c) {
+  run(detach_peer{c.peer});
   attached_worker a;
   a.worker = c.worker;
   for (const auto& address : c.queues) {
@@ -64,7 +65,11 @@ void turn::run(const revoke_credits& c) {
 }
 
 void turn::match() {
-  for (std::uint32_t queue = 0; queue < state_.queues.size(); ++queue) {
+  // Another queue is first in each turn, so that a worker with few credits serves them all.
+  auto count = state_.queues.size();
+  auto first = state_.first_queue++;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto queue = static_cast<std::uint32_t>((first + i) % count);
     if (state_.queues[queue]->ready > 0)
       match_queue(queue);
   }

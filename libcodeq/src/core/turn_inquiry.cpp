@@ -22,14 +22,14 @@ task_view turn::view_of(segment& s, sequence seq) {
 }
 
 void turn::run(const describe_task& c) {
-  describe({inquiry::kind::status, c.peer, c.number, {}}, c.seq);
+  describe({inquiry::kind::status, c.peer, c.number, {}, {}}, c.seq);
 }
 
 void turn::run(const await_tasks& c) {
   for (auto seq : c.tasks) {
     auto* s = find_segment(state_.segments, seq);
     if (!s || is_terminal(s->view(seq).state)) {
-      describe({inquiry::kind::ending, c.peer, 0, {}}, seq);
+      describe({inquiry::kind::ending, c.peer, 0, {}, {}}, seq);
       continue;
     }
     if (state_.awaiting[c.peer].insert(seq).second)
@@ -60,7 +60,7 @@ void turn::tell_awaiting(const lease_end& e) {
     return;
   auto& s = *find_segment(state_.segments, e.seq);
   for (auto peer : waiters->second) {
-    inquiry why{inquiry::kind::ending, peer, 0, {}};
+    inquiry why{inquiry::kind::ending, peer, 0, {}, {}};
     effects_.emplace_back(task_described{why, view_of(s, e.seq), e.text});
     auto of_peer = state_.awaiting.find(peer);
     of_peer->second.erase(e.seq);

@@ -45,15 +45,13 @@ errc turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
     return errc::none;
   }
   if (auto* s = find_segment(state_.segments, r.seq)) {
-    auto entry = s->view(r.seq);
-    bool is_repeat =
-      entry.token == r.token && entry.state != task_state::leased && is_reported(entry.last_end);
-    return is_repeat ? errc::already : errc::stale_lease;
+    bool was_accepted = is_repeat(s->view(r.seq), r.token, kind_of(r.how));
+    return was_accepted ? errc::already : errc::stale_lease;
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
     return errc::unknown_task;
   is_here = false;
-  inquiry why{inquiry::kind::repeated_report, peer, 0, r.token};
+  inquiry why{inquiry::kind::repeated_report, peer, 0, r.token, kind_of(r.how)};
   effects_.emplace_back(task_not_here{why, r.seq});
   return errc::none;
 }

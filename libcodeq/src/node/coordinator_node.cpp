@@ -141,7 +141,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {
-  auto endpoint = transport::parse_endpoint(options.listen);
+  auto endpoint = transport::parse_listen_address(options.listen);
   if (!endpoint)
     return endpoint.error();
   transport::acceptor_options a;

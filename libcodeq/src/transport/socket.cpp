@@ -100,6 +100,15 @@ socket_owner::~socket_owner() {
 }
 
 result<endpoint> parse_endpoint(std::string_view text) {
+  auto parsed = parse_listen_address(text);
+  if (parsed && parsed->port == 0)
+    return error{
+      errc::invalid_argument,
+      "\"" + std::string(text) + "\" is not host:port with a port from 1 on"};
+  return parsed;
+}
+
+result<endpoint> parse_listen_address(std::string_view text) {
   auto bad = [&] {
     return error{errc::invalid_argument, "\"" + std::string(text) + "\" is not host:port"};
   };
@@ -114,7 +123,7 @@ result<endpoint> parse_endpoint(std::string_view text) {
   auto digits = text.substr(colon + 1);
   endpoint parsed{std::string(host), 0};
   auto [end, status] = std::from_chars(digits.begin(), digits.end(), parsed.port);
-  if (status != std::errc{} || end != digits.end() || parsed.port == 0)
+  if (status != std::errc{} || end != digits.end())
     return bad();
   return parsed;
 }

@@ -40,6 +40,9 @@ struct endpoint {
 /// Reads `host:port` or `[ipv6]:port`. Errors: `invalid_argument`.
 [[nodiscard]] result<endpoint> parse_endpoint(std::string_view text);
 
+/// As `parse_endpoint`; port 0 lets the system choose. Errors: `invalid_argument`.
+[[nodiscard]] result<endpoint> parse_listen_address(std::string_view text);
+
 struct listening_socket {
   socket_owner socket;
   std::uint16_t port = 0;
