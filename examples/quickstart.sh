@@ -100,7 +100,7 @@ say "enqueueing $files files for worker w2"
 start_worker w2
 w2=$started
 mkfifo "$work/results"
-$bin/examples/count_files "$address" <"$work/paths" >"$work/results" 2>"$work/count_files.log" &
+timeout 120 $bin/examples/count_files "$address" <"$work/paths" >"$work/results" 2>"$work/count_files.log" &
 producer=$!
 pids+=("$producer")
 
@@ -115,8 +115,7 @@ while read -r line; do
     w1=$started
   elif [ "$ended" -eq $((files / 3)) ]; then
     say "killing worker w2 with SIGKILL after $ended files"
-    kill -KILL "$w2"
-    collect "$w2" || true
+    { kill -KILL "$w2"; collect "$w2" || true; } 2>/dev/null
   fi
 done <"$work/results"
 collect "$producer" || fail "not every file was counted: $(tail -n 1 "$work/counted")"

@@ -115,7 +115,7 @@ class Cluster:
 
         def port():
             if not self.coordinator.is_running():
-                raise RuntimeError("the coordinator ended at its start")
+                raise RuntimeError(f"the coordinator ended: {self.coordinator.text()[-2000:]}")
             return port_file.exists() and port_file.read_text().strip()
 
         self.port = int(wait_until(port, 20, "the coordinator listens"))

@@ -70,7 +70,8 @@ public:
               << ",\"ended\":" << ended_.size() << ",\"completed\":" << completed_
               << ",\"redelivered\":" << redelivered_ << ",\"repeated_ids\":" << repeated_ids_
               << ",\"repeated_ends\":" << repeated_ends_ << ",\"wrong_results\":" << wrong_results_
-              << "}\n";
+              << "}\n"
+              << std::flush;
   }
 
 private:

@@ -83,7 +83,7 @@ class Refusal(cluster.ClusterTest):
                                  environment={"CODEQ_SHARDS": "many"}),
                 self.worker("--handlers", HANDLERS, "--slots", "x", names="slots"),
                 self.worker("--exec", "no-command", names="no-command"),
-                self.refused(BIN / "codeqctl", "dance", names="dance")):
+                self.refused(BIN / "codeqctl", "dance", names="subcommand")):
             self.assertEqual(len(lines), 1, lines)
 
     def test_data_directory_that_cannot_be_written(self):
