@@ -100,7 +100,8 @@ say "enqueueing $files files for worker w2"
 start_worker w2
 w2=$started
 mkfifo "$work/results"
-timeout 120 $bin/examples/count_files "$address" <"$work/paths" >"$work/results" 2>"$work/count_files.log" &
+timeout 120 $bin/examples/count_files "$address" <"$work/paths" >"$work/results" \
+  2>"$work/count_files.log" &
 producer=$!
 pids+=("$producer")
 
