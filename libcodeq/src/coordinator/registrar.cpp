@@ -80,7 +80,7 @@ void registrar_state::welcome_worker(
   const auto& old = name.superseded;
   if (std::find(old.begin(), old.end(), node.identity.incarnation) != old.end())
     return refuse(m, {errc::superseded, "a newer process has the name " + node.identity.name});
-  auto current = sessions_.find(name.session);
+  auto current = session_of(name);
   bool is_other = current != sessions_.end() && name.incarnation != node.identity.incarnation;
   if (!is_other)
     return take_over(m, node);
@@ -118,8 +118,13 @@ void registrar_state::take_over(
   accept(m, node);
 }
 
+registrar_state::session_map::iterator registrar_state::session_of(const worker_name& name) {
+  // CAF's hash of a null address reads through it.
+  return name.session ? sessions_.find(name.session) : sessions_.end();
+}
+
 void registrar_state::end_session_of(worker_name& name, const error& reason) {
-  auto at = sessions_.find(name.session);
+  auto at = session_of(name);
   if (at == sessions_.end())
     return;
   self_->send(at->second.session, actors::end_session{reason});

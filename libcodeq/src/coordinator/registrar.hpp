@@ -58,13 +58,16 @@ private:
   void take_over(const actors::peer_hello& m, const protocol::node_introduction& node);
   void accept(const actors::peer_hello& m, const protocol::node_introduction& node);
   void refuse(const actors::peer_hello& m, const error& reason);
+  using session_map = std::unordered_map<caf::actor_addr, connected>;
+
+  [[nodiscard]] session_map::iterator session_of(const worker_name& name);
   void end_session_of(worker_name& name, const error& reason);
   void forget_peer(const connected& c);
 
   actors::registrar_internal_actor::pointer self_ = nullptr;
   registrar_options options_;
   core::peer_id last_peer_ = 0;
-  std::unordered_map<caf::actor_addr, connected> sessions_;
+  session_map sessions_;
   std::unordered_map<std::string, worker_name> workers_;
   bool stopping_ = false;
 };
