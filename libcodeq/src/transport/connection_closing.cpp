@@ -81,10 +81,15 @@ void connection_state::tell_owner() {
     caf::anon_send(caf::actor_cast<caf::actor>(owner), actors::connection_lost{reason_});
   if (!dialled_)
     return;
-  if (auto link = caf::actor_cast<caf::strong_actor_ptr>(std::exchange(dialled_->link, {})))
-    caf::anon_send(
-      caf::actor_cast<caf::actor>(link),
-      dialled_lost{dialled_->attempt, reason_, was_up_, refused_});
+  auto link = caf::actor_cast<caf::strong_actor_ptr>(std::exchange(dialled_->link, {}));
+  if (!link)
+    return;
+  // The news of the link's end would be sent in its name. When it came as the middleman stops,
+  // nobody would take it, and it would hold the link, whose thread the actor system waits for.
+  self_->demonitor(link->address());
+  caf::anon_send(
+    caf::actor_cast<caf::actor>(link),
+    dialled_lost{dialled_->attempt, reason_, was_up_, refused_});
 }
 
 int connection_state::fd() const {
