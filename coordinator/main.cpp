@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
-namespace {
+namespace codeq {
 
-using namespace codeq;
+namespace {
 
 constexpr int exit_failed = 1;
 
@@ -102,12 +102,14 @@ int run(const config::coordinator_config& config) {
 
 } // namespace
 
+} // namespace codeq
+
 int main(int argc, char** argv) {
-  auto parsed = config::parse_coordinator({argc, argv, config::process_environment()});
-  if (auto* end = std::get_if<config::exit_request>(&parsed)) {
+  auto parsed = codeq::config::parse_coordinator({argc, argv, codeq::config::process_environment()});
+  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
     return end->status;
   }
-  return run(std::get<config::coordinator_config>(parsed));
+  return codeq::run(std::get<codeq::config::coordinator_config>(parsed));
 }

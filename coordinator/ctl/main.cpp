@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <utility>
 
-namespace {
+namespace codeq {
 
-using namespace codeq;
+namespace {
 
 int run(config::ctl_config config) {
   auto command = std::exchange(config.command, config::stats_command{});
@@ -22,12 +22,14 @@ int run(config::ctl_config config) {
 
 } // namespace
 
+} // namespace codeq
+
 int main(int argc, char** argv) {
-  auto parsed = config::parse_ctl({argc, argv, config::process_environment()});
-  if (auto* end = std::get_if<config::exit_request>(&parsed)) {
+  auto parsed = codeq::config::parse_ctl({argc, argv, codeq::config::process_environment()});
+  if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
     return end->status;
   }
-  return run(std::get<config::ctl_config>(std::move(parsed)));
+  return codeq::run(std::get<codeq::config::ctl_config>(std::move(parsed)));
 }
