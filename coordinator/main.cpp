@@ -105,7 +105,8 @@ int run(const config::coordinator_config& config) {
 } // namespace codeq
 
 int main(int argc, char** argv) {
-  auto parsed = codeq::config::parse_coordinator({argc, argv, codeq::config::process_environment()});
+  auto parsed =
+    codeq::config::parse_coordinator({argc, argv, codeq::config::process_environment()});
   if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
