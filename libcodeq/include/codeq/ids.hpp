@@ -36,7 +36,8 @@ struct task_id {
   friend auto operator<=>(const task_id&, const task_id&) = default;
 };
 
-/// UUID-shaped text of sequence (s), check (c) and shard (h): `ssssssss-ssss-ssss-ccc0-hhhh00000000`. Opaque to users.
+/// UUID-shaped text of sequence (s), check (c) and shard (h):
+/// `ssssssss-ssss-ssss-ccc0-hhhh00000000`. Opaque to users.
 [[nodiscard]] std::string to_string(const task_id& id);
 
 /// Reads what `to_string` wrote; empty when the shape or the check digit is wrong.

@@ -26,9 +26,11 @@ class [[nodiscard]] result {
 public:
   using value_type = T;
 
-  result(T value) : state_(std::in_place_index<0>, std::move(value)) {} // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
 
-  result(codeq::error e) : state_(std::in_place_index<1>, std::move(e)) {} // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  result(codeq::error e) : state_(std::in_place_index<1>, std::move(e)) {}
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
 
@@ -58,7 +60,8 @@ class [[nodiscard]] result<void> {
 public:
   result() = default;
 
-  result(codeq::error e) : error_(std::move(e)) {} // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  result(codeq::error e) : error_(std::move(e)) {}
 
   [[nodiscard]] bool has_value() const noexcept { return error_.code == errc::none; }
 

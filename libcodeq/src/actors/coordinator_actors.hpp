@@ -4,8 +4,8 @@
 #include "codeq/operator.hpp"
 
 #include "actors/actors.hpp"
+#include "actors/session_messages.hpp"
 #include "core/effect.hpp"
-#include "storage/write_set.hpp"
 
 #include <caf/typed_actor.hpp>
 
@@ -18,55 +18,6 @@
 /// The actor interfaces of the coordinator; a part of `actors.hpp` that worker and client need not
 /// see.
 namespace codeq::actors {
-
-/// A frame that a session checked and passes on to the shard it names.
-template <class S>
-struct from_peer {
-  core::peer_id peer = 0;
-  protocol::frame<S> message;
-};
-
-// From shards and reader to sessions.
-
-/// Leased tasks on their way to a worker.
-struct tasks_for_peer {
-  shard_id shard{};
-  std::uint32_t count = 0;
-  bool redelivered = false;
-  bool more = false;
-  protocol::wire_frame frame;
-};
-
-/// The answer to an enqueue request.
-struct enqueue_done {
-  std::uint64_t number = 0;
-  protocol::wire_frame frame;
-};
-
-/// Nothing more is ready at the shard for this worker; its credits wait there.
-struct shard_drained {
-  shard_id shard{};
-};
-
-/// Work is ready at the shard for this worker.
-struct shard_has_work {
-  shard_id shard{};
-};
-
-struct credits_returned {
-  shard_id shard{};
-  std::uint32_t credits = 0;
-};
-
-/// A message of the peer broke the protocol; the connection has to go.
-struct peer_misbehaved {
-  error reason;
-};
-
-/// Sent to a session when its end is decided elsewhere: tells the peer, then closes.
-struct end_session {
-  error reason;
-};
 
 /// The SESSION actor interface: one connected node after its hello.
 using session_actor = caf::typed_actor<
@@ -218,55 +169,7 @@ using lease_timer_actor = caf::typed_actor<
   // Reports the timeout to its shard.
   caf::reacts_to<lease_due>>;
 
-/// One shard's part of a group commit.
-struct commit_request {
-  shard_internal_actor shard;
-  std::uint64_t number = 0;
-  std::shared_ptr<const storage::write_set> writes;
-};
-
-/// Writes the group that has gathered.
-struct write_group {};
-
-/// Brings the log to the disk, once a second in `os` mode.
-struct sync_journal {};
-
-/// The JOURNAL actor interface: the only writer of the store; detached.
-using journal_actor = caf::typed_actor<
-  // Gathers a shard's writes into the next group.
-  caf::reacts_to<commit_request>,
-  // Commits the group, then tells its shards.
-  caf::reacts_to<write_group>,
-  // Syncs what was written since the last time.
-  caf::reacts_to<sync_journal>>;
-
-/// Asks for the bodies of granted tasks that the shard has not in its cache.
-struct fetch_bodies {
-  shard_id shard{};
-  session_actor session;
-  core::tasks_granted granted;
-  /// One per run; empty where the body has to be read.
-  std::vector<core::encoded_tasks> bodies;
-};
-
-/// Asks for what is on disk about a task. `view` is empty when only its fate can tell.
-struct answer_inquiry {
-  shard_id shard{};
-  session_actor session;
-  core::inquiry why;
-  sequence seq = 0;
-  std::shared_ptr<const core::task_view> view;
-};
-
-/// The READER actor interface: reads what was committed and answers the session itself; detached,
-/// so that no scheduled actor does I/O.
-using reader_actor = caf::typed_actor<
-  // Reads bodies and sends the batch.
-  caf::reacts_to<fetch_bodies>,
-  // Reads a text or a fate and sends the answer.
-  caf::reacts_to<answer_inquiry>>;
-
-/// Whether a probed worker still lives decides over a hello that waits.
+/// Asks the registrar to let nobody in any more.
 struct stop_registrar {};
 
 /// What the REGISTRAR understands inside its own process.
@@ -276,21 +179,7 @@ using registrar_internal_actor = registrar_actor::extend<
 
 } // namespace codeq::actors
 
-namespace caf {
-
-template <class S>
-struct allowed_unsafe_message_type<codeq::actors::from_peer<S>> : std::true_type {};
-
-} // namespace caf
-
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator_stats)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::tasks_for_peer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::enqueue_done)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_drained)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_has_work)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::credits_returned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::peer_misbehaved)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::detach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::add_credits)
@@ -304,9 +193,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_due)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::answer_inquiry)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_registrar)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "actors/coordinator_actors.hpp"
+#include "actors/store_actors.hpp"
 #include "storage/task_store.hpp"
 
 #include <functional>

@@ -246,15 +246,22 @@ actors::session_actor::behavior_type session(
 }
 
 actors::frame_sink session_sink(schema::Role role, const actors::session_actor& session) {
-  using namespace schema;
   switch (role) {
-  case Role::WORKER:
-    return transport::
-      deliver<ClaimRequest, HeartbeatRequest, ResultRequest, ResumeRequest, Goodbye>(session);
-  case Role::PRODUCER:
-  case Role::OPERATOR:
-    return transport::deliver<EnqueueRequest, AwaitRequest, StatusRequest, StatsRequest, Goodbye>(
-      session);
+  case schema::Role::WORKER:
+    return transport::deliver<
+      schema::ClaimRequest,
+      schema::HeartbeatRequest,
+      schema::ResultRequest,
+      schema::ResumeRequest,
+      schema::Goodbye>(session);
+  case schema::Role::PRODUCER:
+  case schema::Role::OPERATOR:
+    return transport::deliver<
+      schema::EnqueueRequest,
+      schema::AwaitRequest,
+      schema::StatusRequest,
+      schema::StatsRequest,
+      schema::Goodbye>(session);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator_actors.hpp"
+#include "actors/store_actors.hpp"
 #include "base/clock.hpp"
 #include "coordinator/lease_timer.hpp"
 #include "coordinator/segment_cache.hpp"

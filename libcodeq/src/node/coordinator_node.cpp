@@ -189,6 +189,8 @@ coordinator_node::coordinator_node(std::unique_ptr<impl> state) : impl_(std::mov
 
 coordinator_node::~coordinator_node() {
   stop();
+  if (impl_->system)
+    transport::finish(*impl_->system);
 }
 
 result<std::unique_ptr<coordinator_node>>

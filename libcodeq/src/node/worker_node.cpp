@@ -110,6 +110,7 @@ struct worker_node::impl {
     stop(duration{0});
     // The last handle; the system then waits for the handlers' ends.
     dispatcher = nullptr;
+    transport::finish(system);
   }
 
   impl(const impl&) = delete;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/configure.hpp"
 
+#include <caf/actor_clock.hpp>
+#include <caf/actor_system.hpp>
 #include <caf/io/middleman.hpp>
 
 namespace codeq::transport {
@@ -24,6 +26,11 @@ void configure(caf::actor_system_config& config, std::size_t threads) {
   config.set("middleman.heartbeat-interval", caf::timespan{0});
   config.set("middleman.connection-timeout", caf::timespan{0});
   config.set("logger.verbosity", caf::atom("quiet"));
+}
+
+void finish(caf::actor_system& system) {
+  system.await_all_actors_done();
+  system.clock().cancel_all();
 }
 
 } // namespace codeq::transport

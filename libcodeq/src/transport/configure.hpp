@@ -12,4 +12,9 @@ namespace codeq::transport {
 /// @pre called before the system is made; `caf::actor_system_config::parse` is never called.
 void configure(caf::actor_system_config& config, std::size_t threads);
 
+/// Waits until every actor has ended, then drops the messages that were sent with a delay: each
+/// holds its receiver, and an actor system never finishes while a detached actor is held. Call it
+/// before the system is destroyed. @pre every actor was told to end
+void finish(caf::actor_system& system);
+
 } // namespace codeq::transport

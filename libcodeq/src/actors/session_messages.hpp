@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/frame_message.hpp"
+#include "core/command.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+/// What passes between a session and the shards.
+namespace codeq::actors {
+
+/// A frame that a session checked and passes on to the shard it names.
+template <class S>
+struct from_peer {
+  core::peer_id peer = 0;
+  protocol::frame<S> message;
+};
+
+// From shards and reader to sessions.
+
+/// Leased tasks on their way to a worker.
+struct tasks_for_peer {
+  shard_id shard{};
+  std::uint32_t count = 0;
+  bool redelivered = false;
+  bool more = false;
+  protocol::wire_frame frame;
+};
+
+/// The answer to an enqueue request.
+struct enqueue_done {
+  std::uint64_t number = 0;
+  protocol::wire_frame frame;
+};
+
+/// Nothing more is ready at the shard for this worker; its credits wait there.
+struct shard_drained {
+  shard_id shard{};
+};
+
+/// Work is ready at the shard for this worker.
+struct shard_has_work {
+  shard_id shard{};
+};
+
+struct credits_returned {
+  shard_id shard{};
+  std::uint32_t credits = 0;
+};
+
+/// A message of the peer broke the protocol; the connection has to go.
+struct peer_misbehaved {
+  error reason;
+};
+
+/// Sent to a session when its end is decided elsewhere: tells the peer, then closes.
+struct end_session {
+  error reason;
+};
+
+} // namespace codeq::actors
+
+namespace caf {
+
+template <class S>
+struct allowed_unsafe_message_type<codeq::actors::from_peer<S>> : std::true_type {};
+
+} // namespace caf
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::tasks_for_peer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::enqueue_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_drained)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_has_work)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::credits_returned)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::peer_misbehaved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_session)

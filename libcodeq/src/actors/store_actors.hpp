@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/coordinator_actors.hpp"
+#include "core/effect.hpp"
+#include "storage/write_set.hpp"
+
+#include <caf/typed_actor.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+/// The actor interfaces of those that touch the store: journal and reader.
+namespace codeq::actors {
+
+/// One shard's part of a group commit.
+struct commit_request {
+  shard_internal_actor shard;
+  std::uint64_t number = 0;
+  std::shared_ptr<const storage::write_set> writes;
+};
+
+/// Writes the group that has gathered.
+struct write_group {};
+
+/// Brings the log to the disk, once a second in `os` mode.
+struct sync_journal {};
+
+/// The JOURNAL actor interface: the only writer of the store; detached.
+using journal_actor = caf::typed_actor<
+  // Gathers a shard's writes into the next group.
+  caf::reacts_to<commit_request>,
+  // Commits the group, then tells its shards.
+  caf::reacts_to<write_group>,
+  // Syncs what was written since the last time.
+  caf::reacts_to<sync_journal>>;
+
+/// Asks for the bodies of granted tasks that the shard has not in its cache.
+struct fetch_bodies {
+  shard_id shard{};
+  session_actor session;
+  core::tasks_granted granted;
+  /// One per run; empty where the body has to be read.
+  std::vector<core::encoded_tasks> bodies;
+};
+
+/// Asks for what is on disk about a task. `view` is empty when only its fate can tell.
+struct answer_inquiry {
+  shard_id shard{};
+  session_actor session;
+  core::inquiry why;
+  sequence seq = 0;
+  std::shared_ptr<const core::task_view> view;
+};
+
+/// The READER actor interface: reads what was committed and answers the session itself; detached,
+/// so that no scheduled actor does I/O.
+using reader_actor = caf::typed_actor<
+  // Reads bodies and sends the batch.
+  caf::reacts_to<fetch_bodies>,
+  // Reads a text or a fate and sends the answer.
+  caf::reacts_to<answer_inquiry>>;
+
+} // namespace codeq::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::answer_inquiry)
