@@ -20,29 +20,43 @@ T reader_state::or_fail(result<T> r) {
   return std::move(*r);
 }
 
-core::encoded_tasks reader_state::body_of(shard_id shard, const core::granted_run& run) {
+std::optional<core::encoded_tasks>
+reader_state::body_of(shard_id shard, const core::granted_run& run) {
   auto& cache = caches_.try_emplace(shard, options_.cache_bytes).first->second;
   if (auto cached = cache.find(run.segment, run.first, run.count))
-    return std::move(*cached);
+    return cached;
   auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
-  auto part = bodies.part(run.first - run.segment, run.count);
-  cache.insert(run.segment, {std::move(bodies)});
+  if (!bodies)
+    return std::nullopt;
+  auto part = bodies->part(run.first - run.segment, run.count);
+  cache.insert(run.segment, {std::move(*bodies)});
   return part;
 }
 
 void reader_state::fetch(actors::fetch_bodies& request) {
+  auto runs = std::exchange(request.granted.runs, {});
+  std::vector<core::encoded_tasks> bodies;
   std::uint32_t count = 0;
-  for (std::size_t i = 0; i < request.granted.runs.size(); ++i) {
-    const auto& run = request.granted.runs[i];
-    count += run.count;
-    if (request.bodies[i].sizes.empty())
-      request.bodies[i] = body_of(request.shard, run);
+  std::uint32_t gone = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto body = request.bodies[i].sizes.empty() ? body_of(request.shard, runs[i])
+                                                : std::optional{std::move(request.bodies[i])};
+    if (!body) {
+      // The lease ended, and its task with it, before the body was read: nobody waits for it.
+      gone += runs[i].count;
+      continue;
+    }
+    count += runs[i].count;
+    bodies.push_back(std::move(*body));
+    request.granted.runs.push_back(std::move(runs[i]));
   }
-  auto frame = protocol::make_task_batch(request.shard, request.granted, request.bodies).to_wire();
+  auto frame = protocol::make_task_batch(request.shard, request.granted, bodies).to_wire();
   self_->send(
     request.session,
     actors::tasks_for_peer{
       request.shard, count, request.granted.redelivered, request.granted.more, std::move(frame)});
+  if (gone > 0 && !request.granted.redelivered)
+    self_->send(request.session, actors::credits_returned{request.shard, gone});
 }
 
 void reader_state::answer(const actors::answer_inquiry& request) {

@@ -74,6 +74,8 @@ struct shard_state {
   segment_map segments;
   std::vector<std::unique_ptr<queue_state>> queues;
   std::unordered_map<queue_address, std::uint32_t> queue_index;
+  /// Queues of each tenant.
+  std::unordered_map<std::string, std::size_t> tenant_queues;
   /// Tasks that wait for a time, by that time.
   std::set<std::pair<timestamp, sequence>> due;
   lease_table leases;
@@ -97,6 +99,9 @@ struct shard_state {
   std::uint32_t intern(const queue_address& address);
 
   [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
+
+  /// True when the queue is known or its tenant may have another one.
+  [[nodiscard]] bool has_room_for(const queue_address& address) const;
 
   /// The lane of a segment's tasks; made when it is the first.
   lane& lane_of(const segment& s);
