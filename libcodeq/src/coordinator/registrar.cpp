@@ -3,7 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "coordinator/session.hpp"
 #include "observe/log.hpp"
 #include "protocol/reply.hpp"
 #include "protocol/version.hpp"
@@ -134,7 +133,8 @@ void registrar_state::end_session_of(worker_name& name, const error& reason) {
 }
 
 void registrar_state::accept(const actors::peer_hello& m, const protocol::node_introduction& node) {
-  session_options options{++last_peer_, node, m.connection, options_.shards, m.remote};
+  session_options options{
+    ++last_peer_, node, m.connection, options_.shards, m.remote, options_.gauges};
   auto session = self_->system().spawn(coordinator::session, options);
   self_->monitor(session);
   connected c{options.peer, session, m.connection, {}};

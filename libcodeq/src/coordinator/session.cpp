@@ -163,6 +163,7 @@ void session_state::stats(const protocol::stats_request& m) {
     return misbehave(number.error());
   auto gathered = std::make_shared<stats_sum>();
   gathered->missing = options_.shards.size();
+  gathered->sum.gauges = options_.gauges();
   auto finish_one = [this, gathered, number = *number] {
     if (--gathered->missing == 0)
       send(protocol::make_stats_reply(number, gathered->sum).to_wire());
