@@ -40,6 +40,8 @@ struct Message {
     statsRequest @20 :StatsRequest;
     statsReply @21 :StatsReply;
     cancelNotice @22 :CancelNotice;
+    changeRequest @23 :ChangeRequest;
+    changeReply @24 :ChangeReply;
   }
 }
 
@@ -331,4 +333,36 @@ struct CancelNotice {
   shard @0 :UInt16;
   lease @1 :TaskLease;
   graceMs @2 :UInt64;
+}
+
+enum TaskChange @0xb1a2c3d4e5f60718 {
+  cancel @0;
+  promote @1;
+  redrive @2;
+  purge @3;
+}
+
+struct ChangeRequest {
+  # Change one task, whoever holds it. Reply: ChangeReply with the same number, when the change is
+  # durable. Asking again is harmless: what was changed already is then unchanged.
+  number @0 :UInt64;
+  task @1 :Common.TaskId;
+  change @2 :TaskChange;
+}
+
+enum ChangeResult @0xc2b3d4e5f6a70819 {
+  changed @0;
+  requested @1;
+  # The task is leased; it changes when the lease ends.
+  unchanged @2;
+  # The task's state does not allow it, or is already what was asked for.
+}
+
+struct ChangeReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  # unknownTask, unsupported: nothing was changed, the rest means nothing.
+  result @2 :ChangeResult;
+  state @3 :Task.TaskState;
+  # Of the task from here on.
 }

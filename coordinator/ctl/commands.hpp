@@ -13,6 +13,9 @@ namespace codeq::ctl {
 [[nodiscard]] int
 run_result(const config::ctl_config& config, const config::result_command& command);
 
+[[nodiscard]] int
+run_cancel(const config::ctl_config& config, const config::cancel_command& command);
+
 [[nodiscard]] int run_stats(const config::ctl_config& config);
 
 } // namespace codeq::ctl

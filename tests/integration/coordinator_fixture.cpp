@@ -71,6 +71,7 @@ actors::session_actor::behavior_type pretended_session(
     [](const protocol::resume_request&) {},
     [](const protocol::await_request&) {},
     [](const protocol::status_request&) {},
+    [](const protocol::change_request&) {},
     [](const protocol::stats_request&) {},
     [](const protocol::goodbye&) {},
     [note](const protocol::wire_frame& frame) { note(say_frame(frame)); },

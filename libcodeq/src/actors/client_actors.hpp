@@ -85,6 +85,14 @@ struct ask_status {
   std::function<void(result<task_status>)> done;
 };
 
+/// Asks to change a task; `done` is called once on the inquiry's thread. Asked again after a
+/// reconnect, which is harmless.
+struct ask_task_change {
+  task_id task;
+  task_change change = task_change::cancel;
+  std::function<void(result<change_outcome>)> done;
+};
+
 /// Asks for the coordinator's counts; `done` is called once on the inquiry's thread.
 struct ask_stats {
   std::function<void(result<coordinator_stats>)> done;
@@ -95,10 +103,14 @@ struct ask_stats {
 using inquiry_actor = caf::typed_actor<
   // Asks for a task's status.
   caf::reacts_to<ask_status>,
+  // Asks to change a task.
+  caf::reacts_to<ask_task_change>,
   // Asks for the coordinator's counts.
   caf::reacts_to<ask_stats>,
   // Takes the answer on a task.
   caf::reacts_to<protocol::status_reply>,
+  // Takes the answer on a change.
+  caf::reacts_to<protocol::change_reply>,
   // Takes the answer on the counts.
   caf::reacts_to<protocol::stats_reply>,
   // Sends the open question.
@@ -120,3 +132,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_stats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_task_change)

@@ -6,6 +6,7 @@
 #include "actors/actors.hpp"
 #include "actors/session_messages.hpp"
 #include "core/effect.hpp"
+#include "protocol/convert.hpp"
 
 #include <caf/typed_actor.hpp>
 
@@ -35,6 +36,8 @@ using session_actor = caf::typed_actor<
   caf::reacts_to<protocol::await_request>,
   // Describes one task.
   caf::reacts_to<protocol::status_request>,
+  // Changes one task: cancel, promote, redrive, purge.
+  caf::reacts_to<protocol::change_request>,
   // Sums up all shards.
   caf::reacts_to<protocol::stats_request>,
   // Ends in order: leases are given back.
@@ -91,10 +94,15 @@ struct end_leases {
   bool replaced = false;
 };
 
-struct ask_status {
+struct ask_task_status {
   core::peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+};
+
+struct ask_change {
+  core::peer_id peer = 0;
+  protocol::change_order order;
 };
 
 struct ask_shard_stats {};
@@ -125,7 +133,9 @@ using shard_actor = caf::typed_actor<
   // Ends the leases of a worker.
   caf::reacts_to<end_leases>,
   // Describes a task.
-  caf::reacts_to<ask_status>,
+  caf::reacts_to<ask_task_status>,
+  // Changes a task for an operator.
+  caf::reacts_to<ask_change>,
   // Counts tasks and timers.
   caf::replies_to<ask_shard_stats>::with<coordinator_stats>,
   // Commits and answers when all of it is durable.
@@ -185,7 +195,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::detach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::add_credits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::take_credits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_leases)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_status)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_task_status)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_change)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_timeout)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/errc.hpp"
 
+#include "codeq/operator.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -85,6 +86,18 @@ std::string_view to_string(task_state state) noexcept {
     return "cancelled";
   }
   return "unknown_state";
+}
+
+std::string_view to_string(change_outcome::kind what) noexcept {
+  switch (what) {
+  case change_outcome::kind::changed:
+    return "changed";
+  case change_outcome::kind::requested:
+    return "requested";
+  case change_outcome::kind::unchanged:
+    return "unchanged";
+  }
+  return "unknown_outcome";
 }
 
 } // namespace codeq

@@ -20,13 +20,13 @@ void inquiry_state::start(inquiry_settings settings) {
     self_->system(),
     {settings_.coordinators,
      settings_.identity,
-     transport::deliver<schema::StatusReply, schema::StatsReply>(me),
+     transport::deliver<schema::StatusReply, schema::StatsReply, schema::ChangeReply>(me),
      caf::actor_cast<caf::strong_actor_ptr>(me)});
 }
 
 void inquiry_state::ask(actors::ask_status& question) {
+  replace_question();
   on_status_ = std::move(question.done);
-  on_stats_ = nullptr;
   open_ = protocol::status_request::build([&](auto request) {
             request.setNumber(++number_);
             auto task = request.initTask();
@@ -37,11 +37,30 @@ void inquiry_state::ask(actors::ask_status& question) {
 }
 
 void inquiry_state::ask(actors::ask_stats& question) {
+  replace_question();
   on_stats_ = std::move(question.done);
-  on_status_ = nullptr;
   open_ =
     protocol::stats_request::build([&](auto request) { request.setNumber(++number_); }).to_wire();
   send_open();
+}
+
+void inquiry_state::ask(actors::ask_task_change& question) {
+  replace_question();
+  on_change_ = std::move(question.done);
+  open_ = protocol::change_request::build([&](auto request) {
+            request.setNumber(++number_);
+            auto task = request.initTask();
+            task.setShard(value(question.task.shard));
+            task.setSeq(question.task.seq);
+            request.setChange(static_cast<schema::TaskChange>(question.change));
+          }).to_wire();
+  send_open();
+}
+
+void inquiry_state::replace_question() {
+  on_status_ = nullptr;
+  on_stats_ = nullptr;
+  on_change_ = nullptr;
 }
 
 void inquiry_state::send_open() {
@@ -67,6 +86,16 @@ void inquiry_state::accept(const protocol::stats_reply& reply) {
     return;
   open_.reset();
   std::exchange(on_stats_, nullptr)(std::move(read->answer));
+}
+
+void inquiry_state::accept(const protocol::change_reply& reply) {
+  auto read = read_change(reply);
+  if (!read)
+    return peers_.drop(read.error());
+  if (read->number != number_ || !on_change_)
+    return;
+  open_.reset();
+  std::exchange(on_change_, nullptr)(std::move(read->answer));
 }
 
 void inquiry_state::use(const peer& connected) {
@@ -103,7 +132,9 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
   return {
     [self](actors::ask_status& question) { self->state.ask(question); },
     [self](actors::ask_stats& question) { self->state.ask(question); },
+    [self](actors::ask_task_change& question) { self->state.ask(question); },
     [self](const protocol::status_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::change_reply& reply) { self->state.accept(reply); },
     [self](const protocol::stats_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },

@@ -42,13 +42,17 @@ public:
   void start(inquiry_settings settings);
   void ask(actors::ask_status& question);
   void ask(actors::ask_stats& question);
+  void ask(actors::ask_task_change& question);
   void accept(const protocol::status_reply& reply);
   void accept(const protocol::stats_reply& reply);
+  void accept(const protocol::change_reply& reply);
   void take_up(const actors::link_up& up);
   void take_down(const actors::link_down& down);
   void stop();
 
 private:
+  /// Forgets who waits for the answer to the question before.
+  void replace_question();
   void use(const peer& connected);
   void send_open();
 
@@ -61,6 +65,7 @@ private:
   std::optional<protocol::wire_frame> open_;
   std::function<void(result<task_status>)> on_status_;
   std::function<void(result<coordinator_stats>)> on_stats_;
+  std::function<void(result<change_outcome>)> on_change_;
 };
 
 /// The behavior of an inquiry actor; starts its links at once.

@@ -54,6 +54,11 @@ queue_stats stats_of(schema::StatsReply::QueueStats::Reader reader) {
   return stats;
 }
 
+std::string refusal_text(errc code) {
+  return code == errc::unknown_task ? "no such task, or it is past its retention"
+                                    : "the coordinator refused";
+}
+
 error unknown_state(schema::TaskState state) {
   return {
     errc::protocol_error,
@@ -77,14 +82,27 @@ ended_status(task_id task, schema::TasksEnded::Ended::Reader from, std::string t
 result<numbered<task_status>> read_status(const protocol::status_reply& reply) {
   return reply.read([](auto reader) -> result<numbered<task_status>> {
     auto code = protocol::from_schema(reader.getCode());
-    if (code == errc::unknown_task)
-      return numbered<task_status>{
-        reader.getNumber(), error{code, "no such task, or it is past its retention"}};
     if (code != errc::none)
-      return numbered<task_status>{reader.getNumber(), error{code, "the coordinator refused"}};
+      return numbered<task_status>{reader.getNumber(), error{code, refusal_text(code)}};
     if (reader.getState() > schema::TaskState::CANCELLED)
       return unknown_state(reader.getState());
     return numbered<task_status>{reader.getNumber(), status_of(reader)};
+  });
+}
+
+result<numbered<change_outcome>> read_change(const protocol::change_reply& reply) {
+  return reply.read([](auto reader) -> result<numbered<change_outcome>> {
+    auto code = protocol::from_schema(reader.getCode());
+    if (code != errc::none)
+      return numbered<change_outcome>{reader.getNumber(), error{code, refusal_text(code)}};
+    if (reader.getState() > schema::TaskState::CANCELLED)
+      return unknown_state(reader.getState());
+    if (reader.getResult() > schema::ChangeResult::UNCHANGED)
+      return error{errc::protocol_error, "unknown result of a change"};
+    change_outcome outcome{
+      static_cast<change_outcome::kind>(reader.getResult()),
+      static_cast<task_state>(reader.getState())};
+    return numbered<change_outcome>{reader.getNumber(), outcome};
   });
 }
 

@@ -26,6 +26,8 @@ struct numbered {
 /// Errors of the outer result: `protocol_error`; of the inner: what the coordinator said.
 [[nodiscard]] result<numbered<task_status>> read_status(const protocol::status_reply& reply);
 
+[[nodiscard]] result<numbered<change_outcome>> read_change(const protocol::change_reply& reply);
+
 [[nodiscard]] result<numbered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
 
 } // namespace codeq::client

@@ -23,6 +23,7 @@ struct commands {
   enqueue_command enqueue;
   get_command get;
   result_command result;
+  cancel_command cancel;
 };
 
 result<void> take_task_id(task_id& target, const std::string& text) {
@@ -177,6 +178,10 @@ void add_commands(option_set& options, commands& to) {
     {id_option(to.result.task),
      wait_option(
        to.result.wait, "Wait until the task ends, at most this long [default: do not wait]")}});
+  options.add(command{
+    "cancel",
+    "End a task; a running handler is asked to stop, and may still complete it",
+    {id_option(to.cancel.task)}});
   options.add(command{"stats", "Show counts per queue and the coordinator's gauges", {}});
 }
 
@@ -210,6 +215,8 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
     config.command = given.get;
   else if (options.chosen() == "result")
     config.command = given.result;
+  else if (options.chosen() == "cancel")
+    config.command = given.cancel;
   return config;
 }
 

@@ -34,6 +34,11 @@ struct result_command {
   std::optional<duration> wait;
 };
 
+/// `codeqctl cancel`.
+struct cancel_command {
+  task_id task;
+};
+
 /// `codeqctl stats`.
 struct stats_command {};
 
@@ -43,7 +48,8 @@ struct ctl_config {
   bool json = false;
   /// For a connection and for each answer.
   duration timeout = std::chrono::seconds(10);
-  std::variant<stats_command, enqueue_command, get_command, result_command> command;
+  std::variant<stats_command, enqueue_command, get_command, result_command, cancel_command>
+    command;
 };
 
 /// Reads flags, environment and file.

@@ -147,7 +147,7 @@ void session_state::status(const protocol::status_request& m) {
     if (task.getShard() < options_.shards.size()) {
       self_->send(
         options_.shards[task.getShard()],
-        actors::ask_status{options_.peer, reader.getNumber(), id.seq});
+        actors::ask_task_status{options_.peer, reader.getNumber(), id.seq});
     } else {
       send(protocol::make_unknown_status_reply(reader.getNumber(), id).to_wire());
     }
@@ -155,6 +155,17 @@ void session_state::status(const protocol::status_request& m) {
   });
   if (!asked)
     misbehave(asked.error());
+}
+
+void session_state::change(const protocol::change_request& m) {
+  auto order = protocol::to_order(m);
+  if (!order)
+    return misbehave(order.error());
+  auto shard = value(order->task.shard);
+  if (shard < options_.shards.size())
+    self_->send(options_.shards[shard], actors::ask_change{options_.peer, *order});
+  else
+    send(protocol::make_change_refusal(order->number, errc::unknown_task).to_wire());
 }
 
 void session_state::stats(const protocol::stats_request& m) {
@@ -227,6 +238,7 @@ actors::session_actor::behavior_type session(
     [self](const protocol::resume_request& m) { self->state.forward(m); },
     [self](const protocol::await_request& m) { self->state.await(m); },
     [self](const protocol::status_request& m) { self->state.status(m); },
+    [self](const protocol::change_request& m) { self->state.change(m); },
     [self](const protocol::stats_request& m) { self->state.stats(m); },
     [self](const protocol::goodbye&) { self->state.goodbye(); },
     [self](const protocol::wire_frame& frame) { self->state.send(frame); },
@@ -263,6 +275,7 @@ actors::frame_sink session_sink(schema::Role role, const actors::session_actor& 
       schema::EnqueueRequest,
       schema::AwaitRequest,
       schema::StatusRequest,
+      schema::ChangeRequest,
       schema::StatsRequest,
       schema::Goodbye>(session);
   }

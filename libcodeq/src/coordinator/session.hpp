@@ -42,6 +42,7 @@ public:
   void claim(const protocol::claim_request& m);
   void await(const protocol::await_request& m);
   void status(const protocol::status_request& m);
+  void change(const protocol::change_request& m);
   void stats(const protocol::stats_request& m);
 
   /// Passes a message that names its shard on to it.

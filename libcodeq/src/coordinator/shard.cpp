@@ -163,6 +163,19 @@ void shard_actor_state::end_leases(const actors::end_leases& m) {
     decide(core::release_worker{m.worker});
 }
 
+void shard_actor_state::change(const actors::ask_change& m) {
+  const auto& order = m.order;
+  switch (order.change) {
+  case schema::TaskChange::CANCEL:
+    return decide(core::cancel{m.peer, order.number, order.task.seq});
+  case schema::TaskChange::PROMOTE:
+  case schema::TaskChange::REDRIVE:
+  case schema::TaskChange::PURGE:
+    break;
+  }
+  send_to(m.peer, protocol::make_change_refusal(order.number, errc::unsupported).to_wire());
+}
+
 coordinator_stats shard_actor_state::stats() const {
   coordinator_stats s;
   for (const auto& q : state_->queues) {
@@ -286,6 +299,14 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
     options_.reader, actors::answer_inquiry{state_->id, at->second.session, e.why, e.seq, nullptr});
 }
 
+void shard_actor_state::carry_out(core::change_answered& e) {
+  send_to(e.peer, protocol::make_change_reply(e).to_wire());
+}
+
+void shard_actor_state::carry_out(core::cancel_wanted& e) {
+  send_to(e.peer, protocol::make_cancel_notice(state_->id, e).to_wire());
+}
+
 void shard_actor_state::flush_endings() {
   for (auto& [peer, ended] : endings_) {
     std::span<const protocol::ended_task> rest = ended;
@@ -322,9 +343,10 @@ actors::shard_internal_actor::behavior_type shard(
       self->state.decide(core::revoke_credits{m.peer, m.credits});
     },
     [self](const actors::end_leases& m) { self->state.end_leases(m); },
-    [self](const actors::ask_status& m) {
+    [self](const actors::ask_task_status& m) {
       self->state.decide(core::describe_task{m.peer, m.number, m.seq});
     },
+    [self](const actors::ask_change& m) { self->state.change(m); },
     [self](actors::ask_shard_stats) { return self->state.stats(); },
     [self](actors::stop_shard) { return self->state.stop(); },
     [self](const actors::lease_timeout& m) {

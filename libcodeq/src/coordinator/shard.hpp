@@ -48,6 +48,7 @@ public:
   void attach(const actors::attach_session& m);
   void detach(const actors::detach_session& m);
   void end_leases(const actors::end_leases& m);
+  void change(const actors::ask_change& m);
   void close_turn();
   void committed(std::uint64_t number);
   void wake(std::uint64_t number);
@@ -85,6 +86,8 @@ private:
   void carry_out(core::timer_dropped& e);
   void carry_out(core::task_described& e);
   void carry_out(core::task_not_here& e);
+  void carry_out(core::change_answered& e);
+  void carry_out(core::cancel_wanted& e);
   void flush_endings();
 
   template <class Message>

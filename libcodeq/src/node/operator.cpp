@@ -132,6 +132,10 @@ result<task_status> operator_client::status(task_id task) {
   return impl_->ask<task_status>(actors::ask_status{task, {}});
 }
 
+result<change_outcome> operator_client::change(task_id task, task_change what) {
+  return impl_->ask<change_outcome>(actors::ask_task_change{task, what, {}});
+}
+
 result<coordinator_stats> operator_client::stats() {
   return impl_->ask<coordinator_stats>(actors::ask_stats{});
 }

@@ -276,6 +276,16 @@ result<core::await_tasks> to_command(const await_request& message, core::peer_id
   });
 }
 
+result<change_order> to_order(const change_request& message) {
+  return message.read([](auto reader) -> result<change_order> {
+    change_order order;
+    order.number = reader.getNumber();
+    order.task = {static_cast<shard_id>(reader.getTask().getShard()), reader.getTask().getSeq()};
+    order.change = reader.getChange();
+    return order;
+  });
+}
+
 result<node_introduction> to_introduction(const hello& message) {
   return message.read([](auto reader) -> result<node_introduction> {
     node_introduction n;

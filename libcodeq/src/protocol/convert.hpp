@@ -38,6 +38,15 @@ to_command(const heartbeat_request& message, core::peer_id peer);
 [[nodiscard]] result<core::await_tasks>
 to_command(const await_request& message, core::peer_id peer);
 
+/// What an operator asks to do to one task.
+struct change_order {
+  std::uint64_t number = 0;
+  task_id task;
+  schema::TaskChange change = schema::TaskChange::CANCEL;
+};
+
+[[nodiscard]] result<change_order> to_order(const change_request& message);
+
 /// What a node says of itself.
 struct node_introduction {
   schema::Role role = schema::Role::PRODUCER;

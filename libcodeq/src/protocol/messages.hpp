@@ -30,6 +30,8 @@ using status_reply = frame<schema::StatusReply>;
 using stats_request = frame<schema::StatsRequest>;
 using stats_reply = frame<schema::StatsReply>;
 using cancel_notice = frame<schema::CancelNotice>;
+using change_request = frame<schema::ChangeRequest>;
+using change_reply = frame<schema::ChangeReply>;
 
 // A frame's type number is the ordinal of its type in `schema::Message`.
 template <>
@@ -80,6 +82,10 @@ template <>
 inline constexpr std::uint16_t frame_type<schema::StatsReply> = schema::Message::STATS_REPLY;
 template <>
 inline constexpr std::uint16_t frame_type<schema::CancelNotice> = schema::Message::CANCEL_NOTICE;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ChangeRequest> = schema::Message::CHANGE_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ChangeReply> = schema::Message::CHANGE_REPLY;
 
 /// Calls `fn` with the body as its typed frame. Errors: `protocol_error` for a type number that is
 /// not in the catalogue or a body that has not the shape of a message.
@@ -139,6 +145,10 @@ template <class F>
     return with(std::type_identity<schema::StatsReply>{});
   case frame_type<schema::CancelNotice>:
     return with(std::type_identity<schema::CancelNotice>{});
+  case frame_type<schema::ChangeRequest>:
+    return with(std::type_identity<schema::ChangeRequest>{});
+  case frame_type<schema::ChangeReply>:
+    return with(std::type_identity<schema::ChangeReply>{});
   default:
     return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
   }

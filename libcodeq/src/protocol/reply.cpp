@@ -153,6 +153,30 @@ status_reply make_unknown_status_reply(std::uint64_t number, const task_id& task
   });
 }
 
+change_reply make_change_reply(const core::change_answered& answer) {
+  return change_reply::build([&](auto r) {
+    r.setNumber(answer.number);
+    r.setResult(static_cast<schema::ChangeResult>(answer.result));
+    r.setState(static_cast<schema::TaskState>(answer.state));
+  });
+}
+
+change_reply make_change_refusal(std::uint64_t number, errc code) {
+  return change_reply::build([&](auto r) {
+    r.setNumber(number);
+    r.setCode(to_schema(code));
+  });
+}
+
+cancel_notice make_cancel_notice(shard_id shard, const core::cancel_wanted& wanted) {
+  return cancel_notice::build([&](auto r) {
+    r.setShard(value(shard));
+    r.initLease().setSeq(wanted.lease.seq);
+    r.getLease().setToken(value(wanted.lease.token));
+    r.setGraceMs(static_cast<std::uint64_t>(wanted.grace.count()));
+  });
+}
+
 stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats) {
   return stats_reply::build([&](auto r) {
     r.setNumber(number);

@@ -46,6 +46,13 @@ struct ended_task {
 /// Says that there is no such task.
 [[nodiscard]] status_reply make_unknown_status_reply(std::uint64_t number, const task_id& task);
 
+[[nodiscard]] change_reply make_change_reply(const core::change_answered& answer);
+
+/// Says why nothing was changed.
+[[nodiscard]] change_reply make_change_refusal(std::uint64_t number, errc code);
+
+[[nodiscard]] cancel_notice make_cancel_notice(shard_id shard, const core::cancel_wanted& wanted);
+
 [[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
 
 [[nodiscard]] refused make_refused(const error& reason);
