@@ -91,6 +91,9 @@ void reader_state::answer_unknown(const actors::answer_inquiry& request) {
     auto reply = protocol::make_result_reply(request.shard, {&a, 1});
     return self_->send(request.session, reply.to_wire());
   }
+  case core::inquiry::kind::change:
+    // No message asks for a change yet.
+    return;
   }
 }
 

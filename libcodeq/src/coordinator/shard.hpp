@@ -85,6 +85,12 @@ private:
   void carry_out(core::timer_dropped& e);
   void carry_out(core::task_described& e);
   void carry_out(core::task_not_here& e);
+
+  // What no message asks for yet.
+  void carry_out(core::cancel_wanted&) {}
+
+  void carry_out(core::change_answered&) {}
+
   void flush_endings();
 
   template <class Message>
