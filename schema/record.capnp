@@ -21,6 +21,7 @@ struct Record {
     outcome @4 :OutcomeRecord;
     open @5 :OpenRecord;
     fate @6 :FateRecord;
+    change @7 :ChangeRecord;
   }
 }
 
@@ -135,6 +136,27 @@ struct OutcomeRecord {
   }
 }
 
+enum ChangeKind @0xd1e2f3a4b5c60719 {
+  # Stored on disk, never renumber.
+  cancelled @0;
+  # A task that was not leased ended.
+  cancelRequested @1;
+  # A leased task is to end with its lease, unless it completes.
+}
+
+struct ChangeRecord {
+  # What was decided about tasks outside of their leases, in the order decided. Removed by the next
+  # checkpoint, which holds what the changes came to.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  changes @2 :List(Change);
+
+  struct Change {
+    seq @0 :UInt64;
+    kind @1 :ChangeKind;
+  }
+}
+
 struct OpenRecord {
   # The checkpoint of a segment that was touched: one element per task in each list. Overwritten
   # by each checkpoint in which it changed, removed with its segment.
@@ -154,6 +176,8 @@ struct OpenRecord {
   # Uncharged ends in a row, a byte each.
   lastEnds @9 :Data;
   # `LeaseEndKind` of the latest end, a byte each.
+  cancelling @10 :Data;
+  # 1 for a leased task that is to be cancelled, a byte each; empty when there is none.
 }
 
 struct FateRecord {

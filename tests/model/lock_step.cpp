@@ -154,7 +154,7 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
   bool scheduled = expected.state == task_state::scheduled;
   bool agrees = entry.state == expected.state && entry.token == expected.token
                 && entry.attempt == expected.attempt && entry.lost == expected.lost
-                && entry.refunds == expected.refunds
+                && entry.refunds == expected.refunds && entry.cancelling == expected.cancelling
                 && (!scheduled || entry.due == expected.eligible_at);
   if (!agrees)
     require(

@@ -76,6 +76,14 @@ void observer::see(const core::resumed& e) {
   seen_.lines.push_back(say_resumed(e.peer));
 }
 
+void observer::see(const core::cancel_wanted& e) {
+  seen_.lines.push_back(say_stop(e.peer, e.lease, e.grace));
+}
+
+void observer::see(const core::change_answered& e) {
+  seen_.lines.push_back(say_changed(e));
+}
+
 void observer::see(const core::timer_wanted& e) {
   seen_.timers.push_back(e);
 }
@@ -107,6 +115,12 @@ void observer::see(const core::task_not_here& e) {
     return;
   }
   const auto& entry = fate->second;
+  if (e.why.what == core::inquiry::kind::change) {
+    // Whatever has a fate is over, and stays as it is.
+    seen_.lines.push_back(
+      say_changed({e.why.peer, e.why.number, e.seq, core::change_result::unchanged, entry.state}));
+    return;
+  }
   seen_.lines.push_back(say_described(e.why, {e.seq, entry.state, entry.token, entry.attempt}));
 }
 

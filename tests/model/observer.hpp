@@ -34,6 +34,8 @@ private:
   void see(const core::reports_answered& e);
   void see(const core::leases_lost& e);
   void see(const core::resumed& e);
+  void see(const core::cancel_wanted& e);
+  void see(const core::change_answered& e);
   void see(const core::timer_wanted& e);
   void see(const core::timer_dropped& e);
   void see(const core::task_described& e);

@@ -96,6 +96,7 @@ void reference_shard::grant_one(
   task.deadline = std::min(now_.steady + task.lease, task.run_deadline);
   task.queued = false;
   task.timed = false;
+  task.told_to_stop = false;
   given.push_back({seq, token});
 }
 

@@ -207,6 +207,11 @@ void reference_shard::fail(reference_task& task, std::optional<duration> delay) 
 
 void reference_shard::lose(reference_task& task) {
   task.reported = std::nullopt;
+  if (task.cancelling && now_.steady >= task.run_deadline) {
+    task.lost = 0;
+    task.text = "cancelled";
+    return end(task, task_state::cancelled, !task.queued);
+  }
   if (task.queued) {
     ++totals[task.queue].lost;
     task.text.clear();
@@ -226,6 +231,10 @@ void reference_shard::lose(reference_task& task) {
 void reference_shard::end(reference_task& task, task_state next, bool charged) {
   if (task.timed)
     expected.push_back(say_timer_dropped(task.token));
+  // After a cancel, only a completion is anything else.
+  if (task.cancelling && next != task_state::completed)
+    next = task_state::cancelled;
+  task.cancelling = false;
   task.state = next;
   task.timed = false;
   task.queued = false;
@@ -235,8 +244,11 @@ void reference_shard::end(reference_task& task, task_state next, bool charged) {
   count.completed += next == task_state::completed ? 1 : 0;
   count.dead += next == task_state::dead ? 1 : 0;
   count.cancelled += next == task_state::cancelled ? 1 : 0;
-  if (!is_terminal(next))
-    return;
+  if (is_terminal(next))
+    tell_ended(task);
+}
+
+void reference_shard::tell_ended(const reference_task& task) {
   for (auto peer : awaited[task.seq])
     describe({core::inquiry::kind::ending, peer, 0, {}, {}}, task.seq);
   awaited.erase(task.seq);
@@ -277,9 +289,11 @@ void reference_shard::run(const core::resume& c) {
       expected.push_back(say_lost(c.peer, lease));
   }
   for (auto seq : held_by(*c.worker)) {
-    const auto& task = tasks.at(seq);
+    auto& task = tasks.at(seq);
     if (!known.contains(seq))
       expected.push_back(say_redelivered(c.peer, {seq, task.token}, task.attempt));
+    if (task.cancelling)
+      tell_to_stop(c.peer, task);
   }
   expected.push_back(say_resumed(c.peer));
 }
@@ -344,6 +358,7 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
       continue;
     task.queued = false;
     task.timed = false;
+    task.told_to_stop = false;
     task.granted_at = now.steady;
     task.run_deadline = task.settings.run_timeout == duration{0}
                           ? monotonic_time::max()

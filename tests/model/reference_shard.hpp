@@ -43,6 +43,9 @@ struct reference_task {
   monotonic_time run_deadline;
   bool queued = false;
   bool timed = false;
+  /// To be cancelled, and the worker knows.
+  bool cancelling = false;
+  bool told_to_stop = false;
 };
 
 /// An attached worker of the reference.
@@ -122,6 +125,7 @@ private:
   void run(const core::resume& c);
   void run(const core::release_worker& c);
   void run(const core::replace_worker& c);
+  void run(const core::cancel& c);
   void run(const core::await_tasks& c);
   void run(const core::describe_task& c);
 
@@ -133,6 +137,8 @@ private:
   void report_one(core::peer_id peer, const core::lease_report& r);
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);
+  void tell_to_stop(core::peer_id peer, reference_task& task);
+  void tell_ended(const reference_task& task);
   void fail(reference_task& task, std::optional<duration> delay);
   void end(reference_task& task, task_state next, bool charged);
   void describe(const core::inquiry& why, sequence seq);

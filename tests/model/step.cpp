@@ -17,13 +17,32 @@ using weight_list = std::vector<std::pair<step_kind, std::size_t>>;
 
 /// A step is chosen as often as its weight says.
 const weight_list mixture{
-  {step_kind::enqueue, 14},   {step_kind::repeat_request, 3}, {step_kind::claim, 14},
-  {step_kind::revoke, 2},     {step_kind::beat, 6},           {step_kind::report, 16},
-  {step_kind::abandon, 1},    {step_kind::expire, 9},         {step_kind::attach, 2},
-  {step_kind::detach, 1},     {step_kind::resume, 2},         {step_kind::goodbye, 1},
-  {step_kind::replace, 1},    {step_kind::await, 3},          {step_kind::describe, 3},
-  {step_kind::checkpoint, 3}, {step_kind::tick, 1},           {step_kind::advance, 12},
-  {step_kind::end_turn, 22},  {step_kind::restart, 2}};
+  {step_kind::enqueue, 14}, {step_kind::repeat_request, 3}, {step_kind::claim, 14},
+  {step_kind::revoke, 2},   {step_kind::beat, 6},           {step_kind::report, 16},
+  {step_kind::abandon, 1},  {step_kind::expire, 9},         {step_kind::cancel, 3},
+  {step_kind::attach, 2},   {step_kind::detach, 1},         {step_kind::resume, 2},
+  {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
+  {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
+  {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2}};
+
+/// Workers are told to stop and do what they like about it, before and after they were away.
+const weight_list stopping{
+  {step_kind::enqueue, 8},
+  {step_kind::claim, 14},
+  {step_kind::cancel, 16},
+  {step_kind::beat, 10},
+  {step_kind::report, 6},
+  {step_kind::expire, 12},
+  {step_kind::attach, 2},
+  {step_kind::detach, 2},
+  {step_kind::resume, 8},
+  {step_kind::goodbye, 1},
+  {step_kind::replace, 1},
+  {step_kind::await, 3},
+  {step_kind::checkpoint, 5},
+  {step_kind::advance, 12},
+  {step_kind::end_turn, 26},
+  {step_kind::restart, 4}};
 
 /// Tasks go back and forth until their refunds are used up.
 const weight_list to_and_fro{
@@ -43,20 +62,32 @@ constexpr std::uint64_t no_session = 0;
 constexpr core::peer_id producers_first_peer = 1;
 constexpr std::size_t workers_at_first = 5;
 
+const weight_list& weights_of(std::uint64_t seed) {
+  switch (seed % seeds_per_special) {
+  case 0:
+    return to_and_fro;
+  case 3:
+  case 6:
+    return stopping;
+  default:
+    return mixture;
+  }
+}
+
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 20> names{
-    "enqueue",  "repeat_request", "claim",  "revoke",  "beat",     "report",  "abandon",
-    "expire",   "attach",         "detach", "resume",  "goodbye",  "replace", "await",
-    "describe", "checkpoint",     "tick",   "advance", "end_turn", "restart"};
+  constexpr std::array<std::string_view, 21> names{
+    "enqueue", "repeat_request", "claim",      "revoke", "beat",    "report",   "abandon",
+    "expire",  "cancel",         "attach",     "detach", "resume",  "goodbye",  "replace",
+    "await",   "describe",       "checkpoint", "tick",   "advance", "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool restarts) {
   std::mt19937_64 random(seed);
   std::vector<step_kind> choices;
-  for (const auto& [kind, weight] : seed % seeds_per_special == 0 ? to_and_fro : mixture)
+  for (const auto& [kind, weight] : weights_of(seed))
     if (restarts || kind != step_kind::restart)
       choices.insert(choices.end(), weight, kind);
   // Without workers there is little to see.
@@ -128,6 +159,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     auto lease = random_lease(d, reference);
     return {core::expire_lease{lease.seq, lease.token}};
   }
+  case step_kind::cancel:
+    return {random_cancel(d, reference)};
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
@@ -168,6 +201,13 @@ sequence step_maker::random_task(dice& d, const reference_shard& reference) {
   auto at = reference.tasks.begin();
   std::advance(at, d.below(reference.tasks.size()));
   return at->first;
+}
+
+core::cancel step_maker::random_cancel(dice& d, const reference_shard& reference) {
+  auto leases = reference.live_leases();
+  bool any = leases.empty() || d.one_in(2);
+  auto seq = any ? random_task(d, reference) : d.pick(leases).seq;
+  return {producers_first_peer, d.below(100), seq};
 }
 
 core::enqueue_run step_maker::random_run(dice& d, const instant& now) {

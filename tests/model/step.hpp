@@ -24,6 +24,7 @@ enum class step_kind : std::uint8_t {
   report,
   abandon,
   expire,
+  cancel,
   attach,
   detach,
   resume,
@@ -76,6 +77,7 @@ private:
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
   core::report random_reports(dice& d, const reference_shard& reference);
   core::report abandon_all(dice& d, const reference_shard& reference);
+  static core::cancel random_cancel(dice& d, const reference_shard& reference);
   core::task_lease random_lease(dice& d, const reference_shard& reference);
   std::vector<core::command> connect(named_worker& w, dice& d);
   std::vector<core::command> resume(named_worker& w, dice& d, const reference_shard& reference);

@@ -15,6 +15,8 @@ std::string inquirer(const core::inquiry& why) {
     return peer_name(why.peer) + "asked #" + std::to_string(why.number) + " and is told ";
   case core::inquiry::kind::ending:
     return peer_name(why.peer) + "awaited and is told ";
+  case core::inquiry::kind::change:
+    return peer_name(why.peer) + "wanted a change #" + std::to_string(why.number) + " and is told ";
   case core::inquiry::kind::repeated_report:
     break;
   }
@@ -82,6 +84,18 @@ std::string say_parked(core::peer_id peer) {
 
 std::string say_available(core::peer_id peer) {
   return peer_name(peer) + "hears of work";
+}
+
+std::string say_stop(core::peer_id peer, const core::task_lease& lease, duration grace) {
+  return peer_name(peer) + "is to stop " + say_task(lease.seq, lease.token) + " within "
+         + std::to_string(grace.count()) + " ms";
+}
+
+std::string say_changed(const core::change_answered& answer) {
+  static const std::vector<std::string> results{"changed", "requested", "unchanged"};
+  return peer_name(answer.peer) + "wanted a change #" + std::to_string(answer.number) + " of "
+         + short_number(answer.seq) + ": " + results.at(static_cast<std::size_t>(answer.result))
+         + ", " + std::string(to_string(answer.state));
 }
 
 std::string say_described(const core::inquiry& why, const told_task& task) {

@@ -45,6 +45,11 @@ say_redelivered(core::peer_id peer, const core::task_lease& lease, std::uint32_t
 
 [[nodiscard]] std::string say_available(core::peer_id peer);
 
+[[nodiscard]] std::string
+say_stop(core::peer_id peer, const core::task_lease& lease, duration grace);
+
+[[nodiscard]] std::string say_changed(const core::change_answered& answer);
+
 /// What somebody who asked is told of a task that is known.
 struct told_task {
   sequence seq = 0;

@@ -142,6 +142,10 @@ std::string shard_fixture::expire(core::task_lease lease) {
   return run(core::expire_lease{lease.seq, lease.token});
 }
 
+std::string shard_fixture::cancel(int number) {
+  return run(core::cancel{peer_of(producer), 1, task(number)});
+}
+
 std::string
 shard_fixture::resume(const std::string& worker, const std::vector<core::task_lease>& leases) {
   return run(core::resume{peer_of(worker), identity_of(worker), leases});

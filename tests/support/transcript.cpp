@@ -84,6 +84,20 @@ void transcript::say(const core::resumed& e) {
   line(e.peer, "resumed");
 }
 
+void transcript::say(const core::cancel_wanted& e) {
+  line(
+    e.peer,
+    "stop " + lease_text(e.lease.seq, e.lease.token) + " in " + std::to_string(e.grace.count()));
+}
+
+void transcript::say(const core::change_answered& e) {
+  static const std::vector<std::string> results{"changed", "requested", "unchanged"};
+  line(
+    e.peer,
+    results.at(static_cast<std::size_t>(e.result)) + ' ' + short_number(e.seq) + ' '
+      + std::string(to_string(e.state)));
+}
+
 void transcript::say(const core::timer_wanted& e) {
   line(
     "timer " + lease_text(e.seq, e.token) + " at " + std::to_string((e.deadline - start_).count()));

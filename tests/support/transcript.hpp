@@ -32,6 +32,8 @@ private:
   void say(const core::reports_answered& e);
   void say(const core::leases_lost& e);
   void say(const core::resumed& e);
+  void say(const core::cancel_wanted& e);
+  void say(const core::change_answered& e);
   void say(const core::timer_wanted& e);
   void say(const core::timer_dropped& e);
   void say(const core::task_described& e);

@@ -78,6 +78,13 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
     self_->send(request.session, protocol::make_result_reply(request.shard, {&a, 1}).to_wire());
     return;
   }
+  if (request.why.what == core::inquiry::kind::change) {
+    core::change_answered unchanged{};
+    unchanged.number = request.why.number;
+    unchanged.state = entry.state;
+    self_->send(request.session, protocol::make_change_reply(unchanged).to_wire());
+    return;
+  }
   auto text = or_fail(storage::read_text(*options_.store, request.shard, entry));
   if (request.why.what == core::inquiry::kind::status) {
     auto reply = protocol::make_status_reply(request.shard, request.why.number, view, text);
@@ -103,6 +110,10 @@ void reader_state::answer_unknown(const actors::answer_inquiry& request) {
   case core::inquiry::kind::repeated_report: {
     core::report_answer a{request.seq, request.why.token, errc::unknown_task};
     auto reply = protocol::make_result_reply(request.shard, {&a, 1});
+    return self_->send(request.session, reply.to_wire());
+  }
+  case core::inquiry::kind::change: {
+    auto reply = protocol::make_change_refusal(request.why.number, errc::unknown_task);
     return self_->send(request.session, reply.to_wire());
   }
   }

@@ -80,6 +80,7 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
   entry.last_end = e.kind;
   entry.state = e.next;
   entry.due = e.due;
+  entry.cancelling = false;
   if (!e.charged) {
     --entry.attempt;
     entry.refunds = static_cast<std::uint8_t>(std::min(entry.refunds + 1, 255));
@@ -116,12 +117,19 @@ void apply_event(shard_state& state, const leases_ended& e) {
     end_lease(state, e.ends[i], e.position, i);
 }
 
+void apply_event(shard_state& state, const tasks_changed& e) {
+  state.change_records.push_back(e.position);
+  for (const auto& change : e.changes)
+    change_task(state, change);
+}
+
 void apply_event(shard_state& state, const checkpoint_taken& e) {
   for (const auto& fate : e.closed)
     state.segments.erase(fate.first);
   for (const auto& touched : e.touched)
     state.segments.at(touched.first).dirty = false;
   state.dirty.clear();
+  state.change_records.clear();
   state.records_since_checkpoint = 0;
 }
 
@@ -200,6 +208,22 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
     --s->kept;
   mark_dirty(state, *s);
   state.leases.erase(e.token);
+}
+
+void change_task(shard_state& state, const task_change& change) {
+  auto* s = find_segment(state.segments, change.seq);
+  CODEQ_ASSERT(s);
+  mark_dirty(state, *s);
+  if (change.kind == change_kind::cancel_requested) {
+    s->touch(change.seq).cancelling = true;
+    return;
+  }
+  leave_index(state, *s, change.seq);
+  auto& entry = s->touch(change.seq);
+  entry.state = task_state::cancelled;
+  entry.due = {};
+  --s->kept;
+  ++state.queue_of(*s).totals.cancelled;
 }
 
 std::size_t release_due(shard_state& state, timestamp now) {

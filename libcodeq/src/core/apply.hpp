@@ -29,6 +29,9 @@ void start_lease(
 /// Ends a lease; `index` is the place of the end in its outcome record.
 void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index);
 
+/// Changes a task that the change fits: an unleased one is cancelled, a leased one marked.
+void change_task(shard_state& state, const task_change& change);
+
 /// Makes tasks ready whose time has come. Returns how many.
 std::size_t release_due(shard_state& state, timestamp now);
 

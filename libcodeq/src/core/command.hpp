@@ -148,6 +148,14 @@ struct await_tasks {
   std::vector<sequence> tasks;
 };
 
+/// Ends a task that is not leased; asks the holder of a leased one to stop. Effects:
+/// `change_answered` or `task_not_here`; `cancel_wanted`.
+struct cancel {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
 /// Effects: `task_described` or `task_not_here`.
 struct describe_task {
   peer_id peer = 0;
@@ -173,6 +181,7 @@ using command = std::variant<
   resume,
   release_worker,
   replace_worker,
+  cancel,
   await_tasks,
   describe_task,
   tick,

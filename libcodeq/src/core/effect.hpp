@@ -86,6 +86,30 @@ struct resumed {
   peer_id peer = 0;
 };
 
+/// The worker is to stop its handler: what does not complete within the grace ends cancelled.
+struct cancel_wanted {
+  peer_id peer = 0;
+  task_lease lease;
+  duration grace{0};
+};
+
+enum class change_result : std::uint8_t {
+  changed,
+  /// The task is leased; it changes when the lease ends.
+  requested,
+  /// The task is in a state that does not allow it, or is already as was asked.
+  unchanged,
+};
+
+/// Answers a change of one task; `state` is the task's from then on.
+struct change_answered {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  change_result result = change_result::unchanged;
+  task_state state = task_state::ready;
+};
+
 /// The lease needs a timer that fires at the deadline.
 struct timer_wanted {
   sequence seq = 0;
@@ -100,11 +124,11 @@ struct timer_dropped {
 
 /// Why somebody asks about a task.
 struct inquiry {
-  enum class kind : std::uint8_t { status, ending, repeated_report };
+  enum class kind : std::uint8_t { status, ending, repeated_report, change };
 
   kind what = kind::status;
   peer_id peer = 0;
-  /// Of a status request.
+  /// Of a status request or a change.
   std::uint64_t number = 0;
   /// Of a repeated report: its token, and the end that it reports.
   fencing_token token{};
@@ -146,6 +170,8 @@ using effect = std::variant<
   reports_answered,
   leases_lost,
   resumed,
+  cancel_wanted,
+  change_answered,
   timer_wanted,
   timer_dropped,
   task_described,

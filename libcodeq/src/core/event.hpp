@@ -83,6 +83,26 @@ struct leases_ended {
   std::vector<lease_end> ends;
 };
 
+/// What was decided about a task outside of its leases. Stored on disk, never renumber.
+enum class change_kind : std::uint8_t {
+  /// An unleased task ended.
+  cancelled = 0,
+  /// A leased task is to end with its lease, unless it completes.
+  cancel_requested = 1,
+};
+
+struct task_change {
+  sequence seq = 0;
+  change_kind kind = change_kind::cancelled;
+};
+
+/// Tasks changed, in the order decided.
+struct tasks_changed {
+  log_position position = 0;
+  timestamp at;
+  std::vector<task_change> changes;
+};
+
 /// One task of a segment that was touched.
 struct task_entry {
   fencing_token token{};
@@ -97,6 +117,8 @@ struct task_entry {
   std::uint8_t lost = 0;
   /// Uncharged ends in a row.
   std::uint8_t refunds = 0;
+  /// Leased, and cancelled however the lease ends, unless it completes.
+  bool cancelling = false;
 
   friend bool operator==(const task_entry&, const task_entry&) = default;
 };
@@ -159,8 +181,11 @@ struct checkpoint_taken {
   std::vector<segment_fate> closed;
   /// Grants none of whose tokens is live.
   std::vector<log_position> ended_grants;
+  /// Changes since the last checkpoint; this one holds what they came to.
+  std::vector<log_position> merged_changes;
 };
 
-using event = std::variant<segment_appended, batch_granted, leases_ended, checkpoint_taken>;
+using event =
+  std::variant<segment_appended, batch_granted, leases_ended, tasks_changed, checkpoint_taken>;
 
 } // namespace codeq::core

@@ -26,6 +26,8 @@ void check_task(
     found.push_back("I3: " + name_of(state, seq) + " has a token that was never given");
   if (entry.attempt > s.settings.max_attempts)
     found.push_back("I6: " + name_of(state, seq) + " was charged more than max_attempts");
+  if (entry.cancelling && entry.state != task_state::leased)
+    found.push_back("I8: " + name_of(state, seq) + " is to be cancelled but is not leased");
   bool is_due = state.due.contains({entry.due, seq});
   if ((entry.state == task_state::scheduled) != is_due)
     found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
@@ -56,7 +58,8 @@ void write_entry(std::ostream& out, const task_entry& e, timestamp now) {
   }
   out << ' ' << to_string(state) << '/' << value(e.token) << '/' << e.attempt << '/' << e.outcome
       << '.' << e.outcome_index << '/' << due.time_since_epoch().count() << '/' << int{e.lost}
-      << '/' << int{e.refunds} << '/' << static_cast<int>(e.last_end);
+      << '/' << int{e.refunds} << '/' << static_cast<int>(e.last_end)
+      << (e.cancelling ? "/cancelling" : "");
 }
 
 void write_segment(std::ostream& out, const shard_state& state, const segment& s) {

@@ -28,6 +28,8 @@ struct lease {
   bool queued = false;
   /// Old enough to have a timer.
   bool timed = false;
+  /// The worker was told to stop; `run_deadline` is the end of its grace.
+  bool cancel_sent = false;
 };
 
 /// A grant some of whose leases are live.

@@ -79,6 +79,8 @@ struct shard_state {
   /// Tasks that wait for a time, by that time.
   std::set<std::pair<timestamp, sequence>> due;
   lease_table leases;
+  /// Records of changes that no checkpoint holds yet.
+  std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
   /// The latest shard time seen.
   timestamp at;

@@ -47,8 +47,8 @@ sealed_turn turn::seal(const instant& now) {
   want_timers();
   sealed_turn sealed;
   move_all(segments_, sealed.events);
-  if (!ended_.ends.empty())
-    sealed.events.emplace_back(std::move(ended_));
+  move_all(ended_, sealed.events);
+  move_all(changed_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);

@@ -57,6 +57,7 @@ private:
   [[nodiscard]] error refusal_of(const enqueue& c) const;
   [[nodiscard]] const std::vector<seq_run>* known_answer(const request_id& request) const;
   void add_run(const request_id& request, const enqueue_run& r);
+  [[nodiscard]] bool is_untouched(sequence segment) const;
   segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
 
   // Claim.
@@ -91,11 +92,17 @@ private:
   void end_failed(lease_end e, const std::optional<duration>& delay);
   void append_end(lease_end e);
 
+  // Changes.
+  void run(const cancel& c);
+  void append_change(const task_change& change);
+  void send_cancel(peer_id peer, fencing_token token);
+
   // Inquiries.
   void run(const await_tasks& c);
   void run(const describe_task& c);
   void describe(const inquiry& why, sequence seq);
-  void tell_awaiting(const lease_end& e);
+  void tell_awaiting(sequence seq);
+  [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);
 
   void run(const tick&) {}
@@ -110,7 +117,8 @@ private:
   std::size_t body_bytes_ = 0;
   std::vector<segment_appended> segments_;
   std::vector<batch_granted> grants_;
-  leases_ended ended_;
+  std::vector<leases_ended> ended_;
+  std::vector<tasks_changed> changed_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
   std::vector<effect> effects_;

@@ -55,6 +55,7 @@ checkpoint_taken turn::make_checkpoint() {
     else
       c.touched.push_back({s.first, s.aside, s.entries});
   }
+  c.merged_changes = state_.change_records;
   c.ended_grants = state_.leases.take_ended_grants();
   return c;
 }

@@ -79,12 +79,16 @@ void turn::add_run(const request_id& request, const enqueue_run& r) {
   }
 }
 
+bool turn::is_untouched(sequence segment) const {
+  return state_.segments.at(segment).entries.empty();
+}
+
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
   if (!segments_.empty() && !deferred) {
     auto& last = segments_.back();
     bool fits = last.queue == r.queue && last.priority == r.priority && last.settings == r.settings
-                && last.not_before == timestamp{}
+                && last.not_before == timestamp{} && is_untouched(last.first)
                 && last.body_bytes + bytes <= limits::segment_bytes_max;
     if (fits)
       return last;

@@ -43,27 +43,29 @@ void turn::describe(const inquiry& why, sequence seq) {
     effects_.emplace_back(task_not_here{why, seq});
     return;
   }
-  task_described answer{why, view_of(*s, seq), std::nullopt};
-  const auto& entry = answer.view.entry;
-  if (entry.outcome == 0)
-    answer.text = bytes{};
-  else if (entry.outcome == ended_.position && entry.outcome_index < ended_.ends.size())
-    answer.text = ended_.ends[entry.outcome_index].text;
-  effects_.emplace_back(std::move(answer));
+  auto view = view_of(*s, seq);
+  auto text = text_at_hand(view.entry);
+  effects_.emplace_back(task_described{why, std::move(view), std::move(text)});
 }
 
-void turn::tell_awaiting(const lease_end& e) {
-  if (!is_terminal(e.next))
-    return;
-  auto waiters = state_.awaited.find(e.seq);
+std::optional<bytes> turn::text_at_hand(const task_entry& entry) const {
+  if (entry.outcome == 0)
+    return bytes{};
+  for (const auto& record : ended_) {
+    if (record.position == entry.outcome)
+      return record.ends[entry.outcome_index].text;
+  }
+  return std::nullopt;
+}
+
+void turn::tell_awaiting(sequence seq) {
+  auto waiters = state_.awaited.find(seq);
   if (waiters == state_.awaited.end())
     return;
-  auto& s = *find_segment(state_.segments, e.seq);
   for (auto peer : waiters->second) {
-    inquiry why{inquiry::kind::ending, peer, 0, {}, {}};
-    effects_.emplace_back(task_described{why, view_of(s, e.seq), e.text});
+    describe({inquiry::kind::ending, peer, 0, {}, {}}, seq);
     auto of_peer = state_.awaiting.find(peer);
-    of_peer->second.erase(e.seq);
+    of_peer->second.erase(seq);
     if (of_peer->second.empty())
       state_.awaiting.erase(of_peer);
   }

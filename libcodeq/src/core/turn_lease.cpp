@@ -40,6 +40,12 @@ void turn::run(const expire_lease& c) {
 
 void turn::expire(fencing_token token, const lease& l) {
   lease_end e{l.seq, token, lease_end_kind::expired, !l.queued, task_state::ready, {}, {}};
+  auto entry = find_segment(state_.segments, l.seq)->view(l.seq);
+  if (entry.cancelling && now_.steady >= l.run_deadline) {
+    e.kind = lease_end_kind::revoked;
+    e.text = bytes::from("cancelled: the handler did not stop in time");
+    return append_end(std::move(e));
+  }
   if (l.queued)
     return append_end(std::move(e));
   if (now_.steady >= l.run_deadline) {
@@ -48,7 +54,6 @@ void turn::expire(fencing_token token, const lease& l) {
     return end_failed(std::move(e), std::nullopt);
   }
   e.text = bytes::from("lease_expired: the worker did not report in time");
-  auto entry = find_segment(state_.segments, l.seq)->view(l.seq);
   // The first loss in a row may be a dying node's fault and is retried at once; a task that goes on
   // losing its workers is slowed down and ends dead.
   bool first_in_row = entry.lost == 0;
@@ -93,6 +98,11 @@ void turn::run(const resume& c) {
   std::set_difference(
     own.begin(), own.end(), held.begin(), held.end(), std::back_inserter(unknown));
   redeliver(c.peer, unknown);
+  for (auto token : own) {
+    auto seq = state_.leases.find(token)->seq;
+    if (find_segment(state_.segments, seq)->view(seq).cancelling)
+      send_cancel(c.peer, token);
+  }
   effects_.emplace_back(resumed{c.peer});
 }
 

@@ -100,16 +100,26 @@ void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
 }
 
 void turn::append_end(lease_end e) {
-  if (ended_.ends.empty()) {
-    ended_.position = state_.positions.take(1);
-    ended_.at = now_.shard;
+  auto entry = find_segment(state_.segments, e.seq)->view(e.seq);
+  if (entry.cancelling && e.next != task_state::completed) {
+    e.next = task_state::cancelled;
+    e.due = {};
   }
+  // Replay follows positions: what ends after a change stands behind it.
+  bool changed_since =
+    !ended_.empty() && !changed_.empty() && changed_.back().position > ended_.back().position;
+  if (ended_.empty() || changed_since)
+    ended_.push_back({state_.positions.take(1), now_.shard, {}});
+  auto& record = ended_.back();
   body_bytes_ += e.text.size();
   if (state_.leases.find(e.token)->timed)
     effects_.emplace_back(timer_dropped{e.token});
-  end_lease(state_, e, ended_.position, static_cast<std::uint32_t>(ended_.ends.size()));
-  tell_awaiting(e);
-  ended_.ends.push_back(std::move(e));
+  end_lease(state_, e, record.position, static_cast<std::uint32_t>(record.ends.size()));
+  auto seq = e.seq;
+  bool is_over = is_terminal(e.next);
+  record.ends.push_back(std::move(e));
+  if (is_over)
+    tell_awaiting(seq);
 }
 
 } // namespace codeq::core

@@ -11,6 +11,7 @@ namespace {
 enum class tag : char {
   aside = 'A',
   shard = 'C',
+  change = 'E',
   fate = 'F',
   grant = 'G',
   store = 'M',
@@ -134,6 +135,14 @@ std::optional<outcome_key> outcome_key::decode(std::string_view bytes) {
   return decode_numbered<outcome_key>(tag::outcome, bytes);
 }
 
+std::string change_key::encode() const {
+  return encode_numbered(tag::change, shard, position);
+}
+
+std::optional<change_key> change_key::decode(std::string_view bytes) {
+  return decode_numbered<change_key>(tag::change, bytes);
+}
+
 std::string open_key::encode() const {
   return encode_numbered(tag::open, shard, first);
 }
@@ -172,6 +181,10 @@ key_range grants_of(shard_id shard, std::uint64_t from_position) {
 
 key_range outcomes_of(shard_id shard, std::uint64_t from_position) {
   return range_of(tag::outcome, shard, from_position);
+}
+
+key_range changes_of(shard_id shard, std::uint64_t from_position) {
+  return range_of(tag::change, shard, from_position);
 }
 
 key_range open_of(shard_id shard) {

@@ -22,6 +22,10 @@ void project_event(shard_id shard, const core::leases_ended& e, write_set& write
   writes.put(outcome_key{shard, e.position}.encode(), encode(e));
 }
 
+void project_event(shard_id shard, const core::tasks_changed& e, write_set& writes) {
+  writes.put(change_key{shard, e.position}.encode(), encode(e));
+}
+
 void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& touched : e.touched)
@@ -34,6 +38,8 @@ void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& w
     else
       writes.single_remove(segment_key{shard, fate.first}.encode());
   }
+  for (auto position : e.merged_changes)
+    writes.single_remove(change_key{shard, position}.encode());
   for (auto position : e.ended_grants)
     writes.single_remove(grant_key{shard, position}.encode());
 }

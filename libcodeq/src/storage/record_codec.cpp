@@ -3,12 +3,9 @@
 
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
+#include "storage/record_build.hpp"
 
-#include <capnp/message.h>
-#include <capnp/serialize.h>
-#include <kj/exception.h>
-
-#include <cstring>
+#include <algorithm>
 
 namespace codeq::storage {
 
@@ -21,56 +18,6 @@ using encoding::write_packed;
 using encoding::write_producer;
 using encoding::write_queue;
 using encoding::write_runs;
-
-constexpr std::size_t small_words = 64;
-
-/// Builds a record in one allocation when `words` is enough; the value is a standard flat message.
-template <class S, class F>
-std::string build(std::size_t words, F&& fill) {
-  capnp::MallocMessageBuilder message(static_cast<capnp::uint>(words));
-  fill(message.initRoot<S>());
-  auto segments = message.getSegmentsForOutput();
-  if (segments.size() == 1) {
-    // The segment table of a flat message with one segment: zero, then its size in words.
-    auto chars = segments[0].asBytes();
-    std::string value(sizeof(capnp::word) + chars.size(), '\0');
-    auto size = static_cast<std::uint32_t>(segments[0].size());
-    std::memcpy(value.data() + 4, &size, sizeof size);
-    std::memcpy(value.data() + sizeof(capnp::word), chars.begin(), chars.size());
-    return value;
-  }
-  auto flat = capnp::messageToFlatArray(message);
-  auto chars = flat.asChars();
-  return {chars.begin(), chars.size()};
-}
-
-/// Reads a record; whatever is malformed in it is corruption.
-template <class S, class F>
-auto parse(std::string_view value, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
-  try {
-    std::vector<capnp::word> aligned(value.size() / sizeof(capnp::word));
-    std::memcpy(aligned.data(), value.data(), aligned.size() * sizeof(capnp::word));
-    capnp::ReaderOptions trusted;
-    trusted.traversalLimitInWords = UINT64_MAX;
-    capnp::FlatArrayMessageReader message(
-      kj::ArrayPtr<const capnp::word>(aligned.data(), aligned.size()), trusted);
-    return fn(message.template getRoot<S>());
-  } catch (const kj::Exception& e) {
-    return error{errc::corruption, std::string("malformed record: ") + e.getDescription().cStr()};
-  }
-}
-
-error mismatch(const char* what) {
-  return {errc::corruption, std::string("malformed record: ") + what};
-}
-
-timestamp time_of(std::int64_t ms) {
-  return timestamp{duration{ms}};
-}
-
-std::int64_t ms_of(timestamp t) {
-  return t.time_since_epoch().count();
-}
 
 /// Writes one number per entry into a list that `init` made.
 template <class List, class F>
@@ -244,6 +191,8 @@ std::string encode(const core::segment_entries& touched, core::log_position posi
     fill_list(r.initDueMs(n), entries, [](const auto& e) { return ms_of(e.due); });
     fill_data(r.initLost(n), entries, [](const auto& e) { return e.lost; });
     fill_data(r.initRefunds(n), entries, [](const auto& e) { return e.refunds; });
+    if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.cancelling; }))
+      fill_data(r.initCancelling(n), entries, [](const auto& e) { return e.cancelling; });
   });
 }
 
@@ -364,12 +313,16 @@ result<core::segment_entries> decode_open(std::string_view value, sequence first
     if (!entries)
       return entries.error();
     auto n = entries->size();
-    if (r.getDueMs().size() != n || r.getLost().size() != n || r.getRefunds().size() != n)
+    auto cancelling = r.getCancelling();
+    bool agrees = r.getDueMs().size() == n && r.getLost().size() == n && r.getRefunds().size() == n
+                  && (cancelling.size() == 0 || cancelling.size() == n);
+    if (!agrees)
       return mismatch("lists of different lengths");
     for (capnp::uint i = 0; i < n; ++i) {
       (*entries)[i].due = time_of(r.getDueMs()[i]);
       (*entries)[i].lost = r.getLost()[i];
       (*entries)[i].refunds = r.getRefunds()[i];
+      (*entries)[i].cancelling = cancelling.size() != 0 && cancelling[i] != 0;
     }
     return core::segment_entries{first, false, std::move(*entries)};
   });

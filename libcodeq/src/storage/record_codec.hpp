@@ -30,6 +30,7 @@ struct store_record {
 [[nodiscard]] std::string encode(const core::segment_appended& e);
 [[nodiscard]] std::string encode(const core::batch_granted& e);
 [[nodiscard]] std::string encode(const core::leases_ended& e);
+[[nodiscard]] std::string encode(const core::tasks_changed& e);
 
 /// The shard's own part of a checkpoint; segments and fates have records of their own.
 [[nodiscard]] std::string encode(const core::checkpoint_taken& e);
@@ -50,6 +51,8 @@ struct store_record {
 
 /// The text of one end of an outcome record.
 [[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
+
+[[nodiscard]] result<core::tasks_changed> decode_change(std::string_view value);
 
 /// Only the shard's own part.
 [[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);

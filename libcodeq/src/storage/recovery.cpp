@@ -28,6 +28,7 @@ public:
   void remember_requests();
   result<void> load_grants();
   result<void> load_outcomes();
+  result<void> load_changes();
   void replay();
 
 private:
@@ -157,6 +158,16 @@ result<void> shard_recovery::load_outcomes() {
   });
 }
 
+result<void> shard_recovery::load_changes() {
+  return each(changes_of(shard_), [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_change(value);
+    if (!e)
+      return e.error();
+    tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
@@ -184,6 +195,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   if (auto ok = r.load_grants(); !ok)
     return ok.error();
   if (auto ok = r.load_outcomes(); !ok)
+    return ok.error();
+  if (auto ok = r.load_changes(); !ok)
     return ok.error();
   r.replay();
   return state;

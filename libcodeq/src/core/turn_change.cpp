@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/turn.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+void turn::run(const cancel& c) {
+  auto* s = find_segment(state_.segments, c.seq);
+  if (!s) {
+    effects_.emplace_back(task_not_here{{inquiry::kind::change, c.peer, c.number, {}, {}}, c.seq});
+    return;
+  }
+  auto entry = s->view(c.seq);
+  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
+  if (entry.state == task_state::leased) {
+    answer.result = change_result::requested;
+    if (!entry.cancelling)
+      append_change({c.seq, change_kind::cancel_requested});
+  } else if (!is_terminal(entry.state)) {
+    answer.result = change_result::changed;
+    answer.state = task_state::cancelled;
+    append_change({c.seq, change_kind::cancelled});
+    tell_awaiting(c.seq);
+  }
+  effects_.emplace_back(answer);
+  if (entry.state != task_state::leased)
+    return;
+  const auto& l = *state_.leases.find(entry.token);
+  // A worker that is away is told when it resumes; until then its lease runs out by itself.
+  auto peer = state_.peer_of(*state_.leases.grant_at(l.grant).worker);
+  if (peer && !l.cancel_sent)
+    send_cancel(*peer, entry.token);
+}
+
+void turn::append_change(const task_change& change) {
+  // Replay follows positions: a change stands behind the enqueue and the ends that it builds on.
+  auto is_behind = [&](const auto& records) {
+    return records.empty() || records.back().position < changed_.back().position;
+  };
+  if (changed_.empty() || !is_behind(ended_) || !is_behind(segments_)) {
+    changed_.push_back({state_.positions.take(1), now_.shard, {}});
+    state_.change_records.push_back(changed_.back().position);
+  }
+  change_task(state_, change);
+  changed_.back().changes.push_back(change);
+}
+
+void turn::send_cancel(peer_id peer, fencing_token token) {
+  auto& l = *state_.leases.find(token);
+  if (!l.cancel_sent) {
+    l.cancel_sent = true;
+    l.run_deadline = std::min(l.run_deadline, now_.steady + limits::cancel_grace_default);
+    bool sooner = l.run_deadline < l.deadline;
+    l.deadline = std::min(l.deadline, l.run_deadline);
+    if (sooner && l.timed)
+      effects_.emplace_back(timer_wanted{l.seq, token, l.deadline});
+  }
+  auto grace = std::max(duration{0}, l.run_deadline - now_.steady);
+  effects_.emplace_back(cancel_wanted{peer, {l.seq, token}, grace});
+}
+
+} // namespace codeq::core

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record.capnp.h"
+#include "storage/record_build.hpp"
+#include "storage/record_codec.hpp"
+
+namespace codeq::storage {
+
+std::string encode(const core::tasks_changed& e) {
+  return build<schema::ChangeRecord>(small_words + e.changes.size() * 4, [&](auto r) {
+    r.setPosition(e.position);
+    r.setAtMs(ms_of(e.at));
+    auto changes = r.initChanges(static_cast<capnp::uint>(e.changes.size()));
+    for (capnp::uint i = 0; i < e.changes.size(); ++i) {
+      changes[i].setSeq(e.changes[i].seq);
+      changes[i].setKind(static_cast<schema::ChangeKind>(e.changes[i].kind));
+    }
+  });
+}
+
+result<core::tasks_changed> decode_change(std::string_view value) {
+  return parse<schema::ChangeRecord>(value, [](auto r) -> result<core::tasks_changed> {
+    core::tasks_changed e;
+    e.position = r.getPosition();
+    e.at = time_of(r.getAtMs());
+    for (auto change : r.getChanges())
+      e.changes.push_back({change.getSeq(), static_cast<core::change_kind>(change.getKind())});
+    return e;
+  });
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/reference_shard.hpp"
+#include "model/words.hpp"
+
+#include <algorithm>
+
+/// What users and operators do to tasks in the reference.
+namespace codeq::model {
+
+namespace {
+
+constexpr duration stop_grace{10'000};
+
+} // namespace
+
+void reference_shard::run(const core::cancel& c) {
+  auto at = tasks.find(c.seq);
+  if (at == tasks.end()) {
+    expected.push_back(say_unknown({core::inquiry::kind::change, c.peer, c.number, {}, {}}, c.seq));
+    return;
+  }
+  auto& task = at->second;
+  if (is_terminal(task.state)) {
+    auto unchanged = core::change_result::unchanged;
+    expected.push_back(say_changed({c.peer, c.number, c.seq, unchanged, task.state}));
+    return;
+  }
+  if (task.state != task_state::leased) {
+    task.state = task_state::cancelled;
+    ++totals[task.queue].cancelled;
+    tell_ended(task);
+    auto changed = core::change_result::changed;
+    expected.push_back(say_changed({c.peer, c.number, c.seq, changed, task_state::cancelled}));
+    return;
+  }
+  task.cancelling = true;
+  auto requested = core::change_result::requested;
+  expected.push_back(say_changed({c.peer, c.number, c.seq, requested, task_state::leased}));
+  for (const auto& [peer, worker] : workers)
+    if (worker.identity == task.holder && !task.told_to_stop)
+      tell_to_stop(peer, task);
+}
+
+void reference_shard::tell_to_stop(core::peer_id peer, reference_task& task) {
+  if (!task.told_to_stop) {
+    task.told_to_stop = true;
+    // The grace starts when the worker is told.
+    task.run_deadline = std::min<monotonic_time>(task.run_deadline, now_.steady + stop_grace);
+    bool sooner = task.run_deadline < task.deadline;
+    task.deadline = std::min(task.deadline, task.run_deadline);
+    if (sooner && task.timed)
+      expected.push_back(say_timer({task.seq, task.token}, task.deadline));
+  }
+  auto left = std::max<duration>(duration{0}, task.run_deadline - now_.steady);
+  expected.push_back(say_stop(peer, {task.seq, task.token}, left));
+}
+
+} // namespace codeq::model
