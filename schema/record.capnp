@@ -80,6 +80,8 @@ struct SegmentRecord {
   # The enqueue requests that it answers.
   tasks @7 :Common.Packed;
   # A `TaskBody` each, as they came.
+  allowPromotion @8 :Bool;
+  # Whether the deferral may be brought forward.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -142,6 +144,8 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
   # A task that was not leased ended.
   cancelRequested @1;
   # A leased task is to end with its lease, unless it completes.
+  rescheduled @2;
+  # A task that is not leased waits for other times, or for none.
 }
 
 struct ChangeRecord {
@@ -154,6 +158,9 @@ struct ChangeRecord {
   struct Change {
     seq @0 :UInt64;
     kind @1 :ChangeKind;
+    notBeforeMs @2 :Int64;
+    # With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
+    retryAtMs @3 :Int64;
   }
 }
 
@@ -170,6 +177,7 @@ struct OpenRecord {
   # Of the latest end of a lease, 0 when there was none.
   outcomeIndexes @5 :List(UInt32);
   dueMs @6 :List(Int64);
+  # The shard's own deferral after a failed attempt, 0 when there is none.
   lost @7 :Data;
   # Lost leases in a row, a byte each.
   refunds @8 :Data;
@@ -178,6 +186,8 @@ struct OpenRecord {
   # `LeaseEndKind` of the latest end, a byte each.
   cancelling @10 :Data;
   # 1 for a leased task that is to be cancelled, a byte each; empty when there is none.
+  notBeforeMs @11 :Int64;
+  # Of a task with a record of its own: the user's deferral as it is now; 0 is none.
 }
 
 struct FateRecord {

@@ -155,7 +155,7 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
   bool agrees = entry.state == expected.state && entry.token == expected.token
                 && entry.attempt == expected.attempt && entry.lost == expected.lost
                 && entry.refunds == expected.refunds && entry.cancelling == expected.cancelling
-                && (!scheduled || entry.due == expected.eligible_at);
+                && (!scheduled || s.eligible_at(expected.seq) == expected.eligible_at());
   if (!agrees)
     require(
       false,

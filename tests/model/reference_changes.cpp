@@ -13,13 +13,38 @@ constexpr duration stop_grace{10'000};
 
 } // namespace
 
-void reference_shard::run(const core::cancel& c) {
-  auto at = tasks.find(c.seq);
-  if (at == tasks.end()) {
-    expected.push_back(say_unknown({core::inquiry::kind::change, c.peer, c.number, {}, {}}, c.seq));
+reference_task*
+reference_shard::find_to_change(core::peer_id peer, std::uint64_t number, sequence seq) {
+  auto at = tasks.find(seq);
+  if (at != tasks.end())
+    return &at->second;
+  expected.push_back(say_unknown({core::inquiry::kind::change, peer, number, {}, {}}, seq));
+  return nullptr;
+}
+
+void reference_shard::run(const core::promote& c) {
+  auto* task = find_to_change(c.peer, c.number, c.seq);
+  if (!task)
     return;
+  auto result = core::change_result::unchanged;
+  if (task->state == task_state::scheduled) {
+    task->retry_at = {};
+    result = core::change_result::changed;
+    if (task->allow_promotion)
+      task->not_before = {};
+    else if (task->not_before > now_.shard)
+      result = core::change_result::guarded;
+    if (task->eligible_at() <= now_.shard)
+      task->state = task_state::ready;
   }
-  auto& task = at->second;
+  expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
+}
+
+void reference_shard::run(const core::cancel& c) {
+  auto* found = find_to_change(c.peer, c.number, c.seq);
+  if (!found)
+    return;
+  auto& task = *found;
   if (is_terminal(task.state)) {
     auto unchanged = core::change_result::unchanged;
     expected.push_back(say_changed({c.peer, c.number, c.seq, unchanged, task.state}));

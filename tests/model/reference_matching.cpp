@@ -22,7 +22,7 @@ std::vector<sequence> reference_shard::ready_in_order(const queue_address& queue
 
 void reference_shard::release_due(timestamp now) {
   for (auto& [seq, task] : tasks)
-    if (task.state == task_state::scheduled && task.eligible_at <= now)
+    if (task.state == task_state::scheduled && task.eligible_at() <= now)
       task.state = task_state::ready;
 }
 
@@ -79,6 +79,7 @@ void reference_shard::grant_one(
   require(worker.queues.contains(task.queue), name + " is of a queue that is not claimed");
   require(run.queue == task.queue && run.priority == task.priority, name + " has another queue");
   require(run.max_attempts == task.settings.max_attempts, name + " has another max_attempts");
+  require(task.eligible_at() <= now_.shard, name + " is delivered early");
   task.state = task_state::leased;
   task.token = token;
   ++task.attempt;

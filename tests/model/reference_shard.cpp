@@ -82,7 +82,8 @@ std::vector<sequence> reference_shard::add_tasks(const core::enqueue& c) {
       task.body = r.tasks.part(i, 1).body.view();
       if (r.not_before > now_.shard) {
         task.state = task_state::scheduled;
-        task.eligible_at = r.not_before;
+        task.not_before = r.not_before;
+        task.allow_promotion = r.allow_promotion;
       }
       added.push_back(task.seq);
       tasks.emplace(task.seq, std::move(task));
@@ -201,7 +202,7 @@ void reference_shard::fail(reference_task& task, std::optional<duration> delay) 
     return end(task, task_state::dead, true);
   auto wait = delay ? *delay : delay_after(task);
   require(wait >= duration{0}, "the jittered delay of " + short_number(task.seq) + " is too long");
-  task.eligible_at = now_.shard + wait;
+  task.retry_at = now_.shard + wait;
   end(task, wait > duration{0} ? task_state::scheduled : task_state::ready, true);
 }
 

@@ -8,6 +8,7 @@
 #include "core/command.hpp"
 #include "core/effect.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,8 +25,10 @@ struct reference_task {
   core::task_settings settings;
   std::string body;
   task_state state = task_state::ready;
-  /// Of a scheduled task.
-  timestamp eligible_at{};
+  /// The user's deferral and the shard's; whichever is later counts.
+  timestamp not_before{};
+  timestamp retry_at{};
+  bool allow_promotion = false;
   std::uint32_t attempt = 0;
   /// Charged losses in a row, and uncharged ends in a row.
   std::uint32_t lost = 0;
@@ -46,6 +49,8 @@ struct reference_task {
   /// To be cancelled, and the worker knows.
   bool cancelling = false;
   bool told_to_stop = false;
+
+  [[nodiscard]] timestamp eligible_at() const { return std::max(not_before, retry_at); }
 };
 
 /// An attached worker of the reference.
@@ -126,6 +131,7 @@ private:
   void run(const core::release_worker& c);
   void run(const core::replace_worker& c);
   void run(const core::cancel& c);
+  void run(const core::promote& c);
   void run(const core::await_tasks& c);
   void run(const core::describe_task& c);
 
@@ -138,6 +144,7 @@ private:
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);
   void tell_to_stop(core::peer_id peer, reference_task& task);
+  reference_task* find_to_change(core::peer_id peer, std::uint64_t number, sequence seq);
   void tell_ended(const reference_task& task);
   void fail(reference_task& task, std::optional<duration> delay);
   void end(reference_task& task, task_state next, bool charged);

@@ -23,7 +23,8 @@ const weight_list mixture{
   {step_kind::attach, 2},   {step_kind::detach, 1},         {step_kind::resume, 2},
   {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
   {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
-  {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2}};
+  {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2},
+  {step_kind::promote, 3}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -77,10 +78,10 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 21> names{
-    "enqueue", "repeat_request", "claim",      "revoke", "beat",    "report",   "abandon",
-    "expire",  "cancel",         "attach",     "detach", "resume",  "goodbye",  "replace",
-    "await",   "describe",       "checkpoint", "tick",   "advance", "end_turn", "restart"};
+  constexpr std::array<std::string_view, 22> names{
+    "enqueue",  "repeat_request", "claim",  "revoke",  "beat",     "report",  "abandon", "expire",
+    "cancel",   "promote",        "attach", "detach",  "resume",   "goodbye", "replace", "await",
+    "describe", "checkpoint",     "tick",   "advance", "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -161,6 +162,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   }
   case step_kind::cancel:
     return {random_cancel(d, reference)};
+  case step_kind::promote:
+    return {core::promote{producers_first_peer, d.below(100), random_task(d, reference)}};
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
@@ -224,6 +227,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   r.settings.run_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   if (d.one_in(4))
     r.not_before = now.shard + d.pick(delays);
+  r.allow_promotion = d.one_in(2);
   r.tasks = test::encode_bodies(1 + d.below(d.one_in(5) ? 12 : 3), 8 * (1 + d.below(4)));
   return r;
 }

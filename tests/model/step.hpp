@@ -25,6 +25,7 @@ enum class step_kind : std::uint8_t {
   abandon,
   expire,
   cancel,
+  promote,
   attach,
   detach,
   resume,

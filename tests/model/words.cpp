@@ -92,7 +92,7 @@ std::string say_stop(core::peer_id peer, const core::task_lease& lease, duration
 }
 
 std::string say_changed(const core::change_answered& answer) {
-  static const std::vector<std::string> results{"changed", "requested", "unchanged"};
+  static const std::vector<std::string> results{"changed", "requested", "unchanged", "guarded"};
   return peer_name(answer.peer) + "wanted a change #" + std::to_string(answer.number) + " of "
          + short_number(answer.seq) + ": " + results.at(static_cast<std::size_t>(answer.result))
          + ", " + std::string(to_string(answer.state));

@@ -74,6 +74,7 @@ std::string shard_fixture::enqueue(
   r.queue = {"default", queue};
   r.priority = static_cast<std::uint8_t>(options.priority);
   r.settings = options.settings;
+  r.allow_promotion = options.allow_promotion;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);
@@ -144,6 +145,10 @@ std::string shard_fixture::expire(core::task_lease lease) {
 
 std::string shard_fixture::cancel(int number) {
   return run(core::cancel{peer_of(producer), 1, task(number)});
+}
+
+std::string shard_fixture::promote(int number) {
+  return run(core::promote{peer_of(producer), 1, task(number)});
 }
 
 std::string

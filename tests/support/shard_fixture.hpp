@@ -20,6 +20,7 @@ namespace codeq::test {
 struct enqueue_options {
   int priority = 0;
   duration delay{0};
+  bool allow_promotion = false;
   core::task_settings settings{};
   /// A request of its own when empty.
   std::optional<std::uint64_t> request{};
@@ -55,6 +56,7 @@ protected:
   std::string abandon(const std::string& worker, core::task_lease lease);
   std::string expire(core::task_lease lease);
   std::string cancel(int task);
+  std::string promote(int task);
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);

@@ -91,7 +91,7 @@ void transcript::say(const core::cancel_wanted& e) {
 }
 
 void transcript::say(const core::change_answered& e) {
-  static const std::vector<std::string> results{"changed", "requested", "unchanged"};
+  static const std::vector<std::string> results{"changed", "requested", "unchanged", "guarded"};
   line(
     e.peer,
     results.at(static_cast<std::size_t>(e.result)) + ' ' + short_number(e.seq) + ' '

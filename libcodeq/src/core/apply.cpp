@@ -21,7 +21,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
   auto entry = s.view(seq);
   auto& queue = state.queue_of(s);
   if (entry.state == task_state::scheduled) {
-    state.due.erase({entry.due, seq});
+    state.due.erase({s.eligible_at(seq), seq});
     --queue.scheduled;
   } else if (entry.state == task_state::ready) {
     if (s.aside || entry.token != fencing_token{})
@@ -35,7 +35,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   auto& queue = state.queue_of(s);
   switch (entry.state) {
   case task_state::scheduled:
-    state.due.insert({entry.due, seq});
+    state.due.insert({s.eligible_at(seq), seq});
     ++queue.scheduled;
     break;
   case task_state::ready:
@@ -79,7 +79,7 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
   entry.outcome_index = index;
   entry.last_end = e.kind;
   entry.state = e.next;
-  entry.due = e.due;
+  entry.retry_at = e.due;
   entry.cancelling = false;
   if (!e.charged) {
     --entry.attempt;
@@ -144,6 +144,7 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   s.settings = e.settings;
   s.enqueued_at = e.at;
   s.not_before = e.not_before;
+  s.allow_promotion = e.allow_promotion;
   s.appended = e.position;
   auto& added = state.segments.emplace_hint(state.segments.end(), e.first, std::move(s))->second;
   if (!added.aside)
@@ -162,7 +163,6 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   }
   auto& entry = s.touch(s.first);
   entry.state = task_state::scheduled;
-  entry.due = s.not_before;
   enter_index(state, s, s.first, entry);
 }
 
@@ -186,7 +186,7 @@ void start_lease(
   auto& entry = s.touch(seq);
   entry.state = task_state::leased;
   entry.token = token;
-  entry.due = {};
+  entry.retry_at = {};
   ++entry.attempt;
   ++state.queue_of(s).leased;
   mark_dirty(state, s);
@@ -220,8 +220,15 @@ void change_task(shard_state& state, const task_change& change) {
   }
   leave_index(state, *s, change.seq);
   auto& entry = s->touch(change.seq);
+  if (change.kind == change_kind::rescheduled) {
+    s->not_before = change.not_before;
+    entry.retry_at = change.retry_at;
+    bool waits = s->eligible_at(change.seq) > state.at;
+    entry.state = waits ? task_state::scheduled : task_state::ready;
+    return enter_index(state, *s, change.seq, entry);
+  }
   entry.state = task_state::cancelled;
-  entry.due = {};
+  entry.retry_at = {};
   --s->kept;
   ++state.queue_of(*s).totals.cancelled;
 }
@@ -234,7 +241,7 @@ std::size_t release_due(shard_state& state, timestamp now) {
     leave_index(state, *s, seq);
     auto& entry = s->touch(seq);
     entry.state = task_state::ready;
-    entry.due = {};
+    entry.retry_at = {};
     enter_index(state, *s, seq, entry);
     ++released;
   }

@@ -29,7 +29,7 @@ void start_lease(
 /// Ends a lease; `index` is the place of the end in its outcome record.
 void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index);
 
-/// Changes a task that the change fits: an unleased one is cancelled, a leased one marked.
+/// Carries a change out. @pre it fits the task: a leased one can only be marked
 void change_task(shard_state& state, const task_change& change);
 
 /// Makes tasks ready whose time has come. Returns how many.

@@ -37,6 +37,8 @@ struct enqueue_run {
   task_settings settings;
   /// Shard time; the epoch (0) means now.
   timestamp not_before{};
+  /// Whether `not_before` may be brought forward.
+  bool allow_promotion = false;
   encoded_tasks tasks;
 };
 
@@ -156,6 +158,14 @@ struct cancel {
   sequence seq = 0;
 };
 
+/// Makes a task that waits for a time ready now; its user's deferral counts on unless the task
+/// allows promotion. Effects: `change_answered` or `task_not_here`.
+struct promote {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
 /// Effects: `task_described` or `task_not_here`.
 struct describe_task {
   peer_id peer = 0;
@@ -182,6 +192,7 @@ using command = std::variant<
   release_worker,
   replace_worker,
   cancel,
+  promote,
   await_tasks,
   describe_task,
   tick,

@@ -99,6 +99,8 @@ enum class change_result : std::uint8_t {
   requested,
   /// The task is in a state that does not allow it, or is already as was asked.
   unchanged,
+  /// The user's own deferral stands, because the task does not allow promotion.
+  guarded,
 };
 
 /// Answers a change of one task; `state` is the task's from then on.
@@ -142,6 +144,8 @@ struct task_view {
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   timestamp enqueued_at;
+  /// Of a scheduled task.
+  timestamp eligible_at{};
   task_entry entry;
   /// The holder of the lease.
   std::string worker;

@@ -47,6 +47,7 @@ struct segment_appended {
   task_settings settings;
   /// Shard time; the epoch (0) is no deferral.
   timestamp not_before{};
+  bool allow_promotion = false;
   std::vector<request_mark> requests;
   /// In order of `seq`; concatenated on disk.
   std::vector<encoded_tasks> pieces;
@@ -89,11 +90,16 @@ enum class change_kind : std::uint8_t {
   cancelled = 0,
   /// A leased task is to end with its lease, unless it completes.
   cancel_requested = 1,
+  /// An unleased task waits for other times, or for none.
+  rescheduled = 2,
 };
 
 struct task_change {
   sequence seq = 0;
   change_kind kind = change_kind::cancelled;
+  /// With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
+  timestamp not_before{};
+  timestamp retry_at{};
 };
 
 /// Tasks changed, in the order decided.
@@ -108,7 +114,8 @@ struct task_entry {
   fencing_token token{};
   /// Of the latest end of a lease; 0 when there was none.
   log_position outcome = 0;
-  timestamp due{};
+  /// The shard's own deferral after a failed attempt; 0 is none.
+  timestamp retry_at{};
   std::uint32_t outcome_index = 0;
   std::uint16_t attempt = 0;
   task_state state = task_state::ready;
@@ -134,6 +141,8 @@ is_repeat(const task_entry& entry, fencing_token token, lease_end_kind reported)
 struct segment_entries {
   sequence first = 0;
   bool aside = false;
+  /// The user's deferral of an aside as it is now.
+  timestamp not_before{};
   std::vector<task_entry> entries;
 };
 

@@ -28,7 +28,7 @@ void check_task(
     found.push_back("I6: " + name_of(state, seq) + " was charged more than max_attempts");
   if (entry.cancelling && entry.state != task_state::leased)
     found.push_back("I8: " + name_of(state, seq) + " is to be cancelled but is not leased");
-  bool is_due = state.due.contains({entry.due, seq});
+  bool is_due = state.due.contains({s.eligible_at(seq), seq});
   if ((entry.state == task_state::scheduled) != is_due)
     found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
   if (seq >= state.sequences.next)
@@ -49,9 +49,9 @@ void check_leases(shard_state& state, std::size_t leased, std::vector<std::strin
   }
 }
 
-void write_entry(std::ostream& out, const task_entry& e, timestamp now) {
+void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, timestamp now) {
   auto state = e.state;
-  auto due = e.due;
+  auto due = state == task_state::scheduled ? eligible_at : timestamp{};
   if (state == task_state::scheduled && due <= now) {
     state = task_state::ready;
     due = {};
@@ -68,7 +68,7 @@ void write_segment(std::ostream& out, const shard_state& state, const segment& s
       << ':' << int{s.priority} << " kept " << s.kept << " at "
       << s.enqueued_at.time_since_epoch().count();
   for (std::uint32_t i = 0; i < s.count; ++i)
-    write_entry(out, s.view(s.first + i), state.at);
+    write_entry(out, s.view(s.first + i), s.eligible_at(s.first + i), state.at);
   out << '\n';
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/event.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct segment {
   bool dirty = false;
   task_settings settings;
   timestamp enqueued_at;
+  /// The user's deferral of an aside; 0 is none.
   timestamp not_before;
+  bool allow_promotion = false;
   log_position appended = 0;
   std::uint64_t body_bytes = 0;
   /// One per task, or empty while all are as they were enqueued.
@@ -35,6 +38,11 @@ struct segment {
   /// The entry of `seq` for reading; a task that was never touched has a fresh one.
   [[nodiscard]] task_entry view(sequence seq) const {
     return entries.empty() ? task_entry{} : entries[seq - first];
+  }
+
+  /// Not before this time may the task be claimed; long past when nothing defers it.
+  [[nodiscard]] timestamp eligible_at(sequence seq) const {
+    return std::max(not_before, view(seq).retry_at);
   }
 
   /// The entry of `seq` for writing; opens the segment.

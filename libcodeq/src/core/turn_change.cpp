@@ -6,22 +6,44 @@
 
 namespace codeq::core {
 
-void turn::run(const cancel& c) {
-  auto* s = find_segment(state_.segments, c.seq);
-  if (!s) {
-    effects_.emplace_back(task_not_here{{inquiry::kind::change, c.peer, c.number, {}, {}}, c.seq});
+segment* turn::find_to_change(peer_id peer, std::uint64_t number, sequence seq) {
+  auto* s = find_segment(state_.segments, seq);
+  if (!s)
+    effects_.emplace_back(task_not_here{{inquiry::kind::change, peer, number, {}, {}}, seq});
+  return s;
+}
+
+void turn::run(const promote& c) {
+  auto* s = find_to_change(c.peer, c.number, c.seq);
+  if (!s)
     return;
+  auto entry = s->view(c.seq);
+  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
+  if (entry.state == task_state::scheduled) {
+    bool is_guarded = !s->allow_promotion && s->not_before > now_.shard;
+    auto not_before = is_guarded ? s->not_before : timestamp{};
+    if (s->not_before != not_before || entry.retry_at != timestamp{})
+      append_change({c.seq, change_kind::rescheduled, not_before, {}});
+    answer.result = is_guarded ? change_result::guarded : change_result::changed;
+    answer.state = s->view(c.seq).state;
   }
+  effects_.emplace_back(answer);
+}
+
+void turn::run(const cancel& c) {
+  auto* s = find_to_change(c.peer, c.number, c.seq);
+  if (!s)
+    return;
   auto entry = s->view(c.seq);
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
   if (entry.state == task_state::leased) {
     answer.result = change_result::requested;
     if (!entry.cancelling)
-      append_change({c.seq, change_kind::cancel_requested});
+      append_change({c.seq, change_kind::cancel_requested, {}, {}});
   } else if (!is_terminal(entry.state)) {
     answer.result = change_result::changed;
     answer.state = task_state::cancelled;
-    append_change({c.seq, change_kind::cancelled});
+    append_change({c.seq, change_kind::cancelled, {}, {}});
     tell_awaiting(c.seq);
   }
   effects_.emplace_back(answer);

@@ -53,7 +53,7 @@ checkpoint_taken turn::make_checkpoint() {
     if (s.kept == 0)
       c.closed.push_back(fate_of(state_, s, now_.shard));
     else
-      c.touched.push_back({s.first, s.aside, s.entries});
+      c.touched.push_back({s.first, s.aside, s.not_before, s.entries});
   }
   c.merged_changes = state_.change_records;
   c.ended_grants = state_.leases.take_ended_grants();

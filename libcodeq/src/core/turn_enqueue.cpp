@@ -101,6 +101,7 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   opened.priority = r.priority;
   opened.settings = r.settings;
   opened.not_before = deferred ? r.not_before : timestamp{};
+  opened.allow_promotion = deferred && r.allow_promotion;
   add_segment(state_, opened);
   segments_.push_back(std::move(opened));
   return segments_.back();

@@ -14,6 +14,8 @@ task_view turn::view_of(segment& s, sequence seq) {
   view.max_attempts = s.settings.max_attempts;
   view.enqueued_at = s.enqueued_at;
   view.entry = s.view(seq);
+  if (view.entry.state == task_state::scheduled)
+    view.eligible_at = s.eligible_at(seq);
   if (view.entry.state == task_state::leased) {
     if (const auto* l = state_.leases.find(view.entry.token))
       view.worker = state_.leases.grant_at(l->grant).worker->name;

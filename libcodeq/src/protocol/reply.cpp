@@ -136,7 +136,7 @@ status_reply make_status_reply(
       r.setMaxAttempts(view.max_attempts);
       r.setToken(value(view.entry.token));
       r.setEnqueuedAtMs(ms_of(view.enqueued_at));
-      r.setEligibleAtMs(ms_of(view.entry.due));
+      r.setEligibleAtMs(ms_of(view.eligible_at));
       r.setWorker(text_of(view.worker));
       r.setLostInRow(view.entry.lost);
       r.setText({reinterpret_cast<const kj::byte*>(text.data()), text.size()});

@@ -13,6 +13,8 @@ std::string encode(const core::tasks_changed& e) {
     for (capnp::uint i = 0; i < e.changes.size(); ++i) {
       changes[i].setSeq(e.changes[i].seq);
       changes[i].setKind(static_cast<schema::ChangeKind>(e.changes[i].kind));
+      changes[i].setNotBeforeMs(ms_of(e.changes[i].not_before));
+      changes[i].setRetryAtMs(ms_of(e.changes[i].retry_at));
     }
   });
 }
@@ -23,7 +25,11 @@ result<core::tasks_changed> decode_change(std::string_view value) {
     e.position = r.getPosition();
     e.at = time_of(r.getAtMs());
     for (auto change : r.getChanges())
-      e.changes.push_back({change.getSeq(), static_cast<core::change_kind>(change.getKind())});
+      e.changes.push_back(
+        {change.getSeq(),
+         static_cast<core::change_kind>(change.getKind()),
+         time_of(change.getNotBeforeMs()),
+         time_of(change.getRetryAtMs())});
     return e;
   });
 }

@@ -125,6 +125,7 @@ std::string encode(const core::segment_appended& e) {
     r.setPriority(e.priority);
     encoding::write_settings(r.initSettings(), e.settings);
     r.setNotBeforeMs(ms_of(e.not_before));
+    r.setAllowPromotion(e.allow_promotion);
     write_marks(r, e.requests);
     write_packed(r.initTasks(), std::span<const core::encoded_tasks>(e.pieces));
   });
@@ -187,8 +188,9 @@ std::string encode(const core::segment_entries& touched, core::log_position posi
   auto n = static_cast<capnp::uint>(entries.size());
   return build<schema::OpenRecord>(entry_words(n), [&](auto r) {
     r.setPosition(position);
+    r.setNotBeforeMs(ms_of(touched.not_before));
     write_entries(r, entries);
-    fill_list(r.initDueMs(n), entries, [](const auto& e) { return ms_of(e.due); });
+    fill_list(r.initDueMs(n), entries, [](const auto& e) { return ms_of(e.retry_at); });
     fill_data(r.initLost(n), entries, [](const auto& e) { return e.lost; });
     fill_data(r.initRefunds(n), entries, [](const auto& e) { return e.refunds; });
     if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.cancelling; }))
@@ -224,6 +226,7 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     e.priority = r.getPriority();
     e.settings = encoding::read_settings(r.getSettings());
     e.not_before = time_of(r.getNotBeforeMs());
+    e.allow_promotion = r.getAllowPromotion();
     e.count = r.getTasks().getEnds().size();
     e.body_bytes = r.getTasks().getBytes().size();
     for (auto mark : r.getRequests()) {
@@ -319,12 +322,12 @@ result<core::segment_entries> decode_open(std::string_view value, sequence first
     if (!agrees)
       return mismatch("lists of different lengths");
     for (capnp::uint i = 0; i < n; ++i) {
-      (*entries)[i].due = time_of(r.getDueMs()[i]);
+      (*entries)[i].retry_at = time_of(r.getDueMs()[i]);
       (*entries)[i].lost = r.getLost()[i];
       (*entries)[i].refunds = r.getRefunds()[i];
       (*entries)[i].cancelling = cancelling.size() != 0 && cancelling[i] != 0;
     }
-    return core::segment_entries{first, false, std::move(*entries)};
+    return core::segment_entries{first, false, time_of(r.getNotBeforeMs()), std::move(*entries)};
   });
 }
 

@@ -92,11 +92,8 @@ result<void> shard_recovery::load_segments(const key_range& range) {
     auto& s = core::add_segment(state_, *e);
     s.count = e->count;
     s.body_bytes = e->body_bytes;
-    if (s.aside) {
-      auto& entry = s.touch(s.first);
-      entry.state = task_state::scheduled;
-      entry.due = s.not_before;
-    }
+    if (s.aside)
+      s.touch(s.first).state = task_state::scheduled;
     if (e->position > checkpoint_)
       after_checkpoint_.push_back(std::move(*e));
     return {};
@@ -115,6 +112,7 @@ result<void> shard_recovery::load_entries() {
     if (touched->entries.size() != at->second.count)
       return error{errc::corruption, "the state of a segment with another number of tasks"};
     at->second.entries = std::move(touched->entries);
+    at->second.not_before = touched->not_before;
     return {};
   });
 }

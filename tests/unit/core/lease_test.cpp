@@ -98,7 +98,7 @@ TEST_F(Lease, SecondLossInARowWaitsByThePolicy) {
   expire(held(1, 2));
 
   EXPECT_EQ(state_of(1), "scheduled");
-  EXPECT_EQ(entry_of(1).due, state().at + 7s);
+  EXPECT_EQ(entry_of(1).retry_at, state().at + 7s);
 }
 
 TEST_F(Lease, ReportBetweenTwoLossesEndsTheRow) {
@@ -159,7 +159,7 @@ TEST_F(Lease, RunTimeoutEndsAnAttemptHoweverWellItBeats) {
 
   EXPECT_EQ(state_of(1), "scheduled");
   EXPECT_EQ(entry_of(1).last_end, core::lease_end_kind::timed_out);
-  EXPECT_EQ(entry_of(1).due, state().at + 7s);
+  EXPECT_EQ(entry_of(1).retry_at, state().at + 7s);
 }
 
 TEST_F(Lease, RunTimeoutShorterThanTheLeaseIsTheDeadline) {

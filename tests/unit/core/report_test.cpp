@@ -147,7 +147,7 @@ TEST_F(Report, NackHasItsOwnDelay) {
 
   nack("w", held(1, 1), 3s);
 
-  EXPECT_EQ(entry_of(1).due, state().at + 3s);
+  EXPECT_EQ(entry_of(1).retry_at, state().at + 3s);
   EXPECT_EQ(entry_of(1).attempt, 1);
 }
 
