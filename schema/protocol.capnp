@@ -123,6 +123,8 @@ struct EnqueueRun {
   # Shard time; 0 is now.
   delayMs @5 :UInt64;
   # From when the coordinator decides; excludes notBeforeMs.
+  allowPromotion @6 :Bool;
+  # Whether a promotion may also lift notBeforeMs or delayMs.
 }
 
 struct EnqueueReply {
@@ -356,6 +358,8 @@ enum ChangeResult @0xc2b3d4e5f6a70819 {
   # The task is leased; it changes when the lease ends.
   unchanged @2;
   # The task's state does not allow it, or is already what was asked for.
+  guarded @3;
+  # The producer's deferral stands, because the task does not allow promotion.
 }
 
 struct ChangeReply {
@@ -365,4 +369,6 @@ struct ChangeReply {
   result @2 :ChangeResult;
   state @3 :Task.TaskState;
   # Of the task from here on.
+  eligibleAtMs @4 :Int64;
+  # Of a scheduled task, shard time.
 }

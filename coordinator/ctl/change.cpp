@@ -15,6 +15,8 @@ std::string change_json(task_id task, const change_outcome& outcome) {
   json_writer out;
   out.begin_object().member("id", to_string(task));
   out.member("outcome", to_string(outcome.what)).member("state", to_string(outcome.state));
+  if (outcome.eligible_at)
+    out.member("eligible_at_ms", outcome.eligible_at->time_since_epoch().count());
   return out.end_object().text() + "\n";
 }
 
@@ -27,17 +29,19 @@ std::string change_text(task_id task, const change_outcome& outcome) {
     return text + "; its worker is asked to stop\n";
   case change_outcome::kind::unchanged:
     return text + " and stays so\n";
+  case change_outcome::kind::guarded:
+    return text + "; its producer's delay counts on\n";
   }
   return text + "\n";
 }
 
 } // namespace
 
-int run_cancel(const config::ctl_config& config, const config::cancel_command& command) {
+int run_change(const config::ctl_config& config, const config::change_command& command) {
   auto client = operator_client::connect({config.coordinators, config.timeout});
   if (!client)
     return fail(client.error(), config.json);
-  auto outcome = (*client)->change(command.task, task_change::cancel);
+  auto outcome = (*client)->change(command.task, command.change);
   if (!outcome)
     return fail(outcome.error(), config.json);
   print(config.json ? change_json(command.task, *outcome) : change_text(command.task, *outcome));

@@ -14,7 +14,7 @@ namespace codeq::ctl {
 run_result(const config::ctl_config& config, const config::result_command& command);
 
 [[nodiscard]] int
-run_cancel(const config::ctl_config& config, const config::cancel_command& command);
+run_change(const config::ctl_config& config, const config::change_command& command);
 
 [[nodiscard]] int run_stats(const config::ctl_config& config);
 

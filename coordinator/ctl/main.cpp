@@ -17,8 +17,8 @@ int run(config::ctl_config config) {
     return ctl::run_get(config, *get);
   if (auto* result = std::get_if<config::result_command>(&command))
     return ctl::run_result(config, *result);
-  if (auto* cancel = std::get_if<config::cancel_command>(&command))
-    return ctl::run_cancel(config, *cancel);
+  if (auto* change = std::get_if<config::change_command>(&command))
+    return ctl::run_change(config, *change);
   return ctl::run_stats(config);
 }
 

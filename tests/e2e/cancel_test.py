@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that an operator cancels, in every state."""
+"""Tasks that an operator cancels or promotes, in every state."""
 
 import json
 import unittest
@@ -65,6 +65,36 @@ class Cancel(cluster.ClusterTest):
         wait_until(lambda: self.state(task) == "cancelled", 15, "the lease runs out")
 
         self.assertEqual(starts.read_bytes().count(b"\n"), 1)
+
+
+class Promote(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w")
+
+    def promote(self, task):
+        answer = json.loads(self.cluster.ctl("--json", "promote", task))
+        return answer["outcome"], answer["state"]
+
+    def test_producer_s_delay_is_lifted_only_when_it_allows_that(self):
+        guarded = self.cluster.enqueue("echo", "a", "--delay", "1h")
+        allowed = self.cluster.enqueue("echo", "b", "--delay", "1h", "--allow-promotion")
+
+        self.assertEqual(self.promote(guarded), ("guarded", "scheduled"))
+        self.assertEqual(self.promote(allowed), ("changed", "ready"))
+
+        self.assertEqual(self.cluster.result(allowed), "b")
+        self.assertEqual(self.cluster.status(guarded)["state"], "scheduled")
+
+    def test_retry_that_waits_is_promoted(self):
+        task = self.cluster.enqueue("fail_once", "x", "--retry", "fixed", "--retry-base", "1h")
+        wait_until(lambda: self.cluster.status(task)["state"] == "scheduled", 10, "it waits")
+
+        self.assertEqual(self.promote(task), ("changed", "ready"))
+
+        self.cluster.result(task)
+        self.assertEqual(self.cluster.status(task)["attempt"], 2)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace codeq {
@@ -38,34 +37,6 @@ struct coordinator_stats {
   /// By metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
 };
-
-/// What an operator does to one task, whoever holds it.
-enum class task_change : std::uint8_t {
-  /// Ends it; a running handler is asked to stop and may still complete.
-  cancel,
-  /// Makes a task that waits for a time eligible now.
-  promote,
-  /// Gives a dead task all its attempts again.
-  redrive,
-  /// Removes a dead task for good.
-  purge,
-};
-
-struct change_outcome {
-  enum class kind : std::uint8_t {
-    changed,
-    /// The task is leased; it changes when the lease ends.
-    requested,
-    /// Its state does not allow it, or it was as asked already.
-    unchanged,
-  };
-
-  kind what = kind::unchanged;
-  /// The task's state from then on.
-  task_state state = task_state::ready;
-};
-
-[[nodiscard]] std::string_view to_string(change_outcome::kind what) noexcept;
 
 /// What an operator's tool can ask of a coordinator. Blocking; one thread at a time.
 class operator_client {

@@ -41,6 +41,8 @@ struct task_spec {
   duration delay{0};
   /// Not claimable before this time (milliseconds since 1970); excludes `delay`.
   std::optional<timestamp> not_before{};
+  /// Lets an operator's promotion lift `delay` and `not_before` too, not only a retry's delay.
+  bool allow_promotion = false;
   std::uint32_t max_attempts = limits::attempts_default;
   retry_policy retry{};
   duration lease = limits::lease_default;
@@ -89,5 +91,37 @@ struct task_status {
   /// The latest error text of a failed attempt or a dead task.
   std::string error_text;
 };
+
+/// What an operator does to one task, whoever holds it.
+enum class task_change : std::uint8_t {
+  /// Ends it; a running handler is asked to stop and may still complete.
+  cancel,
+  /// Makes a task that waits for a time eligible now.
+  promote,
+  /// Gives a dead task all its attempts again.
+  redrive,
+  /// Removes a dead task for good.
+  purge,
+};
+
+struct change_outcome {
+  enum class kind : std::uint8_t {
+    changed,
+    /// The task is leased; it changes when the lease ends.
+    requested,
+    /// Its state does not allow it, or it was as asked already.
+    unchanged,
+    /// The producer's own deferral stands, because the task does not allow promotion.
+    guarded,
+  };
+
+  kind what = kind::unchanged;
+  /// The task's state from then on.
+  task_state state = task_state::ready;
+  /// When a scheduled task may be claimed.
+  std::optional<timestamp> eligible_at{};
+};
+
+[[nodiscard]] std::string_view to_string(change_outcome::kind what) noexcept;
 
 } // namespace codeq

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/errc.hpp"
 
-#include "codeq/operator.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -96,6 +95,8 @@ std::string_view to_string(change_outcome::kind what) noexcept {
     return "requested";
   case change_outcome::kind::unchanged:
     return "unchanged";
+  case change_outcome::kind::guarded:
+    return "guarded";
   }
   return "unknown_outcome";
 }

@@ -97,11 +97,14 @@ result<numbered<change_outcome>> read_change(const protocol::change_reply& reply
       return numbered<change_outcome>{reader.getNumber(), error{code, refusal_text(code)}};
     if (reader.getState() > schema::TaskState::CANCELLED)
       return unknown_state(reader.getState());
-    if (reader.getResult() > schema::ChangeResult::UNCHANGED)
+    if (reader.getResult() > schema::ChangeResult::GUARDED)
       return error{errc::protocol_error, "unknown result of a change"};
     change_outcome outcome{
       static_cast<change_outcome::kind>(reader.getResult()),
-      static_cast<task_state>(reader.getState())};
+      static_cast<task_state>(reader.getState()),
+      std::nullopt};
+    if (reader.getEligibleAtMs() != 0)
+      outcome.eligible_at = timestamp{duration{reader.getEligibleAtMs()}};
     return numbered<change_outcome>{reader.getNumber(), outcome};
   });
 }

@@ -23,7 +23,8 @@ struct commands {
   enqueue_command enqueue;
   get_command get;
   result_command result;
-  cancel_command cancel;
+  change_command cancel;
+  change_command promote;
 };
 
 result<void> take_task_id(task_id& target, const std::string& text) {
@@ -140,6 +141,13 @@ command enqueue_options(enqueue_command& to) {
     "Not claimable before this long from now [default: 0]",
     task.delay,
     {zero, limits::not_before_ahead_max}));
+  add(
+    {.name = "allow-promotion",
+     .value = "",
+     .help = "Let promote lift the delay too [default: off]",
+     .take = [&task](const std::string& text) {
+       return store_switch(task.allow_promotion, text);
+     }});
   add(duration_option(
     "lease",
     "How long a claim is valid without a heartbeat, 1s to 12h [default: 10s]",
@@ -182,6 +190,12 @@ void add_commands(option_set& options, commands& to) {
     "cancel",
     "End a task; a running handler is asked to stop, and may still complete it",
     {id_option(to.cancel.task)}});
+  options.add(command{
+    "promote",
+    "Make a task that waits for a time ready now; a delay of its producer counts on unless the "
+    "task "
+    "was enqueued with --allow-promotion",
+    {id_option(to.promote.task)}});
   options.add(command{"stats", "Show counts per queue and the coordinator's gauges", {}});
 }
 
@@ -217,6 +231,8 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
     config.command = given.result;
   else if (options.chosen() == "cancel")
     config.command = given.cancel;
+  else if (options.chosen() == "promote")
+    config.command = change_command{given.promote.task, task_change::promote};
   return config;
 }
 

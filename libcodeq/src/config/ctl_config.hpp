@@ -34,9 +34,10 @@ struct result_command {
   std::optional<duration> wait;
 };
 
-/// `codeqctl cancel`.
-struct cancel_command {
+/// `codeqctl cancel` and `codeqctl promote`.
+struct change_command {
   task_id task;
+  task_change change = task_change::cancel;
 };
 
 /// `codeqctl stats`.
@@ -48,7 +49,7 @@ struct ctl_config {
   bool json = false;
   /// For a connection and for each answer.
   duration timeout = std::chrono::seconds(10);
-  std::variant<stats_command, enqueue_command, get_command, result_command, cancel_command>
+  std::variant<stats_command, enqueue_command, get_command, result_command, change_command>
     command;
 };
 

@@ -169,6 +169,7 @@ void shard_actor_state::change(const actors::ask_change& m) {
   case schema::TaskChange::CANCEL:
     return decide(core::cancel{m.peer, order.number, order.task.seq});
   case schema::TaskChange::PROMOTE:
+    return decide(core::promote{m.peer, order.number, order.task.seq});
   case schema::TaskChange::REDRIVE:
   case schema::TaskChange::PURGE:
     break;

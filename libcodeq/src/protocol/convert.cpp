@@ -138,6 +138,7 @@ result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now
   if (!not_before)
     return not_before.error();
   r.not_before = *not_before;
+  r.allow_promotion = run.getAllowPromotion();
   return r;
 }
 

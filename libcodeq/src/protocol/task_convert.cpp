@@ -60,7 +60,8 @@ void write_body(const task_spec& task, std::span<std::uint64_t> place) {
 
 bool shares_run(const task_spec& a, const task_spec& b) {
   return a.queue == b.queue && a.tenant == b.tenant && a.priority == b.priority
-         && a.delay == b.delay && a.not_before == b.not_before && a.max_attempts == b.max_attempts
+         && a.delay == b.delay && a.not_before == b.not_before
+         && a.allow_promotion == b.allow_promotion && a.max_attempts == b.max_attempts
          && a.retry == b.retry && a.lease == b.lease && a.run_timeout == b.run_timeout;
 }
 
@@ -71,6 +72,7 @@ task_spec without_body(const task_spec& task) {
   shared.priority = task.priority;
   shared.delay = task.delay;
   shared.not_before = task.not_before;
+  shared.allow_promotion = task.allow_promotion;
   shared.max_attempts = task.max_attempts;
   shared.retry = task.retry;
   shared.lease = task.lease;
@@ -150,6 +152,7 @@ void encoded_tasks::write_run(const run& from, schema::EnqueueRun::Builder to) c
   if (from.shared.not_before)
     to.setNotBeforeMs(from.shared.not_before->time_since_epoch().count());
   to.setDelayMs(static_cast<std::uint64_t>(from.shared.delay.count()));
+  to.setAllowPromotion(from.shared.allow_promotion);
 }
 
 enqueue_request encoded_tasks::to_request(const address& to) const {
