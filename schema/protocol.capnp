@@ -369,6 +369,4 @@ struct ChangeReply {
   result @2 :ChangeResult;
   state @3 :Task.TaskState;
   # Of the task from here on.
-  eligibleAtMs @4 :Int64;
-  # Of a scheduled task, shard time.
 }

@@ -15,8 +15,6 @@ std::string change_json(task_id task, const change_outcome& outcome) {
   json_writer out;
   out.begin_object().member("id", to_string(task));
   out.member("outcome", to_string(outcome.what)).member("state", to_string(outcome.state));
-  if (outcome.eligible_at)
-    out.member("eligible_at_ms", outcome.eligible_at->time_since_epoch().count());
   return out.end_object().text() + "\n";
 }
 

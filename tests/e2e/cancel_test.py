@@ -88,7 +88,9 @@ class Promote(cluster.ClusterTest):
         self.assertEqual(self.cluster.status(guarded)["state"], "scheduled")
 
     def test_retry_that_waits_is_promoted(self):
-        task = self.cluster.enqueue("fail_once", "x", "--retry", "fixed", "--retry-base", "1h")
+        self.cluster.start_worker("v", "--exec", 'once=sh -c "test $CODEQ_ATTEMPT = 2"',
+                                  handlers=())
+        task = self.cluster.enqueue("once", "", "--retry", "fixed", "--retry-base", "1h")
         wait_until(lambda: self.cluster.status(task)["state"] == "scheduled", 10, "it waits")
 
         self.assertEqual(self.promote(task), ("changed", "ready"))

@@ -118,8 +118,6 @@ struct change_outcome {
   kind what = kind::unchanged;
   /// The task's state from then on.
   task_state state = task_state::ready;
-  /// When a scheduled task may be claimed.
-  std::optional<timestamp> eligible_at{};
 };
 
 [[nodiscard]] std::string_view to_string(change_outcome::kind what) noexcept;

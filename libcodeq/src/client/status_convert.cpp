@@ -101,10 +101,7 @@ result<numbered<change_outcome>> read_change(const protocol::change_reply& reply
       return error{errc::protocol_error, "unknown result of a change"};
     change_outcome outcome{
       static_cast<change_outcome::kind>(reader.getResult()),
-      static_cast<task_state>(reader.getState()),
-      std::nullopt};
-    if (reader.getEligibleAtMs() != 0)
-      outcome.eligible_at = timestamp{duration{reader.getEligibleAtMs()}};
+      static_cast<task_state>(reader.getState())};
     return numbered<change_outcome>{reader.getNumber(), outcome};
   });
 }

@@ -158,7 +158,6 @@ change_reply make_change_reply(const core::change_answered& answer) {
     r.setNumber(answer.number);
     r.setResult(static_cast<schema::ChangeResult>(answer.result));
     r.setState(static_cast<schema::TaskState>(answer.state));
-    r.setEligibleAtMs(ms_of(answer.eligible_at));
   });
 }
 
