@@ -55,6 +55,7 @@ if $build_only; then
   exit 0
 fi
 
+export LSAN_OPTIONS="suppressions=$PWD/tests/leaks.supp:print_suppressions=0"
 # Tests whose times matter (e2e, fault) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")

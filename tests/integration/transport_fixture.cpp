@@ -128,7 +128,7 @@ transport_fixture::~transport_fixture() {
   options.registrar = nullptr;
   while (hellos.pop(std::chrono::milliseconds(0))) {
   }
-  system->await_all_actors_done();
+  transport::finish(*system);
 }
 
 void transport_fixture::listen(std::uint16_t wanted) {

@@ -69,10 +69,13 @@ struct operator_client::impl {
   }
 
   ~impl() {
-    caf::scoped_actor self{system};
-    caf::anon_send(actor, actors::stop_client{});
-    self->wait_for(actor);
+    {
+      caf::scoped_actor self{system};
+      caf::anon_send(actor, actors::stop_client{});
+      self->wait_for(actor);
+    }
     actor = nullptr;
+    transport::finish(system);
   }
 
   impl(const impl&) = delete;

@@ -84,12 +84,15 @@ struct producer::impl {
 
   ~impl() {
     room.open_for_ever();
-    caf::scoped_actor self{system};
-    caf::anon_send(actor, actors::stop_client{});
-    self->wait_for(actor);
+    {
+      caf::scoped_actor self{system};
+      caf::anon_send(actor, actors::stop_client{});
+      self->wait_for(actor);
+    }
     // The last handle: the system waits for the actor's end, not for handles, but what the actor
     // holds goes with it.
     actor = nullptr;
+    transport::finish(system);
   }
 
   impl(const impl&) = delete;
