@@ -82,6 +82,8 @@ struct SegmentRecord {
   # A `TaskBody` each, as they came.
   allowPromotion @8 :Bool;
   # Whether the deferral may be brought forward.
+  group @9 :Data;
+  # Empty is none.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.

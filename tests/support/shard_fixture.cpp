@@ -75,6 +75,7 @@ std::string shard_fixture::enqueue(
   r.priority = static_cast<std::uint8_t>(options.priority);
   r.settings = options.settings;
   r.allow_promotion = options.allow_promotion;
+  r.group = options.group;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);

@@ -26,6 +26,7 @@ struct enqueue_options {
   std::optional<std::uint64_t> request{};
   std::uint64_t answered_below = 0;
   std::size_t body_size = 16;
+  std::string group{};
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what

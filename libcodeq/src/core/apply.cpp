@@ -2,6 +2,7 @@
 #include "core/apply.hpp"
 
 #include "base/assert.hpp"
+#include "core/task_index.hpp"
 
 #include <algorithm>
 
@@ -13,44 +14,6 @@ void mark_dirty(shard_state& state, segment& s) {
   if (!s.dirty) {
     s.dirty = true;
     state.dirty.push_back(s.first);
-  }
-}
-
-/// Takes the task out of whichever index it is in. Fresh tasks leave their lane by being touched.
-void leave_index(shard_state& state, segment& s, sequence seq) {
-  auto entry = s.view(seq);
-  auto& queue = state.queue_of(s);
-  if (entry.state == task_state::scheduled) {
-    state.due.erase({s.eligible_at(seq), seq});
-    --queue.scheduled;
-  } else if (entry.state == task_state::ready) {
-    if (s.aside || entry.token != fencing_token{})
-      state.lane_of(s).remove(seq);
-    --queue.ready;
-  }
-}
-
-/// Puts a touched task where its state belongs.
-void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry) {
-  auto& queue = state.queue_of(s);
-  switch (entry.state) {
-  case task_state::scheduled:
-    state.due.insert({s.eligible_at(seq), seq});
-    ++queue.scheduled;
-    break;
-  case task_state::ready:
-    if (s.aside || entry.token != fencing_token{})
-      state.lane_of(s).put_back(seq);
-    ++queue.ready;
-    break;
-  case task_state::leased:
-    ++queue.leased;
-    break;
-  case task_state::gated:
-  case task_state::completed:
-  case task_state::dead:
-  case task_state::cancelled:
-    break;
   }
 }
 
@@ -140,11 +103,12 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   s.first = e.first;
   s.queue = state.intern(e.queue);
   s.priority = e.priority;
-  s.aside = e.not_before != timestamp{};
+  s.aside = e.is_aside();
   s.settings = e.settings;
   s.enqueued_at = e.at;
   s.not_before = e.not_before;
   s.allow_promotion = e.allow_promotion;
+  s.group = e.group;
   s.appended = e.position;
   auto& added = state.segments.emplace_hint(state.segments.end(), e.first, std::move(s))->second;
   if (!added.aside)
@@ -162,8 +126,9 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
     return;
   }
   auto& entry = s.touch(s.first);
-  entry.state = task_state::scheduled;
+  entry.state = s.group.empty() ? task_state::scheduled : task_state::gated;
   enter_index(state, s, s.first, entry);
+  settle_group_of(state, s);
 }
 
 void remember_request(
@@ -208,6 +173,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
     --s->kept;
   mark_dirty(state, *s);
   state.leases.erase(e.token);
+  settle_group_of(state, *s);
 }
 
 void change_task(shard_state& state, const task_change& change) {
@@ -224,13 +190,15 @@ void change_task(shard_state& state, const task_change& change) {
     s->not_before = change.not_before;
     entry.retry_at = change.retry_at;
     bool waits = s->eligible_at(change.seq) > state.at;
-    entry.state = waits ? task_state::scheduled : task_state::ready;
+    if (entry.state != task_state::gated)
+      entry.state = waits ? task_state::scheduled : task_state::ready;
     return enter_index(state, *s, change.seq, entry);
   }
   entry.state = task_state::cancelled;
   entry.retry_at = {};
   --s->kept;
   ++state.queue_of(*s).totals.cancelled;
+  settle_group_of(state, *s);
 }
 
 std::size_t release_due(shard_state& state, timestamp now) {
@@ -274,6 +242,8 @@ void index_segment(shard_state& state, segment& s) {
     if (entry.state != task_state::completed && entry.state != task_state::cancelled)
       ++s.kept;
     enter_index(state, s, s.first + i, entry);
+    if (!s.group.empty() && keeps_place(s, entry))
+      state.groups[{s.queue, s.group}].members.insert(s.first);
   }
 }
 

@@ -39,6 +39,8 @@ struct enqueue_run {
   timestamp not_before{};
   /// Whether `not_before` may be brought forward.
   bool allow_promotion = false;
+  /// At most one task of a group is leased, in order of arrival; empty is no group.
+  std::string group;
   encoded_tasks tasks;
 };
 

@@ -19,7 +19,8 @@ void turn::run(const promote& c) {
     return;
   auto entry = s->view(c.seq);
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
-  if (entry.state == task_state::scheduled) {
+  bool waits = entry.state == task_state::gated && s->eligible_at(c.seq) > now_.shard;
+  if (waits || entry.state == task_state::scheduled) {
     bool is_guarded = !s->allow_promotion && s->not_before > now_.shard;
     auto not_before = is_guarded ? s->not_before : timestamp{};
     if (s->not_before != not_before || entry.retry_at != timestamp{})
