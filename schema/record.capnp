@@ -148,6 +148,8 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
   # A leased task is to end with its lease, unless it completes.
   rescheduled @2;
   # A task that is not leased waits for other times, or for none.
+  redriven @3;
+  # A dead task lives again, with all its attempts.
 }
 
 struct ChangeRecord {

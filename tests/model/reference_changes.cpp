@@ -67,6 +67,22 @@ void reference_shard::run(const core::promote& c) {
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
 }
 
+void reference_shard::run(const core::redrive& c) {
+  auto* task = find_to_change(c.peer, c.number, c.seq);
+  if (!task)
+    return;
+  auto result = core::change_result::unchanged;
+  if (task->state == task_state::dead) {
+    result = core::change_result::changed;
+    task->attempt = 0;
+    task->lost = 0;
+    task->refunds = 0;
+    task->state = task->group.empty() ? task_state::ready : task_state::gated;
+    settle_group(*task);
+  }
+  expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
+}
+
 void reference_shard::run(const core::cancel& c) {
   auto* found = find_to_change(c.peer, c.number, c.seq);
   if (!found)

@@ -133,6 +133,7 @@ private:
   void run(const core::replace_worker& c);
   void run(const core::cancel& c);
   void run(const core::promote& c);
+  void run(const core::redrive& c);
   void run(const core::await_tasks& c);
   void run(const core::describe_task& c);
 

@@ -152,6 +152,10 @@ std::string shard_fixture::promote(int number) {
   return run(core::promote{peer_of(producer), 1, task(number)});
 }
 
+std::string shard_fixture::redrive(int number) {
+  return run(core::redrive{peer_of(producer), 1, task(number)});
+}
+
 std::string
 shard_fixture::resume(const std::string& worker, const std::vector<core::task_lease>& leases) {
   return run(core::resume{peer_of(worker), identity_of(worker), leases});

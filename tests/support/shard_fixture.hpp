@@ -58,6 +58,7 @@ protected:
   std::string expire(core::task_lease lease);
   std::string cancel(int task);
   std::string promote(int task);
+  std::string redrive(int task);
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);

@@ -56,6 +56,34 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
     entry.lost = 0;
 }
 
+/// Changes the entry of an unleased task while it is in no index.
+void change_entry(shard_state& state, segment& s, const task_change& change) {
+  auto& entry = s.touch(change.seq);
+  switch (change.kind) {
+  case change_kind::cancelled:
+    entry.state = task_state::cancelled;
+    entry.retry_at = {};
+    --s.kept;
+    ++state.queue_of(s).totals.cancelled;
+    break;
+  case change_kind::rescheduled:
+    s.not_before = change.not_before;
+    entry.retry_at = change.retry_at;
+    if (entry.state != task_state::gated)
+      entry.state =
+        s.eligible_at(change.seq) > state.at ? task_state::scheduled : task_state::ready;
+    break;
+  case change_kind::redriven:
+    entry.state = s.group.empty() ? task_state::ready : task_state::gated;
+    entry.attempt = 0;
+    entry.lost = 0;
+    entry.refunds = 0;
+    break;
+  case change_kind::cancel_requested:
+    break;
+  }
+}
+
 void apply_event(shard_state& state, const segment_appended& e) {
   auto& s = add_segment(state, e);
   grow_segment(state, s, e.count, e.body_bytes);
@@ -185,19 +213,8 @@ void change_task(shard_state& state, const task_change& change) {
     return;
   }
   leave_index(state, *s, change.seq);
-  auto& entry = s->touch(change.seq);
-  if (change.kind == change_kind::rescheduled) {
-    s->not_before = change.not_before;
-    entry.retry_at = change.retry_at;
-    bool waits = s->eligible_at(change.seq) > state.at;
-    if (entry.state != task_state::gated)
-      entry.state = waits ? task_state::scheduled : task_state::ready;
-    return enter_index(state, *s, change.seq, entry);
-  }
-  entry.state = task_state::cancelled;
-  entry.retry_at = {};
-  --s->kept;
-  ++state.queue_of(*s).totals.cancelled;
+  change_entry(state, *s, change);
+  enter_index(state, *s, change.seq, s->view(change.seq));
   settle_group_of(state, *s);
 }
 

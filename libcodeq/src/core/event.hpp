@@ -98,6 +98,8 @@ enum class change_kind : std::uint8_t {
   cancel_requested = 1,
   /// An unleased task waits for other times, or for none.
   rescheduled = 2,
+  /// A dead task lives again, with all its attempts.
+  redriven = 3,
 };
 
 struct task_change {

@@ -31,6 +31,19 @@ void turn::run(const promote& c) {
   effects_.emplace_back(answer);
 }
 
+void turn::run(const redrive& c) {
+  auto* s = find_to_change(c.peer, c.number, c.seq);
+  if (!s)
+    return;
+  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
+  if (answer.state == task_state::dead) {
+    append_change({c.seq, change_kind::redriven, {}, {}});
+    answer.result = change_result::changed;
+    answer.state = s->view(c.seq).state;
+  }
+  effects_.emplace_back(answer);
+}
+
 void turn::run(const cancel& c) {
   auto* s = find_to_change(c.peer, c.number, c.seq);
   if (!s)
