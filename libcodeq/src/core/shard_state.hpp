@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "base/assert.hpp"
 #include "core/lane.hpp"
 #include "core/lease_table.hpp"
 
@@ -56,8 +57,12 @@ struct producer_session {
 struct id_counter {
   std::uint64_t next = 0;
 
-  /// Takes `n` consecutive numbers and returns the first.
-  std::uint64_t take(std::uint64_t n) { return std::exchange(next, next + n); }
+  /// Takes `n` consecutive numbers and returns the first. Ends the process when the epoch has no
+  /// more, before a number is given that the next epoch would give again.
+  std::uint64_t take(std::uint64_t n) {
+    CODEQ_ASSERT((next & limits::token_counter_max) + n <= limits::token_counter_max);
+    return std::exchange(next, next + n);
+  }
 };
 
 /// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
