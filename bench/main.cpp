@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/value_options.hpp"
 #include "config/values.hpp"
+#include "cycle/cycle.hpp"
 #include "idle/idle.hpp"
 
 #include <iostream>
 
 namespace {
 
+using codeq::bench::cycle_options;
 using codeq::bench::idle_options;
 namespace config = codeq::config;
 
@@ -56,6 +58,24 @@ config::command idle_command(idle_options& to) {
   return entry;
 }
 
+config::command cycle_command(cycle_options& to) {
+  auto& cluster = to.cluster;
+  config::command entry{
+    "cycle",
+    "Full cycles per second: enqueue, claim, handle, store the result, acknowledge",
+    {count_option("tasks", "Tasks in all [default: 200000]", to.tasks, {1, 100'000'000}),
+     count_option("payload", "Bytes of each payload [default: 256]", to.payload, {16, 1 << 20}),
+     count_option("producers", "Producers, in this process [default: 2]", to.producers, {1, 64}),
+     count_option("batch", "Tasks of an enqueue request [default: 64]", to.batch, {1, 1000}),
+     count_option("workers", "Worker processes [default: 2]", cluster.workers, {1, 64}),
+     count_option("slots", "Slots of each worker [default: 16]", cluster.slots, {1, 4096}),
+     count_option(
+       "prefetch", "Tasks a worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
+     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
+     durability_option(cluster.durability)}};
+  return entry;
+}
+
 int print(const config::exit_request& request) {
   (request.status == 0 ? std::cout : std::cerr) << request.text << '\n';
   return request.status;
@@ -66,14 +86,19 @@ int print(const config::exit_request& request) {
 int main(int argc, char** argv) {
   codeq::bench::hold_signals();
   idle_options idle;
-  idle.cluster.library = codeq::bench::executable_folder().parent_path() / "lib" / "libhello.so";
+  cycle_options cycle;
+  const auto libraries = codeq::bench::executable_folder().parent_path() / "lib";
+  idle.cluster.library = libraries / "libhello.so";
+  cycle.cluster.library = libraries / "libbench_handlers.so";
   config::option_set options(
     "codeq-bench", "Measures codeq on this machine; prints one JSON object a line.", "");
   options.add(idle_command(idle));
+  options.add(cycle_command(cycle));
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
     return print(*end);
   }
-  auto line = codeq::bench::measure_idle(idle);
+  auto line = options.chosen() == "cycle" ? codeq::bench::measure_cycle(cycle)
+                                          : codeq::bench::measure_idle(idle);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

@@ -4,6 +4,7 @@
 #include "config/coordinator_config.hpp"
 #include "config/version.hpp"
 #include "observe/log.hpp"
+#include "observe/standard_streams.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -105,6 +106,7 @@ int run(const config::coordinator_config& config) {
 } // namespace codeq
 
 int main(int argc, char** argv) {
+  codeq::observe::open_standard_streams();
   auto parsed =
     codeq::config::parse_coordinator({argc, argv, codeq::config::process_environment()});
   if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {

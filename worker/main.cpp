@@ -4,6 +4,7 @@
 #include "config/version.hpp"
 #include "config/worker_config.hpp"
 #include "observe/log.hpp"
+#include "observe/standard_streams.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -25,6 +26,12 @@ sigset_t hold_stop_signals() {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+/// Whoever started this process may have left SIGCHLD ignored, which is inherited; then the kernel
+/// would not say how programs of `--exec` end.
+void heed_children() {
+  std::signal(SIGCHLD, SIG_DFL);
 }
 
 /// The first signal drains the node, the next ends the waiting for handlers.
@@ -57,6 +64,7 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
 
 int run(const codeq::config::worker_config& config) {
   auto signals = hold_stop_signals();
+  heed_children();
   auto level = codeq::observe::parse_log_level(config.log_level);
   if (!level)
     return fail(level.error().context);
@@ -82,6 +90,7 @@ int run(const codeq::config::worker_config& config) {
 } // namespace
 
 int main(int argc, char** argv) {
+  codeq::observe::open_standard_streams();
   auto parsed = codeq::config::parse_worker({argc, argv, codeq::config::process_environment()});
   if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(

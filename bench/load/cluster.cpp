@@ -85,6 +85,8 @@ result<void> cluster::start_worker(std::size_t number, const cluster_options& op
         "w" + std::to_string(number),
         "--slots",
         std::to_string(options.slots),
+        "--prefetch",
+        std::to_string(options.prefetch),
         "--handlers",
         options.library.string()},
      .log = log_of(number)});

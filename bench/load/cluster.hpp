@@ -12,6 +12,8 @@ struct cluster_options {
   std::size_t workers = 2;
   /// Per worker.
   std::size_t slots = 8;
+  /// Per worker, beyond its slots.
+  std::size_t prefetch = 8;
   std::size_t shards = 4;
   /// `sync` or `os`.
   std::string durability = "sync";

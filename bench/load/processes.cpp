@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -140,6 +142,15 @@ std::optional<int> child_process::wait_for(duration longest) {
     }
   }
   return status_;
+}
+
+result<std::size_t> child_process::resident_bytes() const {
+  std::ifstream file("/proc/" + std::to_string(id_) + "/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  if (!(file >> total >> resident))
+    return error{errc::unavailable, "process " + std::to_string(id_) + " has ended"};
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 result<std::chrono::nanoseconds> child_process::cpu_time() const {

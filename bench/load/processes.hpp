@@ -64,6 +64,9 @@ public:
   /// What all its threads have used so far. Errors: `unavailable` when it has ended.
   [[nodiscard]] result<std::chrono::nanoseconds> cpu_time() const;
 
+  /// Bytes of memory in use. Errors: `unavailable` when it has ended.
+  [[nodiscard]] result<std::size_t> resident_bytes() const;
+
 private:
   explicit child_process(pid_t id) : id_(id) {}
 

@@ -5,7 +5,9 @@
 #include "ctl/commands.hpp"
 #include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
+#include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
+#include "ctl/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -55,12 +57,20 @@ std::size_t batch_of(const task_spec& task) {
   return std::min(limits::enqueue_tasks_max, limits::frame_bytes_max / task_bytes);
 }
 
+/// `ID STATE`, and for a task that failed why, on one line.
+std::string ended_text(const task_status& status) {
+  auto line = to_string(status.id) + " " + std::string(to_string(status.state));
+  auto why = printable(status.error_text);
+  std::replace(why.begin(), why.end(), '\n', ' ');
+  return line + (why.empty() ? "" : ": " + why) + "\n";
+}
+
 /// Waits for each task in turn; the deadline is one for all. Prints how each ended.
 int await_all(producer& from, const std::vector<task_id>& ids, duration wait, bool json) {
   auto until = std::chrono::steady_clock::now() + wait;
   int status = exit_done;
   for (auto id : ids) {
-    auto left = std::chrono::duration_cast<duration>(until - std::chrono::steady_clock::now());
+    auto left = std::chrono::ceil<duration>(until - std::chrono::steady_clock::now());
     auto ended = from.await(id, std::max(left, duration{0}));
     if (!ended && ended.error().code == errc::timeout) {
       static_cast<void>(fail(ended.error(), json));
@@ -68,9 +78,7 @@ int await_all(producer& from, const std::vector<task_id>& ids, duration wait, bo
     }
     if (!ended)
       return fail(ended.error(), json);
-    print(
-      json ? ended_json(*ended)
-           : to_string(id) + " " + std::string(to_string(ended->state)) + "\n");
+    print(json ? ended_json(*ended) : ended_text(*ended));
     if (ended->state != task_state::completed)
       status = exit_not_completed;
   }
@@ -94,7 +102,7 @@ int run_enqueue(const config::ctl_config& config, config::enqueue_command comman
     auto count = std::min(batch, command.count - added);
     auto ids = (*client)->enqueue(std::vector<task_spec>(count, task), config.timeout);
     if (!ids)
-      return fail(ids.error(), config.json);
+      return fail(explain(ids.error(), config), config.json);
     print(config.json ? ids_json(*ids) : ids_text(*ids));
     added += count;
     if (command.wait)

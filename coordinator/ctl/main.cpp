@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/ctl_config.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/output.hpp"
+#include "observe/standard_streams.hpp"
 
 #include <cstdio>
 #include <utility>
@@ -25,11 +27,13 @@ int run(config::ctl_config config) {
 } // namespace codeq
 
 int main(int argc, char** argv) {
+  codeq::observe::open_standard_streams();
   auto parsed = codeq::config::parse_ctl({argc, argv, codeq::config::process_environment()});
   if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
     return end->status;
   }
-  return codeq::run(std::get<codeq::config::ctl_config>(std::move(parsed)));
+  return codeq::ctl::finish_output(
+    codeq::run(std::get<codeq::config::ctl_config>(std::move(parsed))));
 }

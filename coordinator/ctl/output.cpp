@@ -11,6 +11,15 @@ namespace codeq::ctl {
 
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
+  // Whoever reads the ids of a long wait from a pipe wants them now.
+  std::fflush(stdout);
+}
+
+int finish_output(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+    return status;
+  complain("standard output cannot be written");
+  return exit_failed;
 }
 
 void complain(std::string_view text) {

@@ -13,8 +13,12 @@ inline constexpr int exit_failed = 1;
 inline constexpr int exit_not_ended = 3;
 inline constexpr int exit_not_completed = 4;
 
-/// Writes bytes to stdout as they are.
+/// Writes bytes to stdout as they are, at once.
 void print(std::string_view text);
+
+/// The exit status once everything was printed: `status`, or `exit_failed` with a complaint when
+/// stdout did not take all of it.
+[[nodiscard]] int finish_output(int status);
 
 /// Writes one line to stderr.
 void complain(std::string_view text);

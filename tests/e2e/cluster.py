@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -81,6 +82,36 @@ class Process:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise RuntimeError(f"{self.name} has no resident memory")
+
+
+class MachineNoise:
+    """How late this machine is by itself: the longest that a small sleep and a small synced write
+    took beyond the sleep, while the `with` block ran. Next to nothing on a quiet machine."""
+
+    _NAP = 0.02
+
+    def __init__(self, file):
+        self._file = file
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._measure)
+        self.worst = 0.0
+
+    def _measure(self):
+        with open(self._file, "wb", buffering=0) as file:
+            while not self._over.is_set():
+                start = time.monotonic()
+                time.sleep(self._NAP)
+                file.write(b"x" * 512)
+                os.fdatasync(file.fileno())
+                self.worst = max(self.worst, time.monotonic() - start - self._NAP)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
 
 
 class Cluster:

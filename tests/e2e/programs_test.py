@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import cluster
-from cluster import BIN, HANDLERS, OTHER_ABI
+from cluster import BIN, HANDLERS, OTHER_ABI, wait_until
 
 _OPTIONS = {
     "codeq-coordinator": ["data", "listen", "shards", "durability", "dev", "config", "port-file",
@@ -83,7 +83,7 @@ class Refusal(cluster.ClusterTest):
                                  environment={"CODEQ_SHARDS": "many"}),
                 self.worker("--handlers", HANDLERS, "--slots", "x", names="slots"),
                 self.worker("--exec", "no-command", names="no-command"),
-                self.refused(BIN / "codeqctl", "dance", names="subcommand")):
+                self.refused(BIN / "codeqctl", "dance", names="`dance`")):
             self.assertEqual(len(lines), 1, lines)
 
     def test_data_directory_that_cannot_be_written(self):
@@ -118,8 +118,70 @@ class Refusal(cluster.ClusterTest):
                     names="/no/such/program")
 
     def test_no_coordinator_to_ask(self):
-        self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s", "stats",
-                     names="127.0.0.1:1")
+        task = "00000080-0000-0001-cd80-000000000000"
+        for command in (["stats"], ["enqueue", "q", "x"], ["result", task, "--wait", "1s"]):
+            self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s",
+                         *command, names="no connection to 127.0.0.1:1")
+
+
+class Streams(cluster.ClusterTest):
+    """What the programs do with standard streams that are closed, full or piped."""
+
+    def first_descriptors(self, process):
+        folder = f"/proc/{process.pid}/fd"
+        return [os.readlink(f"{folder}/{number}") for number in range(3)]
+
+    def test_closed_streams_never_become_files_of_the_store(self):
+        shell = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
+        port_file = self.cluster.path("port")
+        coordinator = self.cluster.start("coordinator", [
+            *shell, BIN / "codeq-coordinator", "--dev", "--data", self.cluster.path("store"),
+            "--listen", "127.0.0.1:0", "--port-file", port_file])
+        self.cluster.port = int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 20, "it listens"))
+        worker = self.cluster.start("w1", [
+            *shell, BIN / "codeq-worker", "--coordinator", self.cluster.address,
+            "--exec", "copy=cat"])
+
+        task = self.cluster.enqueue("copy", "text")
+
+        self.assertEqual(self.cluster.result(task), "text")
+        for process in (coordinator, worker):
+            self.assertEqual(self.first_descriptors(process), ["/dev/null"] * 3)
+
+    def test_result_that_cannot_be_written_is_a_failure(self):
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w1", handlers=(HANDLERS,))
+        task = self.cluster.enqueue("echo", "text")
+
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [BIN / "codeqctl", "--coordinator", self.cluster.address, "result", task,
+                 "--wait", "20s"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"standard output", done.stderr)
+
+    def test_ids_are_printed_before_the_wait(self):
+        self.cluster.start_coordinator()
+        with subprocess.Popen(
+                [BIN / "codeqctl", "--coordinator", self.cluster.address, "enqueue", "nobody", "x",
+                 "--wait", "1h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+            task = waiting.stdout.readline().decode().strip()
+            self.assertEqual(self.cluster.status(task)["state"], "ready")
+            self.cluster.coordinator.terminate(5)
+            waiting.terminate()
+            # That a coordinator stops is no mistake of its protocol.
+            self.assertNotIn(b"protocol_error", waiting.stderr.read())
+
+    def test_exec_works_where_the_parent_ignores_its_children(self):
+        self.cluster.start_coordinator()
+        # A shell that ignores it hands that down.
+        self.cluster.start("w1", [
+            "sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", BIN / "codeq-worker",
+            "--coordinator", self.cluster.address, "--exec", "copy=cat"])
+
+        self.assertEqual(self.cluster.result(self.cluster.enqueue("copy", "text")), "text")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ class WorkerGone(cluster.ClusterTest):
         return [row for row in found if pid in (None, row[1])]
 
     def hold_tasks(self, seconds=60):
-        """A worker w1 that runs four tasks and has four more waiting, and an idle worker w2."""
+        """A worker w1 that runs four tasks and has four more waiting, and an idle worker w2.
+        First attempts take `seconds`, which a slow machine may need for all of this; a waiting task
+        that comes back uncharged is a first attempt again."""
         self.first = self.cluster.start_worker("w1", "--slots", "4", "--prefetch", "4")
         payload = f"{self.path} {seconds * 1000} 1"
         self.tasks = [self.cluster.enqueue("sleep", payload, "--lease", "2s")
@@ -40,15 +42,18 @@ class WorkerGone(cluster.ClusterTest):
         self.cluster.result(self.cluster.enqueue("echo", "ready"))
 
     def test_killed_worker_s_tasks_come_back_within_the_lease(self):
-        self.hold_tasks()
+        self.hold_tasks(seconds=10)
 
-        killed = time.monotonic()
-        self.first.kill()
-        wait_until(lambda: len(self.starts(self.second.pid)) == TASKS, 20, "all come back")
+        with cluster.MachineNoise(self.cluster.path("noise")) as noise:
+            killed = time.monotonic()
+            self.first.kill()
+            wait_until(lambda: len(self.starts(self.second.pid)) == TASKS, 20, "all come back")
 
         last = max(row[0] for row in self.starts(self.second.pid))
-        print(f"redelivered within {last - killed:.3f} s of the kill, lease {LEASE} s")
-        self.assertLess(last - killed, LEASE + SLACK)
+        print(f"redelivered within {last - killed:.3f} s of the kill, lease {LEASE} s, "
+              f"machine {noise.worst:.3f} s late")
+        # Two records are written one after the other: the lost leases, then the new ones.
+        self.assertLess(last - killed, LEASE + SLACK + 2 * noise.worst)
         for task in self.tasks:
             self.cluster.result(task)
         self.assertEqual(self.cluster.queue_stats("sleep")["completed"], TASKS)
@@ -66,7 +71,7 @@ class WorkerGone(cluster.ClusterTest):
         self.assertEqual({task: 2 if task in ran else 1 for task in self.tasks}, attempts)
 
     def test_worker_that_hangs_loses_its_tasks_and_its_late_results_are_refused(self):
-        self.hold_tasks(seconds=4)
+        self.hold_tasks(seconds=6)
 
         self.first.suspend()
         wait_until(lambda: len(self.starts(self.second.pid)) == TASKS, 20, "all come back")
@@ -79,9 +84,9 @@ class WorkerGone(cluster.ClusterTest):
         self.assertEqual(self.cluster.queue_stats("sleep")["completed"], TASKS)
 
     def test_stopped_worker_gives_back_what_it_did_not_start(self):
-        self.hold_tasks(seconds=1)
+        self.hold_tasks(seconds=4)
 
-        status, _ = self.first.terminate(10)
+        status, _ = self.first.terminate(20)
 
         self.assertEqual(status, 0)
         for task in self.tasks:

@@ -136,14 +136,18 @@ void reference_shard::start_timers(
     auto name = say_timer({t.seq, t.token}, t.deadline);
     if (!task)
       return require(false, name + " for a lease that is over");
-    auto youth = std::min<duration>(limits::lease_youth_max, task->lease / 8);
+    // An attempt that may run for less time than any lease lasts has its timer at once.
+    bool is_short = task->deadline - task->granted_at < limits::lease_youth_max;
+    auto youth =
+      is_short ? duration{0} : std::min<duration>(limits::lease_youth_max, task->lease / 8);
     require(!task->timed, name + " for the second time");
     require(task->deadline == t.deadline, name + ": another deadline");
     require(now.steady - task->granted_at >= youth, name + " for a young lease");
     task->timed = true;
   }
   for (const auto& [seq, task] : tasks) {
-    bool is_old = now.steady - task.granted_at >= limits::lease_youth_max;
+    bool is_short = task.deadline - task.granted_at < limits::lease_youth_max;
+    bool is_old = is_short || now.steady - task.granted_at >= limits::lease_youth_max;
     bool needs = task.state == task_state::leased && is_old && !task.timed;
     require(!needs, say_task(seq, task.token) + " has no timer");
   }

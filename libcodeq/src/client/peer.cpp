@@ -3,6 +3,7 @@
 
 #include "observe/log.hpp"
 #include "transport/link.hpp"
+#include "protocol/version.hpp"
 
 #include <caf/send.hpp>
 
@@ -13,9 +14,6 @@
 namespace codeq::client {
 
 namespace {
-
-/// The only version of the protocol so far.
-constexpr std::uint16_t protocol_version = 1;
 
 result<store_identity> identity_of(const protocol::hello_ack& ack) {
   return ack.read([](auto reader) -> result<store_identity> {
@@ -29,8 +27,8 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
 
 protocol::hello make_hello(const client_identity& who) {
   return protocol::hello::build([&](auto hello) {
-    hello.setMinVersion(protocol_version);
-    hello.setMaxVersion(protocol_version);
+    hello.setMinVersion(protocol::version);
+    hello.setMaxVersion(protocol::version);
     hello.setRole(who.role);
     hello.setName(who.name);
     hello.setIncarnation(who.incarnation);

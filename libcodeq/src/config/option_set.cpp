@@ -131,6 +131,9 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   } catch (const CLI::CallForHelp&) {
     return exit_request{0, app.help()};
   } catch (const CLI::ParseError& e) {
+    if (!commands_.empty() && app.get_subcommands().empty() && !app.remaining().empty())
+      return refuse(
+        "unknown subcommand or option " + quote(app.remaining().front()) + " (see --help)");
     return refuse(std::string(e.what()) + " (see --help)");
   }
   for (auto& found : sinks) {

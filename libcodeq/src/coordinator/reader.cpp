@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/reader.hpp"
 
+#include "coordinator/task_batches.hpp"
 #include "protocol/reply.hpp"
 #include "storage/task_reader.hpp"
 
@@ -20,29 +21,37 @@ T reader_state::or_fail(result<T> r) {
   return std::move(*r);
 }
 
-core::encoded_tasks reader_state::body_of(shard_id shard, const core::granted_run& run) {
+std::optional<core::encoded_tasks>
+reader_state::body_of(shard_id shard, const core::granted_run& run) {
   auto& cache = caches_.try_emplace(shard, options_.cache_bytes).first->second;
   if (auto cached = cache.find(run.segment, run.first, run.count))
-    return std::move(*cached);
+    return cached;
   auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
-  auto part = bodies.part(run.first - run.segment, run.count);
-  cache.insert(run.segment, {std::move(bodies)});
+  if (!bodies)
+    return std::nullopt;
+  auto part = bodies->part(run.first - run.segment, run.count);
+  cache.insert(run.segment, {std::move(*bodies)});
   return part;
 }
 
 void reader_state::fetch(actors::fetch_bodies& request) {
-  std::uint32_t count = 0;
-  for (std::size_t i = 0; i < request.granted.runs.size(); ++i) {
-    const auto& run = request.granted.runs[i];
-    count += run.count;
-    if (request.bodies[i].sizes.empty())
-      request.bodies[i] = body_of(request.shard, run);
+  auto& runs = request.granted.runs;
+  task_batches batches(request.shard, request.granted.redelivered, [&](actors::tasks_for_peer m) {
+    self_->send(request.session, std::move(m));
+  });
+  std::uint32_t gone = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto body = request.bodies[i].sizes.empty() ? body_of(request.shard, runs[i])
+                                                : std::optional{std::move(request.bodies[i])};
+    // Without a body, the lease ended, and its task with it, before it was read: nobody waits.
+    if (body)
+      batches.add(std::move(runs[i]), std::move(*body));
+    else
+      gone += runs[i].count;
   }
-  auto frame = protocol::make_task_batch(request.shard, request.granted, request.bodies).to_wire();
-  self_->send(
-    request.session,
-    actors::tasks_for_peer{
-      request.shard, count, request.granted.redelivered, request.granted.more, std::move(frame)});
+  batches.send();
+  if (gone > 0 && !request.granted.redelivered)
+    self_->send(request.session, actors::credits_returned{request.shard, gone});
 }
 
 void reader_state::answer(const actors::answer_inquiry& request) {

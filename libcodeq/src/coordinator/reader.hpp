@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace codeq::coordinator {
 
@@ -29,7 +30,9 @@ public:
   void answer(const actors::answer_inquiry& request);
 
 private:
-  [[nodiscard]] core::encoded_tasks body_of(shard_id shard, const core::granted_run& run);
+  /// The bodies of a run, or nothing when they are gone.
+  [[nodiscard]] std::optional<core::encoded_tasks>
+  body_of(shard_id shard, const core::granted_run& run);
   void describe(const actors::answer_inquiry& request, const core::task_view& view);
   void answer_unknown(const actors::answer_inquiry& request);
 

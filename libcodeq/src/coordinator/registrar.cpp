@@ -3,9 +3,9 @@
 
 #include "codeq/limits.hpp"
 
-#include "coordinator/session.hpp"
 #include "observe/log.hpp"
 #include "protocol/reply.hpp"
+#include "protocol/version.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ std::string_view role_name(schema::Role role) {
 
 protocol::hello_ack make_ack(const registrar_options& options) {
   return protocol::hello_ack::build([&](auto r) {
-    r.setVersion(protocol::protocol_version);
+    r.setVersion(protocol::version);
     r.setShardCount(static_cast<std::uint16_t>(options.shards.size()));
     r.setCoordinatorId(options.coordinator_id);
     r.setStoreId(options.store_id);
@@ -53,12 +53,12 @@ result<protocol::node_introduction> registrar_state::introduce(const actors::pee
     return node;
   if (stopping_)
     return error{errc::going_away, "the coordinator is stopping"};
-  bool speaks_ours = node->min_version <= protocol::protocol_version
-                     && node->max_version >= protocol::protocol_version;
+  bool speaks_ours =
+    node->min_version <= protocol::version && node->max_version >= protocol::version;
   if (!speaks_ours)
     return error{
       errc::protocol_error,
-      "this coordinator speaks protocol version " + std::to_string(protocol::protocol_version)
+      "this coordinator speaks protocol version " + std::to_string(protocol::version)
         + ", the node " + std::to_string(node->min_version) + ".."
         + std::to_string(node->max_version)};
   return node;
@@ -133,7 +133,8 @@ void registrar_state::end_session_of(worker_name& name, const error& reason) {
 }
 
 void registrar_state::accept(const actors::peer_hello& m, const protocol::node_introduction& node) {
-  session_options options{++last_peer_, node, m.connection, options_.shards, m.remote};
+  session_options options{
+    ++last_peer_, node, m.connection, options_.shards, m.remote, options_.gauges};
   auto session = self_->system().spawn(coordinator::session, options);
   self_->monitor(session);
   connected c{options.peer, session, m.connection, {}};

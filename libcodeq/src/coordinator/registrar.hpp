@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator_actors.hpp"
+#include "coordinator/session.hpp"
 #include "protocol/convert.hpp"
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct registrar_options {
   /// Random, per start of the coordinator.
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
+  process_gauges gauges;
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.

@@ -53,6 +53,8 @@ void session_state::start(actors::session_actor::pointer self, const session_opt
   router_.emplace(options_.shards.size());
   if (options_.node.role == schema::Role::WORKER)
     worker_ = std::make_shared<const worker_identity>(options_.node.identity);
+  // The connection may have ended before it learned of this session.
+  self_->monitor(options_.connection);
   auto handle = caf::actor_cast<actors::session_actor>(self_);
   for (const auto& shard : options_.shards)
     self_->send(
@@ -161,6 +163,7 @@ void session_state::stats(const protocol::stats_request& m) {
     return misbehave(number.error());
   auto gathered = std::make_shared<stats_sum>();
   gathered->missing = options_.shards.size();
+  gathered->sum.gauges = options_.gauges();
   auto finish_one = [this, gathered, number = *number] {
     if (--gathered->missing == 0)
       send(protocol::make_stats_reply(number, gathered->sum).to_wire());
@@ -214,8 +217,8 @@ void session_state::end(const error& reason) {
 actors::session_actor::behavior_type session(
   actors::session_actor::stateful_pointer<session_state> self, const session_options& options) {
   self->set_default_handler(caf::drop);
-  auto& state = self->state;
-  state.start(self, options);
+  self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
+  self->state.start(self, options);
   return {
     [self](const protocol::enqueue_request& m) { self->state.enqueue(m); },
     [self](const protocol::claim_request& m) { self->state.claim(m); },

@@ -5,12 +5,19 @@
 #include "coordinator/claim_router.hpp"
 #include "protocol/convert.hpp"
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace codeq::coordinator {
+
+/// What the process as a whole measures, by metric name; called on any thread.
+using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 
 struct session_options {
   core::peer_id peer = 0;
@@ -20,6 +27,7 @@ struct session_options {
   std::vector<actors::shard_actor> shards;
   /// Address of the peer, for logs.
   std::string remote;
+  process_gauges gauges;
 };
 
 /// The state of a session: checks which shard a message is for, owns the worker's credits, bounds

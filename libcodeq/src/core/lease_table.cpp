@@ -22,7 +22,11 @@ void lease_table::insert(fencing_token token, const lease& l, monotonic_time now
   ++grant.live;
   bool is_new = leases_.emplace(token, l).second;
   CODEQ_ASSERT(is_new);
-  young_.push_back({token, now + youth_of(grant.lease)});
+  // A run timeout may be shorter than any lease: such an attempt waits behind nobody.
+  if (l.deadline - now < limits::lease_youth_max)
+    young_.push_front({token, now});
+  else
+    young_.push_back({token, now + youth_of(grant.lease)});
 }
 
 lease* lease_table::find(fencing_token token) {

@@ -18,8 +18,16 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     queue->address = address;
     queue->totals.queue = address;
     queues.push_back(std::move(queue));
+    ++tenant_queues[address.tenant];
   }
   return at->second;
+}
+
+bool shard_state::has_room_for(const queue_address& address) const {
+  if (queue_index.contains(address))
+    return true;
+  auto tenant = tenant_queues.find(address.tenant);
+  return tenant == tenant_queues.end() || tenant->second < limits::queues_per_tenant_max;
 }
 
 lane& shard_state::lane_of(const segment& s) {

@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "base/assert.hpp"
 #include "core/lane.hpp"
 #include "core/lease_table.hpp"
 
@@ -67,8 +68,12 @@ struct producer_session {
 struct id_counter {
   std::uint64_t next = 0;
 
-  /// Takes `n` consecutive numbers and returns the first.
-  std::uint64_t take(std::uint64_t n) { return std::exchange(next, next + n); }
+  /// Takes `n` consecutive numbers and returns the first. Ends the process when the epoch has no
+  /// more, before a number is given that the next epoch would give again.
+  std::uint64_t take(std::uint64_t n) {
+    CODEQ_ASSERT((next & limits::token_counter_max) + n <= limits::token_counter_max);
+    return std::exchange(next, next + n);
+  }
 };
 
 /// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
@@ -85,6 +90,8 @@ struct shard_state {
   segment_map segments;
   std::vector<std::unique_ptr<queue_state>> queues;
   std::unordered_map<queue_address, std::uint32_t> queue_index;
+  /// Queues of each tenant.
+  std::unordered_map<std::string, std::size_t> tenant_queues;
   /// Tasks that wait for a time, by that time.
   std::set<std::pair<timestamp, sequence>> due;
   lease_table leases;
@@ -111,6 +118,9 @@ struct shard_state {
   std::uint32_t intern(const queue_address& address);
 
   [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
+
+  /// True when the queue is known or its tenant may have another one.
+  [[nodiscard]] bool has_room_for(const queue_address& address) const;
 
   /// The lane of a segment's tasks; made when it is the first.
   lane& lane_of(const segment& s);

@@ -7,6 +7,14 @@
 namespace codeq::core {
 
 error turn::refusal_of(const enqueue& c) const {
+  for (const auto& r : c.runs) {
+    if (!state_.has_room_for(r.queue))
+      return {
+        errc::too_large,
+        "queue \"" + r.queue.queue + "\" would be one more than the "
+          + std::to_string(limits::queues_per_tenant_max) + " queues that tenant \""
+          + r.queue.tenant + "\" may have"};
+  }
   auto at = state_.producers.find(c.request.producer);
   if (at == state_.producers.end())
     return {};

@@ -17,6 +17,7 @@
 #include <caf/all.hpp>
 
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -51,6 +52,14 @@ storage::rocksdb_store_options store_options(const coordinator_node_options& opt
   s.mode = options.sync ? storage::durability::sync : storage::durability::os;
   s.on_background_error = [](const error& reason) { die(reason); };
   return s;
+}
+
+/// What the store has done since it was opened.
+std::map<std::string, std::int64_t> store_gauges(const storage::task_store& store) {
+  std::map<std::string, std::int64_t> gauges;
+  for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
+    gauges[std::string("codeq_store_") + name] = static_cast<std::int64_t>(store.counter(name));
+  return gauges;
 }
 
 result<void> check(const coordinator_node_options& options) {
@@ -137,7 +146,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   states.clear();
   registrar = system->spawn(
     coordinator::registrar,
-    coordinator::registrar_options{shards, random_number(), identity.store_id});
+    coordinator::registrar_options{
+      shards, random_number(), identity.store_id, [s = store] { return store_gauges(*s); }});
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {

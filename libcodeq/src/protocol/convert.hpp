@@ -48,9 +48,6 @@ struct node_introduction {
   std::vector<queue_address> queues;
 };
 
-/// The protocol version that this build speaks.
-inline constexpr std::uint16_t protocol_version = 1;
-
 [[nodiscard]] result<node_introduction> to_introduction(const hello& message);
 
 } // namespace codeq::protocol

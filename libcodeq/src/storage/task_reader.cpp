@@ -6,15 +6,18 @@
 
 namespace codeq::storage {
 
-result<core::encoded_tasks>
+result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside) {
   auto key = aside ? aside_key{shard, segment}.encode() : segment_key{shard, segment}.encode();
   auto value = store.read(key);
   if (!value)
     return value.error();
   if (!*value)
-    return error{errc::corruption, "segment " + std::to_string(segment) + " is not in the store"};
-  return decode_bodies(**value);
+    return std::optional<core::encoded_tasks>{};
+  auto bodies = decode_bodies(**value);
+  if (!bodies)
+    return bodies.error();
+  return std::optional{std::move(*bodies)};
 }
 
 result<bytes> read_text(const task_store& store, shard_id shard, const core::task_entry& entry) {

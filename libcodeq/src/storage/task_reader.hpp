@@ -13,8 +13,8 @@
 /// Errors: `io_error`, `corruption`; the process must not go on after one of a live task.
 namespace codeq::storage {
 
-/// The bodies of a segment's tasks. Errors: `corruption` too when it is not there.
-[[nodiscard]] result<core::encoded_tasks>
+/// The bodies of a segment's tasks, or nothing when all of them have ended and it is gone.
+[[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside);
 
 /// The text of a task's latest outcome; empty when there was none.

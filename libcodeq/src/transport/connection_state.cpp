@@ -2,6 +2,7 @@
 #include "transport/connection_state.hpp"
 
 #include "protocol/error_code.hpp"
+#include "protocol/version.hpp"
 
 #include <caf/io/middleman.hpp>
 
@@ -11,9 +12,6 @@ namespace {
 
 /// An outgoing buffer that has grown larger than this is given back once it is empty.
 constexpr std::size_t idle_buffer_bytes_max = 4u << 20;
-
-/// The only protocol version so far.
-constexpr std::uint16_t protocol_version = 1;
 
 } // namespace
 
@@ -117,7 +115,7 @@ void connection_state::take_answer(const protocol::wire_frame& frame) {
     ack->read([](auto reader) -> result<std::uint16_t> { return reader.getVersion(); });
   if (!version)
     return refuse(version.error());
-  if (*version != protocol_version) {
+  if (*version != protocol::version) {
     refused_ = true;
     return refuse(
       {errc::protocol_error, "the coordinator chose protocol version=" + std::to_string(*version)});

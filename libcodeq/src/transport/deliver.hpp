@@ -11,7 +11,8 @@
 namespace codeq::transport {
 
 /// A sink that sends frames of the schema types `Ss` to `owner`, each as its typed `frame<S>`, and
-/// refuses all others. Holds `owner` for as long as the connection holds the sink.
+/// refuses all others; a goodbye that is not among them is let pass, since the end of the
+/// connection follows. Holds `owner` for as long as the connection holds the sink.
 template <class... Ss, class Handle>
 [[nodiscard]] actors::frame_sink deliver(Handle owner) {
   return [owner = std::move(owner)](const protocol::wire_frame& wire) -> result<void> {
@@ -26,7 +27,9 @@ template <class... Ss, class Handle>
       outcome = parsed ? result<void>{} : result<void>{parsed.error()};
       return true;
     };
-    static_cast<void>((offer(std::type_identity<Ss>{}) || ...));
+    bool known = (offer(std::type_identity<Ss>{}) || ...);
+    if (!known && wire.type == protocol::frame_type<schema::Goodbye>)
+      return {};
     return outcome;
   };
 }

@@ -48,8 +48,10 @@ make_request(const exec_command& command, const task& attempt, duration kill_gra
   return request;
 }
 
+/// Without the line's end that programs write behind their last word.
 std::string with_errors(std::string preface, const std::string& error_text) {
-  return error_text.empty() ? preface : preface + ": " + error_text;
+  auto end = error_text.find_last_not_of("\r\n");
+  return end == std::string::npos ? preface : preface + ": " + error_text.substr(0, end + 1);
 }
 
 outcome to_outcome(process_end end) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,10 @@ using clock = std::chrono::steady_clock;
 constexpr int end_poll_ms = 20;
 
 constexpr std::size_t read_bytes = 64u << 10;
+
+/// How often a pipe is read before other things have their turn, so that a program that writes
+/// without end can be stopped all the same. Together it is the most that a pipe can hold.
+constexpr int reads_per_turn = 16;
 
 /// Keeps SIGPIPE from the calling thread, which a program that closes its input would send.
 class without_sigpipe {
@@ -80,13 +85,14 @@ private:
 /// One program from its start to its end.
 class supervision {
 public:
-  supervision(const process_request& request, child_process child)
+  supervision(
+    const process_request& request, child_process child, std::shared_ptr<unique_fd> wake_up)
     : request_(request),
       child_(std::move(child)),
-      wake_(std::make_shared<unique_fd>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      wake_(std::move(wake_up)),
       errors_(request.error_bytes_kept) {}
 
-  process_end run() {
+  result<process_end> run() {
     // The action may outlive this run: it holds the descriptor.
     request_.cancel->on_request([wake = wake_] {
       const std::uint64_t one = 1;
@@ -95,8 +101,11 @@ public:
     while (!has_ended())
       wait();
     // Nothing of the group outlives it; the leader is not reaped yet, so its number is its own.
-    kill(-child_.pid, SIGKILL);
-    reap();
+    if (!was_reaped())
+      kill(-child_.pid, SIGKILL);
+    if (!reap())
+      return error{
+        errc::unavailable, "the end of the program is unknown: this process ignores SIGCHLD"};
     read_output();
     read_errors();
     end_.error_text = errors_.text();
@@ -138,8 +147,15 @@ private:
 
   [[nodiscard]] bool has_ended() const {
     siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0
-           && info.si_pid == child_.pid;
+    if (waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+      return info.si_pid == child_.pid;
+    return errno == ECHILD;
+  }
+
+  /// The kernel did it: it does so for a process that ignores SIGCHLD.
+  [[nodiscard]] bool was_reaped() const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) < 0;
   }
 
   void write_input() {
@@ -156,7 +172,7 @@ private:
   template <class Take>
   void read_all(unique_fd& from, Take take) {
     std::array<char, read_bytes> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
-    while (from.is_open()) {
+    for (int i = 0; i < reads_per_turn && from.is_open(); ++i) {
       auto count = read(from.number(), buffer.data(), buffer.size());
       if (count > 0)
         take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
@@ -198,15 +214,21 @@ private:
       kill(-child_.pid, SIGKILL);
   }
 
-  void reap() {
+  /// False when there is nothing to learn about the end any more.
+  bool reap() {
     int status = 0;
-    while (waitpid(child_.pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    pid_t found = -1;
+    do
+      found = waitpid(child_.pid, &status, 0);
+    while (found < 0 && errno == EINTR);
     reaped_ = true;
+    if (found < 0)
+      return false;
     if (WIFSIGNALED(status))
       end_.signal = WTERMSIG(status);
     else
       end_.exit_code = WEXITSTATUS(status);
+    return true;
   }
 
   const process_request& request_;
@@ -223,10 +245,14 @@ private:
 
 result<process_end> run_process(const process_request& request) {
   without_sigpipe masked;
+  auto wake = std::make_shared<unique_fd>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake->is_open())
+    return error{
+      errc::unavailable, "cannot start program " + request.path + ": " + std::strerror(errno)};
   auto child = spawn_child(request);
   if (!child)
     return child.error();
-  return supervision(request, std::move(*child)).run();
+  return supervision(request, std::move(*child), std::move(wake)).run();
 }
 
 } // namespace codeq::worker

@@ -43,7 +43,8 @@ struct process_end {
 /// Runs a program in a process group of its own and returns when it has ended and nothing of the
 /// group is left. Blocks the calling thread, which waits without polling; writes and reads at once,
 /// so that a program may read its input as slowly as it likes. The kernel kills the program when
-/// the calling thread ends before it. Errors: `unavailable` when it cannot be started.
+/// the calling thread ends before it. Errors: `unavailable` when it cannot be started, or when this
+/// process ignores SIGCHLD, so that nobody learns how it ended.
 [[nodiscard]] result<process_end> run_process(const process_request& request);
 
 } // namespace codeq::worker

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/wire.hpp"
+#include "protocol/version.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,9 +8,6 @@
 namespace codeq::worker {
 
 namespace {
-
-/// The one version of the protocol that there is.
-constexpr std::uint16_t protocol_version = 1;
 
 schema::Disposition to_schema(disposition what) {
   switch (what) {
@@ -128,8 +126,8 @@ protocol::claim_request make_claim(std::size_t credits) {
 
 protocol::hello make_hello(const worker_identity& self, std::span<const std::string> queues) {
   return protocol::hello::build([&](schema::Hello::Builder root) {
-    root.setMinVersion(protocol_version);
-    root.setMaxVersion(protocol_version);
+    root.setMinVersion(protocol::version);
+    root.setMaxVersion(protocol::version);
     root.setRole(schema::Role::WORKER);
     root.setName(self.name);
     root.setIncarnation(self.incarnation);

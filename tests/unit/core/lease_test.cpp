@@ -2,6 +2,7 @@
 #include "core/apply.hpp"
 #include "support/shard_fixture.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace codeq::test {
@@ -173,6 +174,17 @@ TEST_F(Lease, YoungLeaseGetsNoTimer) {
 
   EXPECT_EQ(advance(499ms), "");
   EXPECT_EQ(advance(1ms), "timer 1/t1 at 4000");
+}
+
+TEST_F(Lease, RunTimeoutShorterThanTheYouthIsTimedAtOnce) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 1, {.settings = {.lease = 1h}});
+
+  auto effects = enqueue("q", 1, {.settings = {.lease = 1h, .run_timeout = 300ms}});
+
+  EXPECT_THAT(effects, testing::HasSubstr("timer 2/t2 at 300"));
+  EXPECT_EQ(advance(1s), "timer 1/t1 at 3600000");
 }
 
 TEST_F(Lease, NoLeaseStaysYoungLongerThanASecond) {

@@ -102,7 +102,7 @@ TEST_F(ExecHandler, OtherExitStatusIsAFailureWithTheErrorText) {
   auto ended = run("echo ignored; echo bad input >&2; exit 3");
 
   EXPECT_EQ(ended.what(), outcome::kind::failed);
-  EXPECT_EQ(ended.text(), "exit status 3: bad input\n");
+  EXPECT_EQ(ended.text(), "exit status 3: bad input");
 }
 
 TEST_F(ExecHandler, Exit75IsANackByTheRetryPolicy) {
@@ -127,7 +127,7 @@ TEST_F(ExecHandler, OnlyTheEndOfALongErrorTextIsKept) {
   EXPECT_THAT(
     ended.text(),
     testing::EndsWith("x"
-                      "the end\n"));
+                      "the end"));
 }
 
 TEST_F(ExecHandler, OutputOverTheLimitKillsTheProgramForGood) {
@@ -168,7 +168,7 @@ TEST_F(ExecHandler, CancellationTerminatesTheProgram) {
 
   attempt.cancel->request();
 
-  EXPECT_EQ(ended.get().text(), "exit status 9: stopped\n");
+  EXPECT_EQ(ended.get().text(), "exit status 9: stopped");
 }
 
 TEST_F(ExecHandler, CancellationBeforeTheStartCounts) {
@@ -188,6 +188,31 @@ TEST_F(ExecHandler, ProgramThatIgnoresTheCancellationIsKilledAfterItsGrace) {
   attempt.cancel->request();
 
   EXPECT_THAT(ended.get().text(), StartsWith("killed by signal 9"));
+}
+
+TEST_F(ExecHandler, ProgramThatComplainsWithoutEndCanBeCancelled) {
+  auto ended = std::async(std::launch::async, [this] { return run("echo up >$1; exec yes >&2"); });
+  EXPECT_EQ(read_fifo(), "up");
+
+  attempt.cancel->request();
+
+  EXPECT_THAT(ended.get().text(), StartsWith("killed by signal 15"));
+}
+
+TEST_F(ExecHandler, ChildThatLeftTheGroupAndWritesWithoutEndHoldsNothingUp) {
+  auto ended = run("setsid yes >&2 & echo done");
+
+  EXPECT_EQ(ended.text(), "done\n");
+}
+
+TEST_F(ExecHandler, EndThatNobodyLearnsIsAFailureWithTheReason) {
+  auto before = signal(SIGCHLD, SIG_IGN);
+
+  auto ended = run("exit 0");
+
+  signal(SIGCHLD, before);
+  EXPECT_EQ(ended.what(), outcome::kind::failed);
+  EXPECT_THAT(ended.text(), HasSubstr("SIGCHLD"));
 }
 
 TEST_F(ExecHandler, ChildrenThatOutliveTheProgramAreKilled) {

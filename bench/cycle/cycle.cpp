@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cycle/cycle.hpp"
+
+#include "codeq/operator.hpp"
+#include "codeq/producer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include <sys/resource.h>
+
+namespace codeq::bench {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+
+constexpr auto silence_max = std::chrono::seconds(30);
+constexpr std::size_t number_digits = 16;
+constexpr std::size_t samples = 200;
+
+/// Task `number` begins with its number, which is also its result.
+std::string payload_of(std::size_t number, std::size_t bytes) {
+  auto digits = std::to_string(number);
+  std::string payload = std::string(number_digits - digits.size(), '0') + digits;
+  payload.resize(std::max(bytes, number_digits), 'x');
+  return payload;
+}
+
+/// What the producers have learned; told from their threads.
+class progress {
+public:
+  explicit progress(std::size_t tasks) : ids_(tasks) {}
+
+  void accepted(std::size_t first, const std::vector<task_id>& ids) {
+    std::lock_guard lock(mutex_);
+    std::copy(ids.begin(), ids.end(), ids_.begin() + static_cast<std::ptrdiff_t>(first));
+    ++changes_;
+  }
+
+  void ended(const result<task_status>& end) {
+    std::lock_guard lock(mutex_);
+    completed_ += end && end->state == task_state::completed ? 1 : 0;
+    ++changes_;
+    if (++ended_ == ids_.size())
+      changed_.notify_one();
+  }
+
+  void failed(const error& why) {
+    std::lock_guard lock(mutex_);
+    failure_ = why;
+    changed_.notify_one();
+  }
+
+  /// Returns when all tasks have ended. Errors: what failed, or that nothing happened any more.
+  result<void> wait() {
+    std::unique_lock lock(mutex_);
+    while (ended_ < ids_.size() && failure_.code == errc::none) {
+      auto before = changes_;
+      auto done = [&] { return ended_ == ids_.size() || failure_.code != errc::none; };
+      if (!changed_.wait_for(lock, silence_max, done) && before == changes_)
+        return error{errc::timeout, "nothing happened any more after " + std::to_string(ended_)};
+    }
+    if (failure_.code != errc::none)
+      return failure_;
+    return {};
+  }
+
+  [[nodiscard]] std::size_t completed() const { return completed_; }
+
+  [[nodiscard]] const std::vector<task_id>& ids() const { return ids_; }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<task_id> ids_;
+  std::size_t ended_ = 0;
+  std::size_t completed_ = 0;
+  std::size_t changes_ = 0;
+  error failure_;
+};
+
+/// Enqueues tasks first .. last - 1 in batches and awaits each of them.
+void produce(
+  producer& to, const cycle_options& options, progress& told, std::size_t first, std::size_t last) {
+  for (auto at = first; at < last; at += options.batch) {
+    std::vector<task_spec> batch;
+    for (auto number = at; number < std::min(at + options.batch, last); ++number) {
+      task_spec task;
+      task.queue = "cycle";
+      task.payload = payload_of(number, options.payload);
+      batch.push_back(std::move(task));
+    }
+    to.enqueue_async(std::move(batch), [&to, &told, at](result<std::vector<task_id>> ids) {
+      if (!ids)
+        return told.failed(ids.error());
+      told.accepted(at, *ids);
+      to.await_async(std::move(*ids), [&told](result<task_status> end) { told.ended(end); });
+    });
+  }
+}
+
+nanoseconds own_cpu() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  auto of = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
+/// CPU of every process, our producers included.
+result<nanoseconds> total_cpu(cluster& running) {
+  if (auto fine = running.check_running(); !fine)
+    return fine.error();
+  auto sum = own_cpu();
+  for (const auto& process : running.processes()) {
+    auto used = process.cpu_time();
+    if (!used)
+      return used.error();
+    sum += *used;
+  }
+  return sum;
+}
+
+/// Compares a sample of stored results with what the tasks were.
+result<std::size_t> verify(operator_client& client, const progress& told) {
+  auto step = std::max<std::size_t>(told.ids().size() / samples, 1);
+  std::size_t verified = 0;
+  for (std::size_t number = 0; number < told.ids().size(); number += step, ++verified) {
+    auto status = client.status(told.ids()[number]);
+    if (!status)
+      return status.error();
+    if (status->result != payload_of(number, number_digits))
+      return error{errc::corruption, "the result of task " + std::to_string(number) + " is wrong"};
+  }
+  return verified;
+}
+
+struct figures {
+  double seconds = 0;
+  double cpu_seconds = 0;
+  std::size_t completed = 0;
+  std::size_t verified = 0;
+  std::int64_t record_ops = 0;
+  std::int64_t rss_mib = 0;
+};
+
+std::string to_json(const cycle_options& o, const figures& f) {
+  auto tasks = static_cast<double>(o.tasks);
+  std::ostringstream line;
+  line << R"({"bench":"cycle","durability":")" << o.cluster.durability << R"(","tasks":)" << o.tasks
+       << R"(,"payload":)" << o.payload << R"(,"producers":)" << o.producers << R"(,"batch":)"
+       << o.batch << R"(,"workers":)" << o.cluster.workers << R"(,"slots":)" << o.cluster.slots
+       << R"(,"prefetch":)" << o.cluster.prefetch << R"(,"shards":)" << o.cluster.shards
+       << R"(,"tasks_per_s":)" << tasks / f.seconds << R"(,"completed":)" << f.completed
+       << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds
+       << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
+       << static_cast<double>(f.record_ops) / tasks << R"(,"rss_coordinator_mib":)" << f.rss_mib
+       << '}';
+  return line.str();
+}
+
+result<std::vector<std::unique_ptr<producer>>>
+connect_producers(const cycle_options& options, const std::string& address) {
+  std::vector<std::unique_ptr<producer>> producers;
+  for (std::size_t i = 0; i < options.producers; ++i) {
+    auto p = producer::connect({.coordinators = {address}, .name = "p" + std::to_string(i + 1)});
+    if (!p)
+      return p.error();
+    producers.push_back(std::move(*p));
+  }
+  return producers;
+}
+
+/// The measured part: from the first enqueue to the last end.
+result<figures> run(const cycle_options& options, cluster& running, progress& told) {
+  auto producers = connect_producers(options, running.address());
+  if (!producers)
+    return producers.error();
+  auto cpu_before = total_cpu(running);
+  auto start = steady::now();
+  std::vector<std::thread> threads;
+  auto share = (options.tasks + options.producers - 1) / options.producers;
+  for (std::size_t i = 0; i < options.producers; ++i) {
+    threads.emplace_back([&, i] {
+      auto first = std::min(i * share, options.tasks);
+      produce(*(*producers)[i], options, told, first, std::min(first + share, options.tasks));
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  auto waited = told.wait();
+  figures f;
+  f.seconds = std::chrono::duration<double>(steady::now() - start).count();
+  auto cpu_after = total_cpu(running);
+  if (!waited)
+    return waited.error();
+  if (!cpu_before || !cpu_after)
+    return cpu_before ? cpu_after.error() : cpu_before.error();
+  f.cpu_seconds = std::chrono::duration<double>(*cpu_after - *cpu_before).count();
+  f.completed = told.completed();
+  return f;
+}
+
+} // namespace
+
+result<std::string> measure_cycle(const cycle_options& options) {
+  auto running = cluster::start(options.cluster);
+  if (!running)
+    return running.error();
+  auto client = operator_client::connect({.coordinators = {running->address()}});
+  if (!client)
+    return client.error();
+  auto before = (*client)->stats();
+  if (!before)
+    return before.error();
+  progress told(options.tasks);
+  auto f = run(options, *running, told);
+  if (!f)
+    return f.error();
+  auto verified = verify(**client, told);
+  if (!verified)
+    return verified.error();
+  f->verified = *verified;
+  auto after = (*client)->stats();
+  auto rss = running->coordinator().resident_bytes();
+  if (!after || !rss)
+    return after ? rss.error() : after.error();
+  const char* written = "codeq_store_keys_written";
+  f->record_ops = after->gauges[written] - before->gauges[written];
+  f->rss_mib = static_cast<std::int64_t>(*rss >> 20);
+  if (f->completed != options.tasks)
+    return error{errc::unavailable, "not all completed: " + to_json(options, *f)};
+  return to_json(options, *f);
+}
+
+} // namespace codeq::bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/journal.hpp"
+#include "coordinator/reader.hpp"
+#include "coordinator/shard.hpp"
+#include "storage/memory_store.hpp"
+#include "support/deterministic_system.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::test {
+
+/// What a pretended session received, in words.
+struct session_log {
+  static constexpr const char* name = "pretended session";
+  std::shared_ptr<std::vector<std::string>> lines;
+};
+
+/// A clock that shows the virtual time of the actor system.
+class virtual_clock final : public base::clock {
+public:
+  explicit virtual_clock(const deterministic_system& system) : system_(system) {}
+
+  [[nodiscard]] instant now() override {
+    auto since = std::chrono::duration_cast<duration>(system_.now().time_since_epoch());
+    return {monotonic_time{since}, timestamp{since}};
+  }
+
+private:
+  const deterministic_system& system_;
+};
+
+/// One shard's actor with journal and reader on a store in memory, under virtual time, and sessions
+/// that write down what they are sent.
+class coordinator_fixture : public testing::Test {
+protected:
+  coordinator_fixture();
+
+  /// Starts the shard. With `held` the journal does nothing until `commit_all`.
+  void start(bool held = false);
+
+  /// A session attaches; `name` empty stands for a producer.
+  core::peer_id attach(const std::string& name, std::uint64_t incarnation = 1);
+  void enqueue(core::peer_id peer, std::uint64_t number, std::size_t tasks, duration lease);
+  void add_credits(core::peer_id peer, std::uint32_t credits);
+  void complete(core::peer_id peer, sequence seq, std::uint64_t token);
+  void beat(core::peer_id peer, sequence seq, std::uint64_t token);
+
+  /// Commits what a held journal has gathered.
+  void commit_all();
+
+  void advance(duration by) { system_.advance(by); }
+
+  [[nodiscard]] std::int64_t gauge(const std::string& name);
+
+  /// What the session was sent since the last call.
+  std::vector<std::string> take(core::peer_id peer);
+
+  deterministic_system system_;
+  std::shared_ptr<storage::memory_store> store_ = std::make_shared<storage::memory_store>();
+  actors::shard_internal_actor shard_;
+
+private:
+  [[nodiscard]] actors::journal_actor hold_journal();
+
+  std::map<core::peer_id, std::shared_ptr<std::vector<std::string>>> logs_;
+  std::shared_ptr<std::deque<actors::commit_request>> held_ =
+    std::make_shared<std::deque<actors::commit_request>>();
+  core::peer_id last_peer_ = 0;
+};
+
+} // namespace codeq::test

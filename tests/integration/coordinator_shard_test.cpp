@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration/coordinator_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class CoordinatorShard : public coordinator_fixture {};
+
+TEST_F(CoordinatorShard, AnswersAnEnqueueOnlyAfterItsCommit) {
+  start(true);
+  auto producer = attach("");
+
+  enqueue(producer, 1, 3, 10s);
+  EXPECT_THAT(take(producer), IsEmpty());
+  commit_all();
+
+  EXPECT_THAT(take(producer), ElementsAre("enqueued 1"));
+}
+
+TEST_F(CoordinatorShard, HandsATaskOutOnlyAfterTheGrantsCommit) {
+  start(true);
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 1);
+  EXPECT_THAT(take(worker), ElementsAre("drained"));
+
+  enqueue(producer, 1, 1, 10s);
+  EXPECT_THAT(take(worker), IsEmpty());
+  commit_all();
+
+  EXPECT_THAT(take(worker), ElementsAre("tasks 1/t1"));
+}
+
+TEST_F(CoordinatorShard, AnswersARepeatOfACommittedReportOnlyBehindWhatCameBefore) {
+  start(true);
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 1);
+  enqueue(producer, 1, 1, 10s);
+  commit_all();
+  take(worker);
+
+  complete(worker, 1, 1);
+  complete(worker, 1, 1);
+  EXPECT_THAT(take(worker), IsEmpty());
+  commit_all();
+
+  EXPECT_THAT(take(worker), ElementsAre("answer 1 none", "answer 1 already"));
+}
+
+TEST_F(CoordinatorShard, WakesAWaitingWorkerByTheEnqueueItself) {
+  start();
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 2);
+  take(worker);
+
+  enqueue(producer, 1, 2, 10s);
+
+  EXPECT_THAT(take(worker), ElementsAre("tasks 1/t1 2/t2"));
+}
+
+TEST_F(CoordinatorShard, GivesALeaseATimerOnceItIsOldEnough) {
+  start();
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 1);
+  enqueue(producer, 1, 1, 2s);
+  EXPECT_EQ(gauge("codeq_lease_timers"), 0);
+
+  advance(300ms);
+  EXPECT_EQ(gauge("codeq_lease_timers"), 1);
+  complete(worker, 1, 1);
+
+  EXPECT_EQ(gauge("codeq_lease_timers"), 0);
+}
+
+TEST_F(CoordinatorShard, TakesALostLeaseBackAtItsDeadline) {
+  start();
+  auto producer = attach("");
+  auto worker = attach("w");
+  auto other = attach("v");
+  add_credits(worker, 1);
+  enqueue(producer, 1, 1, 2s);
+  take(worker);
+  add_credits(other, 1);
+  take(other);
+
+  advance(1990ms);
+  EXPECT_THAT(take(worker), IsEmpty());
+  advance(110ms);
+
+  EXPECT_THAT(take(worker), ElementsAre("lost 1"));
+  EXPECT_THAT(take(other), ElementsAre("tasks 1/t2"));
+}
+
+TEST_F(CoordinatorShard, KeepsALeaseThatBeats) {
+  start();
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 1);
+  enqueue(producer, 1, 1, 2s);
+  take(worker);
+
+  for (int i = 0; i < 10; ++i) {
+    advance(1s);
+    beat(worker, 1, 1);
+  }
+  EXPECT_THAT(take(worker), IsEmpty());
+  EXPECT_EQ(gauge("codeq_lease_timers"), 1);
+  advance(2100ms);
+
+  EXPECT_THAT(take(worker), ElementsAre("lost 1", "has work"));
+}
+
+TEST_F(CoordinatorShard, ReadsBackWhatItsCacheForgot) {
+  start();
+  auto producer = attach("");
+  // A restart forgets the cache.
+  enqueue(producer, 1, 3, 10s);
+  start();
+  auto worker = attach("w");
+  EXPECT_THAT(take(worker), ElementsAre("has work"));
+
+  add_credits(worker, 3);
+
+  // What is left there is said at once; only the tasks wait for the disk.
+  EXPECT_THAT(take(worker), ElementsAre("drained", "tasks 1/t1 2/t2 3/t3"));
+}
+
+TEST_F(CoordinatorShard, ArmsNothingWhileNothingHappens) {
+  start();
+  auto worker = attach("w");
+  add_credits(worker, 8);
+  advance(10s);
+  take(worker);
+
+  auto before = store_->counter("keys_written");
+  advance(1h);
+
+  EXPECT_EQ(store_->counter("keys_written"), before);
+  EXPECT_THAT(take(worker), IsEmpty());
+}
+
+} // namespace
+} // namespace codeq::test

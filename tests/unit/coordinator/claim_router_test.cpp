@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/claim_router.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string>
+
+namespace codeq::coordinator {
+namespace {
+
+constexpr shard_id shard(std::uint16_t n) {
+  return static_cast<shard_id>(n);
+}
+
+std::string say(const claim_router::moves& moves) {
+  std::string text;
+  for (const auto& move : moves) {
+    text += text.empty() ? "" : " ";
+    text += move.what == claim_router::move::kind::claim ? "claim" : "revoke";
+    text += std::to_string(value(move.shard)) + "x" + std::to_string(move.credits);
+  }
+  return text;
+}
+
+TEST(ClaimRouter, SpreadsIdleCreditsOverAllShards) {
+  claim_router router(4);
+
+  EXPECT_EQ(say(router.add_credits(8)), "claim0x2 claim1x2 claim2x2 claim3x2");
+}
+
+TEST(ClaimRouter, PlacesNewCreditsWhereWorkIs) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(1))), "");
+
+  EXPECT_EQ(say(router.add_credits(4)), "claim1x4");
+}
+
+TEST(ClaimRouter, FetchesIdleCreditsForAShardThatHasWork) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.has_work(shard(1))), "revoke0x1");
+
+  EXPECT_EQ(say(router.returned(shard(0), 1)), "claim1x1");
+}
+
+TEST(ClaimRouter, AsksForCreditsBackOnlyOnce) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.add_credits(1)), "claim0x1");
+  EXPECT_EQ(say(router.has_work(shard(1))), "revoke0x1");
+
+  EXPECT_EQ(say(router.has_work(shard(2))), "");
+}
+
+TEST(ClaimRouter, LateTasksDoNotHideWorkThatCameMeanwhile) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.add_credits(3)), "claim0x1 claim1x1 claim2x1");
+  EXPECT_EQ(say(router.drained(shard(0))), "");
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+
+  EXPECT_EQ(say(router.granted(shard(0), 1, std::nullopt)), "revoke1x1 revoke2x1");
+
+  EXPECT_EQ(say(router.returned(shard(1), 1)), "claim0x1");
+}
+
+TEST(ClaimRouter, LateTasksDoNotRecallWorkThatIsDone) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+  EXPECT_EQ(say(router.drained(shard(0))), "");
+  EXPECT_EQ(say(router.granted(shard(0), 1, std::nullopt)), "");
+
+  EXPECT_EQ(say(router.has_work(shard(1))), "revoke0x1");
+}
+
+TEST(ClaimRouter, SpreadsAgainWhenTheWorkIsDone) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+  EXPECT_EQ(say(router.granted(shard(0), 2, false)), "");
+
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x1 claim1x1");
+}
+
+TEST(ClaimRouter, TakesEverythingBackWhilePaused) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.add_credits(4)), "claim0x2 claim1x2");
+  EXPECT_EQ(say(router.pause(true)), "revoke0x2 revoke1x2");
+  EXPECT_EQ(say(router.returned(shard(0), 2)), "");
+
+  EXPECT_EQ(say(router.returned(shard(1), 2)), "");
+  EXPECT_EQ(say(router.pause(false)), "claim0x2 claim1x2");
+}
+
+/// A router among shards as the core behaves: work comes and goes at random, messages in both
+/// directions are queued and arrive in order, late.
+class routed_shards {
+public:
+  explicit routed_shards(std::size_t count) : router(count), shards(count) {}
+
+  void carry_out(const claim_router::moves& moves) {
+    for (auto move : moves)
+      to_shards.push_back([this, move] { receive(move); });
+  }
+
+  void add_work(std::size_t at, std::uint32_t tasks) {
+    shards[at].ready += tasks;
+    serve(at, false);
+  }
+
+  bool step() {
+    auto& queue = to_shards.empty() ? to_router : to_shards;
+    if (queue.empty())
+      return false;
+    auto message = std::move(queue.front());
+    queue.pop_front();
+    message();
+    return true;
+  }
+
+  struct fake_shard {
+    std::uint32_t ready = 0;
+    std::uint32_t credits = 0;
+    bool notified = false;
+  };
+
+  void receive(const claim_router::move& move) {
+    auto at = value(move.shard);
+    auto& s = shards[at];
+    if (move.what == claim_router::move::kind::claim) {
+      s.credits += move.credits;
+      s.notified = false;
+      return serve(at, true);
+    }
+    auto taken = std::min(s.credits, move.credits);
+    s.credits -= taken;
+    to_router.push_back([this, at, taken] { carry_out(router.returned(shard(at), taken)); });
+    serve(at, false);
+  }
+
+  void serve(std::size_t at, bool claimed) {
+    auto& s = shards[at];
+    auto granted = std::min(s.ready, s.credits);
+    s.ready -= granted;
+    s.credits -= granted;
+    running += granted;
+    bool more = s.ready > 0;
+    auto id = shard(static_cast<std::uint16_t>(at));
+    if (granted > 0) {
+      s.notified = more;
+      to_router.push_back(
+        [this, id, granted, more] { carry_out(router.granted(id, granted, more)); });
+    }
+    if (claimed && s.credits > 0)
+      to_router.push_back([this, id] { carry_out(router.drained(id)); });
+    if (s.credits == 0 && more && !s.notified) {
+      s.notified = true;
+      to_router.push_back([this, id] { carry_out(router.has_work(id)); });
+    }
+  }
+
+  claim_router router;
+  std::vector<fake_shard> shards;
+  std::uint32_t running = 0;
+  std::deque<std::function<void()>> to_shards;
+  std::deque<std::function<void()>> to_router;
+};
+
+TEST(ClaimRouter, NeverIdlesWhileWorkWaitsAndNeverClaimsTooMuch) {
+  std::mt19937_64 random(test::choose_seed());
+  auto below = [&](std::uint32_t n) {
+    return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random);
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::uint32_t slots = 1 + below(20);
+    routed_shards world(1 + below(8));
+    world.carry_out(world.router.add_credits(slots));
+    for (int i = 0; i < 200; ++i) {
+      if (below(3) == 0)
+        world.add_work(below(static_cast<std::uint32_t>(world.shards.size())), 1 + below(10));
+      for (auto steps = below(4); steps > 0 && world.step(); --steps) {
+      }
+      if (world.running > 0 && below(2) == 0) {
+        auto ended = 1 + below(world.running);
+        world.running -= ended;
+        world.carry_out(world.router.add_credits(ended));
+      }
+      ASSERT_LE(world.running, slots);
+    }
+
+    while (world.step()) {
+    }
+    std::uint32_t ready = 0;
+    for (const auto& s : world.shards)
+      ready += s.ready;
+
+    ASSERT_TRUE(ready == 0 || world.running == slots)
+      << "round " << round << ": " << ready << " tasks wait, " << world.running << " of " << slots
+      << " slots work";
+    ASSERT_EQ(world.router.credits() + world.running, slots);
+  }
+}
+
+} // namespace
+} // namespace codeq::coordinator

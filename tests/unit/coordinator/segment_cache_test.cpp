@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/segment_cache.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::coordinator {
+namespace {
+
+core::encoded_tasks pieces(const std::string& body, std::vector<std::uint32_t> sizes) {
+  return {bytes::from(body), std::move(sizes)};
+}
+
+TEST(SegmentCache, FindsTasksAcrossPieces) {
+  segment_cache cache(1000);
+  cache.insert(10, {pieces("aabbb", {2, 3}), pieces("cdddd", {1, 4})});
+
+  auto found = cache.find(10, 11, 2);
+
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->body.view(), "bbbc");
+  EXPECT_EQ(found->sizes, (std::vector<std::uint32_t>{3, 1}));
+}
+
+TEST(SegmentCache, SharesTheBytesOfTasksInOnePiece) {
+  segment_cache cache(1000);
+  auto whole = pieces("aabbb", {2, 3});
+  cache.insert(10, {whole});
+
+  auto found = cache.find(10, 11, 1);
+
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->body.data(), whole.body.data() + 2);
+}
+
+TEST(SegmentCache, ForgetsTheOldestBeyondItsBound) {
+  segment_cache cache(100);
+  for (sequence first = 1; first <= 5; ++first)
+    cache.insert(first, {pieces(std::string(20, 'x'), {20})});
+
+  EXPECT_LE(cache.byte_size(), 100u);
+  EXPECT_FALSE(cache.find(1, 1, 1));
+  EXPECT_TRUE(cache.find(5, 5, 1));
+}
+
+TEST(SegmentCache, KeepsNothingThatIsLargerThanItself) {
+  segment_cache cache(100);
+  cache.insert(1, {pieces(std::string(200, 'x'), {200})});
+
+  EXPECT_EQ(cache.byte_size(), 0u);
+  EXPECT_FALSE(cache.find(1, 1, 1));
+}
+
+} // namespace
+} // namespace codeq::coordinator
