@@ -82,6 +82,8 @@ struct SegmentRecord {
   # A `TaskBody` each, as they came.
   allowPromotion @8 :Bool;
   # Whether the deferral may be brought forward.
+  group @9 :Data;
+  # Empty is none.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -146,6 +148,8 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
   # A leased task is to end with its lease, unless it completes.
   rescheduled @2;
   # A task that is not leased waits for other times, or for none.
+  redriven @3;
+  # A dead task lives again, with all its attempts.
 }
 
 struct ChangeRecord {

@@ -5,6 +5,7 @@
 #include "ctl/commands.hpp"
 #include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
+#include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
@@ -101,7 +102,7 @@ int run_enqueue(const config::ctl_config& config, config::enqueue_command comman
     auto count = std::min(batch, command.count - added);
     auto ids = (*client)->enqueue(std::vector<task_spec>(count, task), config.timeout);
     if (!ids)
-      return fail(ids.error(), config.json);
+      return fail(explain(ids.error(), config), config.json);
     print(config.json ? ids_json(*ids) : ids_text(*ids));
     added += count;
     if (command.wait)

@@ -4,6 +4,7 @@
 
 #include "ctl/commands.hpp"
 #include "ctl/output.hpp"
+#include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
 
 #include <string>
@@ -62,8 +63,9 @@ int run_result(const config::ctl_config& config, const config::result_command& c
   auto status = look_up(config, command.task, command.wait);
   if (status)
     return print_result(*status, config.json);
-  auto failed = fail(status.error(), config.json);
-  return command.wait && status.error().code == errc::timeout ? exit_not_ended : failed;
+  auto reason = explain(status.error(), config);
+  auto failed = fail(reason, config.json);
+  return command.wait && reason.code == errc::timeout ? exit_not_ended : failed;
 }
 
 } // namespace codeq::ctl

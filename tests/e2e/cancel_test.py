@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that an operator cancels or promotes, in every state."""
+"""Tasks that an operator cancels, promotes or redrives, in every state."""
 
 import json
 import unittest
@@ -97,6 +97,24 @@ class Promote(cluster.ClusterTest):
 
         self.cluster.result(task)
         self.assertEqual(self.cluster.status(task)["attempt"], 2)
+
+
+class Redrive(cluster.ClusterTest):
+    def test_dead_task_gets_its_attempts_again(self):
+        self.cluster.start_coordinator()
+        flag = self.cluster.path("flag")
+        self.cluster.start_worker("w", "--exec", f'gate=sh -c "test -e {flag}"', handlers=())
+        task = self.cluster.enqueue("gate", "", "--max-attempts", "1")
+        wait_until(lambda: self.cluster.status(task)["state"] == "dead", 10, "it is dead")
+        flag.touch()
+
+        answer = json.loads(self.cluster.ctl("--json", "redrive", task))
+
+        self.assertEqual((answer["outcome"], answer["state"]), ("changed", "ready"))
+        self.assertEqual(self.cluster.result(task), "")
+        self.assertEqual(self.cluster.status(task)["attempt"], 1)
+        self.assertEqual(json.loads(self.cluster.ctl("--json", "redrive", task))["outcome"],
+                         "unchanged")
 
 
 if __name__ == "__main__":

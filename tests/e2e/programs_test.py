@@ -118,8 +118,10 @@ class Refusal(cluster.ClusterTest):
                     names="/no/such/program")
 
     def test_no_coordinator_to_ask(self):
-        self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s", "stats",
-                     names="127.0.0.1:1")
+        task = "00000080-0000-0001-cd80-000000000000"
+        for command in (["stats"], ["enqueue", "q", "x"], ["result", task, "--wait", "1s"]):
+            self.refused(BIN / "codeqctl", "--coordinator", "127.0.0.1:1", "--timeout", "1s",
+                         *command, names="no connection to 127.0.0.1:1")
 
 
 class Streams(cluster.ClusterTest):

@@ -13,6 +13,32 @@ constexpr duration stop_grace{10'000};
 
 } // namespace
 
+void reference_shard::settle_group(const reference_task& of) {
+  if (of.group.empty())
+    return;
+  std::vector<reference_task*> members;
+  for (auto& [seq, task] : tasks) {
+    bool blocks = task.state == task_state::dead && task.settings.when_dead == core::on_dead::block;
+    if (task.queue == of.queue && task.group == of.group && (!is_terminal(task.state) || blocks))
+      members.push_back(&task);
+  }
+  // One at a time: the leased one, or else the first to arrive.
+  auto open = std::find_if(members.begin(), members.end(), [](const reference_task* task) {
+    return task->state == task_state::leased;
+  });
+  if (open == members.end())
+    open = members.begin();
+  for (auto at = members.begin(); at != members.end(); ++at) {
+    auto& task = **at;
+    if (task.state == task_state::dead)
+      continue;
+    if (at != open)
+      task.state = task_state::gated;
+    else if (task.state == task_state::gated)
+      task.state = task.eligible_at() > now_.shard ? task_state::scheduled : task_state::ready;
+  }
+}
+
 reference_task*
 reference_shard::find_to_change(core::peer_id peer, std::uint64_t number, sequence seq) {
   auto at = tasks.find(seq);
@@ -27,15 +53,32 @@ void reference_shard::run(const core::promote& c) {
   if (!task)
     return;
   auto result = core::change_result::unchanged;
-  if (task->state == task_state::scheduled) {
+  bool waits = task->state == task_state::gated && task->eligible_at() > now_.shard;
+  if (waits || task->state == task_state::scheduled) {
     task->retry_at = {};
     result = core::change_result::changed;
     if (task->allow_promotion)
       task->not_before = {};
     else if (task->not_before > now_.shard)
       result = core::change_result::guarded;
-    if (task->eligible_at() <= now_.shard)
+    if (task->state == task_state::scheduled && task->eligible_at() <= now_.shard)
       task->state = task_state::ready;
+  }
+  expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
+}
+
+void reference_shard::run(const core::redrive& c) {
+  auto* task = find_to_change(c.peer, c.number, c.seq);
+  if (!task)
+    return;
+  auto result = core::change_result::unchanged;
+  if (task->state == task_state::dead) {
+    result = core::change_result::changed;
+    task->attempt = 0;
+    task->lost = 0;
+    task->refunds = 0;
+    task->state = task->group.empty() ? task_state::ready : task_state::gated;
+    settle_group(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
 }
@@ -53,6 +96,7 @@ void reference_shard::run(const core::cancel& c) {
   if (task.state != task_state::leased) {
     task.state = task_state::cancelled;
     ++totals[task.queue].cancelled;
+    settle_group(task);
     tell_ended(task);
     auto changed = core::change_result::changed;
     expected.push_back(say_changed({c.peer, c.number, c.seq, changed, task_state::cancelled}));

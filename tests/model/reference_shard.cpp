@@ -85,8 +85,10 @@ std::vector<sequence> reference_shard::add_tasks(const core::enqueue& c) {
         task.not_before = r.not_before;
         task.allow_promotion = r.allow_promotion;
       }
+      task.group = r.group;
       added.push_back(task.seq);
-      tasks.emplace(task.seq, std::move(task));
+      auto& kept = tasks.emplace(task.seq, std::move(task)).first->second;
+      settle_group(kept);
     }
   }
   return added;
@@ -245,6 +247,7 @@ void reference_shard::end(reference_task& task, task_state next, bool charged) {
   count.completed += next == task_state::completed ? 1 : 0;
   count.dead += next == task_state::dead ? 1 : 0;
   count.cancelled += next == task_state::cancelled ? 1 : 0;
+  settle_group(task);
   if (is_terminal(next))
     tell_ended(task);
 }

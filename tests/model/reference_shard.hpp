@@ -29,6 +29,7 @@ struct reference_task {
   timestamp not_before{};
   timestamp retry_at{};
   bool allow_promotion = false;
+  std::string group;
   std::uint32_t attempt = 0;
   /// Charged losses in a row, and uncharged ends in a row.
   std::uint32_t lost = 0;
@@ -132,6 +133,7 @@ private:
   void run(const core::replace_worker& c);
   void run(const core::cancel& c);
   void run(const core::promote& c);
+  void run(const core::redrive& c);
   void run(const core::await_tasks& c);
   void run(const core::describe_task& c);
 
@@ -144,6 +146,7 @@ private:
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);
   void tell_to_stop(core::peer_id peer, reference_task& task);
+  void settle_group(const reference_task& of);
   reference_task* find_to_change(core::peer_id peer, std::uint64_t number, sequence seq);
   void tell_ended(const reference_task& task);
   void fail(reference_task& task, std::optional<duration> delay);

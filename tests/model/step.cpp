@@ -24,7 +24,7 @@ const weight_list mixture{
   {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
   {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
   {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3}};
+  {step_kind::promote, 3},  {step_kind::redrive, 2}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -78,10 +78,11 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 22> names{
-    "enqueue",  "repeat_request", "claim",  "revoke",  "beat",     "report",  "abandon", "expire",
-    "cancel",   "promote",        "attach", "detach",  "resume",   "goodbye", "replace", "await",
-    "describe", "checkpoint",     "tick",   "advance", "end_turn", "restart"};
+  constexpr std::array<std::string_view, 23> names{
+    "enqueue",    "repeat_request", "claim",   "revoke",   "beat",    "report",
+    "abandon",    "expire",         "cancel",  "promote",  "redrive", "attach",
+    "detach",     "resume",         "goodbye", "replace",  "await",   "describe",
+    "checkpoint", "tick",           "advance", "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -164,6 +165,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {random_cancel(d, reference)};
   case step_kind::promote:
     return {core::promote{producers_first_peer, d.below(100), random_task(d, reference)}};
+  case step_kind::redrive:
+    return {core::redrive{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
@@ -213,6 +216,14 @@ core::cancel step_maker::random_cancel(dice& d, const reference_shard& reference
   return {producers_first_peer, d.below(100), seq};
 }
 
+sequence step_maker::random_dead_task(dice& d, const reference_shard& reference) {
+  std::vector<sequence> dead;
+  for (const auto& [seq, task] : reference.tasks)
+    if (task.state == task_state::dead)
+      dead.push_back(seq);
+  return dead.empty() || d.one_in(5) ? random_task(d, reference) : d.pick(dead);
+}
+
 core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   static const std::vector<duration> delays{0ms, 1ms, 500ms, 2s, 10s, 5min};
   static const std::vector<duration> leases{1s, 2s, 10s, 1min};
@@ -228,6 +239,10 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   if (d.one_in(4))
     r.not_before = now.shard + d.pick(delays);
   r.allow_promotion = d.one_in(2);
+  if (d.one_in(5)) {
+    r.group = d.one_in(2) ? "g" : "h";
+    r.settings.when_dead = d.one_in(3) ? core::on_dead::block : core::on_dead::skip;
+  }
   r.tasks = test::encode_bodies(1 + d.below(d.one_in(5) ? 12 : 3), 8 * (1 + d.below(4)));
   return r;
 }

@@ -26,6 +26,7 @@ enum class step_kind : std::uint8_t {
   expire,
   cancel,
   promote,
+  redrive,
   attach,
   detach,
   resume,
@@ -85,6 +86,7 @@ private:
   std::vector<core::command> replace(named_worker& w, dice& d);
   named_worker& random_worker(dice& d);
   static sequence random_task(dice& d, const reference_shard& reference);
+  static sequence random_dead_task(dice& d, const reference_shard& reference);
 
   std::vector<named_worker> workers_{{"w0"}, {"w1"}, {"w2"}};
   core::peer_id next_peer_ = 10;

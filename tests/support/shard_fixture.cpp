@@ -75,6 +75,7 @@ std::string shard_fixture::enqueue(
   r.priority = static_cast<std::uint8_t>(options.priority);
   r.settings = options.settings;
   r.allow_promotion = options.allow_promotion;
+  r.group = options.group;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);
@@ -149,6 +150,10 @@ std::string shard_fixture::cancel(int number) {
 
 std::string shard_fixture::promote(int number) {
   return run(core::promote{peer_of(producer), 1, task(number)});
+}
+
+std::string shard_fixture::redrive(int number) {
+  return run(core::redrive{peer_of(producer), 1, task(number)});
 }
 
 std::string

@@ -26,6 +26,7 @@ struct enqueue_options {
   std::optional<std::uint64_t> request{};
   std::uint64_t answered_below = 0;
   std::size_t body_size = 16;
+  std::string group{};
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what
@@ -57,6 +58,7 @@ protected:
   std::string expire(core::task_lease lease);
   std::string cancel(int task);
   std::string promote(int task);
+  std::string redrive(int task);
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);

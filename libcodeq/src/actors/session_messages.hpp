@@ -7,6 +7,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 /// What passes between a session and the shards.
@@ -26,7 +27,8 @@ struct tasks_for_peer {
   shard_id shard{};
   std::uint32_t count = 0;
   bool redelivered = false;
-  bool more = false;
+  /// Whether more is ready there; empty when the shard has said so itself, before this.
+  std::optional<bool> more;
   protocol::wire_frame frame;
 };
 

@@ -25,6 +25,7 @@ struct commands {
   result_command result;
   change_command cancel;
   change_command promote;
+  change_command redrive;
 };
 
 result<void> take_task_id(task_id& target, const std::string& text) {
@@ -196,6 +197,8 @@ void add_commands(option_set& options, commands& to) {
     "task "
     "was enqueued with --allow-promotion",
     {id_option(to.promote.task)}});
+  options.add(
+    command{"redrive", "Give a dead task all its attempts again", {id_option(to.redrive.task)}});
   options.add(command{"stats", "Show counts per queue and the coordinator's gauges", {}});
 }
 
@@ -233,6 +236,8 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
     config.command = given.cancel;
   else if (options.chosen() == "promote")
     config.command = change_command{given.promote.task, task_change::promote};
+  else if (options.chosen() == "redrive")
+    config.command = change_command{given.redrive.task, task_change::redrive};
   return config;
 }
 

@@ -34,7 +34,7 @@ struct result_command {
   std::optional<duration> wait;
 };
 
-/// `codeqctl cancel` and `codeqctl promote`.
+/// `codeqctl cancel`, `codeqctl promote` and `codeqctl redrive`.
 struct change_command {
   task_id task;
   task_change change = task_change::cancel;

@@ -13,10 +13,11 @@ claim_router::moves claim_router::add_credits(std::uint32_t credits) {
   return rebalance();
 }
 
-claim_router::moves claim_router::granted(shard_id shard, std::uint32_t tasks, bool more) {
+claim_router::moves
+claim_router::granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more) {
   auto& p = places_[value(shard)];
   p.waiting -= std::min(p.waiting, tasks);
-  p.busy = more;
+  p.busy = more.value_or(p.busy);
   return rebalance();
 }
 

@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -31,8 +32,9 @@ public:
   /// The worker can take so many more tasks.
   [[nodiscard]] moves add_credits(std::uint32_t credits);
 
-  /// A shard handed out tasks and says whether more is ready there.
-  [[nodiscard]] moves granted(shard_id shard, std::uint32_t tasks, bool more);
+  /// A shard handed out tasks and says whether more is ready there; `more` is empty when the tasks
+  /// come late and what else the shard said meanwhile is newer.
+  [[nodiscard]] moves granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more);
 
   /// A shard has nothing more for this worker.
   [[nodiscard]] moves drained(shard_id shard);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/reader.hpp"
 
+#include "coordinator/task_batches.hpp"
 #include "protocol/reply.hpp"
 #include "storage/task_reader.hpp"
 
@@ -34,27 +35,21 @@ reader_state::body_of(shard_id shard, const core::granted_run& run) {
 }
 
 void reader_state::fetch(actors::fetch_bodies& request) {
-  auto runs = std::exchange(request.granted.runs, {});
-  std::vector<core::encoded_tasks> bodies;
-  std::uint32_t count = 0;
+  auto& runs = request.granted.runs;
+  task_batches batches(request.shard, request.granted.redelivered, [&](actors::tasks_for_peer m) {
+    self_->send(request.session, std::move(m));
+  });
   std::uint32_t gone = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     auto body = request.bodies[i].sizes.empty() ? body_of(request.shard, runs[i])
                                                 : std::optional{std::move(request.bodies[i])};
-    if (!body) {
-      // The lease ended, and its task with it, before the body was read: nobody waits for it.
+    // Without a body, the lease ended, and its task with it, before it was read: nobody waits.
+    if (body)
+      batches.add(std::move(runs[i]), std::move(*body));
+    else
       gone += runs[i].count;
-      continue;
-    }
-    count += runs[i].count;
-    bodies.push_back(std::move(*body));
-    request.granted.runs.push_back(std::move(runs[i]));
   }
-  auto frame = protocol::make_task_batch(request.shard, request.granted, bodies).to_wire();
-  self_->send(
-    request.session,
-    actors::tasks_for_peer{
-      request.shard, count, request.granted.redelivered, request.granted.more, std::move(frame)});
+  batches.send();
   if (gone > 0 && !request.granted.redelivered)
     self_->send(request.session, actors::credits_returned{request.shard, gone});
 }

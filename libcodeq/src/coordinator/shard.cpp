@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/task_batches.hpp"
 #include "protocol/convert.hpp"
 #include "storage/projection.hpp"
 
@@ -11,6 +12,13 @@
 #include <utility>
 
 namespace codeq::coordinator {
+
+namespace {
+
+/// What the end of a task costs in a frame beside its text.
+constexpr std::size_t ended_overhead_bytes = 32;
+
+} // namespace
 
 void shard_actor_state::start(
   actors::shard_internal_actor::pointer self, const shard_options& options) {
@@ -145,6 +153,17 @@ void shard_actor_state::resume(const actors::from_peer<schema::ResumeRequest>& m
     decide_from(m, at->second.worker);
 }
 
+void shard_actor_state::await(const actors::from_peer<schema::AwaitRequest>& m) {
+  auto at = state_->awaiting.find(m.peer);
+  if (at == state_->awaiting.end() || at->second.size() < limits::awaited_tasks_max)
+    return decide_from(m);
+  error reason{
+    errc::overloaded,
+    std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
+      + std::to_string(limits::awaited_tasks_max)};
+  send_to(m.peer, actors::peer_misbehaved{std::move(reason)});
+}
+
 void shard_actor_state::attach(const actors::attach_session& m) {
   peers_.insert_or_assign(m.peer, peer{m.session, m.worker});
   if (m.worker)
@@ -171,6 +190,7 @@ void shard_actor_state::change(const actors::ask_change& m) {
   case schema::TaskChange::PROMOTE:
     return decide(core::promote{m.peer, order.number, order.task.seq});
   case schema::TaskChange::REDRIVE:
+    return decide(core::redrive{m.peer, order.number, order.task.seq});
   case schema::TaskChange::PURGE:
     break;
   }
@@ -183,6 +203,7 @@ coordinator_stats shard_actor_state::stats() const {
     queue_stats counts;
     counts.queue = q->address;
     counts.scheduled = q->scheduled;
+    counts.gated = q->gated;
     counts.ready = q->ready;
     counts.leased = q->leased;
     counts.completed = q->totals.completed;
@@ -223,23 +244,30 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
   if (at == peers_.end())
     return;
   std::vector<core::encoded_tasks> bodies;
-  std::uint32_t count = 0;
   bool all_cached = true;
   for (const auto& run : e.runs) {
-    count += run.count;
     auto cached = cache_->find(run.segment, run.first, run.count);
     all_cached = all_cached && cached;
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }
   if (!all_cached) {
+    // Reading takes its time, and what this shard says later must not be overtaken by this.
+    if (!e.redelivered && e.more)
+      send_to(e.peer, actors::shard_has_work{state_->id});
+    else if (!e.redelivered)
+      send_to(e.peer, actors::shard_drained{state_->id});
     self_->send(
       options_.reader,
       actors::fetch_bodies{state_->id, at->second.session, std::move(e), std::move(bodies)});
     return;
   }
-  auto frame = protocol::make_task_batch(state_->id, e, bodies).to_wire();
-  send_to(
-    e.peer, actors::tasks_for_peer{state_->id, count, e.redelivered, e.more, std::move(frame)});
+  task_batches batches(state_->id, e.redelivered, [&](actors::tasks_for_peer m) {
+    m.more = e.more;
+    send_to(e.peer, std::move(m));
+  });
+  for (std::size_t i = 0; i < e.runs.size(); ++i)
+    batches.add(std::move(e.runs[i]), std::move(bodies[i]));
+  batches.send();
 }
 
 void shard_actor_state::carry_out(core::claim_parked& e) {
@@ -316,7 +344,7 @@ void shard_actor_state::flush_endings() {
       std::size_t count = 0;
       std::size_t byte_count = 0;
       while (count < rest.size() && (count == 0 || byte_count < limits::grant_bytes_max))
-        byte_count += rest[count++].text.size();
+        byte_count += rest[count++].text.size() + ended_overhead_bytes;
       send_to(peer, protocol::make_tasks_ended(state_->id, rest.first(count)).to_wire());
       rest = rest.subspan(count);
     }
@@ -334,7 +362,7 @@ actors::shard_internal_actor::behavior_type shard(
     [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.decide_from(m); },
     [self](const actors::from_peer<schema::ResultRequest>& m) { self->state.decide_from(m); },
     [self](const actors::from_peer<schema::ResumeRequest>& m) { self->state.resume(m); },
-    [self](const actors::from_peer<schema::AwaitRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::from_peer<schema::AwaitRequest>& m) { self->state.await(m); },
     [self](const actors::attach_session& m) { self->state.attach(m); },
     [self](const actors::detach_session& m) { self->state.detach(m); },
     [self](const actors::add_credits& m) {

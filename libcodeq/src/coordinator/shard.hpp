@@ -45,6 +45,7 @@ public:
 
   void enqueue(const actors::from_peer<schema::EnqueueRequest>& m);
   void resume(const actors::from_peer<schema::ResumeRequest>& m);
+  void await(const actors::from_peer<schema::AwaitRequest>& m);
   void attach(const actors::attach_session& m);
   void detach(const actors::detach_session& m);
   void end_leases(const actors::end_leases& m);

@@ -2,6 +2,7 @@
 #include "core/apply.hpp"
 
 #include "base/assert.hpp"
+#include "core/task_index.hpp"
 
 #include <algorithm>
 
@@ -13,44 +14,6 @@ void mark_dirty(shard_state& state, segment& s) {
   if (!s.dirty) {
     s.dirty = true;
     state.dirty.push_back(s.first);
-  }
-}
-
-/// Takes the task out of whichever index it is in. Fresh tasks leave their lane by being touched.
-void leave_index(shard_state& state, segment& s, sequence seq) {
-  auto entry = s.view(seq);
-  auto& queue = state.queue_of(s);
-  if (entry.state == task_state::scheduled) {
-    state.due.erase({s.eligible_at(seq), seq});
-    --queue.scheduled;
-  } else if (entry.state == task_state::ready) {
-    if (s.aside || entry.token != fencing_token{})
-      state.lane_of(s).remove(seq);
-    --queue.ready;
-  }
-}
-
-/// Puts a touched task where its state belongs.
-void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry) {
-  auto& queue = state.queue_of(s);
-  switch (entry.state) {
-  case task_state::scheduled:
-    state.due.insert({s.eligible_at(seq), seq});
-    ++queue.scheduled;
-    break;
-  case task_state::ready:
-    if (s.aside || entry.token != fencing_token{})
-      state.lane_of(s).put_back(seq);
-    ++queue.ready;
-    break;
-  case task_state::leased:
-    ++queue.leased;
-    break;
-  case task_state::gated:
-  case task_state::completed:
-  case task_state::dead:
-  case task_state::cancelled:
-    break;
   }
 }
 
@@ -91,6 +54,34 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
     entry.lost = static_cast<std::uint8_t>(std::min(entry.lost + 1, 255));
   else if (e.kind != lease_end_kind::expired)
     entry.lost = 0;
+}
+
+/// Changes the entry of an unleased task while it is in no index.
+void change_entry(shard_state& state, segment& s, const task_change& change) {
+  auto& entry = s.touch(change.seq);
+  switch (change.kind) {
+  case change_kind::cancelled:
+    entry.state = task_state::cancelled;
+    entry.retry_at = {};
+    --s.kept;
+    ++state.queue_of(s).totals.cancelled;
+    break;
+  case change_kind::rescheduled:
+    s.not_before = change.not_before;
+    entry.retry_at = change.retry_at;
+    if (entry.state != task_state::gated)
+      entry.state =
+        s.eligible_at(change.seq) > state.at ? task_state::scheduled : task_state::ready;
+    break;
+  case change_kind::redriven:
+    entry.state = s.group.empty() ? task_state::ready : task_state::gated;
+    entry.attempt = 0;
+    entry.lost = 0;
+    entry.refunds = 0;
+    break;
+  case change_kind::cancel_requested:
+    break;
+  }
 }
 
 void apply_event(shard_state& state, const segment_appended& e) {
@@ -140,11 +131,12 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   s.first = e.first;
   s.queue = state.intern(e.queue);
   s.priority = e.priority;
-  s.aside = e.not_before != timestamp{};
+  s.aside = e.is_aside();
   s.settings = e.settings;
   s.enqueued_at = e.at;
   s.not_before = e.not_before;
   s.allow_promotion = e.allow_promotion;
+  s.group = e.group;
   s.appended = e.position;
   auto& added = state.segments.emplace_hint(state.segments.end(), e.first, std::move(s))->second;
   if (!added.aside)
@@ -162,8 +154,9 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
     return;
   }
   auto& entry = s.touch(s.first);
-  entry.state = task_state::scheduled;
+  entry.state = s.group.empty() ? task_state::scheduled : task_state::gated;
   enter_index(state, s, s.first, entry);
+  settle_group_of(state, s);
 }
 
 void remember_request(
@@ -208,6 +201,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
     --s->kept;
   mark_dirty(state, *s);
   state.leases.erase(e.token);
+  settle_group_of(state, *s);
 }
 
 void change_task(shard_state& state, const task_change& change) {
@@ -219,18 +213,9 @@ void change_task(shard_state& state, const task_change& change) {
     return;
   }
   leave_index(state, *s, change.seq);
-  auto& entry = s->touch(change.seq);
-  if (change.kind == change_kind::rescheduled) {
-    s->not_before = change.not_before;
-    entry.retry_at = change.retry_at;
-    bool waits = s->eligible_at(change.seq) > state.at;
-    entry.state = waits ? task_state::scheduled : task_state::ready;
-    return enter_index(state, *s, change.seq, entry);
-  }
-  entry.state = task_state::cancelled;
-  entry.retry_at = {};
-  --s->kept;
-  ++state.queue_of(*s).totals.cancelled;
+  change_entry(state, *s, change);
+  enter_index(state, *s, change.seq, s->view(change.seq));
+  settle_group_of(state, *s);
 }
 
 std::size_t release_due(shard_state& state, timestamp now) {
@@ -274,6 +259,8 @@ void index_segment(shard_state& state, segment& s) {
     if (entry.state != task_state::completed && entry.state != task_state::cancelled)
       ++s.kept;
     enter_index(state, s, s.first + i, entry);
+    if (!s.group.empty() && keeps_place(s, entry))
+      state.groups[{s.queue, s.group}].members.insert(s.first);
   }
 }
 

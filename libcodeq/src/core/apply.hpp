@@ -38,6 +38,9 @@ std::size_t release_due(shard_state& state, timestamp now);
 /// Restores a lease of a grant that was checkpointed: no attempt is charged again.
 void restore_grant(shard_state& state, const batch_granted& e);
 
+/// Chooses the open task of every group anew; in recovery, when all segments are in their indexes.
+void settle_groups(shard_state& state);
+
 /// Puts every task of a recovered segment into the index that fits its state.
 void index_segment(shard_state& state, segment& s);
 

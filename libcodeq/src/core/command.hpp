@@ -39,6 +39,8 @@ struct enqueue_run {
   timestamp not_before{};
   /// Whether `not_before` may be brought forward.
   bool allow_promotion = false;
+  /// At most one task of a group is leased, in order of arrival; empty is no group.
+  std::string group;
   encoded_tasks tasks;
 };
 
@@ -166,6 +168,13 @@ struct promote {
   sequence seq = 0;
 };
 
+/// Gives a dead task all its attempts again. Effects: `change_answered` or `task_not_here`.
+struct redrive {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
 /// Effects: `task_described` or `task_not_here`.
 struct describe_task {
   peer_id peer = 0;
@@ -193,6 +202,7 @@ using command = std::variant<
   replace_worker,
   cancel,
   promote,
+  redrive,
   await_tasks,
   describe_task,
   tick,

@@ -48,11 +48,17 @@ struct segment_appended {
   /// Shard time; the epoch (0) is no deferral.
   timestamp not_before{};
   bool allow_promotion = false;
+  std::string group;
   std::vector<request_mark> requests;
   /// In order of `seq`; concatenated on disk.
   std::vector<encoded_tasks> pieces;
   std::uint32_t count = 0;
   std::uint64_t body_bytes = 0;
+
+  /// One task that is treated by itself, with a record of its own.
+  [[nodiscard]] bool is_aside() const noexcept {
+    return not_before != timestamp{} || !group.empty();
+  }
 };
 
 /// Tasks were leased, attempt + 1 each; task i of the runs has token first_token + i.
@@ -92,6 +98,8 @@ enum class change_kind : std::uint8_t {
   cancel_requested = 1,
   /// An unleased task waits for other times, or for none.
   rescheduled = 2,
+  /// A dead task lives again, with all its attempts.
+  redriven = 3,
 };
 
 struct task_change {

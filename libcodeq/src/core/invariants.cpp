@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/invariants.hpp"
 
+#include "core/task_index.hpp"
+
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -10,6 +12,7 @@ namespace codeq::core {
 namespace {
 
 struct recount {
+  std::uint64_t gated = 0;
   std::uint64_t scheduled = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
@@ -33,6 +36,43 @@ void check_task(
     found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
   if (seq >= state.sequences.next)
     found.push_back("I3: " + name_of(state, seq) + " has a sequence that was never given");
+}
+
+void check_group(
+  const shard_state& state,
+  const group_name& name,
+  const std::map<sequence, task_state>& members,
+  std::vector<std::string>& found) {
+  auto at = state.groups.find(name);
+  bool is_known = at != state.groups.end() && at->second.members.size() == members.size();
+  if (!is_known)
+    return found.push_back("I8: group " + name.second + " has other members than its tasks");
+  auto open = members.begin()->first;
+  for (const auto& [seq, is] : members)
+    open = is == task_state::leased ? seq : open;
+  for (const auto& [seq, is] : members) {
+    if (!at->second.members.contains(seq))
+      found.push_back("I8: " + name_of(state, seq) + " is not in its group");
+    bool passes =
+      seq == open ? is != task_state::gated : is_terminal(is) || is == task_state::gated;
+    if (!passes)
+      found.push_back("I7: " + name_of(state, seq) + " is on the wrong side of its group's gate");
+  }
+}
+
+void check_groups(const shard_state& state, std::vector<std::string>& found) {
+  std::map<group_name, std::map<sequence, task_state>> groups;
+  for (const auto& [first, s] : state.segments) {
+    auto entry = s.view(first);
+    if (!s.group.empty() && keeps_place(s, entry))
+      groups[{s.queue, s.group}].emplace(first, entry.state);
+    else if (entry.state == task_state::gated)
+      found.push_back("I8: " + name_of(state, first) + " is gated but has no group");
+  }
+  for (const auto& [name, members] : groups)
+    check_group(state, name, members, found);
+  if (groups.size() != state.groups.size())
+    found.push_back("I8: a group without tasks is kept");
 }
 
 void check_leases(shard_state& state, std::size_t leased, std::vector<std::string>& found) {
@@ -85,6 +125,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
     for (std::uint32_t i = 0; i < s.count; ++i) {
       check_task(state, s, first + i, found);
       auto is = s.view(first + i).state;
+      count.gated += is == task_state::gated ? 1 : 0;
       count.scheduled += is == task_state::scheduled ? 1 : 0;
       count.ready += is == task_state::ready ? 1 : 0;
       count.leased += is == task_state::leased ? 1 : 0;
@@ -92,11 +133,12 @@ std::vector<std::string> find_violations(const shard_state& constant) {
     }
   }
   check_leases(state, leased, found);
+  check_groups(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
-    bool agrees = queue.scheduled == count.scheduled && queue.ready == count.ready
-                  && queue.leased == count.leased;
+    bool agrees = queue.gated == count.gated && queue.scheduled == count.scheduled
+                  && queue.ready == count.ready && queue.leased == count.leased;
     if (!agrees)
       found.push_back(
         "I9: the counters of queue " + queue.address.queue + " differ from a recount");

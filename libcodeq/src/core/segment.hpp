@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace codeq::core {
 
 /// The tasks that one turn put into one lane, as the shard remembers them: no bodies, and nothing
-/// per task until one of them is touched. An aside is a segment of one task that is deferred.
+/// per task until one of them is touched. An aside is a segment of one task that is deferred or of
+/// a group.
 struct segment {
   sequence first = 0;
   std::uint32_t count = 0;
@@ -26,6 +28,8 @@ struct segment {
   /// The user's deferral of an aside; 0 is none.
   timestamp not_before;
   bool allow_promotion = false;
+  /// Of an aside; empty is none.
+  std::string group;
   log_position appended = 0;
   std::uint64_t body_bytes = 0;
   /// One per task, or empty while all are as they were enqueued.

@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "base/assert.hpp"
 #include "core/lane.hpp"
 #include "core/lease_table.hpp"
 
@@ -27,10 +28,21 @@ struct queue_state {
   /// Attached peers that claim from it, in order of their arrival.
   std::vector<peer_id> claimers;
   std::uint64_t scheduled = 0;
+  std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
   /// Ends since the store was created.
   queue_totals totals;
+};
+
+/// A queue's index and a group's name within it.
+using group_name = std::pair<std::uint32_t, std::string>;
+
+/// The tasks of one group that keep their place in it: live ones, and dead ones that block it.
+struct task_group {
+  std::set<sequence> members;
+  /// The one that is not gated: leased, or else the first. 0 when none was chosen yet.
+  sequence open = 0;
 };
 
 /// A worker's session, as the shard sees it. Volatile.
@@ -56,8 +68,12 @@ struct producer_session {
 struct id_counter {
   std::uint64_t next = 0;
 
-  /// Takes `n` consecutive numbers and returns the first.
-  std::uint64_t take(std::uint64_t n) { return std::exchange(next, next + n); }
+  /// Takes `n` consecutive numbers and returns the first. Ends the process when the epoch has no
+  /// more, before a number is given that the next epoch would give again.
+  std::uint64_t take(std::uint64_t n) {
+    CODEQ_ASSERT((next & limits::token_counter_max) + n <= limits::token_counter_max);
+    return std::exchange(next, next + n);
+  }
 };
 
 /// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
@@ -79,6 +95,7 @@ struct shard_state {
   /// Tasks that wait for a time, by that time.
   std::set<std::pair<timestamp, sequence>> due;
   lease_table leases;
+  std::map<group_name, task_group> groups;
   /// Records of changes that no checkpoint holds yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;

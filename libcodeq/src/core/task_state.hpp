@@ -7,8 +7,8 @@
 
 namespace codeq::core {
 
-//            (1) enqueue                 (2) due
-//    ─────────────────► scheduled ─────────────────► ready
+//    (1) enqueue                 (2) due, gate opens
+//    ─────────► scheduled | gated ─────────────────► ready
 //                          ▲                           │ (3) claim: token, attempt + 1
 //        (6) fail, nack,   │                           ▼
 //            expiry with   └──────────────────────── leased ──(4) heartbeat──┐

@@ -64,10 +64,19 @@ sealed_turn turn::seal(const instant& now) {
   return sealed;
 }
 
+namespace {
+
+/// The monotonic time after which shard time may be that much later: it may run 5 % fast.
+duration at_the_fastest(duration wait) {
+  return wait - wait / 20;
+}
+
+} // namespace
+
 std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   std::optional<duration> wait;
   if (!state.due.empty())
-    wait = std::max(duration{0}, state.due.begin()->first - now.shard);
+    wait = at_the_fastest(std::max(duration{0}, state.due.begin()->first - now.shard));
   if (auto grown_up = state.leases.next_grown_up()) {
     auto until = std::max(duration{0}, *grown_up - now.steady);
     wait = wait ? std::min(*wait, until) : until;

@@ -95,6 +95,7 @@ private:
   // Changes.
   void run(const cancel& c);
   void run(const promote& c);
+  void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
   void append_change(const task_change& change);
   void send_cancel(peer_id peer, fencing_token token);

@@ -19,12 +19,26 @@ void turn::run(const promote& c) {
     return;
   auto entry = s->view(c.seq);
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
-  if (entry.state == task_state::scheduled) {
+  bool waits = entry.state == task_state::gated && s->eligible_at(c.seq) > now_.shard;
+  if (waits || entry.state == task_state::scheduled) {
     bool is_guarded = !s->allow_promotion && s->not_before > now_.shard;
     auto not_before = is_guarded ? s->not_before : timestamp{};
     if (s->not_before != not_before || entry.retry_at != timestamp{})
       append_change({c.seq, change_kind::rescheduled, not_before, {}});
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
+    answer.state = s->view(c.seq).state;
+  }
+  effects_.emplace_back(answer);
+}
+
+void turn::run(const redrive& c) {
+  auto* s = find_to_change(c.peer, c.number, c.seq);
+  if (!s)
+    return;
+  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
+  if (answer.state == task_state::dead) {
+    append_change({c.seq, change_kind::redriven, {}, {}});
+    answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
   }
   effects_.emplace_back(answer);

@@ -21,6 +21,9 @@ void turn::run(const attach_worker& c) {
   attached_worker a;
   a.worker = c.worker;
   for (const auto& address : c.queues) {
+    // Nobody can enqueue there either, and it will not change: queues stay.
+    if (!state_.has_room_for(address))
+      continue;
     auto queue = state_.intern(address);
     a.queues.push_back(queue);
     state_.queues[queue]->claimers.push_back(c.peer);

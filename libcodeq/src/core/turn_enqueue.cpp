@@ -59,12 +59,12 @@ void turn::add_run(const request_id& request, const enqueue_run& r) {
   std::size_t next = 0;
   while (next < r.tasks.count()) {
     auto& open = segment_for(r, r.tasks.sizes[next]);
-    // As many tasks as fit: a deferred task is alone, a large one too.
+    // As many tasks as fit: an aside is alone, a large task too.
     std::size_t last = next;
     std::uint64_t bytes = 0;
     do {
       bytes += r.tasks.sizes[last++];
-    } while (last < r.tasks.count() && open.not_before == timestamp{}
+    } while (last < r.tasks.count() && !open.is_aside()
              && open.body_bytes + bytes + r.tasks.sizes[last] <= limits::segment_bytes_max);
     auto count = static_cast<std::uint32_t>(last - next);
     open.requests.push_back({request, open.count, count});
@@ -85,10 +85,10 @@ bool turn::is_untouched(sequence segment) const {
 
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
-  if (!segments_.empty() && !deferred) {
+  if (!segments_.empty() && !deferred && r.group.empty()) {
     auto& last = segments_.back();
     bool fits = last.queue == r.queue && last.priority == r.priority && last.settings == r.settings
-                && last.not_before == timestamp{} && is_untouched(last.first)
+                && !last.is_aside() && is_untouched(last.first)
                 && last.body_bytes + bytes <= limits::segment_bytes_max;
     if (fits)
       return last;
@@ -102,6 +102,7 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   opened.settings = r.settings;
   opened.not_before = deferred ? r.not_before : timestamp{};
   opened.allow_promotion = deferred && r.allow_promotion;
+  opened.group = r.group;
   add_segment(state_, opened);
   segments_.push_back(std::move(opened));
   return segments_.back();

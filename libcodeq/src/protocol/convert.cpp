@@ -59,8 +59,19 @@ result<void> check_settings(const core::task_settings& s) {
   return check_range("progress_timeout", s.progress_timeout, duration{0}, limits::run_timeout_max);
 }
 
+/// The largest body that payload and headers within their limits can make: one header per byte of
+/// them takes four words.
+constexpr std::size_t body_bytes_max =
+  limits::payload_bytes_max + limits::headers_bytes_max * 4 * sizeof(capnp::word) + 64;
+
 /// Looks into a body as far as its limits need it; it is forwarded as it came.
 result<void> check_body(const bytes& body) {
+  // What no field tells of would be stored and forwarded all the same.
+  if (body.size() > body_bytes_max)
+    return error{
+      errc::too_large,
+      "body has " + std::to_string(body.size()) + " bytes; the limit is "
+        + std::to_string(body_bytes_max)};
   auto parsed = frame<schema::TaskBody>::parse(body);
   if (!parsed)
     return parsed.error();

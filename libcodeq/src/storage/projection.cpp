@@ -9,8 +9,8 @@ namespace codeq::storage {
 namespace {
 
 void project_event(shard_id shard, const core::segment_appended& e, write_set& writes) {
-  bool is_aside = e.not_before != timestamp{};
-  auto key = is_aside ? aside_key{shard, e.first}.encode() : segment_key{shard, e.first}.encode();
+  auto key =
+    e.is_aside() ? aside_key{shard, e.first}.encode() : segment_key{shard, e.first}.encode();
   writes.put(std::move(key), encode(e));
 }
 

@@ -126,6 +126,7 @@ std::string encode(const core::segment_appended& e) {
     encoding::write_settings(r.initSettings(), e.settings);
     r.setNotBeforeMs(ms_of(e.not_before));
     r.setAllowPromotion(e.allow_promotion);
+    r.setGroup({reinterpret_cast<const kj::byte*>(e.group.data()), e.group.size()});
     write_marks(r, e.requests);
     write_packed(r.initTasks(), std::span<const core::encoded_tasks>(e.pieces));
   });
@@ -227,6 +228,7 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     e.settings = encoding::read_settings(r.getSettings());
     e.not_before = time_of(r.getNotBeforeMs());
     e.allow_promotion = r.getAllowPromotion();
+    e.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
     e.count = r.getTasks().getEnds().size();
     e.body_bytes = r.getTasks().getBytes().size();
     for (auto mark : r.getRequests()) {

@@ -93,7 +93,7 @@ result<void> shard_recovery::load_segments(const key_range& range) {
     s.count = e->count;
     s.body_bytes = e->body_bytes;
     if (s.aside)
-      s.touch(s.first).state = task_state::scheduled;
+      s.touch(s.first).state = s.group.empty() ? task_state::scheduled : task_state::gated;
     if (e->position > checkpoint_)
       after_checkpoint_.push_back(std::move(*e));
     return {};
@@ -120,6 +120,7 @@ result<void> shard_recovery::load_entries() {
 void shard_recovery::index_segments() {
   for (auto& [first, s] : state_.segments)
     core::index_segment(state_, s);
+  core::settle_groups(state_);
 }
 
 void shard_recovery::remember_requests() {

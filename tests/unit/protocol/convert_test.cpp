@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "protocol/convert.hpp"
+#include "protocol/task_convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace codeq::protocol {
+namespace {
+
+/// An enqueue of one task whose body has so many bytes that no field tells of.
+enqueue_request enqueue_with_slack(std::size_t slack) {
+  task_spec task;
+  task.queue = "q";
+  task.payload = "payload";
+  auto plain = encoded_tasks::encode({&task, 1})->to_request({{1, 2}, 1, 1, shard_id{}});
+  return enqueue_request::build(
+    [&](schema::EnqueueRequest::Builder root) {
+      auto ok = plain.read([&](schema::EnqueueRequest::Reader from) -> result<void> {
+        root.setNumber(1);
+        root.setRuns(from.getRuns());
+        auto body = from.getTasks().getBytes();
+        auto size = static_cast<capnp::uint>(body.size() + slack);
+        std::copy(body.begin(), body.end(), root.initTasks().initBytes(size).begin());
+        root.getTasks().initEnds(1).set(0, size);
+        return {};
+      });
+      EXPECT_TRUE(ok);
+    },
+    (slack + 4096) / 8);
+}
+
+TEST(Convert, TakesABodyWithinItsLimits) {
+  EXPECT_TRUE(to_command(enqueue_with_slack(0), 1, timestamp{}));
+}
+
+TEST(Convert, RefusesABodyThatIsMostlySlack) {
+  auto command = to_command(enqueue_with_slack(8u << 20), 1, timestamp{});
+
+  ASSERT_FALSE(command);
+  EXPECT_EQ(command.error().code, errc::too_large);
+}
+
+TEST(Convert, RefusesABodyOfEmptyHeaders) {
+  task_spec task;
+  task.queue = "q";
+  auto body = frame<schema::TaskBody>::build(
+    [](schema::TaskBody::Builder root) { root.initHeaders(500'000); }, 1'100'000);
+  auto request = enqueue_request::build(
+    [&](schema::EnqueueRequest::Builder root) {
+      root.setNumber(1);
+      auto run = root.initRuns(1)[0];
+      run.setCount(1);
+      run.initQueue().setTenant("default");
+      run.getQueue().setQueue("q");
+      write_settings(task, run.initSettings());
+      auto bytes = body.body().view();
+      root.initTasks().setBytes({reinterpret_cast<const capnp::byte*>(bytes.data()), bytes.size()});
+      root.getTasks().initEnds(1).set(0, static_cast<capnp::uint>(bytes.size()));
+    },
+    1'100'000);
+
+  auto command = to_command(request, 1, timestamp{});
+
+  ASSERT_FALSE(command);
+  EXPECT_EQ(command.error().code, errc::too_large);
+}
+
+} // namespace
+} // namespace codeq::protocol
