@@ -141,7 +141,8 @@ struct EnqueueReply {
 
 struct ClaimRequest {
   # I can take this many more tasks. Credits add up; each task sent uses one. After a reconnect
-  # they start from zero. The answer is TaskBatch, whenever there is work.
+  # they start from zero. The answer is TaskBatch, whenever there is work. 0 says that I take no
+  # more for as long as I am connected, and that unused credits are void.
   credits @0 :UInt32;
   leaseMs @1 :UInt64;
   # Wish for the lease; 0 leaves it to the task.

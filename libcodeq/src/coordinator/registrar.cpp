@@ -17,6 +17,9 @@ namespace {
 /// Replaced incarnations remembered per name; an older one than these is no longer recognised.
 constexpr std::size_t superseded_max = 16;
 
+/// Names remembered before those of nobody connected are forgotten.
+constexpr std::size_t worker_names_max = 65536;
+
 std::string_view role_name(schema::Role role) {
   switch (role) {
   case schema::Role::WORKER:
@@ -85,15 +88,25 @@ void registrar_state::welcome_worker(
   if (!is_other)
     return take_over(m, node);
   // Another process has the name: it keeps it if it still lives.
+  auto probed = current->first;
   self_->request(current->second.connection, 2 * limits::name_probe_timeout, actors::probe_peer{})
     .then(
-      [this, m, node](bool is_alive) {
-        if (is_alive)
-          refuse(m, {errc::name_in_use, "another living worker is named " + node.identity.name});
-        else
-          take_over(m, node);
-      },
-      [this, m, node](const caf::error&) { take_over(m, node); });
+      [this, m, probed](bool is_alive) { decide_probed(m, probed, is_alive); },
+      [this, m, probed](const caf::error&) { decide_probed(m, probed, false); });
+}
+
+void registrar_state::decide_probed(
+  const actors::peer_hello& m, const caf::actor_addr& probed, bool is_alive) {
+  auto node = introduce(m);
+  if (!node)
+    return refuse(m, node.error());
+  auto current = session_of(workers_[node->identity.name]);
+  // Meanwhile the name may have passed to a connection that nobody probed.
+  if (current != sessions_.end() && current->first != probed)
+    return welcome_worker(m, *node);
+  if (is_alive && current != sessions_.end())
+    return refuse(m, {errc::name_in_use, "another living worker is named " + node->identity.name});
+  take_over(m, *node);
 }
 
 void registrar_state::take_over(
@@ -134,11 +147,16 @@ void registrar_state::end_session_of(worker_name& name, const error& reason) {
 
 void registrar_state::accept(const actors::peer_hello& m, const protocol::node_introduction& node) {
   session_options options{
-    ++last_peer_, node, m.connection, options_.shards, m.remote, options_.gauges};
+    ++last_peer_, nullptr, node, m.connection, options_.shards, m.remote, options_.gauges};
+  if (node.role == schema::Role::WORKER)
+    options.worker = std::make_shared<const worker_identity>(node.identity);
   auto session = self_->system().spawn(coordinator::session, options);
   self_->monitor(session);
+  // Sent from here, as is the end of a session: a shard takes them in this order.
+  for (const auto& shard : options_.shards)
+    self_->send(shard, actors::attach_session{options.peer, session, options.worker, node.queues});
   connected c{options.peer, session, m.connection, {}};
-  if (node.role == schema::Role::WORKER) {
+  if (options.worker) {
     c.worker_name = node.identity.name;
     workers_[node.identity.name].session = session.address();
   }
@@ -181,6 +199,9 @@ void registrar_state::forget(const caf::actor_addr& session) {
     at->second.worker_name.empty() ? "-" : at->second.worker_name);
   forget_peer(at->second);
   sessions_.erase(at);
+  // A process that comes back to a forgotten name still has its leases: they know their owner.
+  if (workers_.size() > worker_names_max)
+    std::erase_if(workers_, [](const auto& name) { return !name.second.session; });
 }
 
 void registrar_state::stop() {

@@ -57,6 +57,7 @@ private:
 
   [[nodiscard]] result<protocol::node_introduction> introduce(const actors::peer_hello& m) const;
   void welcome_worker(const actors::peer_hello& m, const protocol::node_introduction& node);
+  void decide_probed(const actors::peer_hello& m, const caf::actor_addr& probed, bool is_alive);
   void take_over(const actors::peer_hello& m, const protocol::node_introduction& node);
   void accept(const actors::peer_hello& m, const protocol::node_introduction& node);
   void refuse(const actors::peer_hello& m, const error& reason);

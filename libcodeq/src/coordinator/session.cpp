@@ -7,7 +7,7 @@
 #include "protocol/reply.hpp"
 #include "transport/deliver.hpp"
 
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -17,33 +17,34 @@ namespace {
 /// How long a shard may take to count its tasks.
 constexpr duration stats_timeout = std::chrono::seconds(5);
 
-/// Adds one shard's counts to the sum.
-void add_stats(coordinator_stats& sum, const coordinator_stats& part) {
-  for (const auto& q : part.queues) {
-    auto at = std::find_if(sum.queues.begin(), sum.queues.end(), [&](const queue_stats& s) {
-      return s.queue == q.queue;
-    });
-    if (at == sum.queues.end()) {
-      sum.queues.push_back(q);
-      continue;
-    }
-    at->scheduled += q.scheduled;
-    at->gated += q.gated;
-    at->ready += q.ready;
-    at->leased += q.leased;
-    at->completed += q.completed;
-    at->dead += q.dead;
-    at->lost += q.lost;
-  }
-  for (const auto& [name, value] : part.gauges)
-    sum.gauges[name] += value;
-}
-
 /// A stats request on its way through the shards.
 struct stats_sum {
   coordinator_stats sum;
+  /// Where each queue is in the sum.
+  std::unordered_map<queue_address, std::size_t> places;
   std::size_t missing = 0;
 };
+
+/// Adds one shard's counts to the sum.
+void add_stats(stats_sum& to, const coordinator_stats& part) {
+  for (const auto& q : part.queues) {
+    auto [place, is_new] = to.places.try_emplace(q.queue, to.sum.queues.size());
+    if (is_new) {
+      to.sum.queues.push_back(q);
+      continue;
+    }
+    auto& total = to.sum.queues[place->second];
+    total.scheduled += q.scheduled;
+    total.gated += q.gated;
+    total.ready += q.ready;
+    total.leased += q.leased;
+    total.completed += q.completed;
+    total.dead += q.dead;
+    total.lost += q.lost;
+  }
+  for (const auto& [name, value] : part.gauges)
+    to.sum.gauges[name] += value;
+}
 
 } // namespace
 
@@ -51,14 +52,9 @@ void session_state::start(actors::session_actor::pointer self, const session_opt
   self_ = self;
   options_ = options;
   router_.emplace(options_.shards.size());
-  if (options_.node.role == schema::Role::WORKER)
-    worker_ = std::make_shared<const worker_identity>(options_.node.identity);
+  worker_ = options_.worker;
   // The connection may have ended before it learned of this session.
   self_->monitor(options_.connection);
-  auto handle = caf::actor_cast<actors::session_actor>(self_);
-  for (const auto& shard : options_.shards)
-    self_->send(
-      shard, actors::attach_session{options_.peer, handle, worker_, options_.node.queues});
 }
 
 template <class S>
@@ -76,8 +72,8 @@ void session_state::enqueue(const protocol::enqueue_request& m) {
   auto size = m.body().size();
   if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0)
     return refuse_enqueue(*number);
-  if (enqueue_bytes_.emplace(*number, size).second)
-    inflight_bytes_ += size;
+  enqueue_bytes_.emplace(*number, size);
+  inflight_bytes_ += size;
   forward(m);
 }
 
@@ -104,14 +100,23 @@ void session_state::claim(const protocol::claim_request& m) {
     bool is_in_range = lease_wish_ == duration{0}
                        || (lease_wish_ >= limits::lease_min && lease_wish_ <= limits::lease_max);
     if (!is_in_range)
-      return error{errc::protocol_error, "a claim's lease is out of its range"};
+      return error{
+        errc::protocol_error,
+        "a claim's lease is " + std::to_string(lease_wish_.count()) + " ms; it must be 0 or "
+          + std::to_string(limits::lease_min.count()) + ".."
+          + std::to_string(limits::lease_max.count()) + " ms"};
     return reader.getCredits();
   });
   if (!credits)
     return misbehave(credits.error());
-  if (*credits > 2 * limits::slots_max || router_->credits() + *credits > 2 * limits::slots_max)
+  if (*credits == 0)
+    return drain();
+  constexpr auto credits_max = 2 * limits::slots_max;
+  if (*credits > credits_max || router_->credits() + *credits > credits_max)
     return misbehave(
-      {errc::protocol_error, "more than " + std::to_string(2 * limits::slots_max) + " credits"});
+      {errc::protocol_error,
+       std::to_string(*credits) + " credits beside " + std::to_string(router_->credits())
+         + " unused ones; the limit is " + std::to_string(credits_max)});
   carry_out(router_->add_credits(*credits));
 }
 
@@ -129,15 +134,6 @@ void session_state::deliver(const actors::tasks_for_peer& m) {
   send(m.frame);
   if (!m.redelivered)
     carry_out(router_->granted(m.shard, m.count, m.more));
-}
-
-void session_state::await(const protocol::await_request& m) {
-  awaited_ += m.body().size() / sizeof(sequence);
-  if (awaited_ > limits::awaited_tasks_max)
-    return misbehave(
-      {errc::overloaded,
-       "more than " + std::to_string(limits::awaited_tasks_max) + " awaited tasks"});
-  forward(m);
 }
 
 void session_state::status(const protocol::status_request& m) {
@@ -183,7 +179,7 @@ void session_state::stats(const protocol::stats_request& m) {
     self_->request(shard, stats_timeout, actors::ask_shard_stats{})
       .then(
         [gathered, finish_one](const coordinator_stats& part) {
-          add_stats(gathered->sum, part);
+          add_stats(*gathered, part);
           finish_one();
         },
         [finish_one](const caf::error&) { finish_one(); });
@@ -195,13 +191,20 @@ void session_state::send(const protocol::wire_frame& frame) {
 }
 
 void session_state::pause(bool paused) {
-  carry_out(router_->pause(paused));
+  carry_out(router_->pause(paused || draining_));
+}
+
+void session_state::drain() {
+  draining_ = true;
+  pause(true);
 }
 
 void session_state::goodbye() {
   CODEQ_LOG_INFO(
     "node says goodbye name={} remote={}", options_.node.identity.name, options_.remote);
   if (worker_) {
+    // First, else the shards would hand the leases that end here to this very worker again.
+    drain();
     for (const auto& shard : options_.shards)
       self_->send(shard, actors::end_leases{worker_, false});
   }
@@ -236,7 +239,7 @@ actors::session_actor::behavior_type session(
     [self](const protocol::heartbeat_request& m) { self->state.forward(m); },
     [self](const protocol::result_request& m) { self->state.forward(m); },
     [self](const protocol::resume_request& m) { self->state.forward(m); },
-    [self](const protocol::await_request& m) { self->state.await(m); },
+    [self](const protocol::await_request& m) { self->state.forward(m); },
     [self](const protocol::status_request& m) { self->state.status(m); },
     [self](const protocol::change_request& m) { self->state.change(m); },
     [self](const protocol::stats_request& m) { self->state.stats(m); },

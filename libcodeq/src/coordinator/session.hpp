@@ -21,6 +21,8 @@ using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 
 struct session_options {
   core::peer_id peer = 0;
+  /// Null for producers and operators.
+  std::shared_ptr<const worker_identity> worker;
   protocol::node_introduction node;
   actors::connection_actor connection;
   /// By number.
@@ -40,7 +42,6 @@ public:
 
   void enqueue(const protocol::enqueue_request& m);
   void claim(const protocol::claim_request& m);
-  void await(const protocol::await_request& m);
   void status(const protocol::status_request& m);
   void change(const protocol::change_request& m);
   void stats(const protocol::stats_request& m);
@@ -54,6 +55,9 @@ public:
   void send(const protocol::wire_frame& frame);
   void carry_out(const claim_router::moves& moves);
   void pause(bool paused);
+
+  /// Takes all credits back, for good.
+  void drain();
 
   /// The peer said goodbye: a worker's leases are given back.
   void goodbye();
@@ -72,11 +76,12 @@ private:
   std::shared_ptr<const worker_identity> worker_;
   std::optional<claim_router> router_;
   duration lease_wish_{0};
+  /// The worker takes no more tasks.
+  bool draining_ = false;
 
   // A producer's requests that are not answered yet.
-  std::unordered_map<std::uint64_t, std::size_t> enqueue_bytes_;
+  std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;
   std::size_t inflight_bytes_ = 0;
-  std::size_t awaited_ = 0;
 };
 
 /// The actor of one connected node.

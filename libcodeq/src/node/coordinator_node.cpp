@@ -173,13 +173,19 @@ void coordinator_node::impl::stop() {
     caf::scoped_actor self{*system};
     self->request(registrar, limits::shutdown_max / 4, actors::stop_registrar{})
       .receive([](bool) {}, [](const caf::error&) {});
-    for (const auto& shard : shards) {
-      self->request(shard, limits::shutdown_max / 2, actors::stop_shard{})
-        .receive(
-          [](bool) {},
-          [](const caf::error&) {
-            CODEQ_LOG_WARN("shard does not finish in time; its log is replayed at the next start");
-          });
+    // All at once, so that a slow disk is waited for once.
+    auto stop_one = [&](const actors::shard_actor& shard) {
+      return self->request(shard, limits::shutdown_max / 2, actors::stop_shard{});
+    };
+    std::vector<decltype(stop_one(shards.front()))> stops;
+    for (const auto& shard : shards)
+      stops.push_back(stop_one(shard));
+    for (auto& stop : stops) {
+      stop.receive(
+        [](bool) {},
+        [](const caf::error&) {
+          CODEQ_LOG_WARN("shard does not finish in time; its log is replayed at the next start");
+        });
     }
   }
   for (const auto& shard : shards)

@@ -19,6 +19,7 @@ void dispatcher_state::drain(duration limit) {
     return;
   CODEQ_LOG_INFO("worker drains running={} limit_ms={}", pool_->running(), limit.count());
   claims_->stop();
+  void_credits();
   abandon_waiting();
   enter(step::draining, limit);
   advance_drain();

@@ -127,6 +127,11 @@ void dispatcher_state::flush() {
   }
 }
 
+void dispatcher_state::void_credits() {
+  for (std::size_t link = 0; link < links_.size(); ++link)
+    send_to(link, make_claim(0));
+}
+
 void dispatcher_state::schedule_flush() {
   if (std::exchange(flush_scheduled_, true))
     return;

@@ -102,6 +102,8 @@ private:
   // dispatcher_drain.cpp
   void enter(step next, duration at_most);
   void abandon_waiting();
+  /// Tells every coordinator that this node takes no more.
+  void void_credits();
   void stop_all_handlers();
   void abandon_running();
   void advance_drain();

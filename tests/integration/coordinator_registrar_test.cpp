@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/registrar.hpp"
+#include "support/deterministic_system.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::test {
+namespace {
+
+using testing::ElementsAre;
+
+/// Tells a pretended connection how to answer; such types of frames there are none.
+constexpr std::uint16_t says_alive = 0xff01;
+constexpr std::uint16_t says_dead = 0xff00;
+
+/// A connection that writes down what it is told and answers probes when the test says so.
+struct pretended_connection {
+  static constexpr const char* name = "pretended connection";
+
+  std::vector<std::string>* lines = nullptr;
+  std::vector<caf::typed_response_promise<bool>>* probes = nullptr;
+};
+
+actors::connection_actor::behavior_type connection_behavior(
+  actors::connection_actor::stateful_pointer<pretended_connection> self,
+  std::vector<std::string>* lines,
+  std::vector<caf::typed_response_promise<bool>>* probes) {
+  return {
+    [probes](const protocol::wire_frame& frame) {
+      if (frame.type == says_alive || frame.type == says_dead)
+        for (auto& probe : std::exchange(*probes, {}))
+          probe.deliver(frame.type == says_alive);
+    },
+    [lines](const actors::connection_accepted&) { lines->push_back("accepted"); },
+    [self, lines, probes](actors::probe_peer) -> caf::result<bool> {
+      lines->push_back("probed");
+      auto promise = self->make_response_promise<bool>();
+      probes->push_back(promise);
+      return promise;
+    },
+    [lines](const actors::close_connection& m) {
+      lines->push_back("closed " + std::string(to_string(m.reason.code)));
+    },
+  };
+}
+
+class CoordinatorRegistrar : public testing::Test {
+protected:
+  CoordinatorRegistrar()
+    : registrar_(system_.own(system_.get().spawn(
+      coordinator::registrar,
+      coordinator::registrar_options{
+        {}, 1, 2, [] { return std::map<std::string, std::int64_t>{}; }}))) {}
+
+  /// A process of worker `w` connects.
+  void hello(const std::string& connection, std::uint64_t incarnation) {
+    auto spawned = system_.own(
+      system_.get().spawn(connection_behavior, &lines_[connection], &probes_[connection]));
+    connections_[connection] = spawned;
+    auto message = protocol::hello::build([&](schema::Hello::Builder root) {
+      root.setMinVersion(1);
+      root.setMaxVersion(1);
+      root.setName("w");
+      root.setIncarnation(incarnation);
+      root.setRole(schema::Role::WORKER);
+    });
+    caf::anon_send(registrar_, actors::peer_hello{message, spawned, "somewhere"});
+    system_.run();
+  }
+
+  void answer_probes(const std::string& connection, bool is_alive) {
+    caf::anon_send(
+      connections_[connection], protocol::wire_frame{is_alive ? says_alive : says_dead, {}});
+    system_.run();
+  }
+
+  std::vector<std::string> take(const std::string& connection) {
+    return std::exchange(lines_[connection], {});
+  }
+
+  std::map<std::string, std::vector<std::string>> lines_;
+  std::map<std::string, std::vector<caf::typed_response_promise<bool>>> probes_;
+  deterministic_system system_;
+  std::map<std::string, actors::connection_actor> connections_;
+  actors::registrar_internal_actor registrar_;
+};
+
+TEST_F(CoordinatorRegistrar, LeavesANameToTheLiving) {
+  hello("a", 1);
+  hello("b", 2);
+  answer_probes("a", true);
+
+  EXPECT_THAT(take("a"), ElementsAre("accepted", "probed"));
+  EXPECT_THAT(take("b"), ElementsAre("closed name_in_use"));
+}
+
+TEST_F(CoordinatorRegistrar, GivesANameToOneOfTwoThatAskAtOnce) {
+  hello("a", 1);
+  hello("b", 2);
+  hello("c", 3);
+  answer_probes("a", false);
+  EXPECT_THAT(take("b"), ElementsAre("accepted", "probed"));
+  answer_probes("b", true);
+
+  EXPECT_THAT(take("c"), ElementsAre("closed name_in_use"));
+  EXPECT_THAT(take("b"), ElementsAre());
+}
+
+TEST_F(CoordinatorRegistrar, KeepsAWorkerThatReconnectsWhileItIsProbed) {
+  hello("a", 1);
+  hello("b", 2);
+  hello("a again", 1);
+  answer_probes("a", false);
+  answer_probes("a again", true);
+
+  EXPECT_THAT(take("a again"), ElementsAre("accepted", "probed"));
+  EXPECT_THAT(take("b"), ElementsAre("closed name_in_use"));
+}
+
+TEST_F(CoordinatorRegistrar, LetsNobodyInWhileItStops) {
+  hello("a", 1);
+  hello("b", 2);
+  caf::anon_send(registrar_, actors::stop_registrar{});
+  system_.run();
+  answer_probes("a", false);
+
+  EXPECT_THAT(take("b"), ElementsAre("closed going_away"));
+}
+
+} // namespace
+} // namespace codeq::test
