@@ -38,7 +38,8 @@ pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
     [note](const actors::add_credits& m) { note("credits " + std::to_string(m.credits)); },
     [note](const actors::take_credits& m) { note("take " + std::to_string(m.credits)); },
     [note](const actors::end_leases& m) { note(m.replaced ? "replaced" : "released"); },
-    [](const actors::ask_status&) {},
+    [](const actors::ask_task_status&) {},
+    [](const actors::ask_change&) {},
     [](actors::ask_shard_stats) { return coordinator_stats{}; },
     [](actors::stop_shard) { return true; },
   };
