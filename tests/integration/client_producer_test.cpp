@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,6 +79,20 @@ TEST_F(ClientProducer, EnqueueReturnsTheIdsOnceTheyAreDurable) {
   coordinator.say(durable(word, 40));
 
   EXPECT_EQ(next_answer(), ids(word, 40));
+}
+
+TEST_F(ClientProducer, CallbackThatThrowsEndsNothing) {
+  connect();
+  coordinator.accept();
+  client->enqueue_async(
+    {spec()}, [](const auto&) -> void { throw std::runtime_error("not the producer's fault"); });
+  coordinator.say(durable(next_enqueue(), 1));
+
+  enqueue_async({spec()});
+
+  auto word = next_enqueue();
+  coordinator.say(durable(word, 2));
+  EXPECT_EQ(next_answer(), ids(word, 2));
 }
 
 TEST_F(ClientProducer, BlockingEnqueueWaitsForTheAnswer) {

@@ -25,10 +25,11 @@ struct producer_options {
 class producer {
 public:
   /// Called when an enqueue is durable or refused; on a thread of the producer, must not block.
+  /// What it throws is logged and goes no further.
   using enqueued = std::function<void(result<std::vector<task_id>>)>;
 
-  /// Called when an awaited task ends; on a thread of the producer, must not block. Errors:
-  /// `unknown_task`.
+  /// Called when an awaited task ends; on a thread of the producer, must not block. What it throws
+  /// is logged and goes no further. Errors: `unknown_task`.
   using ended = std::function<void(result<task_status>)>;
 
   /// Starts connecting in the background. Errors: `invalid_argument` for bad options.

@@ -4,6 +4,7 @@
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
+#include "observe/log.hpp"
 #include "transport/configure.hpp"
 
 #include <caf/actor_system.hpp>
@@ -12,6 +13,7 @@
 #include <caf/send.hpp>
 
 #include <atomic>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -23,11 +25,18 @@ namespace {
 /// the producer's thread that gives room back.
 thread_local const void* calling_back = nullptr;
 
-/// Runs `call` as a callback of `owner`.
+/// Runs `call` as a callback of `owner`. What it throws ends here: it would end the producer's
+/// actor, and with it every answer that somebody waits for.
 template <class F>
 void call_back(const void* owner, F&& call) {
   auto before = std::exchange(calling_back, owner);
-  call();
+  try {
+    call();
+  } catch (const std::exception& e) {
+    CODEQ_LOG_ERROR("producer's callback threw reason=\"{}\"", e.what());
+  } catch (...) {
+    CODEQ_LOG_ERROR("producer's callback threw reason=unknown");
+  }
   calling_back = before;
 }
 
