@@ -61,7 +61,13 @@ void connection_state::peer_closed() {
 void connection_state::enter_closing(error reason) {
   if (phase_ == phase::closing)
     return;
-  CODEQ_LOG_INFO("connection closes remote={} reason=\"{}\"", remote_, to_string(reason));
+  auto text = to_string(reason);
+  // The link of a dialled one says so, once for as long as the reason stays.
+  CODEQ_LOG_AT(
+    dialled_ ? observe::log_level::debug : observe::log_level::info,
+    "connection closes remote={} reason=\"{}\"",
+    remote_,
+    text);
   phase_ = phase::closing;
   reason_ = std::move(reason);
   answer_probes(false);
