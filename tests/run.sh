@@ -13,6 +13,7 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
   --label LABEL      run only tests with this label; may be given several times
                      (tidy unit model sim golden integration fault e2e)
   --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
+  --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --build-only       build, run nothing
   --help             this text
 
@@ -29,11 +30,13 @@ fail_usage() {
 labels=()
 sanitize=""
 build_only=false
+soak=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
+    --label | --sanitize | --soak) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
+    --soak) soak="$2"; shift ;;
     --build-only) build_only=true ;;
     --help) usage; exit 0 ;;
     *) fail_usage "unknown option $1" ;;
@@ -45,17 +48,26 @@ case "$sanitize" in
   *) fail_usage "--sanitize takes address, thread or undefined, not '$sanitize'" ;;
 esac
 
+case "$soak" in
+  *[!0-9]*) fail_usage "--soak takes a number of seeds, not '$soak'" ;;
+esac
+
 build="build${sanitize:+-$sanitize}"
 ./examples/install-packages.sh
 cmake -G Ninja -S . -B "$build" -DCODEQ_SANITIZE="$sanitize" >"$build.configure.log" 2>&1 ||
   { cat "$build.configure.log" >&2; exit 1; }
 rm -f "$build.configure.log"
-ninja -C "$build"
+ninja -C "$build" ${soak:+cluster_sim_test}
 if $build_only; then
   exit 0
 fi
 
 export LSAN_OPTIONS="suppressions=$PWD/tests/leaks.supp:print_suppressions=0"
+if [ -n "$soak" ]; then
+  CODEQ_SIM_SEEDS="$soak" exec "$build/bin/tests/cluster_sim_test" \
+    --gtest_filter='*ContractHoldsUnderEveryScenario'
+fi
+
 # Tests whose times matter (e2e, fault) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cluster.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace codeq::sim {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Everything ends within this, once nothing goes wrong any more.
+constexpr virtual_time settle_max = 5min;
+/// So many more steps than any run takes would mean that it goes round in circles.
+constexpr std::uint64_t steps_max = 20'000'000;
+
+const std::vector<std::string> queues = {"a", "b", "c"};
+
+} // namespace
+
+cluster::cluster(std::uint64_t seed, const scenario& options)
+  : seed_(seed),
+    world_(seed, options),
+    auditor_(world_),
+    network_(world_),
+    disk_(world_),
+    last_shard_now_(options.shards) {
+  network_.listen([this](const connection_ptr& made) {
+    if (coordinator_)
+      coordinator_->accept(made);
+    return coordinator_ != nullptr;
+  });
+}
+
+void cluster::start_coordinator() {
+  coordinators_.push_back(std::make_unique<coordinator_process>(world_, disk_, auditor_));
+  coordinator_ = coordinators_.back().get();
+}
+
+void cluster::start_worker(std::size_t i) {
+  worker_process::parts made;
+  made.identity = {"w" + std::to_string(i), next_incarnation_++};
+  made.queues = queues;
+  made.audit = &auditor_;
+  made.shard_now = [this](shard_id shard) { return shard_now(shard); };
+  all_workers_.push_back(std::make_unique<worker_process>(world_, network_, std::move(made)));
+  workers_[i] = all_workers_.back().get();
+  if (!faults_)
+    workers_[i]->behave();
+}
+
+void cluster::start_producers() {
+  for (std::size_t i = 0; i < world_.options.producers; ++i) {
+    producer_process::parts made;
+    made.name = "p" + std::to_string(i);
+    made.queues = queues;
+    made.audit = &auditor_;
+    made.shard_now = [this] { return earliest_shard_now(); };
+    producers_.push_back(std::make_unique<producer_process>(world_, network_, std::move(made)));
+    for (std::size_t k = 0; k < world_.options.requests_per_producer; ++k)
+      world_.time.after(
+        world_.some(0, world_.options.length.count()),
+        [producer = producers_.back().get()] { producer->submit(); });
+  }
+}
+
+timestamp cluster::shard_now(shard_id shard) {
+  auto& last = last_shard_now_[value(shard)];
+  if (coordinator_)
+    last = coordinator_->shard_now(shard);
+  return last;
+}
+
+timestamp cluster::earliest_shard_now() {
+  auto earliest = timestamp::max();
+  for (std::size_t i = 0; i < last_shard_now_.size(); ++i)
+    earliest = std::min(earliest, shard_now(static_cast<shard_id>(i)));
+  return earliest;
+}
+
+void cluster::every(virtual_time about, const timeline::action& fault) {
+  if (about <= virtual_time{0})
+    return;
+  world_.time.after(world_.some(about.count() / 5, about.count() * 9 / 5), [this, about, fault] {
+    if (!faults_)
+      return;
+    fault();
+    every(about, fault);
+  });
+}
+
+void cluster::plan_faults() {
+  const auto& o = world_.options;
+  every(o.cut_every, [this] {
+    if (auto link = network_.pick()) {
+      ++auditor_.totals().connection_cuts;
+      world_.say("connection breaks");
+      link->cut(world_.random.hits(100));
+    }
+  });
+  every(o.stall_every, [this] { stall_connection(); });
+  every(o.worker_crash_every, [this] { crash_worker(); });
+  every(o.worker_pause_every, [this] {
+    auto* worker = workers_[world_.random.below(workers_.size())];
+    world_.say("worker pauses " + worker->identity().name);
+    worker->pause(world_.some(100'000, 6'000'000));
+  });
+  every(o.worker_leave_every, [this] {
+    auto i = world_.random.below(workers_.size());
+    workers_[i]->leave();
+    world_.time.after(world_.some(500'000, 3'000'000), [this, i] { replace_dead(i); });
+    world_.time.after(10s, [this, i] { replace_dead(i); });
+  });
+  every(o.usurper_every, [this] { usurp_worker(); });
+  every(o.coordinator_kill_every, [this] { kill_coordinator(false); });
+  every(o.power_cut_every, [this] { kill_coordinator(true); });
+  every(o.clock_step_every, [this] { step_clock(); });
+}
+
+void cluster::stall_connection() {
+  auto link = network_.pick();
+  if (!link)
+    return;
+  world_.say("connection stalls");
+  auto length = world_.some(10'000, 4'000'000);
+  auto which = world_.random.below(3);
+  if (which != 1)
+    link->stall(side::dialler, length);
+  if (which != 0)
+    link->stall(side::acceptor, length);
+}
+
+void cluster::crash_worker() {
+  auto i = world_.random.below(workers_.size());
+  if (!workers_[i]->is_alive())
+    return;
+  ++auditor_.totals().worker_crashes;
+  workers_[i]->crash();
+  world_.time.after(world_.some(1'000, 3'000'000), [this, i] { replace_dead(i); });
+}
+
+void cluster::replace_dead(std::size_t i) {
+  if (!workers_[i]->is_alive())
+    start_worker(i);
+}
+
+void cluster::usurp_worker() {
+  auto i = world_.random.below(workers_.size());
+  // Usually one that seems dead, sometimes one that lives.
+  if (world_.random.hits(700))
+    workers_[i]->pause(world_.some(1'000'000, 5'000'000));
+  world_.say("another process takes the name " + workers_[i]->identity().name);
+  start_worker(i);
+}
+
+void cluster::step_clock() {
+  auto by = duration{world_.random.between(-120'000, 120'000)};
+  world_.wall_offset += by;
+  world_.say("wall clock steps by " + std::to_string(by.count()));
+}
+
+void cluster::kill_coordinator(bool cut_power) {
+  if (!coordinator_)
+    return;
+  auto& t = auditor_.totals();
+  ++(cut_power ? t.power_cuts : t.kills);
+  for (std::size_t i = 0; i < last_shard_now_.size(); ++i)
+    last_shard_now_[i] = coordinator_->shard_now(static_cast<shard_id>(i));
+  std::vector<core::shard_state*> settled;
+  for (std::size_t i = 0; i < coordinator_->shard_count(); ++i)
+    settled.push_back(coordinator_->shard(i).settled_state());
+  coordinator_->kill();
+  coordinator_ = nullptr;
+  network_.cut_all(cut_power);
+  world_.say(cut_power ? "power is cut" : "coordinator is killed");
+  if (cut_power) {
+    auditor_.power_was_cut(disk_.cut_power());
+    settled.assign(settled.size(), nullptr);
+  }
+  world_.time.after(
+    world_.some(1'000, 3'000'000), [this, settled] { restart_coordinator(settled); });
+}
+
+void cluster::restart_coordinator(const std::vector<core::shard_state*>& settled) {
+  auto before = last_shard_now_;
+  start_coordinator();
+  bool went_back = false;
+  for (std::size_t i = 0; i < settled.size(); ++i) {
+    auto shard = static_cast<shard_id>(i);
+    went_back = went_back || shard_now(shard) < before[i];
+    if (!settled[i])
+      continue;
+    auto found = storage::recover(disk_.store(), shard, settled[i]->epoch + 1, world_.steady());
+    if (found)
+      auditor_.recovered(**found, *settled[i], "the memory at the crash");
+  }
+  auditor_.coordinator_ended(went_back);
+  auditor_.coordinator_restarted();
+}
+
+void cluster::stop_faults() {
+  faults_ = false;
+  world_.say("faults stop");
+  for (auto& worker : all_workers_)
+    worker->behave();
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    replace_dead(i);
+}
+
+bool cluster::run_until(virtual_time longest, const std::function<bool()>& done) {
+  auto until = world_.time.now() + longest;
+  for (std::uint64_t steps = 0; auditor_.breaches().empty(); ++steps) {
+    if (done())
+      return true;
+    if (world_.time.now() > until || steps > steps_max || !world_.time.step())
+      return false;
+  }
+  return false;
+}
+
+void cluster::finish() {
+  stop_faults();
+  std::uint64_t looks = 0;
+  auto all_ended = [&] {
+    // Looking is not free, and nothing ends between two looks that would matter.
+    return ++looks % 256 == 0 && auditor_.unfinished().empty();
+  };
+  run_until(settle_max, all_ended);
+  if (!auditor_.breaches().empty())
+    return;
+  producers_.front()->look_again(auditor_.known_tasks());
+  run_until(settle_max, [this] { return producers_.front()->waits_for() == 0; });
+}
+
+std::string cluster::describe_failure(const std::string& what) const {
+  return "CODEQ_SEED=" + std::to_string(seed_) + "\n" + to_string(world_.options) + "\nat "
+         + std::to_string(world_.time.now().count()) + " us\n" + world_.log.tail() + what;
+}
+
+run_report cluster::run() {
+  run_report report;
+  try {
+    start_coordinator();
+    workers_.resize(world_.options.workers);
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+      start_worker(i);
+    start_producers();
+    plan_faults();
+    run_until(world_.options.length, [] { return false; });
+    if (auditor_.breaches().empty())
+      finish();
+    for (const auto& breach : auditor_.breaches())
+      report.failure += breach + '\n';
+    if (report.failure.empty() && !auditor_.unfinished().empty())
+      report.failure = "I11: not ended in time:\n" + auditor_.unfinished();
+    if (report.failure.empty() && producers_.front()->waits_for() > 0)
+      report.failure = "the last look was not answered\n";
+  } catch (const std::exception& e) {
+    report.failure = std::string("exception: ") + e.what() + '\n';
+  }
+  if (!report.failure.empty())
+    report.failure = describe_failure(report.failure);
+  report.trace_hash = world_.log.hash();
+  report.totals = auditor_.totals();
+  return report;
+}
+
+} // namespace codeq::sim

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sim/auditor.hpp"
+#include "sim/coordinator_process.hpp"
+#include "sim/network.hpp"
+#include "sim/producer_process.hpp"
+#include "sim/sim_disk.hpp"
+#include "sim/worker_process.hpp"
+#include "sim/world.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::sim {
+
+/// How a run went.
+struct run_report {
+  /// Empty when everything held; else what broke, when, and how to see it again.
+  std::string failure;
+  std::uint64_t trace_hash = 0;
+  run_totals totals;
+};
+
+/// One coordinator, its disk, workers and producers, and what goes wrong with them, in one thread
+/// under virtual time. The same seed and scenario give the same run.
+class cluster {
+public:
+  cluster(std::uint64_t seed, const scenario& options);
+
+  /// Workload and faults, then no faults until everything has ended, then a last look.
+  [[nodiscard]] run_report run();
+
+private:
+  void start_coordinator();
+  void start_worker(std::size_t i);
+  void start_producers();
+
+  /// Repeats `fault` at random moments about so often, while faults come.
+  void every(virtual_time about, const timeline::action& fault);
+  void plan_faults();
+  void kill_coordinator(bool cut_power);
+  void restart_coordinator(const std::vector<core::shard_state*>& settled);
+  void crash_worker();
+  void replace_dead(std::size_t i);
+  void usurp_worker();
+  void stall_connection();
+  void step_clock();
+  void stop_faults();
+
+  /// Lets time pass until `done` or for so long; false when time ran out or something broke.
+  bool run_until(virtual_time longest, const std::function<bool()>& done);
+  void finish();
+  [[nodiscard]] timestamp shard_now(shard_id shard);
+  [[nodiscard]] timestamp earliest_shard_now();
+  [[nodiscard]] std::string describe_failure(const std::string& what) const;
+
+  std::uint64_t seed_;
+  world world_;
+  auditor auditor_;
+  network network_;
+  sim_disk disk_;
+  /// Dead processes stay until the end: what they planned may still name them.
+  std::vector<std::unique_ptr<coordinator_process>> coordinators_;
+  std::vector<std::unique_ptr<worker_process>> all_workers_;
+  std::vector<std::unique_ptr<producer_process>> producers_;
+  /// The latest process of each worker's name.
+  std::vector<worker_process*> workers_;
+  coordinator_process* coordinator_ = nullptr;
+  std::vector<timestamp> last_shard_now_;
+  std::uint64_t next_incarnation_ = 1;
+  bool faults_ = true;
+};
+
+} // namespace codeq::sim

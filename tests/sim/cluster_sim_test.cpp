@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cluster.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::sim {
+namespace {
+
+constexpr std::uint64_t seeds_default = 600;
+
+run_report run_seed(std::uint64_t seed) {
+  return cluster(seed, scenario_of(seed)).run();
+}
+
+/// A number from the environment.
+std::optional<std::uint64_t> number_of(const char* variable) {
+  const char* given = std::getenv(variable);
+  if (!given)
+    return std::nullopt;
+  return std::strtoull(given, nullptr, 10);
+}
+
+void print(std::uint64_t seeds, const run_totals& t) {
+  std::cout << "seeds=" << seeds << " tasks=" << t.tasks << " deliveries=" << t.deliveries
+            << " redeliveries=" << t.redeliveries << " lost_leases=" << t.lost_leases
+            << " kills=" << t.kills << " power_cuts=" << t.power_cuts
+            << " worker_crashes=" << t.worker_crashes << " connection_cuts=" << t.connection_cuts
+            << '\n';
+}
+
+/// Runs seeds first, first + 1, ... and stops at the first that fails.
+void run_seeds(std::uint64_t first, std::uint64_t count) {
+  run_totals totals;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    auto report = run_seed(first + i);
+    totals += report.totals;
+    if (!report.failure.empty()) {
+      FAIL() << report.failure << "after " << i + 1 << " seeds";
+    }
+  }
+  print(count, totals);
+}
+
+TEST(ClusterSimulation, ContractHoldsUnderEveryScenario) {
+  auto seed = number_of("CODEQ_SEED");
+  auto count = number_of("CODEQ_SIM_SEEDS").value_or(seed ? 1 : seeds_default);
+
+  run_seeds(seed.value_or(1), count);
+}
+
+TEST(ClusterSimulation, SameSeedGivesTheSameRun) {
+  // One of every scenario.
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    EXPECT_EQ(run_seed(seed).trace_hash, run_seed(seed).trace_hash) << seed;
+}
+
+TEST(ClusterSimulation, SeedsThatOnceFailedStayGood) {
+  std::ifstream file(CODEQ_SIM_REGRESSIONS);
+  ASSERT_TRUE(file) << CODEQ_SIM_REGRESSIONS;
+
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#')
+      continue;
+    EXPECT_EQ(run_seed(std::stoull(line)).failure, "") << line;
+  }
+}
+
+} // namespace
+} // namespace codeq::sim

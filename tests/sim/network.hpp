@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "protocol/frame.hpp"
+#include "sim/world.hpp"
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace codeq::sim {
+
+enum class side : std::uint8_t { dialler, acceptor };
+
+/// One connection: in each direction frames arrive in order, each after a random while.
+class connection : public std::enable_shared_from_this<connection> {
+public:
+  using receive_function = std::function<void(const protocol::wire_frame&)>;
+  using closed_function = std::function<void()>;
+
+  explicit connection(world& all) : world_(all) {}
+
+  /// What one side does with frames, and when it learns of the end.
+  void attach(side where, receive_function receive, closed_function closed);
+
+  void send(side from, const protocol::wire_frame& frame);
+
+  /// Closes in good order: what was sent arrives, then the other side learns of the end.
+  void close(side from);
+
+  /// Breaks: what is on its way is lost in both directions, and each side learns of it at its own
+  /// time; `silent`: only after a timeout.
+  void cut(bool silent);
+
+  /// Nothing that `from` sends arrives for a while.
+  void stall(side from, virtual_time length);
+
+  /// True when a stall of what `from` sends ended less than `ago` ago, or has not ended.
+  [[nodiscard]] bool was_stalled(side from, virtual_time ago);
+
+  [[nodiscard]] bool is_open() const noexcept { return open_; }
+
+private:
+  struct direction {
+    receive_function receive;
+    closed_function closed;
+    /// Empty is the orderly end.
+    std::deque<std::pair<virtual_time, std::optional<protocol::wire_frame>>> flying;
+    virtual_time stalled_until{0};
+    bool pumping = false;
+  };
+
+  /// What flies toward a side.
+  [[nodiscard]] direction& toward(side where) { return ways_[static_cast<std::size_t>(where)]; }
+
+  void launch(side from, std::optional<protocol::wire_frame> frame);
+  void pump(side to);
+  void arrive(side to);
+  void tell_closed(side where, virtual_time wait);
+
+  world& world_;
+  bool open_ = true;
+  std::array<direction, 2> ways_;
+};
+
+using connection_ptr = std::shared_ptr<connection>;
+
+[[nodiscard]] constexpr side other(side s) noexcept {
+  return s == side::dialler ? side::acceptor : side::dialler;
+}
+
+/// All connections of a run, and the way to the coordinator.
+class network {
+public:
+  /// Takes a connection over; false when nobody listens.
+  using accept_function = std::function<bool(const connection_ptr&)>;
+
+  explicit network(world& all) : world_(all) {}
+
+  void listen(accept_function accept) { accept_ = std::move(accept); }
+
+  /// Connects after a while and calls `done` with the connection, or with null when refused.
+  void dial(const process& from, std::function<void(const connection_ptr&)> done);
+
+  /// An open connection by chance, or null.
+  [[nodiscard]] connection_ptr pick();
+
+  /// Breaks everything, as a machine that goes down does.
+  void cut_all(bool silent);
+
+private:
+  world& world_;
+  accept_function accept_;
+  std::vector<std::weak_ptr<connection>> connections_;
+};
+
+} // namespace codeq::sim

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/producer_process.hpp"
+
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace codeq::sim {
+
+namespace {
+
+protocol::hello make_hello(const std::string& name) {
+  return protocol::hello::build([&](auto r) {
+    r.setMinVersion(1);
+    r.setMaxVersion(1);
+    r.setRole(schema::Role::PRODUCER);
+    r.setName(name);
+    r.setIncarnation(1);
+  });
+}
+
+retry_kind some_kind(chance& random) {
+  return static_cast<retry_kind>(random.below(4));
+}
+
+client::enqueue_outbox::options outbox_options(chance& random) {
+  client::enqueue_outbox::options options;
+  options.session = {random.next(), random.next()};
+  options.in_flight_max = static_cast<std::size_t>(random.between(1, 8));
+  options.new_session = [&random] { return producer_id{random.next(), random.next()}; };
+  return options;
+}
+
+} // namespace
+
+producer_process::producer_process(world& all, network& net, parts made)
+  : world_(all),
+    parts_(std::move(made)),
+    process_(all),
+    link_(all, net, process_),
+    outbox_(outbox_options(all.random)) {
+  link_.start(
+    make_hello(parts_.name),
+    {[this](std::size_t shards, std::uint64_t store) {
+       client::store_identity identity{store, static_cast<std::uint16_t>(shards)};
+       auto send = [this](const auto& frame) { link_.send(frame); };
+       outbox_.connect(send, identity);
+       watches_.connect(send, identity);
+     },
+     [this] {
+       outbox_.disconnect();
+       watches_.disconnect();
+     },
+     [this](const protocol::wire_frame& frame) { take(frame); },
+     [](errc) {}});
+}
+
+task_spec producer_process::some_task() {
+  auto& random = world_.random;
+  task_spec task;
+  task.queue = parts_.queues[random.below(parts_.queues.size())];
+  task.priority = static_cast<int>(random.below(3) * 4);
+  task.max_attempts = static_cast<std::uint32_t>(random.between(1, 5));
+  task.retry = {
+    some_kind(random), duration{random.between(50, 1'500)}, duration{random.between(1'500, 4'000)}};
+  task.lease = duration{random.between(1'000, 4'000)};
+  if (random.hits(100))
+    task.run_timeout = duration{random.between(200, 6'000)};
+  if (random.hits(150))
+    task.delay = duration{random.between(1, 4'000)};
+  else if (random.hits(50))
+    task.not_before = world_.wall() + duration{random.between(-500, 3'000)};
+  return task;
+}
+
+void producer_process::submit() {
+  auto request = ++submitted_;
+  auto like = some_task();
+  std::vector<task_spec> tasks;
+  std::vector<std::string> names;
+  auto count = static_cast<std::size_t>(world_.random.hits(300) ? world_.random.between(2, 20) : 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    tasks.push_back(world_.random.hits(700) ? like : some_task());
+    names.push_back(parts_.name + "." + std::to_string(request) + "." + std::to_string(i));
+    tasks.back().payload = names.back();
+    parts_.audit->submitted(names.back(), tasks.back(), parts_.shard_now());
+  }
+  world_.say(parts_.name + " enqueues " + std::to_string(count) + " in " + std::to_string(request));
+  auto encoded = protocol::encoded_tasks::encode(tasks);
+  if (!encoded)
+    throw std::runtime_error(to_string(encoded.error()));
+  auto done = [this, names](const result<std::vector<task_id>>& ids) {
+    // The coordinator refuses nothing that is enqueued here.
+    if (!ids)
+      throw std::runtime_error(names.front() + " was refused: " + to_string(ids.error()));
+    world_.say("enqueued " + names.front() + " and on");
+    for (std::size_t i = 0; i < names.size(); ++i)
+      parts_.audit->enqueued(names[i], (*ids)[i]);
+    look_again(*ids);
+  };
+  outbox_.submit(
+    std::make_shared<const protocol::encoded_tasks>(std::move(*encoded)), std::move(done));
+}
+
+void producer_process::look_again(const std::vector<task_id>& tasks) {
+  for (const auto& id : tasks)
+    watches_.add(1, {id}, [this, id](const result<task_status>& how) {
+      world_.say(
+        "told of " + std::to_string(value(id.shard)) + "/" + std::to_string(id.seq) + " "
+        + std::string(how ? to_string(how->state) : to_string(how.error().code)));
+      parts_.audit->ended(id, how);
+    });
+}
+
+void producer_process::take(const protocol::wire_frame& frame) {
+  auto handled = protocol::visit_frame(frame, [this]<class S>(const protocol::frame<S>& m) {
+    if constexpr (std::is_same_v<S, schema::EnqueueReply>) {
+      auto accepted = outbox_.accept(m);
+      if (!accepted)
+        throw std::runtime_error(to_string(accepted.error()));
+      if (*accepted)
+        process_.after(
+          (*accepted)->pause, [this, number = (*accepted)->number] { outbox_.retry_due(number); });
+    } else if constexpr (std::is_same_v<S, schema::TasksEnded>) {
+      if (auto accepted = watches_.accept(m); !accepted)
+        throw std::runtime_error(to_string(accepted.error()));
+    }
+  });
+  if (!handled)
+    throw std::runtime_error(to_string(handled.error()));
+}
+
+} // namespace codeq::sim

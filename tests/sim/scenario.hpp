@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sim/timeline.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace codeq::sim {
+
+/// Which faults happen in a run, and how often on average; 0 is never. Workload and faults know
+/// nothing of each other.
+struct scenario {
+  std::string name;
+  bool os_durability = false;
+  std::uint16_t shards = 2;
+  std::size_t workers = 3;
+  std::size_t producers = 2;
+  std::size_t requests_per_producer = 25;
+  /// How long faults and new requests come.
+  virtual_time length = std::chrono::seconds(20);
+
+  virtual_time cut_every{0};
+  virtual_time stall_every{0};
+  virtual_time worker_crash_every{0};
+  virtual_time worker_pause_every{0};
+  virtual_time worker_leave_every{0};
+  virtual_time usurper_every{0};
+  virtual_time coordinator_kill_every{0};
+  virtual_time power_cut_every{0};
+  virtual_time clock_step_every{0};
+  /// In a thousand batches a worker loses so many of them between its connection and its memory.
+  std::uint64_t forgotten_batches = 0;
+  /// So many of a thousand workers ignore that they lost leases.
+  std::uint64_t zombies = 0;
+  /// Workers' clocks run wrong by up to this.
+  std::int64_t drift_permille = 0;
+
+  /// True when nothing goes wrong: then no lease may be lost.
+  [[nodiscard]] bool is_calm() const;
+};
+
+/// The scenario that belongs to a seed.
+[[nodiscard]] scenario scenario_of(std::uint64_t seed);
+
+/// All options in one line.
+[[nodiscard]] std::string to_string(const scenario& s);
+
+} // namespace codeq::sim

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_disk.hpp"
+
+#include "core/apply.hpp"
+
+#include <stdexcept>
+
+namespace codeq::sim {
+
+void sim_disk::commit(std::vector<turn_writes> group, storage::durability mode) {
+  std::vector<std::shared_ptr<const storage::write_set>> sets;
+  unsynced_.push_back({world_.time.now(), events_.size()});
+  for (auto& turn : group) {
+    sets.push_back(turn.writes);
+    for (auto& e : turn.events)
+      events_.emplace_back(turn.shard, std::move(e));
+  }
+  if (auto done = store_.commit(sets, mode); !done)
+    throw std::runtime_error(to_string(done.error()));
+  if (mode == storage::durability::sync)
+    unsynced_.clear();
+}
+
+void sim_disk::sync() {
+  if (auto done = store_.sync_log(); !done)
+    throw std::runtime_error(to_string(done.error()));
+  unsynced_.clear();
+}
+
+virtual_time sim_disk::cut_power() {
+  auto kept = static_cast<std::size_t>(world_.random.below(unsynced_.size() + 1));
+  store_.cut_power(kept);
+  auto since = world_.time.now();
+  if (kept < unsynced_.size()) {
+    since = unsynced_[kept].when;
+    events_.resize(unsynced_[kept].events_before, {shard_id{}, core::checkpoint_taken{}});
+  }
+  unsynced_.clear();
+  return since;
+}
+
+std::unique_ptr<core::shard_state> sim_disk::follow(shard_id shard, std::uint32_t epoch) const {
+  auto state = std::make_unique<core::shard_state>(shard, epoch);
+  state->steady = world_.steady();
+  for (const auto& [of, e] : events_) {
+    if (of == shard)
+      core::apply(*state, e);
+  }
+  return state;
+}
+
+} // namespace codeq::sim

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include "sim/chance.hpp"
+#include "sim/scenario.hpp"
+#include "sim/timeline.hpp"
+#include "sim/trace.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace codeq::sim {
+
+/// What everything in a run shares.
+struct world {
+  world(std::uint64_t seed, scenario s) : random(seed), options(std::move(s)) {}
+
+  chance random;
+  scenario options;
+  timeline time;
+  trace log;
+  /// How far the machine's wall clock was stepped.
+  duration wall_offset{0};
+
+  void say(const std::string& line) { log.add(time.now(), line); }
+
+  /// The machine's monotonic clock; the coordinator's is this one.
+  [[nodiscard]] monotonic_time steady() const {
+    return monotonic_time{duration{1'000'000} + std::chrono::duration_cast<duration>(time.now())};
+  }
+
+  [[nodiscard]] timestamp wall() const {
+    auto passed = std::chrono::duration_cast<duration>(time.now());
+    return timestamp{duration{1'700'000'000'000} + passed + wall_offset};
+  }
+
+  /// A random moment, in microseconds.
+  [[nodiscard]] virtual_time some(std::int64_t from, std::int64_t to) {
+    return virtual_time{random.between(from, to)};
+  }
+};
+
+/// One process of the operating system. What it planned is not done once it is killed, and waits
+/// while it is paused.
+class process {
+public:
+  explicit process(world& all) : world_(all), state_(std::make_shared<state>()) {}
+
+  /// Does something as the process: at once, or when the pause ends, or never.
+  void enter(const timeline::action& what) const { enter(state_, what); }
+
+  void after(virtual_time wait, timeline::action what) const {
+    world_.time.after(wait, [s = state_, what = std::move(what)] { enter(s, what); });
+  }
+
+  void kill() { state_->alive = false; }
+
+  [[nodiscard]] bool is_alive() const { return state_->alive; }
+
+  [[nodiscard]] bool is_paused() const { return state_->paused; }
+
+  void pause(virtual_time length) {
+    if (std::exchange(state_->paused, true))
+      return;
+    world_.time.after(length, [s = state_] { resume(s); });
+  }
+
+private:
+  struct state {
+    bool alive = true;
+    bool paused = false;
+    std::deque<timeline::action> deferred;
+  };
+
+  static void enter(const std::shared_ptr<state>& s, const timeline::action& what) {
+    if (!s->alive)
+      return;
+    if (s->paused)
+      s->deferred.push_back(what);
+    else
+      what();
+  }
+
+  static void resume(const std::shared_ptr<state>& s) {
+    s->paused = false;
+    for (auto& what : std::exchange(s->deferred, {}))
+      enter(s, what);
+  }
+
+  world& world_;
+  std::shared_ptr<state> state_;
+};
+
+/// The mailbox of an actor: messages are taken one by one, in the order in which they were sent,
+/// each after a short random while.
+class mailbox {
+public:
+  mailbox(world& all, process& home) : world_(all), home_(home) {}
+
+  void send(timeline::action message) {
+    messages_.push_back(std::move(message));
+    if (messages_.size() == 1)
+      plan();
+  }
+
+private:
+  void plan() {
+    home_.after(world_.some(1, 300), [this] { take(); });
+  }
+
+  void take() {
+    // Stays in the queue meanwhile, so that what it sends to itself plans no second turn.
+    auto message = std::move(messages_.front());
+    message();
+    messages_.pop_front();
+    if (!messages_.empty())
+      plan();
+  }
+
+  world& world_;
+  process& home_;
+  std::deque<timeline::action> messages_;
+};
+
+} // namespace codeq::sim
