@@ -40,7 +40,8 @@ void peer_link::dial() {
 }
 
 void peer_link::take(const connection* from, const protocol::wire_frame& frame) {
-  if (from != link_.get())
+  // What a paused process had not read when its connection broke is lost with it.
+  if (from != link_.get() || !link_->is_open())
     return;
   auto handled = protocol::visit_frame(frame, [&]<class S>(const protocol::frame<S>& m) {
     if constexpr (std::is_same_v<S, schema::HelloAck>) {

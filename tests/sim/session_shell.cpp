@@ -77,7 +77,8 @@ void session_shell::claim(const protocol::claim_request& m) {
   });
   if (!credits)
     return end(credits.error());
-  carry_out(router_.add_credits(*credits));
+  // A worker that drains asks for none, and takes back those that wait.
+  carry_out(*credits == 0 ? router_.pause(true) : router_.add_credits(*credits));
 }
 
 void session_shell::carry_out(const coordinator::claim_router::moves& moves) {
@@ -117,12 +118,10 @@ void session_shell::credits_returned(shard_id shard, std::uint32_t credits) {
 
 void session_shell::goodbye() {
   if (worker_) {
+    // First, or what it gives back would be granted to it again.
+    carry_out(router_.pause(true));
     for (auto* to : parts_.shards)
-      to->box().send([to, peer = parts_.peer, worker = worker_] {
-        // First, or what it gives back would be granted to it again.
-        to->detach(peer);
-        to->release(worker);
-      });
+      to->box().send([to, worker = worker_] { to->release(worker); });
   }
   parts_.link->close(side::acceptor);
 }

@@ -317,6 +317,7 @@ void worker_process::leave() {
     return;
   world_.say("worker leaves " + parts_.identity.name);
   claims_.stop();
+  link_.send(worker::make_claim(0));
   abandon_waiting();
   // What is not answered in time is not waited for.
   process_.after(8s, [this] { crash(); });
