@@ -231,6 +231,14 @@ void cluster::finish() {
     return;
   producers_.front()->look_again(auditor_.known_tasks());
   run_until(settle_max, [this] { return producers_.front()->waits_for() == 0; });
+  run_until(settle_max, [this] { return unanswered() == 0; });
+}
+
+std::size_t cluster::unanswered() const {
+  std::size_t sum = 0;
+  for (const auto& worker : all_workers_)
+    sum += worker->is_alive() ? worker->unanswered() : 0;
+  return sum;
 }
 
 std::string cluster::describe_failure(const std::string& what) const {
@@ -256,6 +264,8 @@ run_report cluster::run() {
       report.failure = "I11: not ended in time:\n" + auditor_.unfinished();
     if (report.failure.empty() && producers_.front()->waits_for() > 0)
       report.failure = "the last look was not answered\n";
+    if (report.failure.empty() && unanswered() > 0)
+      report.failure = "reports were never answered\n";
   } catch (const std::exception& e) {
     report.failure = std::string("exception: ") + e.what() + '\n';
   }

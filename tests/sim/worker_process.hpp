@@ -46,6 +46,10 @@ public:
 
   [[nodiscard]] const worker_identity& identity() const { return parts_.identity; }
 
+  /// Reports that nobody has answered, though the coordinator welcomed this process; one whose
+  /// name another process keeps may wait for ever.
+  [[nodiscard]] std::size_t unanswered() const { return link_.is_up() ? outbox_.size() : 0; }
+
   /// No bad habits from here on.
   void behave() { well_behaved_ = true; }
 
