@@ -18,7 +18,7 @@ void reference_shard::settle_group(const reference_task& of) {
     return;
   std::vector<reference_task*> members;
   for (auto& [seq, task] : tasks) {
-    bool blocks = task.state == task_state::dead && task.settings.when_dead == core::on_dead::block;
+    bool blocks = task.state == task_state::dead && task.settings.when_dead == on_dead::block;
     if (task.queue == of.queue && task.group == of.group && (!is_terminal(task.state) || blocks))
       members.push_back(&task);
   }

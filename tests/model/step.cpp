@@ -241,7 +241,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   r.allow_promotion = d.one_in(2);
   if (d.one_in(5)) {
     r.group = d.one_in(2) ? "g" : "h";
-    r.settings.when_dead = d.one_in(3) ? core::on_dead::block : core::on_dead::skip;
+    r.settings.when_dead = d.one_in(3) ? on_dead::block : on_dead::skip;
   }
   r.tasks = test::encode_bodies(1 + d.below(d.one_in(5) ? 12 : 3), 8 * (1 + d.below(4)));
   return r;

@@ -41,6 +41,8 @@ inline constexpr std::size_t holdings_per_request_max = 65536;
 inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
 inline constexpr std::size_t queues_per_worker_max = 1000;
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
+inline constexpr std::size_t bulk_tasks_max = 1000;
+inline constexpr std::size_t follow_ups_max = 64;
 
 // A shard.
 inline constexpr std::size_t shards_max = 1024;

@@ -29,6 +29,33 @@ struct retry_policy {
   friend bool operator==(const retry_policy&, const retry_policy&) = default;
 };
 
+/// What a dead task does to its group. Stored on disk, never renumber.
+enum class on_dead : std::uint8_t {
+  skip = 0,  ///< The next one runs.
+  block = 1, ///< The rest waits until the dead one is redriven or purged.
+};
+
+/// What becomes of an enqueue whose key has a record already. Stored on disk, never renumber.
+enum class on_duplicate : std::uint8_t {
+  existing = 0, ///< Nothing; the answer names the record.
+  reject = 1,   ///< The enqueue is refused with `duplicate`.
+  defer = 2,    ///< An unleased record waits for the later of both times.
+  promote = 3,  ///< As `defer`, also forward when the record was created with `allow_promotion`.
+};
+
+/// What one task of an enqueue came to. Stored on disk, never renumber.
+enum class enqueue_kind : std::uint8_t {
+  created = 0,
+  existing = 1,
+  deferred = 2,
+  promoted = 3,
+  unchanged = 4,
+  running = 5,
+  duplicate = 6, ///< Refused, because the key has a record.
+};
+
+[[nodiscard]] std::string_view to_string(enqueue_kind kind) noexcept;
+
 /// What a producer asks for. Limits: `codeq/limits.hpp`; a field over its limit is refused.
 struct task_spec {
   std::string tenant = "default";

@@ -87,6 +87,26 @@ std::string_view to_string(task_state state) noexcept {
   return "unknown_state";
 }
 
+std::string_view to_string(enqueue_kind kind) noexcept {
+  switch (kind) {
+  case enqueue_kind::created:
+    return "created";
+  case enqueue_kind::existing:
+    return "existing";
+  case enqueue_kind::deferred:
+    return "deferred";
+  case enqueue_kind::promoted:
+    return "promoted";
+  case enqueue_kind::unchanged:
+    return "unchanged";
+  case enqueue_kind::running:
+    return "running";
+  case enqueue_kind::duplicate:
+    return "duplicate";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(change_outcome::kind what) noexcept {
   switch (what) {
   case change_outcome::kind::changed:

@@ -78,7 +78,7 @@ void session_state::enqueue(const protocol::enqueue_request& m) {
 }
 
 void session_state::refuse_enqueue(std::uint64_t number) {
-  core::enqueue_answered refusal{options_.peer, number, {}, {}};
+  core::enqueue_answered refusal{options_.peer, number, {}};
   refusal.refusal = {
     errc::overloaded,
     "over " + std::to_string(limits::producer_inflight_bytes_max)

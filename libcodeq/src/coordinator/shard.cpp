@@ -143,7 +143,7 @@ void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>&
 }
 
 void shard_actor_state::refuse(core::peer_id peer, std::uint64_t number, const error& reason) {
-  core::enqueue_answered refusal{peer, number, {}, reason};
+  core::enqueue_answered refusal{peer, number, {}, {}, reason};
   carry_out(refusal);
 }
 

@@ -6,6 +6,7 @@
 #include "codeq/time.hpp"
 
 #include "core/encoded_tasks.hpp"
+#include "core/operator_command.hpp"
 #include "core/task_settings.hpp"
 
 #include <cstdint>
@@ -18,9 +19,6 @@
 /// What a shard is asked to do. Every bound of `codeq/limits.hpp` has been checked before a command
 /// is made.
 namespace codeq::core {
-
-/// Names a connected session within this process; chosen by the caller, meaningless to the core.
-using peer_id = std::uint32_t;
 
 /// A request of a producer that may come again.
 struct request_id {
@@ -41,6 +39,13 @@ struct enqueue_run {
   bool allow_promotion = false;
   /// At most one task of a group is leased, in order of arrival; empty is no group.
   std::string group;
+  /// The producer's own name for the one task of the run; empty is none.
+  std::string key;
+  on_duplicate duplicate = on_duplicate::existing;
+  /// Whether a duplicate also swaps the body of an unleased record.
+  bool replace_payload = false;
+  /// The fields of `settings` that are left to the queue: `setting_bit`s.
+  std::uint16_t left_to_queue = 0;
   encoded_tasks tasks;
 };
 
@@ -150,36 +155,6 @@ struct replace_worker {
 struct await_tasks {
   peer_id peer = 0;
   std::vector<sequence> tasks;
-};
-
-/// Ends a task that is not leased; asks the holder of a leased one to stop. Effects:
-/// `change_answered` or `task_not_here`; `cancel_wanted`.
-struct cancel {
-  peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
-};
-
-/// Makes a task that waits for a time ready now; its user's deferral counts on unless the task
-/// allows promotion. Effects: `change_answered` or `task_not_here`.
-struct promote {
-  peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
-};
-
-/// Gives a dead task all its attempts again. Effects: `change_answered` or `task_not_here`.
-struct redrive {
-  peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
-};
-
-/// Effects: `task_described` or `task_not_here`.
-struct describe_task {
-  peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
 };
 
 /// Nothing but the passing of time: due tasks, leases that need a timer.

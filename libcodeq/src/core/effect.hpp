@@ -6,6 +6,7 @@
 
 #include "core/command.hpp"
 #include "core/event.hpp"
+#include "core/operator_effect.hpp"
 
 #include <optional>
 #include <variant>
@@ -15,12 +16,15 @@
 /// and those of all turns before it, are durable.
 namespace codeq::core {
 
-/// Answers an enqueue: the tasks in the order of the request, or why nothing was added.
+/// Answers an enqueue: the tasks in the order of the request and what became of each, or why
+/// nothing was done.
 struct enqueue_answered {
   peer_id peer = 0;
   std::uint64_t number = 0;
   std::vector<seq_run> tasks;
-  error refusal;
+  /// One per task, or empty when all were created.
+  std::vector<enqueue_kind> kinds{};
+  error refusal{};
 };
 
 /// Consecutive tasks of one segment under consecutive tokens.
@@ -93,25 +97,6 @@ struct cancel_wanted {
   duration grace{0};
 };
 
-enum class change_result : std::uint8_t {
-  changed,
-  /// The task is leased; it changes when the lease ends.
-  requested,
-  /// The task is in a state that does not allow it, or is already as was asked.
-  unchanged,
-  /// The user's own deferral stands, because the task does not allow promotion.
-  guarded,
-};
-
-/// Answers a change of one task; `state` is the task's from then on.
-struct change_answered {
-  peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
-  change_result result = change_result::unchanged;
-  task_state state = task_state::ready;
-};
-
 /// The lease needs a timer that fires at the deadline.
 struct timer_wanted {
   sequence seq = 0;
@@ -135,20 +120,6 @@ struct inquiry {
   /// Of a repeated report: its token, and the end that it reports.
   fencing_token token{};
   lease_end_kind reported = lease_end_kind::completed;
-};
-
-/// All that is known of a task but the text of its latest outcome.
-struct task_view {
-  sequence seq = 0;
-  queue_address queue;
-  std::uint8_t priority = 0;
-  std::uint16_t max_attempts = 0;
-  timestamp enqueued_at;
-  /// Of a scheduled task.
-  timestamp eligible_at{};
-  task_entry entry;
-  /// The holder of the lease.
-  std::string worker;
 };
 
 /// Answers an inquiry. The text stands in the outcome record that the entry names; `text` holds it

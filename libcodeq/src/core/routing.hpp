@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace codeq::core {
 
@@ -14,5 +15,11 @@ namespace codeq::core {
   const producer_id& producer, std::uint64_t number, std::uint16_t shard_count) noexcept {
   return static_cast<shard_id>((producer.low + number) % shard_count);
 }
+
+/// The shard of a task that names a group, or else a key: `name` is that one. Fixed for ever, since
+/// it says where a key's record is: FNV-1a (64 bits) over tenant, queue and name with a zero byte
+/// behind the first two, folded by the finaliser of MurmurHash3. @pre shard_count > 0
+[[nodiscard]] shard_id shard_of_name(
+  const queue_address& queue, std::string_view name, std::uint16_t shard_count) noexcept;
 
 } // namespace codeq::core

@@ -8,9 +8,6 @@
 
 namespace codeq::core {
 
-/// What a dead task does to its group. Stored on disk, never renumber.
-enum class on_dead : std::uint8_t { skip = 0, block = 1 };
-
 /// What all tasks of a segment share. Small enough to copy; interned per shard in memory.
 struct task_settings {
   std::uint16_t max_attempts = limits::attempts_default;
@@ -24,6 +21,33 @@ struct task_settings {
   on_dead when_dead = on_dead::skip;
 
   friend bool operator==(const task_settings&, const task_settings&) = default;
+};
+
+/// Fields of `task_settings`, as bits. On the wire, never renumber.
+enum class setting_bit : std::uint16_t {
+  max_attempts = 1,
+  retry = 2,
+  lease = 4,
+  run_timeout = 8,
+  progress_timeout = 16,
+  retention = 32,
+  on_dead = 64,
+};
+
+/// What a queue gives its tasks and how much it takes. Limits count per shard of the queue.
+struct queue_settings {
+  /// For the fields that a producer leaves to the queue.
+  task_settings defaults;
+  /// Live tasks at most; 0 is no limit. Beyond it an enqueue is refused with `queue_full`.
+  std::uint64_t max_depth = 0;
+  /// Leases at the same time at most; 0 is no limit.
+  std::uint64_t max_leased = 0;
+  /// Keeps the payload of a completed task as long as its record.
+  bool keep_payload = false;
+  /// Nothing is handed out; everything else goes on.
+  bool paused = false;
+
+  friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
 
 } // namespace codeq::core

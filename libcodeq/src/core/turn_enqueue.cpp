@@ -44,7 +44,7 @@ const std::vector<seq_run>* turn::known_answer(const request_id& request) const 
 }
 
 void turn::run(const enqueue& c) {
-  enqueue_answered answer{c.peer, c.request.number, {}, {}};
+  enqueue_answered answer{c.peer, c.request.number, {}};
   if (const auto* known = known_answer(c.request)) {
     answer.tasks = *known;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {

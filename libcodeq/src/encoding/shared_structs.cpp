@@ -28,7 +28,7 @@ core::task_settings read_settings(schema::TaskSettings::Reader reader) {
   s.progress_timeout = duration_of(reader.getProgressTimeoutMs());
   s.retention = duration_of(reader.getRetentionMs());
   s.dead_retention = duration_of(reader.getDeadRetentionMs());
-  s.when_dead = static_cast<core::on_dead>(reader.getOnDead());
+  s.when_dead = static_cast<on_dead>(reader.getOnDead());
   return s;
 }
 

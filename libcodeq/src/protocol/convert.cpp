@@ -45,7 +45,7 @@ result<void> check_settings(const core::task_settings& s) {
       "max_attempts", std::to_string(s.max_attempts), "1.." + std::to_string(limits::attempts_max));
   if (s.retry.kind > retry_kind::exponential_jitter)
     return out_of_range("retry", "of an unknown kind", "one of the four kinds");
-  if (s.when_dead > core::on_dead::block)
+  if (s.when_dead > on_dead::block)
     return out_of_range("on_dead", "unknown", "skip or block");
   if (auto ok = check_range("retry base", s.retry.base, duration{0}, limits::retry_max); !ok)
     return ok;

@@ -108,7 +108,7 @@ TEST_F(Group, DeadHeadIsSkipped) {
 }
 
 TEST_F(Group, DeadHeadBlocksWhenItIsToldTo) {
-  lease_first_of_three({.when_dead = core::on_dead::block});
+  lease_first_of_three({.when_dead = on_dead::block});
 
   fail_permanently("w", held(1, 1));
 

@@ -60,7 +60,7 @@ TEST_F(Redrive, SurvivesARestart) {
 }
 
 TEST_F(Redrive, TaskThatBlockedItsGroupOpensItAtItsPlace) {
-  bury_first_of(3, {.settings = {.when_dead = core::on_dead::block}, .group = "g"});
+  bury_first_of(3, {.settings = {.when_dead = on_dead::block}, .group = "g"});
   claim("w", 3);
 
   EXPECT_EQ(redrive(1), "p: changed 1 ready; w: got 1/t2");

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/task_settings.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+/// What operators ask of a shard. Every bound of `codeq/limits.hpp` has been checked before a
+/// command is made.
+namespace codeq::core {
+
+/// Names a connected session within this process; chosen by the caller, meaningless to the core.
+using peer_id = std::uint32_t;
+
+/// A producer's own name for a task; unique among the live ones.
+struct key_name {
+  queue_address queue;
+  std::string group;
+  std::string key;
+
+  friend auto operator<=>(const key_name&, const key_name&) = default;
+};
+
+/// Ends a task that is not leased; asks the holder of a leased one to stop. Effects:
+/// `change_answered` or `task_not_here`; `cancel_wanted`.
+struct cancel {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  /// When set, names the task instead of `seq`.
+  std::shared_ptr<const key_name> key{};
+};
+
+/// Makes a task that waits for a time ready now; its user's deferral counts on unless the task
+/// allows promotion. Effects: `change_answered` or `task_not_here`.
+struct promote {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  /// When set, names the task instead of `seq`.
+  std::shared_ptr<const key_name> key{};
+};
+
+/// Gives a dead task all its attempts again. Effects: `change_answered` or `task_not_here`.
+struct redrive {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
+/// Removes a dead task for good; from then on nobody knows it. Effects: `change_answered` or
+/// `task_not_here`.
+struct purge {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
+/// Ends a lease or a task without its token, by an operator's will. Effects: `change_answered` or
+/// `task_not_here`; `leases_lost` for the holder.
+struct force {
+  enum class kind : std::uint8_t {
+    /// The lease ends uncharged and the task is ready again; only of a leased task.
+    revoke,
+    /// A live task is completed, with `text` as its result.
+    complete,
+    /// A live task is dead, with `text` as the reason.
+    fail,
+  };
+
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  kind how = kind::revoke;
+  bytes text;
+};
+
+/// Effects: `task_described` or `task_not_here`.
+struct describe_task {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  /// When set, names the task instead of `seq`.
+  std::shared_ptr<const key_name> key{};
+};
+
+/// Why the task does not run at this moment. Effects: `task_explained` or `task_not_here`.
+struct explain_task {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
+/// Sets what a queue gives its tasks and how much it takes; `paused` is left as it is. The queue is
+/// made when it is new. Effect: `queue_answered`.
+struct configure_queue {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  queue_address queue;
+  queue_settings settings;
+};
+
+/// Stops or resumes handing out a queue's tasks; leases run on. Effect: `queue_answered`.
+struct pause_queue {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  queue_address queue;
+  bool paused = false;
+};
+
+/// Effect: `queue_answered`.
+struct show_queue {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  queue_address queue;
+};
+
+/// Which tasks a command over many is about.
+struct task_filter {
+  std::string tenant;
+  /// Empty is every queue of the tenant.
+  std::string queue;
+  /// Empty is every state.
+  std::optional<task_state> state;
+  /// Only tasks with a greater sequence.
+  sequence after = 0;
+  /// Only tasks with a smaller sequence; 0 is no bound.
+  sequence below = 0;
+  /// Tasks looked at and taken in one command, at most `limits::bulk_tasks_max`.
+  std::uint32_t limit = 0;
+};
+
+/// Does the same to many tasks, a part per command: the answer says where to go on. Effect:
+/// `bulk_answered`; `leases_lost` for the holders of purged tasks.
+struct change_many {
+  enum class kind : std::uint8_t {
+    /// Dead tasks live again.
+    redrive,
+    /// Dead tasks go for good.
+    purge_dead,
+    /// Tasks go for good whatever their state; leases are revoked.
+    purge_all,
+  };
+
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  kind what = kind::redrive;
+  task_filter filter;
+};
+
+/// Effect: `tasks_listed`, in order of their sequences.
+struct list_tasks {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  task_filter filter;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/errc.hpp"
+#include "codeq/result.hpp"
+
+#include "core/event.hpp"
+#include "core/operator_command.hpp"
+
+#include <string>
+#include <vector>
+
+/// What a shard answers to operators. As with all effects, none may be carried out before the
+/// turn's events, and those of all turns before it, are durable.
+namespace codeq::core {
+
+enum class change_result : std::uint8_t {
+  changed,
+  /// The task is leased; it changes when the lease ends.
+  requested,
+  /// The task is in a state that does not allow it, or is already as was asked.
+  unchanged,
+  /// The user's own deferral stands, because the task does not allow promotion.
+  guarded,
+  /// A redrive: another live task has the key.
+  key_taken,
+  /// No record has the key that was asked for.
+  not_found,
+};
+
+/// Answers a change of one task; `state` is the task's from then on.
+struct change_answered {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  change_result result = change_result::unchanged;
+  task_state state = task_state::ready;
+};
+
+/// Answers a command about a queue: how it stands from then on.
+struct queue_answered {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  queue_address queue;
+  queue_settings settings;
+  error refusal;
+};
+
+/// Answers a part of a change of many tasks.
+struct bulk_answered {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  /// Tasks changed.
+  std::uint64_t changed = 0;
+  /// Where the next part begins.
+  sequence after = 0;
+  /// False when nothing that the filter could pick is left.
+  bool more = false;
+};
+
+/// All that is known of a task but the text of its latest outcome.
+struct task_view {
+  sequence seq = 0;
+  queue_address queue;
+  std::uint8_t priority = 0;
+  std::uint16_t max_attempts = 0;
+  timestamp enqueued_at;
+  /// Of a scheduled task.
+  timestamp eligible_at{};
+  task_entry entry;
+  /// The holder of the lease.
+  std::string worker;
+  std::string group;
+  std::string key;
+};
+
+struct tasks_listed {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  std::vector<task_view> tasks;
+  sequence after = 0;
+  bool more = false;
+};
+
+/// Why a task does not run, most specific first.
+enum class task_reason : std::uint8_t {
+  /// Its producer deferred it, until `until`.
+  deferred,
+  /// It waits for its next attempt, until `until`.
+  retry_waiting,
+  /// `blocker` of its group is before it.
+  gated,
+  /// `blocker` of its group is dead and blocks it.
+  blocked,
+  queue_paused,
+  /// No attached worker claims from its queue.
+  no_worker,
+  /// The queue has as many leases as its settings allow.
+  queue_at_max_leased,
+  /// All workers that claim from its queue are busy.
+  no_free_slots,
+  /// It is handed out with the next turn.
+  next,
+  /// It runs, at `view.worker`, and its lease ends in `lease_left` unless it beats.
+  leased,
+  completed,
+  dead,
+  cancelled,
+};
+
+struct task_explained {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  task_reason reason = task_reason::next;
+  task_view view;
+  timestamp until{};
+  sequence blocker = 0;
+  task_state blocker_state = task_state::ready;
+  duration lease_left{0};
+  queue_settings queue;
+};
+
+} // namespace codeq::core
