@@ -31,6 +31,13 @@ sigset_t hold_stop_signals() {
   return signals;
 }
 
+/// A log whose reader is gone ends nothing, and a file that may not grow is an error of its write,
+/// which the journal reports before it stops the process.
+void ignore_file_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 int wait_for_stop(const sigset_t& signals) {
   int signal = 0;
   sigwait(&signals, &signal);
@@ -81,6 +88,7 @@ void log_start(const config::coordinator_config& config, std::uint16_t port) {
 
 int run(const config::coordinator_config& config) {
   auto signals = hold_stop_signals();
+  ignore_file_signals();
   auto level = observe::parse_log_level(config.log_level);
   if (!level)
     return fail(level.error().context);

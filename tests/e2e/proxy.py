@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network between a node and its coordinator that a test can hold back and cut."""
+
+import socket
+import threading
+
+
+class Proxy:
+    """Listens on a port of its own and passes bytes on to `target()`, until told otherwise."""
+
+    def __init__(self, target):
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._lock = threading.Lock()
+        self._pairs = []
+        self._swallows = False
+        self.connections = 0
+        self.swallowed = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def swallow_answers(self):
+        """From now on nothing that the coordinator says on today's connections arrives."""
+        with self._lock:
+            self._swallows = True
+
+    def cut(self):
+        """Ends all connections; later ones pass everything on."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+            self._swallows = False
+        for pair in pairs:
+            for end in pair:
+                _shut(end)
+
+    def close(self):
+        self._listener.close()
+        self.cut()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._target()))
+            except OSError:
+                if self._listener.fileno() < 0:
+                    return
+                near.close()
+                continue
+            with self._lock:
+                self._pairs.append((near, far))
+                self.connections += 1
+            threading.Thread(target=self._pump, args=(near, far, False), daemon=True).start()
+            threading.Thread(target=self._pump, args=(far, near, True), daemon=True).start()
+
+    def _pump(self, source, sink, is_answer):
+        try:
+            while data := source.recv(1 << 16):
+                with self._lock:
+                    # A connection of before the cut never speaks again.
+                    is_current = any(source in pair for pair in self._pairs)
+                    drops = not is_current or (is_answer and self._swallows)
+                    self.swallowed += len(data) if drops else 0
+                if not drops:
+                    sink.sendall(data)
+        except OSError:
+            pass
+        _shut(source)
+        _shut(sink)
+
+
+def _shut(end):
+    try:
+        end.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    end.close()
