@@ -22,6 +22,7 @@ struct Record {
     open @5 :OpenRecord;
     fate @6 :FateRecord;
     change @7 :ChangeRecord;
+    queue @8 :QueueRecord;
   }
 }
 
@@ -74,6 +75,7 @@ struct SegmentRecord {
   queue @2 :Common.QueueAddress;
   priority @3 :UInt8;
   settings @4 :Task.TaskSettings;
+  # A lease of 0 is the queue's, as it is at the grant.
   notBeforeMs @5 :Int64;
   # The producer's deferral of all its tasks, shard time; 0 is none.
   requests @6 :List(RequestMark);
@@ -166,6 +168,22 @@ struct ChangeRecord {
     # With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
     retryAtMs @3 :Int64;
   }
+}
+
+struct QueueRecord {
+  # The settings of a queue; the queue is in the key. Overwritten by each change of them.
+  position @0 :UInt64;
+  atMs @1 :Int64;
+  defaults @2 :Task.TaskSettings;
+  # For the fields that producers leave to the queue.
+  maxDepth @3 :UInt64;
+  # Live tasks of the shard at most; 0 is no limit.
+  maxLeased @4 :UInt64;
+  # Leases of the shard at most; 0 is no limit.
+  keepPayload @5 :Bool;
+  # Of a completed task, as long as its record.
+  paused @6 :Bool;
+  # Nothing is handed out.
 }
 
 struct OpenRecord {

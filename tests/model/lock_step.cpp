@@ -77,6 +77,11 @@ void lock_step::close_turn() {
   auto sealed = turn_->seal(clock_.now());
   turn_.reset();
   auto seen = observer_.observe(sealed);
+  for (const auto& answer : seen.shown)
+    reference_.check_shown(answer);
+  for (const auto& answer : seen.listed)
+    reference_.check_listed(answer);
+  reference_.check_all_answered();
   reference_.settle(seen.grants, clock_.now());
   compare_turn(seen);
   compare_state();
@@ -147,6 +152,7 @@ void lock_step::compare_state() {
     awaited += peers.empty() ? 0 : 1;
   require(awaited == state_->awaited.size(), "the core remembers other tasks that are awaited");
   compare_totals();
+  compare_settings();
 }
 
 void lock_step::compare_task(const reference_task& expected, core::segment& s) {
@@ -165,6 +171,7 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
         + ", but is " + std::string(to_string(entry.state)) + " at attempt "
         + std::to_string(entry.attempt) + ", lost " + std::to_string(entry.lost) + ", refunds "
         + std::to_string(entry.refunds));
+  require(s.settings == expected.settings, short_number(expected.seq) + " has other settings");
   if (expected.state != task_state::leased)
     return;
   auto name = say_task(expected.seq, expected.token);
@@ -185,6 +192,14 @@ void lock_step::compare_totals() {
     bool agrees = t.completed == expected.completed && t.dead == expected.dead
                   && t.cancelled == expected.cancelled && t.lost == expected.lost;
     require(agrees, "the totals of queue " + queue->address.queue + " are wrong");
+  }
+}
+
+void lock_step::compare_settings() {
+  for (const auto& [address, expected] : reference_.queues) {
+    const auto* queue = state_->find_queue(address);
+    auto found = queue ? queue->settings : core::queue_settings{};
+    require(found == expected, "queue " + address.queue + " has other settings");
   }
 }
 

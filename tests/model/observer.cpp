@@ -98,6 +98,30 @@ void observer::see(const core::task_described& e) {
     say_described(e.why, {e.view.seq, entry.state, entry.token, entry.attempt}));
 }
 
+void observer::see(const core::task_explained& e) {
+  told_reason told{e.peer, e.number, e.view.seq, e.reason};
+  told.until = e.until;
+  told.blocker = e.blocker;
+  told.blocker_state = e.blocker_state;
+  told.worker = e.view.worker;
+  told.lease_left = e.lease_left;
+  seen_.lines.push_back(say_explained(told));
+}
+
+void observer::see(const core::queue_answered& e) {
+  bool is_question = e.number >= first_show_number;
+  if (is_question)
+    seen_.shown.push_back(e);
+  else if (e.refusal.code != errc::none)
+    seen_.lines.push_back(say_queue_refused(e.peer, e.number, e.refusal.code));
+  else
+    seen_.lines.push_back(say_queue(e));
+}
+
+void observer::see(const core::tasks_listed& e) {
+  seen_.listed.push_back(e);
+}
+
 void observer::see(const core::task_not_here& e) {
   auto fate = fates_.find(e.seq);
   if (e.why.what == core::inquiry::kind::repeated_report) {
@@ -115,6 +139,13 @@ void observer::see(const core::task_not_here& e) {
     return;
   }
   const auto& entry = fate->second;
+  if (e.why.what == core::inquiry::kind::explain) {
+    // Whatever has a fate is over.
+    auto reason = entry.state == task_state::completed ? core::task_reason::completed
+                                                       : core::task_reason::cancelled;
+    seen_.lines.push_back(say_explained({e.why.peer, e.why.number, e.seq, reason}));
+    return;
+  }
   if (e.why.what == core::inquiry::kind::change) {
     // Whatever has a fate is over, and stays as it is.
     seen_.lines.push_back(

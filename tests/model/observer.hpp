@@ -17,6 +17,9 @@ struct observed_turn {
   std::vector<core::tasks_granted> grants;
   /// Timers: expected ones answer a hint, the others are checked by the age of their leases.
   std::vector<core::timer_wanted> timers;
+  /// Answers that the reference checks by rules.
+  std::vector<core::queue_answered> shown;
+  std::vector<core::tasks_listed> listed;
 };
 
 /// Puts a turn's effects into words. Remembers the fates of closed segments, as the store would, so
@@ -39,6 +42,9 @@ private:
   void see(const core::timer_wanted& e);
   void see(const core::timer_dropped& e);
   void see(const core::task_described& e);
+  void see(const core::task_explained& e);
+  void see(const core::queue_answered& e);
+  void see(const core::tasks_listed& e);
   void see(const core::task_not_here& e);
   void remember_fates(const core::sealed_turn& turn);
 

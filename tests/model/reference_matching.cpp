@@ -80,14 +80,14 @@ void reference_shard::grant_one(
   require(run.queue == task.queue && run.priority == task.priority, name + " has another queue");
   require(run.max_attempts == task.settings.max_attempts, name + " has another max_attempts");
   require(task.eligible_at() <= now_.shard, name + " is delivered early");
+  require(hands_out(task.queue), name + " is of a queue that hands nothing out");
   task.state = task_state::leased;
   task.token = token;
   ++task.attempt;
   auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
   require(attempt == task.attempt, name + " is delivered with another attempt");
   require(task.attempt <= task.settings.max_attempts, name + " is delivered too often");
-  auto wished = worker.wish == duration{0} ? task.settings.lease : worker.wish;
-  task.lease = std::clamp<duration>(wished, limits::lease_min, limits::lease_max);
+  task.lease = lease_for(worker, task);
   require(run.lease == task.lease, name + " has another lease");
   task.holder = worker.identity;
   task.granted_at = now_.steady;
@@ -103,7 +103,8 @@ void reference_shard::grant_one(
 
 bool reference_shard::has_work(const reference_worker& worker) const {
   return std::any_of(tasks.begin(), tasks.end(), [&](const auto& t) {
-    return t.second.state == task_state::ready && worker.queues.contains(t.second.queue);
+    return t.second.state == task_state::ready && worker.queues.contains(t.second.queue)
+           && hands_out(t.second.queue);
   });
 }
 

@@ -63,6 +63,10 @@ void reference_shard::run(const core::enqueue& c) {
     expected.push_back(say_refused(c.peer, number, errc::session_expired));
     return;
   }
+  if (!has_room(c)) {
+    expected.push_back(say_refused(c.peer, number, errc::queue_full));
+    return;
+  }
   auto added = add_tasks(c);
   producer.answered_below = std::max(producer.answered_below, c.request.answered_below);
   std::erase_if(producer.answers, [&](const auto& a) { return a.first < producer.answered_below; });
@@ -78,7 +82,7 @@ std::vector<sequence> reference_shard::add_tasks(const core::enqueue& c) {
       task.seq = next_seq_++;
       task.queue = r.queue;
       task.priority = r.priority;
-      task.settings = r.settings;
+      task.settings = settings_of(r);
       task.body = r.tasks.part(i, 1).body.view();
       if (r.not_before > now_.shard) {
         task.state = task_state::scheduled;
@@ -356,6 +360,8 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
   token_floor_ = std::max(token_floor, first_of(epoch) - 1);
   workers.clear();
   awaited.clear();
+  shows.clear();
+  lists.clear();
   release_due(now.shard);
   for (auto& [seq, task] : tasks) {
     if (task.state != task_state::leased)

@@ -9,6 +9,7 @@
 #include "core/effect.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -70,6 +71,19 @@ struct reference_producer {
   std::map<std::uint64_t, std::vector<sequence>> answers;
 };
 
+/// A question about a queue, and what it was like when it was asked.
+struct shown_queue {
+  core::show_queue asked;
+  core::queue_settings settings;
+  bool is_known = false;
+};
+
+/// A list that was asked for, and the tasks that its filter picked then.
+struct asked_list {
+  core::list_tasks asked;
+  std::vector<reference_task> picked;
+};
+
 struct reference_totals {
   std::uint64_t completed = 0;
   std::uint64_t dead = 0;
@@ -89,6 +103,13 @@ public:
 
   /// The end of a turn: due tasks, then the grants that the core made, checked one by one.
   void settle(const std::vector<core::tasks_granted>& grants, const instant& now);
+
+  /// Checks an answer to a question of this turn.
+  void check_shown(const core::queue_answered& answer);
+  void check_listed(const core::tasks_listed& answer);
+
+  /// At the end of a turn: nobody waits for an answer.
+  void check_all_answered();
 
   /// Makes tasks ready whose time has come.
   void release_due(timestamp now);
@@ -113,6 +134,10 @@ public:
   std::map<producer_id, reference_producer> producers;
   std::map<queue_address, reference_totals> totals;
   std::map<sequence, std::vector<core::peer_id>> awaited;
+  std::map<queue_address, core::queue_settings> queues;
+  /// Questions of this turn that are not answered yet.
+  std::vector<shown_queue> shows;
+  std::vector<asked_list> lists;
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
 
@@ -136,12 +161,25 @@ private:
   void run(const core::redrive& c);
   void run(const core::await_tasks& c);
   void run(const core::describe_task& c);
+  void run(const core::configure_queue& c);
+  void run(const core::pause_queue& c);
+  void run(const core::show_queue& c);
+  void run(const core::list_tasks& c);
+  void run(const core::explain_task& c);
 
   void run(const core::tick&) {}
 
   void run(const core::take_checkpoint&) {}
 
   std::vector<sequence> add_tasks(const core::enqueue& c);
+  [[nodiscard]] core::task_settings settings_of(const core::enqueue_run& r) const;
+  [[nodiscard]] bool has_room(const core::enqueue& c) const;
+  [[nodiscard]] duration lease_for(const reference_worker& worker, const reference_task& task);
+  [[nodiscard]] std::uint64_t
+  count_in(const queue_address& queue, const std::function<bool(task_state)>& wanted) const;
+  [[nodiscard]] bool hands_out(const queue_address& queue) const;
+  [[nodiscard]] const reference_task& blocker_of(const reference_task& of) const;
+  [[nodiscard]] core::task_reason reason_of(const reference_task& task) const;
   void report_one(core::peer_id peer, const core::lease_report& r);
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);

@@ -24,7 +24,9 @@ const weight_list mixture{
   {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
   {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
   {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},  {step_kind::redrive, 2}};
+  {step_kind::promote, 3},  {step_kind::redrive, 2},        {step_kind::explain, 4},
+  {step_kind::list, 2},     {step_kind::configure, 2},      {step_kind::pause, 2},
+  {step_kind::show, 1}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -57,6 +59,16 @@ const weight_list to_and_fro{
   {step_kind::checkpoint, 1},
   {step_kind::restart, 1}};
 
+/// Queues are set, paused and full, and operators look at what that does.
+const weight_list limiting{
+  {step_kind::enqueue, 16},  {step_kind::repeat_request, 2}, {step_kind::claim, 16},
+  {step_kind::revoke, 1},    {step_kind::report, 14},        {step_kind::expire, 4},
+  {step_kind::attach, 2},    {step_kind::detach, 1},         {step_kind::goodbye, 1},
+  {step_kind::cancel, 2},    {step_kind::redrive, 2},        {step_kind::explain, 10},
+  {step_kind::list, 6},      {step_kind::configure, 6},      {step_kind::pause, 8},
+  {step_kind::show, 3},      {step_kind::checkpoint, 3},     {step_kind::advance, 6},
+  {step_kind::end_turn, 24}, {step_kind::restart, 2}};
+
 constexpr std::uint64_t seeds_per_special = 16;
 
 constexpr std::uint64_t no_session = 0;
@@ -70,6 +82,9 @@ const weight_list& weights_of(std::uint64_t seed) {
   case 3:
   case 6:
     return stopping;
+  case 5:
+  case 10:
+    return limiting;
   default:
     return mixture;
   }
@@ -78,11 +93,11 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 23> names{
-    "enqueue",    "repeat_request", "claim",   "revoke",   "beat",    "report",
-    "abandon",    "expire",         "cancel",  "promote",  "redrive", "attach",
-    "detach",     "resume",         "goodbye", "replace",  "await",   "describe",
-    "checkpoint", "tick",           "advance", "end_turn", "restart"};
+  constexpr std::array<std::string_view, 28> names{
+    "enqueue", "repeat_request", "claim",      "revoke",   "beat",    "report",   "abandon",
+    "expire",  "cancel",         "promote",    "redrive",  "attach",  "detach",   "resume",
+    "goodbye", "replace",        "await",      "describe", "explain", "list",     "configure",
+    "pause",   "show",           "checkpoint", "tick",     "advance", "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -185,6 +200,17 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   }
   case step_kind::describe:
     return {core::describe_task{producers_first_peer, d.below(100), random_task(d, reference)}};
+  case step_kind::explain:
+    return {core::explain_task{producers_first_peer, d.below(100), random_task(d, reference)}};
+  case step_kind::list:
+    return {random_list(d, reference)};
+  case step_kind::configure:
+    return {random_settings(d)};
+  case step_kind::pause:
+    // Rather resumed than paused, so that not all stands still.
+    return {core::pause_queue{producers_first_peer, d.below(100), random_queue(d), d.one_in(3)}};
+  case step_kind::show:
+    return {core::show_queue{producers_first_peer, next_question_++, random_queue(d)}};
   case step_kind::checkpoint:
     return {core::take_checkpoint{}};
   case step_kind::tick:
@@ -224,6 +250,47 @@ sequence step_maker::random_dead_task(dice& d, const reference_shard& reference)
   return dead.empty() || d.one_in(5) ? random_task(d, reference) : d.pick(dead);
 }
 
+queue_address step_maker::random_queue(dice& d) {
+  return {"default", "q" + std::to_string(d.below(3))};
+}
+
+core::configure_queue step_maker::random_settings(dice& d) {
+  core::configure_queue c{producers_first_peer, d.below(100), random_queue(d), {}};
+  auto& s = c.settings;
+  s.max_depth = d.one_in(2) ? 0 : 1 + d.below(12);
+  s.max_leased = d.one_in(2) ? 0 : 1 + d.below(5);
+  s.keep_payload = d.one_in(10);
+  s.paused = d.one_in(2);
+  if (d.one_in(3))
+    return c;
+  s.defaults.max_attempts = static_cast<std::uint16_t>(1 + d.below(4));
+  s.defaults.retry = {static_cast<retry_kind>(d.below(4)), duration{1 + d.below(5'000)}, 20s};
+  s.defaults.lease = duration{1'000 + d.below(20'000)};
+  s.defaults.run_timeout = duration{d.one_in(3) ? 500 + d.below(20'000) : 0};
+  s.defaults.progress_timeout = duration{d.below(20'000)};
+  s.defaults.when_dead = d.one_in(2) ? on_dead::block : on_dead::skip;
+  return c;
+}
+
+core::list_tasks step_maker::random_list(dice& d, const reference_shard& reference) {
+  core::list_tasks c{producers_first_peer, next_question_++, {}};
+  c.filter.tenant = d.one_in(8) ? "nobody" : "default";
+  c.filter.queue = d.one_in(2) ? "" : random_queue(d).queue;
+  if (d.one_in(2))
+    c.filter.state = static_cast<task_state>(d.below(7));
+  if (d.one_in(3))
+    c.filter.after = random_task(d, reference);
+  if (d.one_in(3))
+    c.filter.below = random_task(d, reference);
+  c.filter.limit = 1 + d.below(d.one_in(2) ? 5 : 1'000);
+  return c;
+}
+
+void step_maker::leave_to_queue(dice& d, core::enqueue_run& r) {
+  if (d.one_in(3))
+    r.left_to_queue = static_cast<std::uint16_t>(d.below(128));
+}
+
 core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   static const std::vector<duration> delays{0ms, 1ms, 500ms, 2s, 10s, 5min};
   static const std::vector<duration> leases{1s, 2s, 10s, 1min};
@@ -243,6 +310,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
     r.group = d.one_in(2) ? "g" : "h";
     r.settings.when_dead = d.one_in(3) ? on_dead::block : on_dead::skip;
   }
+  leave_to_queue(d, r);
   r.tasks = test::encode_bodies(1 + d.below(d.one_in(5) ? 12 : 3), 8 * (1 + d.below(4)));
   return r;
 }

@@ -6,6 +6,7 @@
 
 #include "core/command.hpp"
 #include "model/reference_shard.hpp"
+#include "model/words.hpp"
 
 #include <cstdint>
 #include <random>
@@ -34,6 +35,11 @@ enum class step_kind : std::uint8_t {
   replace,
   await,
   describe,
+  explain,
+  list,
+  configure,
+  pause,
+  show,
   checkpoint,
   tick,
   advance,
@@ -87,12 +93,18 @@ private:
   named_worker& random_worker(dice& d);
   static sequence random_task(dice& d, const reference_shard& reference);
   static sequence random_dead_task(dice& d, const reference_shard& reference);
+  static queue_address random_queue(dice& d);
+  static core::configure_queue random_settings(dice& d);
+  core::list_tasks random_list(dice& d, const reference_shard& reference);
+  static void leave_to_queue(dice& d, core::enqueue_run& r);
 
   std::vector<named_worker> workers_{{"w0"}, {"w1"}, {"w2"}};
   core::peer_id next_peer_ = 10;
   std::map<std::uint64_t, std::uint64_t> next_request_;
   std::map<std::uint64_t, std::uint64_t> answered_below_;
   std::vector<core::enqueue> sent_;
+  /// Each question has a number of its own.
+  std::uint64_t next_question_ = first_show_number;
 };
 
 } // namespace codeq::model

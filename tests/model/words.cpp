@@ -17,6 +17,8 @@ std::string inquirer(const core::inquiry& why) {
     return peer_name(why.peer) + "awaited and is told ";
   case core::inquiry::kind::change:
     return peer_name(why.peer) + "wanted a change #" + std::to_string(why.number) + " and is told ";
+  case core::inquiry::kind::explain:
+    return peer_name(why.peer) + "asked why #" + std::to_string(why.number) + " and is told ";
   case core::inquiry::kind::repeated_report:
     break;
   }
@@ -101,6 +103,33 @@ std::string say_changed(const core::change_answered& answer) {
 std::string say_described(const core::inquiry& why, const told_task& task) {
   return inquirer(why) + say_task(task.seq, task.token) + " is "
          + std::string(to_string(task.state)) + " at attempt " + std::to_string(task.attempt);
+}
+
+std::string say_explained(const told_reason& told) {
+  auto text = peer_name(told.peer) + "asked #" + std::to_string(told.number) + " why "
+              + short_number(told.seq) + " does not run: reason "
+              + std::to_string(static_cast<int>(told.reason)) + " until "
+              + std::to_string(told.until.time_since_epoch().count());
+  if (told.blocker != 0)
+    text +=
+      " behind " + short_number(told.blocker) + ' ' + std::string(to_string(told.blocker_state));
+  if (!told.worker.empty())
+    text += " at " + told.worker + " for " + std::to_string(told.lease_left.count());
+  return text;
+}
+
+std::string say_queue(const core::queue_answered& answer) {
+  const auto& s = answer.settings;
+  const auto& d = s.defaults;
+  return peer_name(answer.peer) + "set #" + std::to_string(answer.number) + " queue "
+         + answer.queue.queue + ": depth " + std::to_string(s.max_depth) + " leased "
+         + std::to_string(s.max_leased) + " attempts " + std::to_string(d.max_attempts) + " lease "
+         + std::to_string(d.lease.count()) + (s.paused ? " paused" : "");
+}
+
+std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code) {
+  return peer_name(peer) + "is refused to set #" + std::to_string(number) + ": "
+         + std::string(to_string(code));
 }
 
 std::string say_unknown(const core::inquiry& why, sequence seq) {

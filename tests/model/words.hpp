@@ -60,6 +60,30 @@ struct told_task {
 
 [[nodiscard]] std::string say_described(const core::inquiry& why, const told_task& task);
 
+/// Why a task does not run, as somebody who asked is told.
+struct told_reason {
+  core::peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+  core::task_reason reason = core::task_reason::next;
+  timestamp until{};
+  sequence blocker = 0;
+  task_state blocker_state = task_state::ready;
+  std::string worker{};
+  duration lease_left{0};
+};
+
+[[nodiscard]] std::string say_explained(const told_reason& told);
+
+/// Questions about queues have numbers from here on; only by these is an answer to one told from
+/// the answer to a change.
+inline constexpr std::uint64_t first_show_number = 1'000'000;
+
+/// A queue has these settings from then on.
+[[nodiscard]] std::string say_queue(const core::queue_answered& answer);
+
+[[nodiscard]] std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code);
+
 [[nodiscard]] std::string say_unknown(const core::inquiry& why, sequence seq);
 
 } // namespace codeq::model

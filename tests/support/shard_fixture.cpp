@@ -11,6 +11,7 @@ namespace codeq::test {
 namespace {
 
 const std::string producer = "p";
+const std::string operator_name = "o";
 
 core::lease_report reported(core::disposition how) {
   core::lease_report r;
@@ -21,7 +22,7 @@ core::lease_report reported(core::disposition how) {
 } // namespace
 
 shard_fixture::shard_fixture()
-  : start_(clock_.now().steady), state_(std::make_unique<core::shard_state>(shard_id{}, 1)) {
+  : start_(clock_.now()), state_(std::make_unique<core::shard_state>(shard_id{}, 1)) {
 }
 
 shard_fixture::~shard_fixture() {
@@ -71,11 +72,12 @@ std::string shard_fixture::enqueue(
   c.request.number = options.request ? *options.request : next_request_++;
   c.request.answered_below = options.answered_below;
   core::enqueue_run r;
-  r.queue = {"default", queue};
+  r.queue = {options.tenant, queue};
   r.priority = static_cast<std::uint8_t>(options.priority);
   r.settings = options.settings;
   r.allow_promotion = options.allow_promotion;
   r.group = options.group;
+  r.left_to_queue = options.left_to_queue;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);
@@ -183,6 +185,31 @@ std::string shard_fixture::await(const std::string& peer, const std::vector<int>
 
 std::string shard_fixture::describe(const std::string& peer, int number) {
   return run(core::describe_task{peer_of(peer), 1, task(number)});
+}
+
+std::string shard_fixture::explain(int number) {
+  return run(core::explain_task{peer_of(operator_name), 1, task(number)});
+}
+
+std::string
+shard_fixture::configure(const std::string& queue, const core::queue_settings& settings) {
+  return run(core::configure_queue{peer_of(operator_name), 1, {"default", queue}, settings});
+}
+
+std::string shard_fixture::pause(const std::string& queue) {
+  return run(core::pause_queue{peer_of(operator_name), 1, {"default", queue}, true});
+}
+
+std::string shard_fixture::unpause(const std::string& queue) {
+  return run(core::pause_queue{peer_of(operator_name), 1, {"default", queue}, false});
+}
+
+std::string shard_fixture::show(const std::string& queue) {
+  return run(core::show_queue{peer_of(operator_name), 1, {"default", queue}});
+}
+
+std::string shard_fixture::list(const core::task_filter& filter) {
+  return run(core::list_tasks{peer_of(operator_name), 1, filter});
 }
 
 std::string shard_fixture::take_checkpoint() {

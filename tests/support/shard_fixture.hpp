@@ -27,6 +27,9 @@ struct enqueue_options {
   std::uint64_t answered_below = 0;
   std::size_t body_size = 16;
   std::string group{};
+  /// `setting_bit`s.
+  std::uint16_t left_to_queue = 0;
+  std::string tenant = "default";
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what
@@ -63,6 +66,12 @@ protected:
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);
   std::string describe(const std::string& peer, int task);
+  std::string explain(int task);
+  std::string configure(const std::string& queue, const core::queue_settings& settings);
+  std::string pause(const std::string& queue);
+  std::string unpause(const std::string& queue);
+  std::string show(const std::string& queue);
+  std::string list(const core::task_filter& filter);
   std::string take_checkpoint();
   /// Lets time pass; what happens by time alone happens in the turn returned.
   std::string advance(duration by);
@@ -91,14 +100,16 @@ protected:
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
 
-private:
+  /// Any command, as the verbs run theirs.
   std::string run(const core::command& c);
+
+private:
   std::string seal();
   core::peer_id peer_of(const std::string& name);
   std::shared_ptr<const worker_identity> identity_of(const std::string& worker);
 
   base::manual_clock clock_;
-  monotonic_time start_;
+  instant start_;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
   bool together_ = false;

@@ -116,6 +116,49 @@ void transcript::say(const core::task_described& e) {
   line(e.why.peer, words);
 }
 
+void transcript::say(const core::task_explained& e) {
+  static const std::vector<std::string> reasons{
+    "deferred",
+    "retry waiting",
+    "gated",
+    "blocked",
+    "queue paused",
+    "no worker",
+    "queue at max leased",
+    "no free slots",
+    "next",
+    "leased",
+    "completed",
+    "dead",
+    "cancelled"};
+  auto words = short_number(e.view.seq) + ' ' + reasons.at(static_cast<std::size_t>(e.reason));
+  if (e.blocker != 0)
+    words += " behind " + short_number(e.blocker) + ' ' + std::string(to_string(e.blocker_state));
+  if (e.until != timestamp{})
+    words += " until " + std::to_string((e.until - start_shard_).count());
+  if (e.reason == core::task_reason::leased)
+    words += " by " + e.view.worker + " for " + std::to_string(e.lease_left.count());
+  line(e.peer, words);
+}
+
+void transcript::say(const core::queue_answered& e) {
+  if (e.refusal.code != errc::none)
+    return line(e.peer, "refused " + std::string(to_string(e.refusal.code)));
+  const auto& s = e.settings;
+  line(
+    e.peer,
+    e.queue.queue + " depth " + std::to_string(s.max_depth) + " leased "
+      + std::to_string(s.max_leased) + " attempts " + std::to_string(s.defaults.max_attempts)
+      + (s.paused ? " paused" : ""));
+}
+
+void transcript::say(const core::tasks_listed& e) {
+  std::string words = "listed";
+  for (const auto& task : e.tasks)
+    words += ' ' + short_number(task.seq) + ' ' + std::string(to_string(task.entry.state));
+  line(e.peer, words + " after " + short_number(e.after) + (e.more ? " and there is more" : ""));
+}
+
 void transcript::say(const core::task_not_here& e) {
   line(e.why.peer, short_number(e.seq) + " is not here");
 }

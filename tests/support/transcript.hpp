@@ -14,8 +14,9 @@ namespace codeq::test {
 /// second token. Tasks and tokens are numbered from 1 in each epoch; `2.1` is the first of epoch 2.
 class transcript {
 public:
-  transcript(const std::map<core::peer_id, std::string>& names, monotonic_time start)
-    : names_(names), start_(start) {}
+  /// Times are said as the milliseconds since `start`.
+  transcript(const std::map<core::peer_id, std::string>& names, const instant& start)
+    : names_(names), start_(start.steady), start_shard_(start.shard) {}
 
   /// Adds what the effect says.
   void add(const core::effect& e);
@@ -37,12 +38,16 @@ private:
   void say(const core::timer_wanted& e);
   void say(const core::timer_dropped& e);
   void say(const core::task_described& e);
+  void say(const core::task_explained& e);
+  void say(const core::queue_answered& e);
+  void say(const core::tasks_listed& e);
   void say(const core::task_not_here& e);
   void line(const std::string& words);
   void line(core::peer_id peer, const std::string& words);
 
   const std::map<core::peer_id, std::string>& names_;
   monotonic_time start_;
+  timestamp start_shard_;
   std::string text_;
 };
 

@@ -42,6 +42,7 @@ inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
 inline constexpr std::size_t queues_per_worker_max = 1000;
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
+inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
 inline constexpr std::size_t follow_ups_max = 64;
 
 // A shard.

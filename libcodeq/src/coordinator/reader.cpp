@@ -81,7 +81,9 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
     return;
   }
   auto text = or_fail(storage::read_text(*options_.store, request.shard, entry));
-  if (request.why.what == core::inquiry::kind::status) {
+  bool by_number = request.why.what == core::inquiry::kind::status
+                   || request.why.what == core::inquiry::kind::explain;
+  if (by_number) {
     auto reply = protocol::make_status_reply(request.shard, request.why.number, view, text);
     self_->send(request.session, reply.to_wire());
     return;
@@ -92,6 +94,7 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
 
 void reader_state::answer_unknown(const actors::answer_inquiry& request) {
   switch (request.why.what) {
+  case core::inquiry::kind::explain:
   case core::inquiry::kind::status: {
     task_id id{request.shard, request.seq};
     auto reply = protocol::make_unknown_status_reply(request.why.number, id);

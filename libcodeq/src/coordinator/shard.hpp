@@ -87,6 +87,14 @@ private:
   void carry_out(core::timer_dropped& e);
   void carry_out(core::task_described& e);
   void carry_out(core::task_not_here& e);
+
+  // No message of the protocol asks for these.
+  void carry_out(core::task_explained&) {}
+
+  void carry_out(core::queue_answered&) {}
+
+  void carry_out(core::tasks_listed&) {}
+
   void carry_out(core::change_answered& e);
   void carry_out(core::cancel_wanted& e);
   void flush_endings();

@@ -114,6 +114,10 @@ void apply_event(shard_state& state, const tasks_changed& e) {
     change_task(state, change);
 }
 
+void apply_event(shard_state& state, const queue_configured& e) {
+  set_queue(state, e.queue, e.settings);
+}
+
 void apply_event(shard_state& state, const checkpoint_taken& e) {
   for (const auto& fate : e.closed)
     state.segments.erase(fate.first);
@@ -216,6 +220,10 @@ void change_task(shard_state& state, const task_change& change) {
   change_entry(state, *s, change);
   enter_index(state, *s, change.seq, s->view(change.seq));
   settle_group_of(state, *s);
+}
+
+void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings) {
+  state.queues[state.intern(queue)]->settings = settings;
 }
 
 std::size_t release_due(shard_state& state, timestamp now) {

@@ -32,6 +32,9 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
 /// Carries a change out. @pre it fits the task: a leased one can only be marked
 void change_task(shard_state& state, const task_change& change);
 
+/// Gives a queue its settings; adds the queue when it is new.
+void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings);
+
 /// Makes tasks ready whose time has come. Returns how many.
 std::size_t release_due(shard_state& state, timestamp now);
 

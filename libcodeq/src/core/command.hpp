@@ -180,6 +180,11 @@ using command = std::variant<
   redrive,
   await_tasks,
   describe_task,
+  explain_task,
+  configure_queue,
+  pause_queue,
+  show_queue,
+  list_tasks,
   tick,
   take_checkpoint>;
 

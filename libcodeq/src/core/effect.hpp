@@ -111,11 +111,11 @@ struct timer_dropped {
 
 /// Why somebody asks about a task.
 struct inquiry {
-  enum class kind : std::uint8_t { status, ending, repeated_report, change };
+  enum class kind : std::uint8_t { status, ending, repeated_report, change, explain };
 
   kind what = kind::status;
   peer_id peer = 0;
-  /// Of a status request or a change.
+  /// Of whoever asks for an answer by number.
   std::uint64_t number = 0;
   /// Of a repeated report: its token, and the end that it reports.
   fencing_token token{};
@@ -150,6 +150,9 @@ using effect = std::variant<
   timer_wanted,
   timer_dropped,
   task_described,
+  task_explained,
+  queue_answered,
+  tasks_listed,
   task_not_here>;
 
 } // namespace codeq::core

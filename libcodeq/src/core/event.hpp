@@ -188,6 +188,14 @@ struct producer_record {
   std::vector<producer_answer> answers;
 };
 
+/// A queue has these settings from then on.
+struct queue_configured {
+  log_position position = 0;
+  timestamp at;
+  queue_address queue;
+  queue_settings settings;
+};
+
 /// What is not in the segments' own records, and the segments that changed since the last one.
 struct checkpoint_taken {
   log_position position = 0;
@@ -202,7 +210,12 @@ struct checkpoint_taken {
   std::vector<log_position> merged_changes;
 };
 
-using event =
-  std::variant<segment_appended, batch_granted, leases_ended, tasks_changed, checkpoint_taken>;
+using event = std::variant<
+  segment_appended,
+  batch_granted,
+  leases_ended,
+  tasks_changed,
+  queue_configured,
+  checkpoint_taken>;
 
 } // namespace codeq::core

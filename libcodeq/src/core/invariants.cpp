@@ -102,6 +102,24 @@ void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, 
       << (e.cancelling ? "/cancelling" : "");
 }
 
+void write_settings(std::ostream& out, const shard_state& state) {
+  std::map<queue_address, const queue_settings*> all;
+  for (const auto& queue : state.queues)
+    all.emplace(queue->address, &queue->settings);
+  for (const auto& [address, s] : all) {
+    if (*s == queue_settings{})
+      continue;
+    const auto& d = s->defaults;
+    out << address.tenant << '/' << address.queue << " settings " << d.max_attempts << ' '
+        << static_cast<int>(d.retry.kind) << '/' << d.retry.base.count() << '/'
+        << d.retry.cap.count() << ' ' << d.lease.count() << ' ' << d.run_timeout.count() << ' '
+        << d.progress_timeout.count() << ' ' << d.retention.count() << ' '
+        << d.dead_retention.count() << ' ' << static_cast<int>(d.when_dead) << " depth "
+        << s->max_depth << " leased " << s->max_leased << (s->keep_payload ? " keeps" : "")
+        << (s->paused ? " paused" : "") << '\n';
+  }
+}
+
 void write_segment(std::ostream& out, const shard_state& state, const segment& s) {
   const auto& queue = *state.queues[s.queue];
   out << s.first << '+' << s.count << ' ' << queue.address.tenant << '/' << queue.address.queue
@@ -158,6 +176,7 @@ std::string durable_text(const shard_state& state) {
       out << address.tenant << '/' << address.queue << ' ' << t.completed << ' ' << t.dead << ' '
           << t.cancelled << ' ' << t.lost << '\n';
   }
+  write_settings(out, state);
   std::map<producer_id, const producer_session*> producers;
   for (const auto& [id, session] : state.producers)
     producers.emplace(id, &session);

@@ -107,7 +107,8 @@ struct configure_queue {
   queue_settings settings;
 };
 
-/// Stops or resumes handing out a queue's tasks; leases run on. Effect: `queue_answered`.
+/// Stops or resumes handing out a queue's tasks; leases run on. The queue is made when it is new.
+/// Effect: `queue_answered`.
 struct pause_queue {
   peer_id peer = 0;
   std::uint64_t number = 0;
@@ -115,7 +116,7 @@ struct pause_queue {
   bool paused = false;
 };
 
-/// Effect: `queue_answered`.
+/// Effect: `queue_answered`; a queue that is not known is refused with `invalid_argument`.
 struct show_queue {
   peer_id peer = 0;
   std::uint64_t number = 0;
@@ -133,7 +134,8 @@ struct task_filter {
   sequence after = 0;
   /// Only tasks with a smaller sequence; 0 is no bound.
   sequence below = 0;
-  /// Tasks looked at and taken in one command, at most `limits::bulk_tasks_max`.
+  /// Tasks taken in one command, 1..`limits::bulk_tasks_max`; fewer when so many others had to be
+  /// looked at that the command's work is enough (`limits::bulk_looked_at_max`).
   std::uint32_t limit = 0;
 };
 
@@ -155,7 +157,8 @@ struct change_many {
   task_filter filter;
 };
 
-/// Effect: `tasks_listed`, in order of their sequences.
+/// Only tasks in memory: live and dead ones, and others for a while. Effect: `tasks_listed`, in
+/// order of their sequences.
 struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;

@@ -23,6 +23,11 @@ std::uint32_t shard_state::intern(const queue_address& address) {
   return at->second;
 }
 
+const queue_state* shard_state::find_queue(const queue_address& address) const {
+  auto at = queue_index.find(address);
+  return at == queue_index.end() ? nullptr : queues[at->second].get();
+}
+
 bool shard_state::has_room_for(const queue_address& address) const {
   if (queue_index.contains(address))
     return true;

@@ -8,7 +8,9 @@
 #include "core/lane.hpp"
 #include "core/lease_table.hpp"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +35,22 @@ struct queue_state {
   std::uint64_t leased = 0;
   /// Ends since the store was created.
   queue_totals totals;
+  queue_settings settings;
+
+  /// Live tasks.
+  [[nodiscard]] std::uint64_t depth() const noexcept { return scheduled + gated + ready + leased; }
+
+  /// Leases that the settings leave room for.
+  [[nodiscard]] std::uint64_t lease_room() const noexcept {
+    if (settings.max_leased == 0)
+      return std::numeric_limits<std::uint64_t>::max();
+    return settings.max_leased - std::min(settings.max_leased, leased);
+  }
+
+  /// Ready tasks that may be leased now.
+  [[nodiscard]] std::uint64_t grantable() const noexcept {
+    return settings.paused ? 0 : std::min(ready, lease_room());
+  }
 };
 
 /// A queue's index and a group's name within it.
@@ -118,6 +136,9 @@ struct shard_state {
   std::uint32_t intern(const queue_address& address);
 
   [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
+
+  /// The queue, or null when it is not known.
+  [[nodiscard]] const queue_state* find_queue(const queue_address& address) const;
 
   /// True when the queue is known or its tenant may have another one.
   [[nodiscard]] bool has_room_for(const queue_address& address) const;

@@ -12,6 +12,7 @@ namespace codeq::core {
 struct task_settings {
   std::uint16_t max_attempts = limits::attempts_default;
   retry_policy retry{};
+  /// Zero leaves it to the queue, as it is when the task is granted.
   duration lease = limits::lease_default;
   duration run_timeout{0};
   duration progress_timeout{0};
@@ -30,6 +31,7 @@ enum class setting_bit : std::uint16_t {
   lease = 4,
   run_timeout = 8,
   progress_timeout = 16,
+  /// Both that of completed and cancelled tasks and that of dead ones.
   retention = 32,
   on_dead = 64,
 };
@@ -37,8 +39,8 @@ enum class setting_bit : std::uint16_t {
 /// What a queue gives its tasks and how much it takes. Limits count per shard of the queue.
 struct queue_settings {
   /// For the fields that a producer leaves to the queue.
-  task_settings defaults;
-  /// Live tasks at most; 0 is no limit. Beyond it an enqueue is refused with `queue_full`.
+  task_settings defaults{};
+  /// Live tasks at most; 0 is no limit. An enqueue beyond it is refused whole with `queue_full`.
   std::uint64_t max_depth = 0;
   /// Leases at the same time at most; 0 is no limit.
   std::uint64_t max_leased = 0;

@@ -49,6 +49,7 @@ sealed_turn turn::seal(const instant& now) {
   move_all(segments_, sealed.events);
   move_all(ended_, sealed.events);
   move_all(changed_, sealed.events);
+  move_all(configured_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);

@@ -55,6 +55,7 @@ private:
   // Enqueue.
   void run(const enqueue& c);
   [[nodiscard]] error refusal_of(const enqueue& c) const;
+  [[nodiscard]] error refusal_by_session(const request_id& request) const;
   [[nodiscard]] const std::vector<seq_run>* known_answer(const request_id& request) const;
   void add_run(const request_id& request, const enqueue_run& r);
   [[nodiscard]] bool is_untouched(sequence segment) const;
@@ -100,10 +101,19 @@ private:
   void append_change(const task_change& change);
   void send_cancel(peer_id peer, fencing_token token);
 
+  // Queues.
+  void run(const configure_queue& c);
+  void run(const pause_queue& c);
+  void run(const show_queue& c);
+  void change_queue(queue_answered answer);
+
   // Inquiries.
   void run(const await_tasks& c);
   void run(const describe_task& c);
+  void run(const explain_task& c);
+  void run(const list_tasks& c);
   void describe(const inquiry& why, sequence seq);
+  void explain(task_explained& e, const segment& s);
   void tell_awaiting(sequence seq);
   [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);
@@ -122,6 +132,7 @@ private:
   std::vector<batch_granted> grants_;
   std::vector<leases_ended> ended_;
   std::vector<tasks_changed> changed_;
+  std::vector<queue_configured> configured_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
   std::vector<effect> effects_;

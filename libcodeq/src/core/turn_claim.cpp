@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
 #include "core/granted_run.hpp"
+#include "core/queue_rules.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ void turn::match() {
   auto first = state_.first_queue++;
   for (std::size_t i = 0; i < count; ++i) {
     auto queue = static_cast<std::uint32_t>((first + i) % count);
-    if (state_.queues[queue]->ready > 0)
+    if (state_.queues[queue]->grantable() > 0)
       match_queue(queue);
   }
 }
@@ -89,10 +90,10 @@ void turn::match_queue(std::uint32_t queue) {
   std::stable_sort(waiting.begin(), waiting.end(), [&](peer_id a, peer_id b) {
     return state_.attached.at(a).credits > state_.attached.at(b).credits;
   });
-  while (q.ready > 0 && !waiting.empty()) {
-    for (std::size_t i = 0; i < waiting.size() && q.ready > 0; ++i) {
+  while (q.grantable() > 0 && !waiting.empty()) {
+    for (std::size_t i = 0; i < waiting.size() && q.grantable() > 0; ++i) {
       auto sharers = waiting.size() - i;
-      auto share = (q.ready + sharers - 1) / sharers;
+      auto share = (q.grantable() + sharers - 1) / sharers;
       auto credits = state_.attached.at(waiting[i]).credits;
       grant(queue, waiting[i], static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
     }
@@ -118,8 +119,7 @@ void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
 void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
   auto& a = state_.attached.at(peer);
   a.credits -= tasks.count;
-  auto lease = a.lease_wish == duration{0} ? s.settings.lease : a.lease_wish;
-  lease = std::clamp(lease, limits::lease_min, limits::lease_max);
+  auto lease = effective_lease(state_, s, a.lease_wish);
   auto first = extend_grant(a.worker, lease, tasks);
   auto position = grants_.back().position;
   for (std::uint32_t i = 0; i < tasks.count; ++i) {
@@ -161,7 +161,7 @@ fencing_token turn::extend_grant(
 
 bool turn::has_ready(const attached_worker& a) const {
   return std::any_of(a.queues.begin(), a.queues.end(), [&](std::uint32_t queue) {
-    return state_.queues[queue]->ready > 0;
+    return state_.queues[queue]->grantable() > 0;
   });
 }
 

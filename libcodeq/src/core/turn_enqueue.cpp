@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/queue_rules.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -7,26 +8,23 @@
 namespace codeq::core {
 
 error turn::refusal_of(const enqueue& c) const {
-  for (const auto& r : c.runs) {
-    if (!state_.has_room_for(r.queue))
-      return {
-        errc::too_large,
-        "queue \"" + r.queue.queue + "\" would be one more than the "
-          + std::to_string(limits::queues_per_tenant_max) + " queues that tenant \""
-          + r.queue.tenant + "\" may have"};
-  }
-  auto at = state_.producers.find(c.request.producer);
+  auto refusal = refusal_by_session(c.request);
+  return refusal.code != errc::none ? refusal : refusal_by_queues(state_, c.runs);
+}
+
+error turn::refusal_by_session(const request_id& request) const {
+  auto at = state_.producers.find(request.producer);
   if (at == state_.producers.end())
     return {};
   const auto& session = at->second;
-  if (c.request.number < session.answered_below)
+  if (request.number < session.answered_below)
     return {
       errc::session_expired,
-      "request " + std::to_string(c.request.number) + " is below the producer's own answered_below "
+      "request " + std::to_string(request.number) + " is below the producer's own answered_below "
         + std::to_string(session.answered_below)};
   if (
     session.answers.size() >= limits::producer_requests_max
-    && c.request.answered_below <= session.answers.begin()->first)
+    && request.answered_below <= session.answers.begin()->first)
     return {
       errc::overloaded,
       "the producer has " + std::to_string(session.answers.size())
@@ -85,9 +83,10 @@ bool turn::is_untouched(sequence segment) const {
 
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
+  auto settings = settings_of(state_, r);
   if (!segments_.empty() && !deferred && r.group.empty()) {
     auto& last = segments_.back();
-    bool fits = last.queue == r.queue && last.priority == r.priority && last.settings == r.settings
+    bool fits = last.queue == r.queue && last.priority == r.priority && last.settings == settings
                 && !last.is_aside() && is_untouched(last.first)
                 && last.body_bytes + bytes <= limits::segment_bytes_max;
     if (fits)
@@ -99,7 +98,7 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   opened.first = state_.sequences.next;
   opened.queue = r.queue;
   opened.priority = r.priority;
-  opened.settings = r.settings;
+  opened.settings = settings;
   opened.not_before = deferred ? r.not_before : timestamp{};
   opened.allow_promotion = deferred && r.allow_promotion;
   opened.group = r.group;

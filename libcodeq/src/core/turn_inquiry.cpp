@@ -13,6 +13,7 @@ task_view turn::view_of(segment& s, sequence seq) {
   view.priority = s.priority;
   view.max_attempts = s.settings.max_attempts;
   view.enqueued_at = s.enqueued_at;
+  view.group = s.group;
   view.entry = s.view(seq);
   if (view.entry.state == task_state::scheduled)
     view.eligible_at = s.eligible_at(seq);

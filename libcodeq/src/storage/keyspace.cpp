@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/keyspace.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace codeq::storage {
@@ -16,6 +17,7 @@ enum class tag : char {
   grant = 'G',
   store = 'M',
   open = 'O',
+  queue = 'Q',
   outcome = 'R',
   segment = 'S',
   dead = 'X',
@@ -143,6 +145,23 @@ std::optional<change_key> change_key::decode(std::string_view bytes) {
   return decode_numbered<change_key>(tag::change, bytes);
 }
 
+std::string queue_key::encode() const {
+  return encode_prefix(tag::queue, shard) + queue.tenant + '\0' + queue.queue;
+}
+
+std::optional<queue_key> queue_key::decode(std::string_view bytes) {
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(tag::queue))
+    return std::nullopt;
+  auto names = bytes.substr(key_prefix_bytes);
+  auto tenant = names.substr(0, names.find('\0'));
+  auto queue = names.substr(std::min(names.size(), tenant.size() + 1));
+  if (!is_valid_name(tenant) || !is_valid_name(queue))
+    return std::nullopt;
+  return queue_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    {std::string(tenant), std::string(queue)}};
+}
+
 std::string open_key::encode() const {
   return encode_numbered(tag::open, shard, first);
 }
@@ -185,6 +204,10 @@ key_range outcomes_of(shard_id shard, std::uint64_t from_position) {
 
 key_range changes_of(shard_id shard, std::uint64_t from_position) {
   return range_of(tag::change, shard, from_position);
+}
+
+key_range queues_of(shard_id shard) {
+  return {encode_prefix(tag::queue, shard), end_of(tag::queue, shard)};
 }
 
 key_range open_of(shard_id shard) {

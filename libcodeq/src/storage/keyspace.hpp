@@ -19,11 +19,12 @@
 ///   'G' shard:u16 position:u64    GrantRecord                once               single_remove
 ///   'R' shard:u16 position:u64    OutcomeRecord              once               by compaction
 ///   'O' shard:u16 first_seq:u64   OpenRecord                 overwritten        remove
+///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
 ///   'X' shard:u16 seq:u64         empty: a dead task         put                remove
 ///
-/// Reserved: 'B' blocks of descriptors, 'H' history, 'K' key, 'Q' group, 'T' scheduled (due, seq).
+/// Reserved: 'B' blocks of descriptors, 'H' history, 'K' key, 'T' scheduled (due, seq).
 namespace codeq::storage {
 
 /// The one record of the store as a whole.
@@ -93,6 +94,16 @@ struct change_key {
   [[nodiscard]] static std::optional<change_key> decode(std::string_view bytes);
 };
 
+/// The settings of a queue. Names hold no zero byte, so that one parts them.
+struct queue_key {
+  shard_id shard{};
+  queue_address queue;
+
+  friend auto operator<=>(const queue_key&, const queue_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<queue_key> decode(std::string_view bytes);
+};
+
 /// The state of the tasks of a touched segment; `first` as in its `segment_key`.
 struct open_key {
   shard_id shard{};
@@ -136,13 +147,14 @@ struct key_range {
   }
 };
 
-// All keys of one kind and shard, in the order of their numbers.
+// All keys of one kind and shard, in the order of their fields.
 
 [[nodiscard]] key_range segments_of(shard_id shard);
 [[nodiscard]] key_range asides_of(shard_id shard);
 [[nodiscard]] key_range grants_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range outcomes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range changes_of(shard_id shard, std::uint64_t from_position = 0);
+[[nodiscard]] key_range queues_of(shard_id shard);
 [[nodiscard]] key_range open_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);

@@ -26,6 +26,10 @@ void project_event(shard_id shard, const core::tasks_changed& e, write_set& writ
   writes.put(change_key{shard, e.position}.encode(), encode(e));
 }
 
+void project_event(shard_id shard, const core::queue_configured& e, write_set& writes) {
+  writes.put(queue_key{shard, e.queue}.encode(), encode(e));
+}
+
 void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& touched : e.touched)

@@ -32,6 +32,9 @@ struct store_record {
 [[nodiscard]] std::string encode(const core::leases_ended& e);
 [[nodiscard]] std::string encode(const core::tasks_changed& e);
 
+/// The queue itself is in the key.
+[[nodiscard]] std::string encode(const core::queue_configured& e);
+
 /// The shard's own part of a checkpoint; segments and fates have records of their own.
 [[nodiscard]] std::string encode(const core::checkpoint_taken& e);
 [[nodiscard]] std::string encode(const core::segment_entries& entries, core::log_position position);
@@ -53,6 +56,9 @@ struct store_record {
 [[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
 
 [[nodiscard]] result<core::tasks_changed> decode_change(std::string_view value);
+
+[[nodiscard]] result<core::queue_configured>
+decode_queue(std::string_view value, const queue_address& queue);
 
 /// Only the shard's own part.
 [[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);

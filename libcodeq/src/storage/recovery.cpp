@@ -22,6 +22,7 @@ public:
     : store_(store), state_(state), shard_(state.id) {}
 
   result<void> load_checkpoint();
+  result<void> load_queues();
   result<void> load_segments(const key_range& range);
   result<void> load_entries();
   void index_segments();
@@ -77,6 +78,19 @@ result<void> shard_recovery::load_checkpoint() {
       session.answers.emplace(answer.number, std::move(answer.tasks));
   }
   return {};
+}
+
+result<void> shard_recovery::load_queues() {
+  return each(queues_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto queue = queue_key::decode(key);
+    if (!queue)
+      return error{errc::corruption, "a key that is not a queue's among the queues"};
+    auto e = decode_queue(value, queue->queue);
+    if (!e)
+      return e.error();
+    core::apply(state_, *e);
+    return {};
+  });
 }
 
 result<void> shard_recovery::load_segments(const key_range& range) {
@@ -182,6 +196,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   state->steady = steady;
   shard_recovery r(store, *state);
   if (auto ok = r.load_checkpoint(); !ok)
+    return ok.error();
+  if (auto ok = r.load_queues(); !ok)
     return ok.error();
   if (auto ok = r.load_segments(segments_of(shard)); !ok)
     return ok.error();

@@ -96,6 +96,31 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
 }
 
+TEST(QueueKey, DecodesOnlyWhatItEncoded) {
+  auto key = queue_key{shard_id{0x0102}, {"tenant", "queue"}};
+  auto bytes = key.encode();
+
+  EXPECT_EQ(bytes, std::string("Q\x01\x02tenant\0queue", 15));
+  EXPECT_EQ(queue_key::decode(bytes), key);
+  EXPECT_FALSE(queue_key::decode("Q\x01"));
+  EXPECT_FALSE(queue_key::decode("Q\x01\x02tenant"));
+  EXPECT_FALSE(queue_key::decode(bytes + '\0'));
+  EXPECT_FALSE(queue_key::decode(std::string("Q\x01\x02\0queue", 9)));
+  EXPECT_FALSE(queue_key::decode(std::string("Q\x01\x02tenant\0", 10)));
+  EXPECT_FALSE(queue_key::decode(shard_key{shard_id{0x0102}}.encode()));
+}
+
+TEST(QueueKey, RangeHoldsTheQueuesOfItsShard) {
+  for (std::uint16_t shard : {std::uint16_t{0}, std::uint16_t{0xffff}}) {
+    auto range = queues_of(shard_id{shard});
+    auto next = shard_id{static_cast<std::uint16_t>(shard + 1)};
+    EXPECT_TRUE(range.contains(queue_key{shard_id{shard}, {"-", "-"}}.encode()));
+    EXPECT_TRUE(range.contains(queue_key{shard_id{shard}, {"zz", "zz"}}.encode()));
+    EXPECT_FALSE(range.contains(queue_key{next, {"a", "b"}}.encode()));
+    EXPECT_FALSE(range.contains(outcome_key{shard_id{shard}, 1}.encode()));
+  }
+}
+
 TEST(Keyspace, RangeHoldsExactlyTheKeysOfItsKindAndShard) {
   constexpr auto last = ~std::uint64_t{0};
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/operator_command.hpp"
+#include "core/shard_state.hpp"
+
+#include <vector>
+
+namespace codeq::core {
+
+/// A part of the tasks that a filter picks, in order of their sequences.
+struct task_selection {
+  std::vector<sequence> tasks;
+  /// Where the next part begins.
+  sequence after = 0;
+  /// False when nothing that the filter could pick is left.
+  bool more = false;
+};
+
+/// The next tasks in memory that the filter picks: at most `limit` of them, and after at most
+/// `limits::bulk_looked_at_max` tasks looked at, so that a command's work is bounded. A segment of
+/// another queue counts as one task.
+[[nodiscard]] task_selection select_tasks(const shard_state& state, const task_filter& filter);
+
+} // namespace codeq::core

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/task_selection.hpp"
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+core::task_filter all_of(const std::string& tenant, const std::string& queue = {}) {
+  return {.tenant = tenant, .queue = queue, .state = {}, .after = 0, .below = 0, .limit = 100};
+}
+
+class List : public shard_fixture {};
+
+TEST_F(List, TasksAreInOrderOfTheirSequences) {
+  enqueue("q", 1, {.delay = 1h});
+  enqueue("r", 1, {.priority = 9});
+  enqueue("q", 2);
+
+  EXPECT_EQ(list(all_of("default")), "o: listed 1 scheduled 2 ready 3 ready 4 ready after 4");
+}
+
+TEST_F(List, OnlyTasksOfTheTenantAreListed) {
+  enqueue("q", 2, {.tenant = "a"});
+  enqueue("q", 1, {.tenant = "b"});
+
+  EXPECT_EQ(list(all_of("b")), "o: listed 3 ready after 3");
+  EXPECT_EQ(list(all_of("c")), "o: listed after 3");
+}
+
+TEST_F(List, OnlyTasksOfTheQueueAreListed) {
+  enqueue("q", 2);
+  enqueue("r", 1);
+  enqueue("q", 1);
+
+  EXPECT_EQ(list(all_of("default", "q")), "o: listed 1 ready 2 ready 4 ready after 4");
+}
+
+TEST_F(List, OnlyTasksInTheStateAreListed) {
+  attach("w", {"q"});
+  claim("w", 3);
+  enqueue("q", 3);
+  complete("w", held(1, 1));
+  fail_permanently("w", held(2, 2));
+  auto filter = all_of("default");
+
+  EXPECT_EQ(list(filter), "o: listed 1 completed 2 dead 3 leased after 3");
+  filter.state = task_state::dead;
+  EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
+}
+
+TEST_F(List, PartsFollowEachOther) {
+  enqueue("q", 5);
+  auto filter = all_of("default");
+  filter.limit = 2;
+
+  EXPECT_EQ(list(filter), "o: listed 1 ready 2 ready after 2 and there is more");
+  filter.after = task(2);
+  EXPECT_EQ(list(filter), "o: listed 3 ready 4 ready after 4 and there is more");
+  filter.after = task(4);
+  EXPECT_EQ(list(filter), "o: listed 5 ready after 5");
+}
+
+TEST_F(List, TasksFromTheBoundOnAreLeftOut) {
+  enqueue("q", 5);
+  enqueue("r", 1);
+  auto filter = all_of("default");
+  filter.after = task(1);
+  filter.below = task(4);
+
+  EXPECT_EQ(list(filter), "o: listed 2 ready 3 ready after 3");
+  filter.queue = "r";
+  EXPECT_EQ(list(filter), "o: listed after 3");
+}
+
+TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 1);
+  complete("w", held(1, 1));
+  take_checkpoint();
+  enqueue("q", 1);
+
+  EXPECT_EQ(list(all_of("default")), "o: listed 2 ready after 2");
+}
+
+TEST_F(List, WorkOfOneCommandIsBounded) {
+  enqueue("q", limits::bulk_looked_at_max);
+  enqueue("q", 1, {.delay = 1h});
+  auto filter = all_of("default");
+  filter.state = task_state::scheduled;
+
+  EXPECT_EQ(list(filter), "o: listed after 10000 and there is more");
+  filter.after = task(10'000);
+  EXPECT_EQ(list(filter), "o: listed 10001 scheduled after 10001");
+}
+
+TEST_F(List, SegmentOfAnotherQueueIsOneLook) {
+  enqueue("q", limits::bulk_looked_at_max);
+  enqueue("r", 1);
+
+  EXPECT_EQ(list(all_of("default", "r")), "o: listed 10001 ready after 10001");
+}
+
+TEST_F(List, NoFilterPicksMoreThanTheLimitOfACommand) {
+  enqueue("q", limits::bulk_tasks_max + 1);
+  auto filter = all_of("default");
+  filter.limit = 5000;
+
+  auto selected = core::select_tasks(state(), filter);
+
+  EXPECT_EQ(selected.tasks.size(), limits::bulk_tasks_max);
+  EXPECT_EQ(selected.after, task(limits::bulk_tasks_max));
+  EXPECT_TRUE(selected.more);
+}
+
+TEST_F(List, TaskIsSeenWithItsGroup) {
+  enqueue("q", 1, {.group = "g"});
+  auto* s = core::find_segment(state().segments, task(1));
+  ASSERT_EQ(s->group, "g");
+
+  core::turn turn(state());
+  turn.decide(core::list_tasks{1, 1, all_of("default")}, base::manual_clock(clock()).now());
+  auto sealed = turn.seal(base::manual_clock(clock()).now());
+
+  EXPECT_EQ(std::get<core::tasks_listed>(sealed.effects.at(0)).tasks.at(0).group, "g");
+}
+
+} // namespace
+} // namespace codeq::test
