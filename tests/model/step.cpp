@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/step.hpp"
 
+#include "model/step_dice.hpp"
 #include "support/task_builder.hpp"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ const weight_list mixture{
   {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
   {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
   {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},  {step_kind::redrive, 2}};
+  {step_kind::promote, 3},  {step_kind::redrive, 2},        {step_kind::purge, 2},
+  {step_kind::force, 3},    {step_kind::change_many, 2}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -44,6 +46,27 @@ const weight_list stopping{
   {step_kind::advance, 12},
   {step_kind::end_turn, 26},
   {step_kind::restart, 4}};
+
+/// Operators have their way with everything.
+const weight_list operating{
+  {step_kind::enqueue, 14},
+  {step_kind::claim, 12},
+  {step_kind::beat, 4},
+  {step_kind::report, 10},
+  {step_kind::expire, 6},
+  {step_kind::cancel, 3},
+  {step_kind::redrive, 4},
+  {step_kind::purge, 6},
+  {step_kind::force, 12},
+  {step_kind::change_many, 8},
+  {step_kind::attach, 1},
+  {step_kind::resume, 2},
+  {step_kind::await, 6},
+  {step_kind::describe, 4},
+  {step_kind::checkpoint, 4},
+  {step_kind::advance, 6},
+  {step_kind::end_turn, 20},
+  {step_kind::restart, 2}};
 
 /// Tasks go back and forth until their refunds are used up.
 const weight_list to_and_fro{
@@ -70,6 +93,9 @@ const weight_list& weights_of(std::uint64_t seed) {
   case 3:
   case 6:
     return stopping;
+  case 9:
+  case 12:
+    return operating;
   default:
     return mixture;
   }
@@ -78,10 +104,10 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 23> names{
-    "enqueue",    "repeat_request", "claim",   "revoke",   "beat",    "report",
-    "abandon",    "expire",         "cancel",  "promote",  "redrive", "attach",
-    "detach",     "resume",         "goodbye", "replace",  "await",   "describe",
+  constexpr std::array<std::string_view, 26> names{
+    "enqueue",    "repeat_request", "claim",   "revoke",   "beat",    "report", "abandon",
+    "expire",     "cancel",         "promote", "redrive",  "purge",   "force",  "change_many",
+    "attach",     "detach",         "resume",  "goodbye",  "replace", "await",  "describe",
     "checkpoint", "tick",           "advance", "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
@@ -100,26 +126,6 @@ std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool resta
     steps.push_back({choices[random() % choices.size()], static_cast<std::uint32_t>(random())});
   return steps;
 }
-
-/// Small random choices of one step.
-class step_maker::dice {
-public:
-  explicit dice(std::uint32_t randomness) : random_(randomness) {}
-
-  std::uint32_t below(std::size_t n) {
-    return static_cast<std::uint32_t>(random_() % static_cast<std::uint32_t>(n));
-  }
-
-  bool one_in(std::size_t n) { return below(n) == 0; }
-
-  template <class T>
-  const T& pick(const std::vector<T>& from) {
-    return from[below(from.size())];
-  }
-
-private:
-  std::minstd_rand random_;
-};
 
 duration step_maker::advance_of(const step& s) {
   dice d(s.randomness);
@@ -167,6 +173,12 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {core::promote{producers_first_peer, d.below(100), random_task(d, reference)}};
   case step_kind::redrive:
     return {core::redrive{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
+  case step_kind::purge:
+    return {core::purge{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
+  case step_kind::force:
+    return {random_force(d, reference)};
+  case step_kind::change_many:
+    return {random_change_many(d, reference)};
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
@@ -236,6 +248,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   r.settings.retry.cap = 20s;
   r.settings.lease = d.pick(leases);
   r.settings.run_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
+  r.settings.progress_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   if (d.one_in(4))
     r.not_before = now.shard + d.pick(delays);
   r.allow_promotion = d.one_in(2);
@@ -286,7 +299,7 @@ core::heartbeat step_maker::random_beats(dice& d, const reference_shard& referen
   core::heartbeat c{random_worker(d).peer, {}};
   for (auto n = 1 + d.below(4); n > 0; --n) {
     auto lease = random_lease(d, reference);
-    c.beats.push_back({lease.seq, lease.token, d.one_in(3)});
+    c.beats.push_back({lease.seq, lease.token, d.one_in(3), d.one_in(3)});
   }
   return c;
 }

@@ -80,6 +80,7 @@ private:
   void run(const resume& c);
   void run(const release_worker& c);
   void run(const replace_worker& c);
+  void extend(lease& l, const lease_beat& beat);
   void expire(fencing_token token, const lease& l);
   void give_back(fencing_token token, const lease& l);
   void redeliver(peer_id peer, const std::vector<fencing_token>& tokens);
@@ -98,12 +99,25 @@ private:
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
   void append_change(const task_change& change);
+  [[nodiscard]] tasks_changed& open_changes();
   void send_cancel(peer_id peer, fencing_token token);
+
+  // Purge, force and changes of many tasks.
+  void run(const purge& c);
+  void run(const force& c);
+  void run(const change_many& c);
+  void end_by_force(segment& s, const force& c);
+  void tell_holder(fencing_token token);
+  [[nodiscard]] std::vector<sequence> pick(const change_many& c, bulk_answered& answer) const;
+  std::size_t redrive_all(const std::vector<sequence>& tasks);
+  void purge_all(const std::vector<sequence>& tasks);
+  void mark_purged(const task_filter& filter);
 
   // Inquiries.
   void run(const await_tasks& c);
   void run(const describe_task& c);
   void describe(const inquiry& why, sequence seq);
+  void say_not_here(const inquiry& why, sequence seq);
   void tell_awaiting(sequence seq);
   [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);
