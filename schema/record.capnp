@@ -51,6 +51,8 @@ struct ShardRecord {
     dead @2 :UInt64;
     cancelled @3 :UInt64;
     lost @4 :UInt64;
+    purgedBelow @5 :UInt64;
+    # All tasks of the queue with a smaller sequence were purged, whatever their fates say.
   }
 
   struct Producer {
@@ -120,6 +122,9 @@ enum LeaseEndKind @0xc0ffee1234567891 {
   cancelled @7;
   timedOut @8;
   # Beyond the run timeout or the progress timeout.
+  forced @9;
+  # By an operator, without the token. Also of a task that was not leased; the token is then that of
+  # its latest lease, or 0.
 }
 
 struct OutcomeRecord {
@@ -152,6 +157,8 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
   # A task that is not leased waits for other times, or for none.
   redriven @3;
   # A dead task lives again, with all its attempts.
+  purged @4;
+  # Nobody knows a task that is not leased any more.
 }
 
 struct ChangeRecord {
@@ -160,6 +167,13 @@ struct ChangeRecord {
   position @0 :UInt64;
   atMs @1 :Int64;
   changes @2 :List(Change);
+  purges @3 :List(QueuePurge);
+
+  struct QueuePurge {
+    # Nobody knows the queue's tasks below a sequence any more.
+    queue @0 :Common.QueueAddress;
+    below @1 :UInt64;
+  }
 
   struct Change {
     seq @0 :UInt64;
@@ -210,6 +224,8 @@ struct OpenRecord {
   # 1 for a leased task that is to be cancelled, a byte each; empty when there is none.
   notBeforeMs @11 :Int64;
   # Of a task with a record of its own: the user's deferral as it is now; 0 is none.
+  gone @12 :Data;
+  # 1 for a task that was purged, a byte each; empty when there is none.
 }
 
 struct FateRecord {
@@ -227,4 +243,6 @@ struct FateRecord {
   outcomePositions @9 :List(UInt64);
   outcomeIndexes @10 :List(UInt32);
   lastEnds @11 :Data;
+  gone @12 :Data;
+  # 1 for a task that was purged, a byte each; empty when there is none.
 }

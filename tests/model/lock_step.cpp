@@ -86,6 +86,7 @@ void lock_step::close_turn() {
   compare_turn(seen);
   compare_state();
   reference_.expected.clear();
+  reference_.expected_parts.clear();
   reference_.broken.clear();
   history_->append(sealed.events);
   snapshots_.push_back(reference_);
@@ -128,6 +129,18 @@ void lock_step::compare_turn(observed_turn& seen) {
     require(false, "said, but wrong: " + line);
   for (const auto& rule : reference_.broken)
     require(false, "broken rule: " + rule);
+  compare_parts(seen.parts);
+}
+
+void lock_step::compare_parts(const std::vector<core::bulk_answered>& parts) {
+  const auto& expected = reference_.expected_parts;
+  require(parts.size() == expected.size(), "another number of changes of many tasks");
+  for (std::size_t i = 0; i < std::min(parts.size(), expected.size()); ++i) {
+    bool fits =
+      !parts[i].more
+      || (parts[i].after >= expected[i].after_min && parts[i].after <= expected[i].after_max);
+    require(fits, say_bulk(parts[i]) + ", and the next part begins elsewhere");
+  }
 }
 
 void lock_step::compare_state() {
@@ -135,14 +148,16 @@ void lock_step::compare_state() {
     require(false, violation);
   std::size_t kept = 0;
   for (const auto& [first, s] : state_->segments)
-    kept += s.count;
+    for (std::uint32_t i = 0; i < s.count; ++i)
+      kept += s.view(first + i).gone ? 0 : 1;
   std::size_t found = 0;
-  for (const auto& [seq, task] : reference_.tasks) {
+  for (auto& [seq, task] : reference_.tasks) {
     auto* s = core::find_segment(state_->segments, seq);
     found += s ? 1 : 0;
     // Only completed and cancelled tasks may leave the memory.
     bool may_be_gone = task.state == task_state::completed || task.state == task_state::cancelled;
     require(s || may_be_gone, short_number(seq) + " is lost");
+    task.filed = !s;
     if (s)
       compare_task(task, *s);
   }
@@ -158,7 +173,7 @@ void lock_step::compare_state() {
 void lock_step::compare_task(const reference_task& expected, core::segment& s) {
   auto entry = s.view(expected.seq);
   bool scheduled = expected.state == task_state::scheduled;
-  bool agrees = entry.state == expected.state && entry.token == expected.token
+  bool agrees = !entry.gone && entry.state == expected.state && entry.token == expected.token
                 && entry.attempt == expected.attempt && entry.lost == expected.lost
                 && entry.refunds == expected.refunds && entry.cancelling == expected.cancelling
                 && (!scheduled || s.eligible_at(expected.seq) == expected.eligible_at());
@@ -182,6 +197,8 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
   require(*grant.worker == expected.holder, name + " is held by another worker");
   require(l->deadline == expected.deadline, name + " has another deadline");
   require(l->run_deadline == expected.run_deadline, name + " has another run deadline");
+  require(
+    l->progress_deadline == expected.progress_deadline, name + " has another progress deadline");
   require(l->queued == expected.queued, name + " differs in whether it is queued");
 }
 
@@ -235,6 +252,7 @@ void lock_step::restart(const step& s) {
   history_->cut(snapshots_.size() - 1);
   state_ = history_->recover(++epoch_, clock_.now().steady);
   reach(*state_, clock_.now().shard);
+  observer_.go_back_to(*state_);
   auto floor = reference_.token_floor();
   reference_ = snapshots_.back();
   reference_.restart(epoch_, clock_.now(), floor);

@@ -59,6 +59,7 @@ private:
   void decide(const core::command& c);
   void close_turn();
   void compare_turn(observed_turn& seen);
+  void compare_parts(const std::vector<core::bulk_answered>& parts);
   void compare_state();
   void compare_task(const reference_task& expected, core::segment& s);
   void compare_totals();

@@ -14,6 +14,11 @@ observed_turn observer::observe(const core::sealed_turn& turn) {
   return std::move(seen_);
 }
 
+void observer::go_back_to(core::shard_state& state) {
+  std::erase_if(
+    fates_, [&](const auto& fate) { return core::find_segment(state.segments, fate.first); });
+}
+
 void observer::remember_fates(const core::sealed_turn& turn) {
   for (const auto& e : turn.events) {
     const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e);
@@ -21,8 +26,17 @@ void observer::remember_fates(const core::sealed_turn& turn) {
       continue;
     for (const auto& fate : checkpoint->closed)
       for (std::size_t i = 0; i < fate.entries.size(); ++i)
-        fates_[fate.first + i] = fate.entries[i];
+        fates_[fate.first + i] = {fate.queue, fate.entries[i]};
   }
+}
+
+const core::task_entry* observer::find_fate(const core::task_not_here& e) const {
+  auto fate = fates_.find(e.seq);
+  if (fate == fates_.end() || fate->second.entry.gone)
+    return nullptr;
+  bool is_marked =
+    e.purged && e.purged->contains(fate->second.queue) && e.seq < e.purged->at(fate->second.queue);
+  return is_marked ? nullptr : &fate->second.entry;
 }
 
 void observer::see(const core::enqueue_answered& e) {
@@ -84,6 +98,11 @@ void observer::see(const core::change_answered& e) {
   seen_.lines.push_back(say_changed(e));
 }
 
+void observer::see(const core::bulk_answered& e) {
+  seen_.lines.push_back(say_bulk(e));
+  seen_.parts.push_back(e);
+}
+
 void observer::see(const core::timer_wanted& e) {
   seen_.timers.push_back(e);
 }
@@ -123,22 +142,21 @@ void observer::see(const core::tasks_listed& e) {
 }
 
 void observer::see(const core::task_not_here& e) {
-  auto fate = fates_.find(e.seq);
+  const auto* fate = find_fate(e);
   if (e.why.what == core::inquiry::kind::repeated_report) {
     auto code = errc::unknown_task;
-    if (fate != fates_.end()) {
-      const auto& entry = fate->second;
-      bool repeated = core::is_repeat(entry, e.why.token, e.why.reported);
+    if (fate) {
+      bool repeated = core::is_repeat(*fate, e.why.token, e.why.reported);
       code = repeated ? errc::already : errc::stale_lease;
     }
     seen_.lines.push_back(say_answered(e.why.peer, {e.seq, e.why.token}, code));
     return;
   }
-  if (fate == fates_.end()) {
+  if (!fate) {
     seen_.lines.push_back(say_unknown(e.why, e.seq));
     return;
   }
-  const auto& entry = fate->second;
+  const auto& entry = *fate;
   if (e.why.what == core::inquiry::kind::explain) {
     // Whatever has a fate is over.
     auto reason = entry.state == task_state::completed ? core::task_reason::completed
@@ -149,10 +167,10 @@ void observer::see(const core::task_not_here& e) {
   if (e.why.what == core::inquiry::kind::change) {
     // Whatever has a fate is over, and stays as it is.
     seen_.lines.push_back(
-      say_changed({e.why.peer, e.why.number, e.seq, core::change_result::unchanged, entry.state}));
+      say_changed({e.why.peer, e.why.number, e.seq, core::change_result::unchanged, fate->state}));
     return;
   }
-  seen_.lines.push_back(say_described(e.why, {e.seq, entry.state, entry.token, entry.attempt}));
+  seen_.lines.push_back(say_described(e.why, {e.seq, fate->state, fate->token, fate->attempt}));
 }
 
 } // namespace codeq::model

@@ -20,6 +20,8 @@ struct observed_turn {
   /// Answers that the reference checks by rules.
   std::vector<core::queue_answered> shown;
   std::vector<core::tasks_listed> listed;
+  /// In their order; where they end is checked by rules.
+  std::vector<core::bulk_answered> parts;
 };
 
 /// Puts a turn's effects into words. Remembers the fates of closed segments, as the store would, so
@@ -27,6 +29,9 @@ struct observed_turn {
 class observer {
 public:
   [[nodiscard]] observed_turn observe(const core::sealed_turn& turn);
+
+  /// Forgets the fates of turns that were lost: their segments are in memory again.
+  void go_back_to(core::shard_state& state);
 
 private:
   void see(const core::enqueue_answered& e);
@@ -39,6 +44,7 @@ private:
   void see(const core::resumed& e);
   void see(const core::cancel_wanted& e);
   void see(const core::change_answered& e);
+  void see(const core::bulk_answered& e);
   void see(const core::timer_wanted& e);
   void see(const core::timer_dropped& e);
   void see(const core::task_described& e);
@@ -49,7 +55,15 @@ private:
   void remember_fates(const core::sealed_turn& turn);
 
   observed_turn seen_;
-  std::map<sequence, core::task_entry> fates_;
+
+  struct known_fate {
+    queue_address queue;
+    core::task_entry entry;
+  };
+
+  [[nodiscard]] const core::task_entry* find_fate(const core::task_not_here& e) const;
+
+  std::map<sequence, known_fate> fates_;
 };
 
 } // namespace codeq::model

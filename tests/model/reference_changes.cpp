@@ -74,13 +74,19 @@ void reference_shard::run(const core::redrive& c) {
   auto result = core::change_result::unchanged;
   if (task->state == task_state::dead) {
     result = core::change_result::changed;
-    task->attempt = 0;
-    task->lost = 0;
-    task->refunds = 0;
-    task->state = task->group.empty() ? task_state::ready : task_state::gated;
-    settle_group(*task);
+    live_again(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
+}
+
+void reference_shard::live_again(reference_task& task) {
+  task.attempt = 0;
+  task.lost = 0;
+  task.refunds = 0;
+  task.state = !task.group.empty()               ? task_state::gated
+               : task.eligible_at() > now_.shard ? task_state::scheduled
+                                                 : task_state::ready;
+  settle_group(task);
 }
 
 void reference_shard::run(const core::cancel& c) {

@@ -90,15 +90,22 @@ void reference_shard::grant_one(
   task.lease = lease_for(worker, task);
   require(run.lease == task.lease, name + " has another lease");
   task.holder = worker.identity;
-  task.granted_at = now_.steady;
-  task.run_deadline = task.settings.run_timeout == duration{0}
-                        ? monotonic_time::max()
-                        : now_.steady + task.settings.run_timeout;
-  task.deadline = std::min(now_.steady + task.lease, task.run_deadline);
+  start_clocks(task);
   task.queued = false;
   task.timed = false;
   task.told_to_stop = false;
   given.push_back({seq, token});
+}
+
+void reference_shard::start_clocks(reference_task& task) {
+  auto now = now_.steady;
+  auto end_of = [&](duration limit) {
+    return limit == duration{0} ? monotonic_time::max() : monotonic_time(now + limit);
+  };
+  task.granted_at = now;
+  task.run_deadline = end_of(task.settings.run_timeout);
+  task.progress_deadline = end_of(task.settings.progress_timeout);
+  task.deadline = std::min({end_of(task.lease), task.run_deadline, task.progress_deadline});
 }
 
 bool reference_shard::has_work(const reference_worker& worker) const {

@@ -152,9 +152,12 @@ void reference_shard::run(const core::heartbeat& c) {
       expected.push_back(say_lost(c.peer, {beat.seq, beat.token}));
       continue;
     }
+    bool began = task->queued && !beat.queued;
     task->queued = beat.queued;
+    if ((began || beat.progressed) && task->settings.progress_timeout != duration{0})
+      task->progress_deadline = now_.steady + task->settings.progress_timeout;
     auto extended = std::max(task->deadline, now_.steady + task->lease);
-    task->deadline = std::min(extended, task->run_deadline);
+    task->deadline = std::min({extended, task->run_deadline, task->progress_deadline});
   }
 }
 
@@ -219,15 +222,16 @@ void reference_shard::lose(reference_task& task) {
     task.text = "cancelled";
     return end(task, task_state::cancelled, !task.queued);
   }
+  bool ran_too_long = now_.steady >= task.run_deadline;
+  if (ran_too_long || now_.steady >= task.progress_deadline) {
+    task.lost = 0;
+    task.text = ran_too_long ? "run_timeout" : "progress_timeout";
+    return task.queued ? end(task, task_state::ready, false) : fail(task, std::nullopt);
+  }
   if (task.queued) {
     ++totals[task.queue].lost;
     task.text.clear();
     return end(task, task_state::ready, false);
-  }
-  if (now_.steady >= task.run_deadline) {
-    task.lost = 0;
-    task.text = "run_timeout";
-    return fail(task, std::nullopt);
   }
   ++totals[task.queue].lost;
   task.text = "lease_expired";
@@ -357,6 +361,7 @@ void reference_shard::describe(const core::inquiry& why, sequence seq) {
 
 void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint64_t token_floor) {
   next_seq_ = first_of(epoch);
+  now_ = now;
   token_floor_ = std::max(token_floor, first_of(epoch) - 1);
   workers.clear();
   awaited.clear();
@@ -369,11 +374,7 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
     task.queued = false;
     task.timed = false;
     task.told_to_stop = false;
-    task.granted_at = now.steady;
-    task.run_deadline = task.settings.run_timeout == duration{0}
-                          ? monotonic_time::max()
-                          : now.steady + task.settings.run_timeout;
-    task.deadline = std::min(now.steady + task.lease, task.run_deadline);
+    start_clocks(task);
   }
 }
 

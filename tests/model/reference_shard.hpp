@@ -46,11 +46,14 @@ struct reference_task {
   monotonic_time granted_at;
   monotonic_time deadline;
   monotonic_time run_deadline;
+  monotonic_time progress_deadline;
   bool queued = false;
   bool timed = false;
   /// To be cancelled, and the worker knows.
   bool cancelling = false;
   bool told_to_stop = false;
+  /// Over, and on disk only; where a task is matters to changes of many tasks alone.
+  bool filed = false;
 
   [[nodiscard]] timestamp eligible_at() const { return std::max(not_before, retry_at); }
 };
@@ -64,6 +67,12 @@ struct reference_worker {
   /// Knows that there is work and has not claimed since.
   bool told = false;
   bool claimed = false;
+};
+
+/// Where a part of a change of many tasks may say that the next one begins.
+struct reference_part {
+  sequence after_min = 0;
+  sequence after_max = 0;
 };
 
 struct reference_producer {
@@ -126,6 +135,8 @@ public:
 
   /// The lines that the turn must have said; cleared by the caller at its end.
   std::vector<std::string> expected;
+  /// Of the changes of many tasks in this turn, in their order; cleared likewise.
+  std::vector<reference_part> expected_parts;
   /// Broken rules found since the last clear.
   std::vector<std::string> broken;
 
@@ -138,6 +149,8 @@ public:
   /// Questions of this turn that are not answered yet.
   std::vector<shown_queue> shows;
   std::vector<asked_list> lists;
+  /// Tasks that nobody knows any more.
+  std::set<sequence> purged;
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
 
@@ -159,6 +172,9 @@ private:
   void run(const core::cancel& c);
   void run(const core::promote& c);
   void run(const core::redrive& c);
+  void run(const core::purge& c);
+  void run(const core::force& c);
+  void run(const core::change_many& c);
   void run(const core::await_tasks& c);
   void run(const core::describe_task& c);
   void run(const core::configure_queue& c);
@@ -187,6 +203,11 @@ private:
   void settle_group(const reference_task& of);
   reference_task* find_to_change(core::peer_id peer, std::uint64_t number, sequence seq);
   void tell_ended(const reference_task& task);
+  void force_end(reference_task& task, task_state next, bool charged, const std::string& text);
+  void forget(sequence seq);
+  void change_one(core::change_many::kind what, sequence seq);
+  void live_again(reference_task& task);
+  void start_clocks(reference_task& task);
   void fail(reference_task& task, std::optional<duration> delay);
   void end(reference_task& task, task_state next, bool charged);
   void describe(const core::inquiry& why, sequence seq);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/step.hpp"
 
+#include "model/step_dice.hpp"
 #include "support/task_builder.hpp"
 
 #include <algorithm>
@@ -17,16 +18,17 @@ using weight_list = std::vector<std::pair<step_kind, std::size_t>>;
 
 /// A step is chosen as often as its weight says.
 const weight_list mixture{
-  {step_kind::enqueue, 14}, {step_kind::repeat_request, 3}, {step_kind::claim, 14},
-  {step_kind::revoke, 2},   {step_kind::beat, 6},           {step_kind::report, 16},
-  {step_kind::abandon, 1},  {step_kind::expire, 9},         {step_kind::cancel, 3},
-  {step_kind::attach, 2},   {step_kind::detach, 1},         {step_kind::resume, 2},
-  {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
-  {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
-  {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},  {step_kind::redrive, 2},        {step_kind::explain, 4},
-  {step_kind::list, 2},     {step_kind::configure, 2},      {step_kind::pause, 2},
-  {step_kind::show, 1}};
+  {step_kind::enqueue, 14},   {step_kind::repeat_request, 3}, {step_kind::claim, 14},
+  {step_kind::revoke, 2},     {step_kind::beat, 6},           {step_kind::report, 16},
+  {step_kind::abandon, 1},    {step_kind::expire, 9},         {step_kind::cancel, 3},
+  {step_kind::attach, 2},     {step_kind::detach, 1},         {step_kind::resume, 2},
+  {step_kind::goodbye, 1},    {step_kind::replace, 1},        {step_kind::await, 3},
+  {step_kind::describe, 3},   {step_kind::checkpoint, 3},     {step_kind::tick, 1},
+  {step_kind::advance, 12},   {step_kind::end_turn, 22},      {step_kind::restart, 2},
+  {step_kind::promote, 3},    {step_kind::redrive, 2},        {step_kind::explain, 4},
+  {step_kind::list, 2},       {step_kind::configure, 2},      {step_kind::pause, 2},
+  {step_kind::show, 1},       {step_kind::purge, 2},          {step_kind::force, 3},
+  {step_kind::change_many, 2}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -46,6 +48,27 @@ const weight_list stopping{
   {step_kind::advance, 12},
   {step_kind::end_turn, 26},
   {step_kind::restart, 4}};
+
+/// Operators have their way with everything.
+const weight_list operating{
+  {step_kind::enqueue, 14},
+  {step_kind::claim, 12},
+  {step_kind::beat, 4},
+  {step_kind::report, 10},
+  {step_kind::expire, 6},
+  {step_kind::cancel, 3},
+  {step_kind::redrive, 4},
+  {step_kind::purge, 6},
+  {step_kind::force, 12},
+  {step_kind::change_many, 8},
+  {step_kind::attach, 1},
+  {step_kind::resume, 2},
+  {step_kind::await, 6},
+  {step_kind::describe, 4},
+  {step_kind::checkpoint, 4},
+  {step_kind::advance, 6},
+  {step_kind::end_turn, 20},
+  {step_kind::restart, 2}};
 
 /// Tasks go back and forth until their refunds are used up.
 const weight_list to_and_fro{
@@ -85,6 +108,9 @@ const weight_list& weights_of(std::uint64_t seed) {
   case 5:
   case 10:
     return limiting;
+  case 9:
+  case 12:
+    return operating;
   default:
     return mixture;
   }
@@ -93,11 +119,12 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 28> names{
-    "enqueue", "repeat_request", "claim",      "revoke",   "beat",    "report",   "abandon",
-    "expire",  "cancel",         "promote",    "redrive",  "attach",  "detach",   "resume",
-    "goodbye", "replace",        "await",      "describe", "explain", "list",     "configure",
-    "pause",   "show",           "checkpoint", "tick",     "advance", "end_turn", "restart"};
+  constexpr std::array<std::string_view, 31> names{
+    "enqueue", "repeat_request", "claim",     "revoke",  "beat",    "report",     "abandon",
+    "expire",  "cancel",         "promote",   "redrive", "purge",   "force",      "change_many",
+    "attach",  "detach",         "resume",    "goodbye", "replace", "await",      "describe",
+    "explain", "list",           "configure", "pause",   "show",    "checkpoint", "tick",
+    "advance", "end_turn",       "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -115,26 +142,6 @@ std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool resta
     steps.push_back({choices[random() % choices.size()], static_cast<std::uint32_t>(random())});
   return steps;
 }
-
-/// Small random choices of one step.
-class step_maker::dice {
-public:
-  explicit dice(std::uint32_t randomness) : random_(randomness) {}
-
-  std::uint32_t below(std::size_t n) {
-    return static_cast<std::uint32_t>(random_() % static_cast<std::uint32_t>(n));
-  }
-
-  bool one_in(std::size_t n) { return below(n) == 0; }
-
-  template <class T>
-  const T& pick(const std::vector<T>& from) {
-    return from[below(from.size())];
-  }
-
-private:
-  std::minstd_rand random_;
-};
 
 duration step_maker::advance_of(const step& s) {
   dice d(s.randomness);
@@ -182,6 +189,12 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {core::promote{producers_first_peer, d.below(100), random_task(d, reference)}};
   case step_kind::redrive:
     return {core::redrive{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
+  case step_kind::purge:
+    return {core::purge{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
+  case step_kind::force:
+    return {random_force(d, reference)};
+  case step_kind::change_many:
+    return {random_change_many(d, reference)};
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
@@ -303,6 +316,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   r.settings.retry.cap = 20s;
   r.settings.lease = d.pick(leases);
   r.settings.run_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
+  r.settings.progress_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   if (d.one_in(4))
     r.not_before = now.shard + d.pick(delays);
   r.allow_promotion = d.one_in(2);
@@ -354,7 +368,7 @@ core::heartbeat step_maker::random_beats(dice& d, const reference_shard& referen
   core::heartbeat c{random_worker(d).peer, {}};
   for (auto n = 1 + d.below(4); n > 0; --n) {
     auto lease = random_lease(d, reference);
-    c.beats.push_back({lease.seq, lease.token, d.one_in(3)});
+    c.beats.push_back({lease.seq, lease.token, d.one_in(3), d.one_in(3)});
   }
   return c;
 }

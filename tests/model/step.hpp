@@ -28,6 +28,9 @@ enum class step_kind : std::uint8_t {
   cancel,
   promote,
   redrive,
+  purge,
+  force,
+  change_many,
   attach,
   detach,
   resume,
@@ -86,6 +89,8 @@ private:
   core::report random_reports(dice& d, const reference_shard& reference);
   core::report abandon_all(dice& d, const reference_shard& reference);
   static core::cancel random_cancel(dice& d, const reference_shard& reference);
+  static core::force random_force(dice& d, const reference_shard& reference);
+  static core::change_many random_change_many(dice& d, const reference_shard& reference);
   core::task_lease random_lease(dice& d, const reference_shard& reference);
   std::vector<core::command> connect(named_worker& w, dice& d);
   std::vector<core::command> resume(named_worker& w, dice& d, const reference_shard& reference);

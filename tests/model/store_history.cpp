@@ -58,7 +58,13 @@ store_history::find_unreadable(const reference_shard& reference, core::shard_sta
   std::string wrong;
   for (const auto& [seq, task] : reference.tasks) {
     const auto* s = core::find_segment(state.segments, seq);
-    wrong += s ? check_body(task, *s) + check_text(task, s->view(seq)) : check_fate(task);
+    wrong += s ? check_body(task, *s) + check_text(task, s->view(seq))
+               : check_fate(task, state.purged.get());
+  }
+  for (auto seq : reference.purged) {
+    auto fate = storage::read_fate(*store_, only_shard, seq, state.purged.get());
+    bool is_gone = fate && !*fate && !core::find_known(state.segments, seq);
+    wrong += is_gone ? "" : short_number(seq) + " was purged and is known\n";
   }
   return wrong;
 }
@@ -79,8 +85,9 @@ store_history::check_text(const reference_task& task, const core::task_entry& en
   return agrees ? "" : "the text of " + short_number(task.seq) + " is not what was reported\n";
 }
 
-std::string store_history::check_fate(const reference_task& task) const {
-  auto fate = storage::read_fate(*store_, only_shard, task.seq);
+std::string
+store_history::check_fate(const reference_task& task, const core::purge_marks* purged) const {
+  auto fate = storage::read_fate(*store_, only_shard, task.seq, purged);
   if (!fate || !*fate)
     return "the fate of " + short_number(task.seq) + " is not on disk\n";
   const auto& view = **fate;

@@ -32,7 +32,8 @@ private:
   [[nodiscard]] std::string check_body(const reference_task& task, const core::segment& s) const;
   [[nodiscard]] std::string
   check_text(const reference_task& task, const core::task_entry& entry) const;
-  [[nodiscard]] std::string check_fate(const reference_task& task) const;
+  [[nodiscard]] std::string
+  check_fate(const reference_task& task, const core::purge_marks* purged) const;
 
   store_maker make_store_;
   std::unique_ptr<storage::task_store> store_;

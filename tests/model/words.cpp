@@ -100,6 +100,11 @@ std::string say_changed(const core::change_answered& answer) {
          + ", " + std::string(to_string(answer.state));
 }
 
+std::string say_bulk(const core::bulk_answered& answer) {
+  return peer_name(answer.peer) + "changed many #" + std::to_string(answer.number) + ": "
+         + std::to_string(answer.changed) + (answer.more ? " and there are more" : "");
+}
+
 std::string say_described(const core::inquiry& why, const told_task& task) {
   return inquirer(why) + say_task(task.seq, task.token) + " is "
          + std::string(to_string(task.state)) + " at attempt " + std::to_string(task.attempt);

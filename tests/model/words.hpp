@@ -50,6 +50,8 @@ say_stop(core::peer_id peer, const core::task_lease& lease, duration grace);
 
 [[nodiscard]] std::string say_changed(const core::change_answered& answer);
 
+[[nodiscard]] std::string say_bulk(const core::bulk_answered& answer);
+
 /// What somebody who asked is told of a task that is known.
 struct told_task {
   sequence seq = 0;

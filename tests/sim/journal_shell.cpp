@@ -131,7 +131,7 @@ void reader_shell::answer(
   box_.send([this, shard, &to, why, seq, view = std::move(view)] {
     if (view)
       return describe(shard, to, why, *view);
-    if (auto fate = or_throw(storage::read_fate(disk_.store(), shard, seq)))
+    if (auto fate = or_throw(storage::read_fate(disk_.store(), shard, seq, purged.get())))
       describe(shard, to, why, *fate);
     else
       answer_unknown(shard, to, why, seq);

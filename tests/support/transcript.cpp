@@ -98,6 +98,13 @@ void transcript::say(const core::change_answered& e) {
       + std::string(to_string(e.state)));
 }
 
+void transcript::say(const core::bulk_answered& e) {
+  line(
+    e.peer,
+    std::to_string(e.changed) + " changed"
+      + (e.more ? " and more behind " + short_number(e.after) : ""));
+}
+
 void transcript::say(const core::timer_wanted& e) {
   line(
     "timer " + lease_text(e.seq, e.token) + " at " + std::to_string((e.deadline - start_).count()));

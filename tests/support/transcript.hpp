@@ -35,6 +35,7 @@ private:
   void say(const core::resumed& e);
   void say(const core::cancel_wanted& e);
   void say(const core::change_answered& e);
+  void say(const core::bulk_answered& e);
   void say(const core::timer_wanted& e);
   void say(const core::timer_dropped& e);
   void say(const core::task_described& e);

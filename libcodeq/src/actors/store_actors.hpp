@@ -52,6 +52,8 @@ struct answer_inquiry {
   core::inquiry why;
   sequence seq = 0;
   std::shared_ptr<const core::task_view> view;
+  /// Fates below these marks do not count; null when there is none.
+  std::shared_ptr<const core::purge_marks> purged{};
 };
 
 /// The READER actor interface: reads what was committed and answers the session itself; detached,

@@ -213,6 +213,8 @@ coordinator_stats shard_actor_state::stats() const {
   }
   s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_->size());
   s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
+  s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
+  s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
   s.gauges["codeq_segments"] = static_cast<std::int64_t>(state_->segments.size());
   s.gauges["codeq_cache_bytes"] = static_cast<std::int64_t>(cache_->byte_size());
   return s;
@@ -325,7 +327,9 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
   if (at == peers_.end())
     return;
   self_->send(
-    options_.reader, actors::answer_inquiry{state_->id, at->second.session, e.why, e.seq, nullptr});
+    options_.reader,
+    actors::answer_inquiry{
+      state_->id, at->second.session, e.why, e.seq, nullptr, std::move(e.purged)});
 }
 
 void shard_actor_state::carry_out(core::change_answered& e) {

@@ -17,14 +17,20 @@ void mark_dirty(shard_state& state, segment& s) {
   }
 }
 
+/// The time point after `limit` from now on; the latest one when there is no limit.
+monotonic_time end_of(const shard_state& state, duration limit) {
+  return limit == duration{0} ? monotonic_time::max() : state.steady + limit;
+}
+
 /// Starts the clocks of a lease that the task's entry already names. @pre the grant was added
 void insert_fresh_lease(shard_state& state, const segment& s, sequence seq, log_position grant) {
   lease l;
   l.seq = seq;
   l.grant = grant;
-  l.run_deadline = s.settings.run_timeout == duration{0} ? monotonic_time::max()
-                                                         : state.steady + s.settings.run_timeout;
-  l.deadline = std::min(state.steady + state.leases.grant_at(grant).lease, l.run_deadline);
+  l.run_deadline = end_of(state, s.settings.run_timeout);
+  l.progress_deadline = end_of(state, s.settings.progress_timeout);
+  monotonic_time unbeaten = state.steady + state.leases.grant_at(grant).lease;
+  l.deadline = std::min({unbeaten, l.run_deadline, l.progress_deadline});
   state.leases.insert(s.view(seq).token, l, state.steady);
 }
 
@@ -38,12 +44,15 @@ void count_end(queue_totals& totals, const lease_end& e) {
 
 /// Writes the end into the task's entry.
 void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std::uint32_t index) {
+  bool was_leased = entry.state == task_state::leased;
   entry.outcome = outcome;
   entry.outcome_index = index;
   entry.last_end = e.kind;
   entry.state = e.next;
   entry.retry_at = e.due;
   entry.cancelling = false;
+  if (!was_leased)
+    return;
   if (!e.charged) {
     --entry.attempt;
     entry.refunds = static_cast<std::uint8_t>(std::min(entry.refunds + 1, 255));
@@ -54,6 +63,11 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
     entry.lost = static_cast<std::uint8_t>(std::min(entry.lost + 1, 255));
   else if (e.kind != lease_end_kind::expired)
     entry.lost = 0;
+}
+
+/// What an unleased live task is when no gate is closed before it.
+task_state state_by_time(const shard_state& state, const segment& s, sequence seq) {
+  return s.eligible_at(seq) > state.at ? task_state::scheduled : task_state::ready;
 }
 
 /// Changes the entry of an unleased task while it is in no index.
@@ -70,14 +84,20 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     s.not_before = change.not_before;
     entry.retry_at = change.retry_at;
     if (entry.state != task_state::gated)
-      entry.state =
-        s.eligible_at(change.seq) > state.at ? task_state::scheduled : task_state::ready;
+      entry.state = state_by_time(state, s, change.seq);
     break;
   case change_kind::redriven:
-    entry.state = s.group.empty() ? task_state::ready : task_state::gated;
+    // One that was failed by force may be deferred still.
+    entry.state = s.group.empty() ? state_by_time(state, s, change.seq) : task_state::gated;
     entry.attempt = 0;
     entry.lost = 0;
     entry.refunds = 0;
+    break;
+  case change_kind::purged:
+    s.kept -= is_kept(entry) ? 1 : 0;
+    entry.state = task_state::cancelled;
+    entry.retry_at = {};
+    entry.gone = true;
     break;
   case change_kind::cancel_requested:
     break;
@@ -112,6 +132,7 @@ void apply_event(shard_state& state, const tasks_changed& e) {
   state.change_records.push_back(e.position);
   for (const auto& change : e.changes)
     change_task(state, change);
+  note_purges(state, e.purges);
 }
 
 void apply_event(shard_state& state, const queue_configured& e) {
@@ -194,9 +215,16 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   auto* s = find_segment(state.segments, e.seq);
   CODEQ_ASSERT(s);
   auto& entry = s->touch(e.seq);
-  CODEQ_ASSERT(entry.state == task_state::leased && entry.token == e.token);
+  bool was_leased = entry.state == task_state::leased;
+  bool may_end = was_leased || (e.kind == lease_end_kind::forced && !is_terminal(entry.state));
+  CODEQ_ASSERT(may_end && entry.token == e.token);
   auto& queue = state.queue_of(*s);
-  --queue.leased;
+  if (was_leased) {
+    --queue.leased;
+    state.leases.erase(e.token);
+  } else {
+    leave_index(state, *s, e.seq);
+  }
   end_entry(entry, e, outcome, index);
   enter_index(state, *s, e.seq, entry);
   count_end(queue.totals, e);
@@ -204,7 +232,6 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   if (e.next == task_state::completed || e.next == task_state::cancelled)
     --s->kept;
   mark_dirty(state, *s);
-  state.leases.erase(e.token);
   settle_group_of(state, *s);
 }
 
@@ -226,9 +253,22 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
   state.queues[state.intern(queue)]->settings = settings;
 }
 
-std::size_t release_due(shard_state& state, timestamp now) {
+void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
+  if (purges.empty())
+    return;
+  // Readers on other threads hold the marks as they were.
+  auto marks = std::make_shared<purge_marks>(state.purged ? *state.purged : purge_marks{});
+  for (const auto& purge : purges) {
+    auto& below = state.queues[state.intern(purge.queue)]->totals.purged_below;
+    below = std::max(below, purge.below);
+    (*marks)[purge.queue] = below;
+  }
+  state.purged = std::move(marks);
+}
+
+std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {
   std::size_t released = 0;
-  while (!state.due.empty() && state.due.begin()->first <= now) {
+  while (released < limit && !state.due.empty() && state.due.begin()->first <= now) {
     auto seq = state.due.begin()->second;
     auto* s = find_segment(state.segments, seq);
     leave_index(state, *s, seq);
@@ -264,8 +304,7 @@ void index_segment(shard_state& state, segment& s) {
   s.kept = 0;
   for (std::uint32_t i = 0; i < s.count; ++i) {
     auto entry = s.view(s.first + i);
-    if (entry.state != task_state::completed && entry.state != task_state::cancelled)
-      ++s.kept;
+    s.kept += is_kept(entry) ? 1 : 0;
     enter_index(state, s, s.first + i, entry);
     if (!s.group.empty() && keeps_place(s, entry))
       state.groups[{s.queue, s.group}].members.insert(s.first);

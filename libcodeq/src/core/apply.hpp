@@ -4,6 +4,10 @@
 #include "core/event.hpp"
 #include "core/shard_state.hpp"
 
+#include <cstddef>
+#include <limits>
+#include <vector>
+
 namespace codeq::core {
 
 /// Changes the state as the event says: total, never fails. A turn has applied its events already
@@ -26,7 +30,8 @@ void remember_request(
 void start_lease(
   shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant);
 
-/// Ends a lease; `index` is the place of the end in its outcome record.
+/// Ends a lease, or by force a live task that is not leased; `index` is the place of the end in its
+/// outcome record.
 void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index);
 
 /// Carries a change out. @pre it fits the task: a leased one can only be marked
@@ -35,8 +40,12 @@ void change_task(shard_state& state, const task_change& change);
 /// Gives a queue its settings; adds the queue when it is new.
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings);
 
-/// Makes tasks ready whose time has come. Returns how many.
-std::size_t release_due(shard_state& state, timestamp now);
+/// Notes which queues were purged, and below which sequence.
+void note_purges(shard_state& state, const std::vector<queue_purge>& purges);
+
+/// Makes tasks ready whose time has come, at most `limit`, the earliest first. Returns how many.
+std::size_t release_due(
+  shard_state& state, timestamp now, std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 /// Restores a lease of a grant that was checkpointed: no attempt is charged again.
 void restore_grant(shard_state& state, const batch_granted& e);

@@ -87,6 +87,8 @@ struct lease_beat {
   fencing_token token{};
   /// Received but not started.
   bool queued = false;
+  /// The handler gave a sign of progress since the last beat.
+  bool progressed = false;
 };
 
 /// Extends leases; each is decided by its token. Effect: `leases_lost` for the stale ones.
@@ -178,6 +180,9 @@ using command = std::variant<
   cancel,
   promote,
   redrive,
+  purge,
+  force,
+  change_many,
   await_tasks,
   describe_task,
   explain_task,

@@ -8,6 +8,7 @@
 #include "core/event.hpp"
 #include "core/operator_effect.hpp"
 
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -130,10 +131,12 @@ struct task_described {
   std::optional<bytes> text;
 };
 
-/// The task is not in memory: its fate, if it has one, is on disk.
+/// The task is not in memory: its fate, if it has one, is on disk, and counts unless it was purged.
 struct task_not_here {
   inquiry why;
   sequence seq = 0;
+  /// Null when no queue was ever purged.
+  std::shared_ptr<const purge_marks> purged{};
 };
 
 using effect = std::variant<
@@ -147,6 +150,7 @@ using effect = std::variant<
   resumed,
   cancel_wanted,
   change_answered,
+  bulk_answered,
   timer_wanted,
   timer_dropped,
   task_described,

@@ -11,6 +11,7 @@
 #include "core/task_state.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -71,7 +72,8 @@ struct batch_granted {
   std::vector<seq_run> runs;
 };
 
-/// One lease ended, and what its task is from then on.
+/// One lease ended, and what its task is from then on. With `forced` also the end of a task that is
+/// not leased: the token is then that of its latest lease, or 0.
 struct lease_end {
   sequence seq = 0;
   fencing_token token{};
@@ -100,6 +102,8 @@ enum class change_kind : std::uint8_t {
   rescheduled = 2,
   /// A dead task lives again, with all its attempts.
   redriven = 3,
+  /// A task that is not leased is known to nobody any more.
+  purged = 4,
 };
 
 struct task_change {
@@ -110,11 +114,21 @@ struct task_change {
   timestamp retry_at{};
 };
 
+/// Nobody knows the tasks of a queue below a sequence any more, not even from their fates.
+struct queue_purge {
+  queue_address queue;
+  sequence below = 0;
+};
+
+/// By queue, the sequence below which all of its tasks were purged.
+using purge_marks = std::map<queue_address, sequence>;
+
 /// Tasks changed, in the order decided.
 struct tasks_changed {
   log_position position = 0;
   timestamp at;
   std::vector<task_change> changes;
+  std::vector<queue_purge> purges{};
 };
 
 /// One task of a segment that was touched.
@@ -134,9 +148,21 @@ struct task_entry {
   std::uint8_t refunds = 0;
   /// Leased, and cancelled however the lease ends, unless it completes.
   bool cancelling = false;
+  /// Purged: its state is `cancelled`, and nobody knows it any more.
+  bool gone = false;
 
   friend bool operator==(const task_entry&, const task_entry&) = default;
 };
+
+/// False while the task is as it was enqueued: its segment has its place in the lane.
+[[nodiscard]] constexpr bool has_history(const task_entry& entry) noexcept {
+  return entry.token != fencing_token{} || entry.outcome != 0;
+}
+
+/// True while the record of the task's segment must stay: it is live, or dead.
+[[nodiscard]] constexpr bool is_kept(const task_entry& entry) noexcept {
+  return !is_terminal(entry.state) || entry.state == task_state::dead;
+}
 
 /// True when a report of that end under that token was accepted before; anything else that comes
 /// late is stale, also under the task's latest token.
@@ -172,6 +198,8 @@ struct queue_totals {
   std::uint64_t dead = 0;
   std::uint64_t cancelled = 0;
   std::uint64_t lost = 0;
+  /// All tasks of the queue with a smaller sequence were purged.
+  sequence purged_below = 0;
 
   friend bool operator==(const queue_totals&, const queue_totals&) = default;
 };

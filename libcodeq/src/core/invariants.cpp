@@ -31,6 +31,8 @@ void check_task(
     found.push_back("I6: " + name_of(state, seq) + " was charged more than max_attempts");
   if (entry.cancelling && entry.state != task_state::leased)
     found.push_back("I8: " + name_of(state, seq) + " is to be cancelled but is not leased");
+  if (entry.gone && entry.state != task_state::cancelled)
+    found.push_back("I8: " + name_of(state, seq) + " was purged but is not over");
   bool is_due = state.due.contains({s.eligible_at(seq), seq});
   if ((entry.state == task_state::scheduled) != is_due)
     found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
@@ -99,7 +101,7 @@ void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, 
   out << ' ' << to_string(state) << '/' << value(e.token) << '/' << e.attempt << '/' << e.outcome
       << '.' << e.outcome_index << '/' << due.time_since_epoch().count() << '/' << int{e.lost}
       << '/' << int{e.refunds} << '/' << static_cast<int>(e.last_end)
-      << (e.cancelling ? "/cancelling" : "");
+      << (e.cancelling ? "/cancelling" : "") << (e.gone ? "/gone" : "");
 }
 
 void write_settings(std::ostream& out, const shard_state& state) {
@@ -172,9 +174,9 @@ std::string durable_text(const shard_state& state) {
   for (const auto& queue : state.queues)
     totals.emplace(queue->address, queue->totals);
   for (const auto& [address, t] : totals) {
-    if (t.completed + t.dead + t.cancelled + t.lost > 0)
+    if (t.completed + t.dead + t.cancelled + t.lost + t.purged_below > 0)
       out << address.tenant << '/' << address.queue << ' ' << t.completed << ' ' << t.dead << ' '
-          << t.cancelled << ' ' << t.lost << '\n';
+          << t.cancelled << ' ' << t.lost << " purged below " << t.purged_below << '\n';
   }
   write_settings(out, state);
   std::map<producer_id, const producer_session*> producers;

@@ -12,7 +12,7 @@ bool is_fresh(const segment& s, sequence seq) {
   if (s.entries.empty())
     return true;
   const auto& entry = s.entries[seq - s.first];
-  return entry.state == task_state::ready && entry.token == fencing_token{};
+  return entry.state == task_state::ready && !has_history(entry);
 }
 
 } // namespace

@@ -24,6 +24,12 @@ using segment_map = std::map<sequence, segment>;
   return at->second.contains(seq) ? &at->second : nullptr;
 }
 
+/// As `find_segment`, but null also for a task that was purged: nobody knows it.
+[[nodiscard]] inline segment* find_known(segment_map& segments, sequence seq) {
+  auto* s = find_segment(segments, seq);
+  return s && !s->view(seq).gone ? s : nullptr;
+}
+
 /// The ready tasks of one (queue, priority) in the order of their enqueue: segments in a row whose
 /// tasks were never handed out, and the few that became ready again with their old place.
 class lane {

@@ -24,6 +24,8 @@ struct lease {
   monotonic_time deadline;
   /// No heartbeat extends past it; the latest time point when there is no limit.
   monotonic_time run_deadline;
+  /// Nor past this one, which moves with the handler's progress.
+  monotonic_time progress_deadline;
   /// Last reported as received but not started.
   bool queued = false;
   /// Old enough to have a timer.

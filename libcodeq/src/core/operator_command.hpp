@@ -147,7 +147,9 @@ struct change_many {
     redrive,
     /// Dead tasks go for good.
     purge_dead,
-    /// Tasks go for good whatever their state; leases are revoked.
+    /// Tasks go for good whatever their state; leases are revoked. `filter.after` is where the part
+    /// before ended: with the last part, unless a state is asked for, everything of the queues that
+    /// ended long ago goes as well.
     purge_all,
   };
 

@@ -117,6 +117,9 @@ struct shard_state {
   /// Records of changes that no checkpoint holds yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
+  /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
+  /// purged; replaced, never changed.
+  std::shared_ptr<const purge_marks> purged;
   /// The latest shard time seen.
   timestamp at;
 
@@ -131,6 +134,9 @@ struct shard_state {
   std::size_t first_queue = 0;
   /// Log records since the last checkpoint.
   std::size_t records_since_checkpoint = 0;
+  /// Refused since the start, because their lease is over.
+  std::uint64_t stale_reports = 0;
+  std::uint64_t stale_beats = 0;
 
   /// The queue's index; adds the queue when it is new.
   std::uint32_t intern(const queue_address& address);

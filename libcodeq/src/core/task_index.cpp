@@ -47,7 +47,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     state.due.erase({s.eligible_at(seq), seq});
     --queue.scheduled;
   } else if (entry.state == task_state::ready) {
-    if (s.aside || entry.token != fencing_token{})
+    if (s.aside || has_history(entry))
       state.lane_of(s).remove(seq);
     --queue.ready;
   } else if (entry.state == task_state::gated) {
@@ -63,7 +63,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     ++queue.scheduled;
     break;
   case task_state::ready:
-    if (s.aside || entry.token != fencing_token{})
+    if (s.aside || has_history(entry))
       state.lane_of(s).put_back(seq);
     ++queue.ready;
     break;

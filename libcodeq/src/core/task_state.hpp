@@ -32,6 +32,8 @@ enum class lease_end_kind : std::uint8_t {
   revoked = 6,
   cancelled = 7,
   timed_out = 8,
+  /// An operator ended the lease, or the task, without its token.
+  forced = 9,
 };
 
 } // namespace codeq::core

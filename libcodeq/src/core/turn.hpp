@@ -81,6 +81,7 @@ private:
   void run(const resume& c);
   void run(const release_worker& c);
   void run(const replace_worker& c);
+  void extend(lease& l, const lease_beat& beat);
   void expire(fencing_token token, const lease& l);
   void give_back(fencing_token token, const lease& l);
   void redeliver(peer_id peer, const std::vector<fencing_token>& tokens);
@@ -99,6 +100,7 @@ private:
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
   void append_change(const task_change& change);
+  [[nodiscard]] tasks_changed& open_changes();
   void send_cancel(peer_id peer, fencing_token token);
 
   // Queues.
@@ -106,6 +108,16 @@ private:
   void run(const pause_queue& c);
   void run(const show_queue& c);
   void change_queue(queue_answered answer);
+  // Purge, force and changes of many tasks.
+  void run(const purge& c);
+  void run(const force& c);
+  void run(const change_many& c);
+  void end_by_force(segment& s, const force& c);
+  void tell_holder(fencing_token token);
+  [[nodiscard]] std::vector<sequence> pick(const change_many& c, bulk_answered& answer) const;
+  std::size_t redrive_all(const std::vector<sequence>& tasks);
+  void purge_all(const std::vector<sequence>& tasks);
+  void mark_purged(const task_filter& filter);
 
   // Inquiries.
   void run(const await_tasks& c);
@@ -114,6 +126,7 @@ private:
   void run(const list_tasks& c);
   void describe(const inquiry& why, sequence seq);
   void explain(task_explained& e, const segment& s);
+  void say_not_here(const inquiry& why, sequence seq);
   void tell_awaiting(sequence seq);
   [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);

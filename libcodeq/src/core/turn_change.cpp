@@ -7,9 +7,9 @@
 namespace codeq::core {
 
 segment* turn::find_to_change(peer_id peer, std::uint64_t number, sequence seq) {
-  auto* s = find_segment(state_.segments, seq);
+  auto* s = find_known(state_.segments, seq);
   if (!s)
-    effects_.emplace_back(task_not_here{{inquiry::kind::change, peer, number, {}, {}}, seq});
+    say_not_here({inquiry::kind::change, peer, number, {}, {}}, seq);
   return s;
 }
 
@@ -71,6 +71,12 @@ void turn::run(const cancel& c) {
 }
 
 void turn::append_change(const task_change& change) {
+  auto& record = open_changes();
+  change_task(state_, change);
+  record.changes.push_back(change);
+}
+
+tasks_changed& turn::open_changes() {
   // Replay follows positions: a change stands behind the enqueue and the ends that it builds on.
   auto is_behind = [&](const auto& records) {
     return records.empty() || records.back().position < changed_.back().position;
@@ -79,8 +85,7 @@ void turn::append_change(const task_change& change) {
     changed_.push_back({state_.positions.take(1), now_.shard, {}});
     state_.change_records.push_back(changed_.back().position);
   }
-  change_task(state_, change);
-  changed_.back().changes.push_back(change);
+  return changed_.back();
 }
 
 void turn::send_cancel(peer_id peer, fencing_token token) {

@@ -30,7 +30,7 @@ void turn::run(const describe_task& c) {
 
 void turn::run(const await_tasks& c) {
   for (auto seq : c.tasks) {
-    auto* s = find_segment(state_.segments, seq);
+    auto* s = find_known(state_.segments, seq);
     if (!s || is_terminal(s->view(seq).state)) {
       describe({inquiry::kind::ending, c.peer, 0, {}, {}}, seq);
       continue;
@@ -41,14 +41,16 @@ void turn::run(const await_tasks& c) {
 }
 
 void turn::describe(const inquiry& why, sequence seq) {
-  auto* s = find_segment(state_.segments, seq);
-  if (!s) {
-    effects_.emplace_back(task_not_here{why, seq});
-    return;
-  }
+  auto* s = find_known(state_.segments, seq);
+  if (!s)
+    return say_not_here(why, seq);
   auto view = view_of(*s, seq);
   auto text = text_at_hand(view.entry);
   effects_.emplace_back(task_described{why, std::move(view), std::move(text)});
+}
+
+void turn::say_not_here(const inquiry& why, sequence seq) {
+  effects_.emplace_back(task_not_here{why, seq, state_.purged});
 }
 
 std::optional<bytes> turn::text_at_hand(const task_entry& entry) const {

@@ -17,12 +17,22 @@ void turn::run(const heartbeat& c) {
       lost.leases.push_back({beat.seq, beat.token});
       continue;
     }
-    l->queued = beat.queued;
-    auto extended = now_.steady + state_.leases.grant_at(l->grant).lease;
-    l->deadline = std::min(std::max(l->deadline, extended), l->run_deadline);
+    extend(*l, beat);
   }
+  state_.stale_beats += lost.leases.size();
   if (!lost.leases.empty())
     effects_.emplace_back(std::move(lost));
+}
+
+void turn::extend(lease& l, const lease_beat& beat) {
+  // To have begun is a sign of progress as well.
+  bool progressed = beat.progressed || (l.queued && !beat.queued);
+  l.queued = beat.queued;
+  if (progressed && l.progress_deadline != monotonic_time::max())
+    l.progress_deadline =
+      now_.steady + find_segment(state_.segments, l.seq)->settings.progress_timeout;
+  auto extended = std::max(l.deadline, now_.steady + state_.leases.grant_at(l.grant).lease);
+  l.deadline = std::min({extended, l.run_deadline, l.progress_deadline});
 }
 
 void turn::run(const expire_lease& c) {
@@ -46,13 +56,15 @@ void turn::expire(fencing_token token, const lease& l) {
     e.text = bytes::from("cancelled: the handler did not stop in time");
     return append_end(std::move(e));
   }
+  if (now_.steady >= std::min(l.run_deadline, l.progress_deadline)) {
+    e.kind = lease_end_kind::timed_out;
+    e.text = now_.steady >= l.run_deadline
+               ? bytes::from("run_timeout: the attempt ran longer than its limit")
+               : bytes::from("progress_timeout: the handler gave no sign of progress in time");
+    return l.queued ? append_end(std::move(e)) : end_failed(std::move(e), std::nullopt);
+  }
   if (l.queued)
     return append_end(std::move(e));
-  if (now_.steady >= l.run_deadline) {
-    e.kind = lease_end_kind::timed_out;
-    e.text = bytes::from("run_timeout: the attempt ran longer than its limit");
-    return end_failed(std::move(e), std::nullopt);
-  }
   e.text = bytes::from("lease_expired: the worker did not report in time");
   // The first loss in a row may be a dying node's fault and is retried at once; a task that goes on
   // losing its workers is slowed down and ends dead.

@@ -44,15 +44,16 @@ errc turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
     end_reported(r);
     return errc::none;
   }
-  if (auto* s = find_segment(state_.segments, r.seq)) {
+  if (auto* s = find_known(state_.segments, r.seq)) {
     bool was_accepted = is_repeat(s->view(r.seq), r.token, kind_of(r.how));
+    state_.stale_reports += was_accepted ? 0 : 1;
     return was_accepted ? errc::already : errc::stale_lease;
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
     return errc::unknown_task;
   is_here = false;
   inquiry why{inquiry::kind::repeated_report, peer, 0, r.token, kind_of(r.how)};
-  effects_.emplace_back(task_not_here{why, r.seq});
+  say_not_here(why, r.seq);
   return errc::none;
 }
 
@@ -105,14 +106,16 @@ void turn::append_end(lease_end e) {
     e.next = task_state::cancelled;
     e.due = {};
   }
-  // Replay follows positions: what ends after a change stands behind it.
-  bool changed_since =
-    !ended_.empty() && !changed_.empty() && changed_.back().position > ended_.back().position;
-  if (ended_.empty() || changed_since)
+  // Replay follows positions: what ends after a change stands behind it, and an end by force also
+  // behind the enqueue.
+  auto is_behind = [&](const auto& records) {
+    return records.empty() || records.back().position < ended_.back().position;
+  };
+  if (ended_.empty() || !is_behind(changed_) || !is_behind(segments_))
     ended_.push_back({state_.positions.take(1), now_.shard, {}});
   auto& record = ended_.back();
   body_bytes_ += e.text.size();
-  if (state_.leases.find(e.token)->timed)
+  if (const auto* l = state_.leases.find(e.token); l && l->timed)
     effects_.emplace_back(timer_dropped{e.token});
   end_lease(state_, e, record.position, static_cast<std::uint32_t>(record.ends.size()));
   auto seq = e.seq;

@@ -42,6 +42,8 @@ void write_entries(Builder r, const std::vector<core::task_entry>& entries) {
   fill_list(r.initTokens(n), entries, [](const auto& e) { return value(e.token); });
   fill_list(r.initOutcomePositions(n), entries, [](const auto& e) { return e.outcome; });
   fill_list(r.initOutcomeIndexes(n), entries, [](const auto& e) { return e.outcome_index; });
+  if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.gone; }))
+    fill_data(r.initGone(n), entries, [](const auto& e) { return e.gone; });
 }
 
 template <class Reader>
@@ -49,7 +51,8 @@ result<std::vector<core::task_entry>> read_entries(Reader r) {
   auto n = r.getStates().size();
   bool agrees = r.getLastEnds().size() == n && r.getAttempts().size() == n
                 && r.getTokens().size() == n && r.getOutcomePositions().size() == n
-                && r.getOutcomeIndexes().size() == n;
+                && r.getOutcomeIndexes().size() == n
+                && (r.getGone().size() == 0 || r.getGone().size() == n);
   if (!agrees)
     return mismatch("lists of different lengths");
   std::vector<core::task_entry> entries(n);
@@ -61,6 +64,7 @@ result<std::vector<core::task_entry>> read_entries(Reader r) {
     e.token = static_cast<fencing_token>(r.getTokens()[i]);
     e.outcome = r.getOutcomePositions()[i];
     e.outcome_index = r.getOutcomeIndexes()[i];
+    e.gone = r.getGone().size() != 0 && r.getGone()[i] != 0;
   }
   return entries;
 }
@@ -179,6 +183,7 @@ std::string encode(const core::checkpoint_taken& e) {
       queues[i].setDead(e.queues[i].dead);
       queues[i].setCancelled(e.queues[i].cancelled);
       queues[i].setLost(e.queues[i].lost);
+      queues[i].setPurgedBelow(e.queues[i].purged_below);
     }
     write_producers(r, e.producers);
   });
@@ -305,7 +310,12 @@ result<core::checkpoint_taken> decode_checkpoint(std::string_view value) {
     e.at = time_of(r.getAtMs());
     for (auto q : r.getQueues())
       e.queues.push_back(
-        {read_queue(q.getQueue()), q.getCompleted(), q.getDead(), q.getCancelled(), q.getLost()});
+        {read_queue(q.getQueue()),
+         q.getCompleted(),
+         q.getDead(),
+         q.getCancelled(),
+         q.getLost(),
+         q.getPurgedBelow()});
     for (auto p : r.getProducers())
       e.producers.push_back(read_producer_record(p));
     return e;

@@ -68,8 +68,13 @@ result<void> shard_recovery::load_checkpoint() {
     return checkpoint.error();
   checkpoint_ = checkpoint->position;
   state_.at = checkpoint->at;
-  for (const auto& totals : checkpoint->queues)
+  std::vector<core::queue_purge> purges;
+  for (const auto& totals : checkpoint->queues) {
     state_.queues[state_.intern(totals.queue)]->totals = totals;
+    if (totals.purged_below > 0)
+      purges.push_back({totals.queue, totals.purged_below});
+  }
+  core::note_purges(state_, purges);
   for (auto& p : checkpoint->producers) {
     auto& session = state_.producers[p.producer];
     session.answered_below = p.answered_below;

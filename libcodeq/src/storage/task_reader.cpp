@@ -32,8 +32,22 @@ result<bytes> read_text(const task_store& store, shard_id shard, const core::tas
   return decode_outcome_text(**value, entry.outcome_index);
 }
 
+namespace {
+
+/// True when nobody knows the task any more, although it has a fate.
+bool is_purged(const core::segment_fate& fate, sequence seq, const core::purge_marks* purged) {
+  if (fate.entries[seq - fate.first].gone)
+    return true;
+  if (!purged)
+    return false;
+  auto mark = purged->find(fate.queue);
+  return mark != purged->end() && seq < mark->second;
+}
+
+} // namespace
+
 result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq) {
+read_fate(const task_store& store, shard_id shard, sequence seq, const core::purge_marks* purged) {
   auto range = fates_up_to(shard, seq);
   auto found = store.read_last(range.begin, range.end);
   if (!found)
@@ -44,7 +58,7 @@ read_fate(const task_store& store, shard_id shard, sequence seq) {
   auto fate = decode_fate((*found)->second, key->first);
   if (!fate)
     return fate.error();
-  if (seq - fate->first >= fate->entries.size())
+  if (seq - fate->first >= fate->entries.size() || is_purged(*fate, seq, purged))
     return std::optional<core::task_view>{};
   core::task_view view;
   view.seq = seq;

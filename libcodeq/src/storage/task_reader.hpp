@@ -21,8 +21,9 @@ read_bodies(const task_store& store, shard_id shard, sequence segment, bool asid
 [[nodiscard]] result<bytes>
 read_text(const task_store& store, shard_id shard, const core::task_entry& entry);
 
-/// What became of a task whose segment is closed, or nothing when it is past its retention.
+/// What became of a task whose segment is closed, or nothing when it was purged or is past its
+/// retention. `purged` may be null.
 [[nodiscard]] result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq);
+read_fate(const task_store& store, shard_id shard, sequence seq, const core::purge_marks* purged);
 
 } // namespace codeq::storage

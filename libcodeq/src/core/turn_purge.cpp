@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/turn.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+void turn::run(const purge& c) {
+  auto* s = find_to_change(c.peer, c.number, c.seq);
+  if (!s)
+    return;
+  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
+  if (answer.state == task_state::dead) {
+    purge_all({c.seq});
+    answer.result = change_result::changed;
+    answer.state = s->view(c.seq).state;
+  }
+  effects_.emplace_back(answer);
+}
+
+void turn::purge_all(const std::vector<sequence>& tasks) {
+  // All leases first: a change behind an end begins a record, and so does an end behind a change.
+  for (auto seq : tasks) {
+    auto& s = *find_segment(state_.segments, seq);
+    if (s.view(seq).state == task_state::leased)
+      end_by_force(s, {0, 0, seq, force::kind::revoke, {}});
+  }
+  for (auto seq : tasks) {
+    append_change({seq, change_kind::purged, {}, {}});
+    tell_awaiting(seq);
+  }
+}
+
+void turn::mark_purged(const task_filter& filter) {
+  auto next = state_.sequences.next;
+  auto below = filter.below == 0 ? next : std::min(filter.below, next);
+  std::vector<queue_purge> purges;
+  for (const auto& queue : state_.queues) {
+    bool is_meant = queue->address.tenant == filter.tenant
+                    && (filter.queue.empty() || queue->address.queue == filter.queue);
+    if (is_meant && queue->totals.purged_below < below)
+      purges.push_back({queue->address, below});
+  }
+  if (purges.empty())
+    return;
+  note_purges(state_, purges);
+  auto& record = open_changes();
+  record.purges.insert(record.purges.end(), purges.begin(), purges.end());
+}
+
+} // namespace codeq::core

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/reference_shard.hpp"
+#include "model/words.hpp"
+
+/// What operators do by force in the reference, to one task and to many.
+namespace codeq::model {
+
+void reference_shard::run(const core::purge& c) {
+  auto* task = find_to_change(c.peer, c.number, c.seq);
+  if (!task)
+    return;
+  auto state = task->state;
+  auto result = core::change_result::unchanged;
+  if (state == task_state::dead) {
+    forget(c.seq);
+    result = core::change_result::changed;
+    state = task_state::cancelled;
+  }
+  expected.push_back(say_changed({c.peer, c.number, c.seq, result, state}));
+}
+
+void reference_shard::run(const core::force& c) {
+  auto* task = find_to_change(c.peer, c.number, c.seq);
+  if (!task)
+    return;
+  auto result = core::change_result::unchanged;
+  auto text = std::string(c.text.view());
+  bool is_leased = task->state == task_state::leased;
+  if (c.how == core::force::kind::revoke && is_leased) {
+    force_end(*task, task_state::ready, false, text);
+    result = core::change_result::changed;
+  } else if (c.how != core::force::kind::revoke && !is_terminal(task->state)) {
+    bool completes = c.how == core::force::kind::complete;
+    force_end(*task, completes ? task_state::completed : task_state::dead, !task->queued, text);
+    result = core::change_result::changed;
+  }
+  expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
+}
+
+void reference_shard::force_end(
+  reference_task& task, task_state next, bool charged, const std::string& text) {
+  task.reported = std::nullopt;
+  task.text = text;
+  if (task.state == task_state::leased) {
+    for (const auto& [peer, worker] : workers)
+      if (worker.identity == task.holder)
+        expected.push_back(say_lost(peer, {task.seq, task.token}));
+    task.lost = 0;
+    return end(task, next, charged);
+  }
+  task.state = next;
+  task.retry_at = {};
+  auto& count = totals[task.queue];
+  count.completed += next == task_state::completed ? 1 : 0;
+  count.dead += next == task_state::dead ? 1 : 0;
+  settle_group(task);
+  tell_ended(task);
+}
+
+void reference_shard::forget(sequence seq) {
+  auto& task = tasks.at(seq);
+  if (task.state == task_state::leased)
+    force_end(task, task_state::ready, false, {});
+  auto forgotten = task;
+  tasks.erase(seq);
+  purged.insert(seq);
+  settle_group(forgotten);
+  tell_ended(forgotten);
+}
+
+void reference_shard::change_one(core::change_many::kind what, sequence seq) {
+  if (what == core::change_many::kind::redrive)
+    live_again(tasks.at(seq));
+  else
+    forget(seq);
+}
+
+void reference_shard::run(const core::change_many& c) {
+  auto below = c.filter.below == 0 ? next_seq_ : c.filter.below;
+  auto is_of_queue = [&](const reference_task& task) {
+    return task.seq < below && task.queue.tenant == c.filter.tenant
+           && (c.filter.queue.empty() || task.queue.queue == c.filter.queue);
+  };
+  std::vector<sequence> picked;
+  core::bulk_answered answer{c.peer, c.number, 0, 0, false};
+  reference_part part{c.filter.after, below};
+  for (const auto& [seq, task] : tasks) {
+    bool fits = c.what == core::change_many::kind::purge_all || task.state == task_state::dead;
+    fits = fits && (!c.filter.state || *c.filter.state == task.state);
+    if (!fits || task.filed || seq <= c.filter.after || !is_of_queue(task))
+      continue;
+    if (picked.size() == c.filter.limit) {
+      answer.more = true;
+      part.after_max = seq - 1;
+      break;
+    }
+    picked.push_back(seq);
+    part.after_min = seq;
+  }
+  for (auto seq : picked)
+    change_one(c.what, seq);
+  answer.changed = picked.size();
+  expected.push_back(say_bulk(answer));
+  expected_parts.push_back(part);
+  bool is_whole = c.what == core::change_many::kind::purge_all && !c.filter.state && !answer.more;
+  for (auto at = tasks.begin(); is_whole && at != tasks.end();) {
+    bool goes = at->second.filed && is_of_queue(at->second);
+    if (goes)
+      purged.insert(at->first);
+    at = goes ? tasks.erase(at) : std::next(at);
+  }
+}
+
+} // namespace codeq::model
