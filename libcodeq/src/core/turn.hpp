@@ -136,7 +136,7 @@ private:
   std::vector<queue_configured> configured_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
-  /// Workers who may have to be told something at the end.
+  /// Workers that came or claimed, or whose queues have work: they may have to be told so.
   std::set<peer_id> touched_;
   std::vector<effect> effects_;
 };

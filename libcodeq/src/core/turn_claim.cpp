@@ -70,7 +70,6 @@ void turn::run(const revoke_credits& c) {
     return;
   auto taken = std::min(at->second.credits, c.credits);
   at->second.credits -= taken;
-  touched_.insert(c.peer);
   effects_.emplace_back(credits_revoked{c.peer, taken});
 }
 
@@ -184,8 +183,8 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     auto& a = state_.attached.at(g.batch.peer);
     g.batch.more = has_ready(a);
     a.notified = g.batch.more;
-    touched_.insert(g.batch.peer);
   }
+  // Nobody else can hear anything new: whoever has credits left found no work in the last turn.
   for (auto queue : with_work) {
     for (auto peer : state_.queues[queue]->claimers) {
       if (!state_.attached.at(peer).notified)
