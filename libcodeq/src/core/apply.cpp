@@ -176,6 +176,7 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   s.body_bytes += body_bytes;
   if (!s.aside) {
     state.queue_of(s).ready += count;
+    state.stir(s.queue);
     return;
   }
   auto& entry = s.touch(s.first);
@@ -225,6 +226,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   } else {
     leave_index(state, *s, e.seq);
   }
+  state.stir(s->queue);
   end_entry(entry, e, outcome, index);
   enter_index(state, *s, e.seq, entry);
   count_end(queue.totals, e);
@@ -250,7 +252,9 @@ void change_task(shard_state& state, const task_change& change) {
 }
 
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings) {
-  state.queues[state.intern(queue)]->settings = settings;
+  auto index = state.intern(queue);
+  state.queues[index]->settings = settings;
+  state.stir(index);
 }
 
 void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {

@@ -91,6 +91,18 @@ void check_leases(shard_state& state, std::size_t leased, std::vector<std::strin
   }
 }
 
+/// Whatever can be matched will be looked at when the next turn ends.
+void check_matches(const shard_state& state, std::vector<std::string>& found) {
+  for (const auto& queue : state.queues) {
+    bool any_free = std::any_of(queue->claimers.begin(), queue->claimers.end(), [&](peer_id peer) {
+      return state.attached.at(peer).credits > 0;
+    });
+    if (queue->grantable() > 0 && any_free && !queue->is_stirred)
+      found.push_back(
+        "I11: queue " + queue->address.queue + " has ready tasks, free workers and no match");
+  }
+}
+
 void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, timestamp now) {
   auto state = e.state;
   auto due = state == task_state::scheduled ? eligible_at : timestamp{};
@@ -153,6 +165,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
     }
   }
   check_leases(state, leased, found);
+  check_matches(state, found);
   check_groups(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];

@@ -35,6 +35,11 @@ bool shard_state::has_room_for(const queue_address& address) const {
   return tenant == tenant_queues.end() || tenant->second < limits::queues_per_tenant_max;
 }
 
+void shard_state::stir(std::uint32_t queue) {
+  if (!std::exchange(queues[queue]->is_stirred, true))
+    stirred.push_back(queue);
+}
+
 lane& shard_state::lane_of(const segment& s) {
   auto& slot = queues[s.queue]->lanes[s.priority];
   if (!slot)

@@ -36,6 +36,10 @@ struct queue_state {
   /// Ends since the store was created.
   queue_totals totals;
   queue_settings settings;
+  /// In `shard_state::stirred`.
+  bool is_stirred = false;
+  /// The number of the turn that leased tasks of it last. Volatile.
+  std::uint64_t served = 0;
 
   /// Live tasks.
   [[nodiscard]] std::uint64_t depth() const noexcept { return scheduled + gated + ready + leased; }
@@ -130,8 +134,11 @@ struct shard_state {
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Segments to write or to close at the next checkpoint.
   std::vector<sequence> dirty;
-  /// Which queue is matched first in the next turn.
-  std::size_t first_queue = 0;
+  /// Queues that may match at the end of the turn because something changed since the last one:
+  /// tasks became ready, room for leases was made or credits came.
+  std::vector<std::uint32_t> stirred;
+  /// Turns sealed so far.
+  std::uint64_t turns = 0;
   /// Log records since the last checkpoint.
   std::size_t records_since_checkpoint = 0;
   /// Refused since the start, because their lease is over.
@@ -140,6 +147,9 @@ struct shard_state {
 
   /// The queue's index; adds the queue when it is new.
   std::uint32_t intern(const queue_address& address);
+
+  /// Has the queue matched at the end of the turn.
+  void stir(std::uint32_t queue);
 
   [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
 

@@ -66,6 +66,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     if (s.aside || has_history(entry))
       state.lane_of(s).put_back(seq);
     ++queue.ready;
+    state.stir(s.queue);
     break;
   case task_state::leased:
     ++queue.leased;

@@ -42,8 +42,7 @@ void turn::decide(const command& c, const instant& now) {
 sealed_turn turn::seal(const instant& now) {
   advance(now);
   release_due(state_, now_.shard, limits::due_released_per_turn_max);
-  match();
-  tell_claimers();
+  tell_claimers(match());
   want_timers();
   sealed_turn sealed;
   move_all(segments_, sealed.events);

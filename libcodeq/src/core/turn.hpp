@@ -9,6 +9,7 @@
 #include "core/shard_state.hpp"
 
 #include <cstddef>
+#include <set>
 #include <vector>
 
 namespace codeq::core {
@@ -66,14 +67,14 @@ private:
   void run(const detach_peer& c);
   void run(const claim& c);
   void run(const revoke_credits& c);
-  void match();
+  [[nodiscard]] std::vector<std::uint32_t> match();
   void match_queue(std::uint32_t queue);
   void grant(std::uint32_t queue, peer_id peer, std::uint32_t count);
   void lease_run(segment& s, const seq_run& tasks, peer_id peer);
   [[nodiscard]] fencing_token extend_grant(
     const std::shared_ptr<const worker_identity>& worker, duration lease, const seq_run& tasks);
   [[nodiscard]] bool has_ready(const attached_worker& a) const;
-  void tell_claimers();
+  void tell_claimers(const std::vector<std::uint32_t>& with_work);
 
   // Leases.
   void run(const heartbeat& c);
@@ -148,6 +149,8 @@ private:
   std::vector<queue_configured> configured_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
+  /// Workers that came or claimed, or whose queues have work: they may have to be told so.
+  std::set<peer_id> touched_;
   std::vector<effect> effects_;
 };
 

@@ -5,6 +5,7 @@
 #include "core/turn.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::core {
 
@@ -30,6 +31,7 @@ void turn::run(const attach_worker& c) {
     state_.queues[queue]->claimers.push_back(c.peer);
   }
   state_.attached.insert_or_assign(c.peer, std::move(a));
+  touched_.insert(c.peer);
 }
 
 void turn::run(const detach_peer& c) {
@@ -57,6 +59,9 @@ void turn::run(const claim& c) {
   at->second.lease_wish = c.lease;
   at->second.notified = false;
   at->second.claimed = true;
+  touched_.insert(c.peer);
+  for (auto queue : at->second.queues)
+    state_.stir(queue);
 }
 
 void turn::run(const revoke_credits& c) {
@@ -68,15 +73,22 @@ void turn::run(const revoke_credits& c) {
   effects_.emplace_back(credits_revoked{c.peer, taken});
 }
 
-void turn::match() {
-  // Another queue is first in each turn, so that a worker with few credits serves them all.
-  auto count = state_.queues.size();
-  auto first = state_.first_queue++;
-  for (std::size_t i = 0; i < count; ++i) {
-    auto queue = static_cast<std::uint32_t>((first + i) % count);
-    if (state_.queues[queue]->grantable() > 0)
+std::vector<std::uint32_t> turn::match() {
+  auto stirred = std::exchange(state_.stirred, {});
+  for (auto queue : stirred)
+    state_.queues[queue]->is_stirred = false;
+  // The one that was served longest ago is first, so that a worker with few credits serves all.
+  std::sort(stirred.begin(), stirred.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(state_.queues[a]->served, a) < std::pair(state_.queues[b]->served, b);
+  });
+  ++state_.turns;
+  auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
+  for (auto queue : stirred) {
+    if (has_work(queue))
       match_queue(queue);
   }
+  std::erase_if(stirred, [&](std::uint32_t queue) { return !has_work(queue); });
+  return stirred;
 }
 
 void turn::match_queue(std::uint32_t queue) {
@@ -103,6 +115,7 @@ void turn::match_queue(std::uint32_t queue) {
 
 void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
   auto& q = *state_.queues[queue];
+  q.served = state_.turns;
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     auto* from = q.lanes[priority].get();
     while (from && count > 0) {
@@ -165,14 +178,25 @@ bool turn::has_ready(const attached_worker& a) const {
   });
 }
 
-void turn::tell_claimers() {
+void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
   for (auto& g : granted_) {
     auto& a = state_.attached.at(g.batch.peer);
     g.batch.more = has_ready(a);
     a.notified = g.batch.more;
   }
-  for (auto& [peer, a] : state_.attached) {
-    if (a.credits > 0 && std::exchange(a.claimed, false)) {
+  // Nobody else can hear anything new: whoever has credits left found no work in the last turn.
+  for (auto queue : with_work) {
+    for (auto peer : state_.queues[queue]->claimers) {
+      if (!state_.attached.at(peer).notified)
+        touched_.insert(peer);
+    }
+  }
+  for (auto peer : touched_) {
+    auto at = state_.attached.find(peer);
+    if (at == state_.attached.end())
+      continue;
+    auto& a = at->second;
+    if (a.credits > 0 && a.claimed) {
       effects_.emplace_back(claim_parked{peer});
     } else if (a.credits == 0 && !a.notified && has_ready(a)) {
       a.notified = true;

@@ -100,6 +100,41 @@ TEST_F(Claim, WhatOneWorkerCannotTakeGoesToAnother) {
   EXPECT_EQ(enqueue("q", 4), "p: enqueued 1 2 3 4; b: got 1/t1 2/t2 4/t4; a: got 3/t3");
 }
 
+TEST_F(Claim, WorkerWithOneCreditServesAllItsQueues) {
+  enqueue("a", 3);
+  enqueue("b", 3);
+  enqueue("c", 3);
+  attach("w", {"a", "b", "c"});
+  auto complete_and_claim = [&](int number, int token) {
+    return together([&] {
+      complete("w", held(number, token));
+      claim("w", 1);
+    });
+  };
+
+  EXPECT_EQ(claim("w", 1), "w: got 1/t1 and there is more");
+  EXPECT_EQ(complete_and_claim(1, 1), "w: answered 1/t1 ok; w: got 4/t2 and there is more");
+  EXPECT_EQ(complete_and_claim(4, 2), "w: answered 4/t2 ok; w: got 7/t3 and there is more");
+  EXPECT_EQ(complete_and_claim(7, 3), "w: answered 7/t3 ok; w: got 2/t4 and there is more");
+}
+
+TEST_F(Claim, QueueThatOthersStirDoesNotKeepAWorkerFromItsOwn) {
+  enqueue("a", 3);
+  enqueue("b", 3);
+  attach("w", {"a", "b"});
+  attach("v", {"c"});
+  claim("w", 1);
+  claim("v", 1);
+  enqueue("c");
+
+  EXPECT_EQ(
+    together([&] {
+      complete("w", held(1, 1));
+      claim("w", 1);
+    }),
+    "w: answered 1/t1 ok; w: got 4/t3 and there is more");
+}
+
 TEST_F(Claim, WorkAvailableIsToldOnceUntilTheNextClaim) {
   attach("w", {"q"});
 
