@@ -122,19 +122,15 @@ void reader_shell::send_bodies(
     to.credits_returned(shard, gone);
 }
 
-void reader_shell::answer(
-  shard_id shard,
-  session_shell& to,
-  const core::inquiry& why,
-  sequence seq,
-  std::optional<core::task_view> view) {
-  box_.send([this, shard, &to, why, seq, view = std::move(view)] {
-    if (view)
-      return describe(shard, to, why, *view);
-    if (auto fate = or_throw(storage::read_fate(disk_.store(), shard, seq, purged.get())))
-      describe(shard, to, why, *fate);
+void reader_shell::answer(shard_id shard, session_shell& to, stored_inquiry asked) {
+  box_.send([this, shard, &to, asked = std::move(asked)] {
+    if (asked.view)
+      return describe(shard, to, asked.why, *asked.view);
+    auto fate = storage::read_fate(disk_.store(), shard, asked.seq, asked.purged.get());
+    if (auto view = or_throw(std::move(fate)))
+      describe(shard, to, asked.why, *view);
     else
-      answer_unknown(shard, to, why, seq);
+      answer_unknown(shard, to, asked.why, asked.seq);
   });
 }
 

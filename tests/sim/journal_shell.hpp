@@ -6,6 +6,8 @@
 #include "sim/world.hpp"
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::sim {
@@ -46,6 +48,15 @@ private:
   bool sync_armed_ = false;
 };
 
+/// What a shard leaves to the store. `view` is empty when the task has left the shard's memory, and
+/// fates below the marks do not count.
+struct stored_inquiry {
+  core::inquiry why;
+  sequence seq = 0;
+  std::optional<core::task_view> view;
+  std::shared_ptr<const core::purge_marks> purged;
+};
+
 /// Reads back what the shard does not hold, as the reader does.
 class reader_shell {
 public:
@@ -58,13 +69,8 @@ public:
     core::tasks_granted granted,
     std::vector<core::encoded_tasks> bodies);
 
-  /// Called from a shard. `view` is empty when the task has left the shard's memory.
-  void answer(
-    shard_id shard,
-    session_shell& to,
-    const core::inquiry& why,
-    sequence seq,
-    std::optional<core::task_view> view);
+  /// Called from a shard.
+  void answer(shard_id shard, session_shell& to, stored_inquiry asked);
 
 private:
   void send_bodies(

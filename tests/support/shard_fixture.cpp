@@ -109,6 +109,10 @@ std::string shard_fixture::beat(const std::string& worker, core::task_lease leas
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, queued}}});
 }
 
+std::string shard_fixture::progress(const std::string& worker, core::task_lease lease) {
+  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, true}}});
+}
+
 std::string shard_fixture::report(
   const std::string& worker, core::task_lease lease, const core::lease_report& how) {
   auto r = how;
@@ -156,6 +160,20 @@ std::string shard_fixture::promote(int number) {
 
 std::string shard_fixture::redrive(int number) {
   return run(core::redrive{peer_of(producer), 1, task(number)});
+}
+
+std::string shard_fixture::purge(int number) {
+  return run(core::purge{peer_of(producer), 1, task(number)});
+}
+
+std::string shard_fixture::force(int number, core::force::kind how, const std::string& text) {
+  return run(core::force{peer_of(producer), 1, task(number), how, bytes::from(text)});
+}
+
+std::string shard_fixture::change_many(core::change_many::kind what, core::task_filter filter) {
+  if (filter.tenant.empty())
+    filter.tenant = "default";
+  return run(core::change_many{peer_of(producer), 1, what, std::move(filter)});
 }
 
 std::string

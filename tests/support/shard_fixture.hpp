@@ -50,6 +50,8 @@ protected:
   std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
   std::string revoke(const std::string& worker, std::uint32_t credits);
   std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
+  /// A beat with a sign of progress.
+  std::string progress(const std::string& worker, core::task_lease lease);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string
@@ -62,6 +64,10 @@ protected:
   std::string cancel(int task);
   std::string promote(int task);
   std::string redrive(int task);
+  std::string purge(int task);
+  std::string force(int task, core::force::kind how, const std::string& text = {});
+  /// Of tenant `default` unless the filter says another.
+  std::string change_many(core::change_many::kind what, core::task_filter filter);
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);

@@ -97,6 +97,10 @@ private:
 
   void carry_out(core::change_answered& e);
   void carry_out(core::cancel_wanted& e);
+
+  /// Nobody asks over the wire yet.
+  void carry_out(core::bulk_answered&) {}
+
   void flush_endings();
 
   template <class Message>

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto redrive_them = core::change_many::kind::redrive;
+constexpr auto purge_dead = core::change_many::kind::purge_dead;
+constexpr auto purge_all = core::change_many::kind::purge_all;
+
+class Bulk : public shard_fixture {
+protected:
+  /// So many tasks of a queue, all dead.
+  void bury(const std::string& queue, int count) {
+    enqueue(queue, static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i)
+      force(++buried_, core::force::kind::fail);
+  }
+
+  static core::task_filter
+  tasks_of(const std::string& queue, std::uint32_t limit = 100, int after = 0) {
+    core::task_filter filter;
+    filter.queue = queue;
+    filter.limit = limit;
+    filter.after = after == 0 ? 0 : task(after);
+    return filter;
+  }
+
+private:
+  int buried_ = 0;
+};
+
+TEST_F(Bulk, RedrivesTheDeadOfOneQueue) {
+  bury("q", 2);
+  bury("r", 1);
+  enqueue("q");
+
+  EXPECT_EQ(change_many(redrive_them, tasks_of("q")), "p: 2 changed");
+
+  EXPECT_EQ(state_of(1), "ready");
+  EXPECT_EQ(state_of(2), "ready");
+  EXPECT_EQ(state_of(3), "dead");
+}
+
+TEST_F(Bulk, RedrivesTheDeadOfAWholeTenant) {
+  bury("q", 1);
+  bury("r", 1);
+
+  EXPECT_EQ(change_many(redrive_them, tasks_of("")), "p: 2 changed");
+}
+
+TEST_F(Bulk, TouchesNoOtherTenant) {
+  bury("q", 1);
+  auto filter = tasks_of("q");
+  filter.tenant = "other";
+
+  EXPECT_EQ(change_many(purge_dead, filter), "p: 0 changed");
+  EXPECT_EQ(change_many(purge_all, filter), "p: 0 changed");
+  EXPECT_EQ(state_of(1), "dead");
+}
+
+TEST_F(Bulk, GoesOnWhereThePartBeforeEnded) {
+  bury("q", 5);
+
+  EXPECT_EQ(change_many(redrive_them, tasks_of("q", 2)), "p: 2 changed and more behind 2");
+  EXPECT_EQ(change_many(redrive_them, tasks_of("q", 2, 2)), "p: 2 changed and more behind 4");
+  EXPECT_EQ(change_many(redrive_them, tasks_of("q", 2, 4)), "p: 1 changed");
+}
+
+TEST_F(Bulk, TakesNothingBeyondItsBound) {
+  bury("q", 3);
+  auto filter = tasks_of("q");
+  filter.below = task(3);
+
+  EXPECT_EQ(change_many(purge_dead, filter), "p: 2 changed");
+  EXPECT_EQ(state_of(3), "dead");
+}
+
+TEST_F(Bulk, LooksAtABoundedNumberOfTasks) {
+  auto many = limits::bulk_looked_at_max + 1;
+  enqueue("q", many, {.body_size = 8});
+  force(1, core::force::kind::complete);
+
+  auto part = change_many(purge_dead, tasks_of("q"));
+
+  EXPECT_EQ(part, "p: 0 changed and more behind " + std::to_string(many - 1));
+}
+
+TEST_F(Bulk, PurgeOfDeadOnesLeavesTheLivingAlone) {
+  bury("q", 1);
+  enqueue("q");
+
+  EXPECT_EQ(change_many(purge_dead, tasks_of("q")), "p: 1 changed");
+
+  EXPECT_EQ(describe("p", 1), "p: 1 is not here");
+  EXPECT_EQ(state_of(2), "ready");
+}
+
+TEST_F(Bulk, PurgeOfAllRevokesLeasesInOneMessage) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 3);
+  advance(2s);
+
+  EXPECT_EQ(
+    change_many(purge_all, tasks_of("q")),
+    "w: lost 1/t1 2/t2; timer t1 dropped; timer t2 dropped; p: 3 changed");
+
+  EXPECT_EQ(complete("w", held(1, 1)), "w: 1 is not here");
+  EXPECT_EQ(state().queues[0]->ready, 0);
+  EXPECT_EQ(state().leases.size(), 0);
+}
+
+TEST_F(Bulk, PurgeOfAllTakesTwoRecords) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 3);
+
+  change_many(purge_all, tasks_of("q"));
+
+  EXPECT_EQ(events().size(), 2);
+}
+
+TEST_F(Bulk, WhoAwaitsAPurgedTaskHearsOfIt) {
+  enqueue("q");
+  await("p", {1});
+
+  EXPECT_EQ(change_many(purge_all, tasks_of("q")), "p: 1 is not here; p: 1 changed");
+}
+
+TEST_F(Bulk, LastPartOfAPurgeOfAllCoversWhatEndedLongAgo) {
+  enqueue("q", 3);
+  force(1, core::force::kind::complete);
+  const queue_address queue{"default", "q"};
+
+  change_many(purge_all, tasks_of("q", 2));
+  EXPECT_EQ(state().purged, nullptr);
+  change_many(purge_all, tasks_of("q", 2, 2));
+
+  EXPECT_EQ(state().purged->at(queue), task(4));
+  restart();
+  EXPECT_EQ(state().purged->at(queue), task(4));
+}
+
+TEST_F(Bulk, PurgeOfOneStateLeavesWhatEndedLongAgo) {
+  bury("q", 1);
+  auto filter = tasks_of("q");
+  filter.state = task_state::dead;
+
+  EXPECT_EQ(change_many(purge_all, filter), "p: 1 changed");
+
+  EXPECT_EQ(state().purged, nullptr);
+}
+
+TEST_F(Bulk, PurgeMarksNothingThatIsStillToCome) {
+  enqueue("q");
+  auto filter = tasks_of("q");
+  filter.below = ~sequence{0};
+
+  change_many(purge_all, filter);
+
+  EXPECT_EQ(state().purged->at({"default", "q"}), task(2));
+}
+
+TEST_F(Bulk, WhatIsEnqueuedAfterAPurgeStays) {
+  enqueue("q");
+  together([&] {
+    change_many(purge_all, tasks_of("q"));
+    enqueue("q");
+  });
+  restart();
+
+  EXPECT_EQ(state_of(2), "ready");
+  EXPECT_EQ(describe("p", 2), "p: 2 is ready");
+}
+
+} // namespace
+} // namespace codeq::test
