@@ -22,6 +22,7 @@ struct Record {
     open @5 :OpenRecord;
     fate @6 :FateRecord;
     change @7 :ChangeRecord;
+    key @8 :KeyRecord;
   }
 }
 
@@ -62,6 +63,8 @@ struct ShardRecord {
   struct Answer {
     number @0 :UInt64;
     tasks @1 :List(Common.SeqRun);
+    kinds @2 :Data;
+    # What became of each task, a byte each (`enqueue_kind`); empty when all were created.
   }
 }
 
@@ -84,6 +87,8 @@ struct SegmentRecord {
   # Whether the deferral may be brought forward.
   group @9 :Data;
   # Empty is none.
+  key @10 :Data;
+  # The producer's own name for the one task; empty is none.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -150,6 +155,8 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
   # A task that is not leased waits for other times, or for none.
   redriven @3;
   # A dead task lives again, with all its attempts.
+  bodyReplaced @4;
+  # A task that is not leased has another body, in a record of its own.
 }
 
 struct ChangeRecord {
@@ -158,6 +165,8 @@ struct ChangeRecord {
   position @0 :UInt64;
   atMs @1 :Int64;
   changes @2 :List(Change);
+  answers @3 :List(Answer);
+  # Of requests some of whose tasks have keys; those of others are in the segments.
 
   struct Change {
     seq @0 :UInt64;
@@ -165,6 +174,17 @@ struct ChangeRecord {
     notBeforeMs @2 :Int64;
     # With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
     retryAtMs @3 :Int64;
+    bodyBytes @4 :UInt64;
+    # With `bodyReplaced`: the size of the new body.
+  }
+
+  struct Answer {
+    producer @0 :Common.ProducerId;
+    number @1 :UInt64;
+    answeredBelow @2 :UInt64;
+    tasks @3 :List(Common.SeqRun);
+    kinds @4 :Data;
+    # As in `ShardRecord.Answer`.
   }
 }
 
@@ -192,6 +212,12 @@ struct OpenRecord {
   # 1 for a leased task that is to be cancelled, a byte each; empty when there is none.
   notBeforeMs @11 :Int64;
   # Of a task with a record of its own: the user's deferral as it is now; 0 is none.
+  keySince @12 :UInt64;
+  # Of a task with a key: the position at which it became live, by its enqueue or a redrive.
+  replaced @13 :Bool;
+  # The body was replaced since the enqueue.
+  bodyBytes @14 :UInt64;
+  # With `replaced`: the size of the new body.
 }
 
 struct FateRecord {
@@ -209,4 +235,14 @@ struct FateRecord {
   outcomePositions @9 :List(UInt64);
   outcomeIndexes @10 :List(UInt32);
   lastEnds @11 :Data;
+}
+
+struct KeyRecord {
+  # Which task had a key last, when its segment is closed. Overwritten when a later task of the key
+  # closes, removed when its time is over.
+  seq @0 :UInt64;
+  since @1 :UInt64;
+  # The position at which the task became live; the key belongs to the one with the latest.
+  expiresAtMs @2 :Int64;
+  # Shard time from which on the key is free.
 }

@@ -27,6 +27,9 @@ struct enqueue_options {
   std::uint64_t answered_below = 0;
   std::size_t body_size = 16;
   std::string group{};
+  std::string key{};
+  on_duplicate duplicate = on_duplicate::existing;
+  bool replace_payload = false;
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what
@@ -42,6 +45,8 @@ protected:
 
   std::string
   enqueue(const std::string& queue, std::size_t count = 1, const enqueue_options& options = {});
+  /// One request with a task for each of these.
+  std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
   std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
@@ -59,6 +64,9 @@ protected:
   std::string cancel(int task);
   std::string promote(int task);
   std::string redrive(int task);
+  std::string cancel_key(const std::string& queue, const std::string& key);
+  std::string promote_key(const std::string& queue, const std::string& key);
+  std::string describe_key(const std::string& queue, const std::string& key);
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);
@@ -88,10 +96,17 @@ protected:
 
   [[nodiscard]] const base::manual_clock& clock() const { return clock_; }
 
+  /// The shard that is recovered from the first `turns` turns.
+  [[nodiscard]] std::unique_ptr<core::shard_state> recovered(std::size_t turns);
+
+  [[nodiscard]] std::size_t turns() const noexcept { return turns_.size(); }
+
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
 
 private:
+  core::enqueue_run
+  run_of(const std::string& queue, std::size_t count, const enqueue_options& options);
   std::string run(const core::command& c);
   std::string seal();
   core::peer_id peer_of(const std::string& name);

@@ -55,8 +55,10 @@ private:
   // Enqueue.
   void run(const enqueue& c);
   [[nodiscard]] error refusal_of(const enqueue& c) const;
-  [[nodiscard]] const std::vector<seq_run>* known_answer(const request_id& request) const;
-  void add_run(const request_id& request, const enqueue_run& r);
+  [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
+  request_answer add_plain(const enqueue& c);
+  /// Adds the tasks of a run; their segments tell of the request `marked` unless it is null.
+  std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
   [[nodiscard]] bool is_untouched(sequence segment) const;
   segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
 
@@ -97,8 +99,19 @@ private:
   void run(const promote& c);
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
+  tasks_changed& open_change(bool is_new);
   void append_change(const task_change& change);
   void send_cancel(peer_id peer, fencing_token token);
+
+  // Keys.
+  [[nodiscard]] bool has_room_for_keys(const enqueue& c) const;
+  request_answer add_keyed(const enqueue& c);
+  enqueue_kind meet_owner(const enqueue_run& r, sequence seq);
+  enqueue_kind reschedule(const enqueue_run& r, const segment& s);
+  void replace_body(const enqueue_run& r, const segment& s);
+  [[nodiscard]] std::optional<sequence> find_named(
+    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const key_name>& key);
+  [[nodiscard]] bool is_key_taken(const segment& s) const;
 
   // Inquiries.
   void run(const await_tasks& c);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.capnp.h"
+#include "storage/answer_build.hpp"
 #include "storage/record_build.hpp"
 #include "storage/record_codec.hpp"
 
 namespace codeq::storage {
 
 std::string encode(const core::tasks_changed& e) {
-  return build<schema::ChangeRecord>(small_words + e.changes.size() * 4, [&](auto r) {
+  return build<schema::ChangeRecord>(small_words + e.changes.size() * 5, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
     auto changes = r.initChanges(static_cast<capnp::uint>(e.changes.size()));
@@ -15,6 +16,15 @@ std::string encode(const core::tasks_changed& e) {
       changes[i].setKind(static_cast<schema::ChangeKind>(e.changes[i].kind));
       changes[i].setNotBeforeMs(ms_of(e.changes[i].not_before));
       changes[i].setRetryAtMs(ms_of(e.changes[i].retry_at));
+      changes[i].setBodyBytes(e.changes[i].body_bytes);
+    }
+    auto answers = r.initAnswers(static_cast<capnp::uint>(e.answers.size()));
+    for (capnp::uint i = 0; i < e.answers.size(); ++i) {
+      const auto& request = e.answers[i].request;
+      encoding::write_producer(answers[i].initProducer(), request.producer);
+      answers[i].setNumber(request.number);
+      answers[i].setAnsweredBelow(request.answered_below);
+      write_answer(answers[i], e.answers[i].answer);
     }
   });
 }
@@ -29,7 +39,16 @@ result<core::tasks_changed> decode_change(std::string_view value) {
         {change.getSeq(),
          static_cast<core::change_kind>(change.getKind()),
          time_of(change.getNotBeforeMs()),
-         time_of(change.getRetryAtMs())});
+         time_of(change.getRetryAtMs()),
+         {},
+         change.getBodyBytes()});
+    for (auto answer : r.getAnswers()) {
+      core::request_id request{
+        encoding::read_producer(answer.getProducer()),
+        answer.getNumber(),
+        answer.getAnsweredBelow()};
+      e.answers.push_back({request, read_answer(answer)});
+    }
     return e;
   });
 }
