@@ -62,6 +62,7 @@ private:
   void compare_state();
   void compare_task(const reference_task& expected, core::segment& s);
   void compare_totals();
+  void compare_keys();
   void compare_recovery();
   void restart(const step& s);
   void require(bool condition, const std::string& what);

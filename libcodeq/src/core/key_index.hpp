@@ -48,6 +48,10 @@ struct key_holder {
 /// but for the few holders of one key.
 class key_index {
 public:
+  key_index() = default;
+  key_index(const key_index&) = delete;
+  key_index& operator=(const key_index&) = delete;
+
   /// Adds a holder, or moves the one with that sequence to its new place.
   void hold(const key_id& id, const key_holder& holder);
 

@@ -442,8 +442,6 @@ TEST_F(KeyedTask, NewKeyIsRefusedBeyondTheLimitOfThoseRemembered) {
   EXPECT_EQ(enqueue("q", 1, {.key = "y"}), "p: refused overloaded");
   EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 1 existing");
   EXPECT_EQ(enqueue("q"), "p: enqueued 2; w: work available");
-  for (std::size_t i = 0; i < limits::retained_keys_per_shard_max; ++i)
-    state().keys.forget("filler" + std::to_string(i));
 }
 
 // Bodies.
