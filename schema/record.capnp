@@ -23,6 +23,7 @@ struct Record {
     fate @6 :FateRecord;
     change @7 :ChangeRecord;
     queue @8 :QueueRecord;
+    key @9 :KeyRecord;
   }
 }
 
@@ -65,6 +66,8 @@ struct ShardRecord {
   struct Answer {
     number @0 :UInt64;
     tasks @1 :List(Common.SeqRun);
+    kinds @2 :Data;
+    # What became of each task, a byte each (`enqueue_kind`); empty when all were created.
   }
 }
 
@@ -88,6 +91,8 @@ struct SegmentRecord {
   # Whether the deferral may be brought forward.
   group @9 :Data;
   # Empty is none.
+  key @10 :Data;
+  # The producer's own name for the one task; empty is none.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -159,6 +164,8 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
   # A dead task lives again, with all its attempts.
   purged @4;
   # Nobody knows a task that is not leased any more.
+  bodyReplaced @5;
+  # A task that is not leased has another body, in a record of its own.
 }
 
 struct ChangeRecord {
@@ -168,6 +175,8 @@ struct ChangeRecord {
   atMs @1 :Int64;
   changes @2 :List(Change);
   purges @3 :List(QueuePurge);
+  answers @4 :List(Answer);
+  # Of requests some of whose tasks have keys; those of others are in the segments.
 
   struct QueuePurge {
     # Nobody knows the queue's tasks below a sequence any more.
@@ -181,6 +190,17 @@ struct ChangeRecord {
     notBeforeMs @2 :Int64;
     # With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
     retryAtMs @3 :Int64;
+    bodyBytes @4 :UInt64;
+    # With `bodyReplaced`: the size of the new body.
+  }
+
+  struct Answer {
+    producer @0 :Common.ProducerId;
+    number @1 :UInt64;
+    answeredBelow @2 :UInt64;
+    tasks @3 :List(Common.SeqRun);
+    kinds @4 :Data;
+    # As in `ShardRecord.Answer`.
   }
 }
 
@@ -226,6 +246,12 @@ struct OpenRecord {
   # Of a task with a record of its own: the user's deferral as it is now; 0 is none.
   gone @12 :Data;
   # 1 for a task that was purged, a byte each; empty when there is none.
+  keySince @13 :UInt64;
+  # Of a task with a key: the position at which it became live, by its enqueue or a redrive.
+  replaced @14 :Bool;
+  # The body was replaced since the enqueue.
+  bodyBytes @15 :UInt64;
+  # With `replaced`: the size of the new body.
 }
 
 struct FateRecord {
@@ -245,4 +271,14 @@ struct FateRecord {
   lastEnds @11 :Data;
   gone @12 :Data;
   # 1 for a task that was purged, a byte each; empty when there is none.
+}
+
+struct KeyRecord {
+  # Which task had a key last, when its segment is closed. Overwritten when a later task of the key
+  # closes, removed when its time is over.
+  seq @0 :UInt64;
+  since @1 :UInt64;
+  # The position at which the task became live; the key belongs to the one with the latest.
+  expiresAtMs @2 :Int64;
+  # Shard time from which on the key is free.
 }

@@ -3,6 +3,7 @@
 
 #include "core/apply.hpp"
 #include "core/invariants.hpp"
+#include "core/task_keys.hpp"
 #include "model/words.hpp"
 
 #include <algorithm>
@@ -43,7 +44,7 @@ void lock_step::require(bool condition, const std::string& what) {
 std::optional<failure> lock_step::run(const std::vector<step>& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& s = steps[i];
-    if (s.kind == step_kind::advance)
+    if (s.kind == step_kind::advance || s.kind == step_kind::leap)
       clock_.advance(step_maker::advance_of(s));
     else if (s.kind == step_kind::end_turn)
       close_turn();
@@ -168,6 +169,7 @@ void lock_step::compare_state() {
   require(awaited == state_->awaited.size(), "the core remembers other tasks that are awaited");
   compare_totals();
   compare_settings();
+  compare_keys();
 }
 
 void lock_step::compare_task(const reference_task& expected, core::segment& s) {
@@ -217,6 +219,19 @@ void lock_step::compare_settings() {
     const auto* queue = state_->find_queue(address);
     auto found = queue ? queue->settings : core::queue_settings{};
     require(found == expected, "queue " + address.queue + " has other settings");
+  }
+}
+
+void lock_step::compare_keys() {
+  auto now = clock_.now().shard;
+  for (const auto& [seq, task] : reference_.tasks) {
+    if (task.key.empty())
+      continue;
+    core::key_name name{task.queue, task.group, task.key};
+    auto* expected = reference_.owner_of(name, now);
+    auto found = core::owner_of(*state_, name, now);
+    bool agrees = expected ? found && found->seq == expected->seq : !found;
+    require(agrees, "key " + task.key + " is another task's than it should be");
   }
 }
 

@@ -64,6 +64,7 @@ private:
   void compare_task(const reference_task& expected, core::segment& s);
   void compare_totals();
   void compare_settings();
+  void compare_keys();
   void compare_recovery();
   void restart(const step& s);
   void require(bool condition, const std::string& what);

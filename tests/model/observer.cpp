@@ -48,7 +48,7 @@ void observer::see(const core::enqueue_answered& e) {
   for (const auto& run : e.tasks)
     for (std::uint32_t i = 0; i < run.count; ++i)
       tasks.push_back(run.first + i);
-  seen_.lines.push_back(say_enqueued(e.peer, e.number, tasks));
+  seen_.lines.push_back(say_enqueued(e.peer, e.number, tasks, e.kinds));
 }
 
 void observer::see(const core::tasks_granted& e) {

@@ -49,7 +49,8 @@ reference_shard::find_to_change(core::peer_id peer, std::uint64_t number, sequen
 }
 
 void reference_shard::run(const core::promote& c) {
-  auto* task = find_to_change(c.peer, c.number, c.seq);
+  auto seq = find_named(c.peer, c.number, c.seq, c.key);
+  auto* task = seq ? find_to_change(c.peer, c.number, *seq) : nullptr;
   if (!task)
     return;
   auto result = core::change_result::unchanged;
@@ -64,7 +65,7 @@ void reference_shard::run(const core::promote& c) {
     if (task->state == task_state::scheduled && task->eligible_at() <= now_.shard)
       task->state = task_state::ready;
   }
-  expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
+  expected.push_back(say_changed({c.peer, c.number, *seq, result, task->state}));
 }
 
 void reference_shard::run(const core::redrive& c) {
@@ -72,8 +73,14 @@ void reference_shard::run(const core::redrive& c) {
   if (!task)
     return;
   auto result = core::change_result::unchanged;
-  if (task->state == task_state::dead) {
+  auto* owner =
+    task->key.empty() ? nullptr : owner_of({task->queue, task->group, task->key}, now_.shard);
+  bool is_taken = owner && owner != task && !is_terminal(owner->state);
+  if (task->state == task_state::dead && is_taken) {
+    result = core::change_result::key_taken;
+  } else if (task->state == task_state::dead) {
     result = core::change_result::changed;
+    task->live_since = next_live_++;
     live_again(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
@@ -90,13 +97,14 @@ void reference_shard::live_again(reference_task& task) {
 }
 
 void reference_shard::run(const core::cancel& c) {
-  auto* found = find_to_change(c.peer, c.number, c.seq);
+  auto seq = find_named(c.peer, c.number, c.seq, c.key);
+  auto* found = seq ? find_to_change(c.peer, c.number, *seq) : nullptr;
   if (!found)
     return;
   auto& task = *found;
   if (is_terminal(task.state)) {
     auto unchanged = core::change_result::unchanged;
-    expected.push_back(say_changed({c.peer, c.number, c.seq, unchanged, task.state}));
+    expected.push_back(say_changed({c.peer, c.number, *seq, unchanged, task.state}));
     return;
   }
   if (task.state != task_state::leased) {
@@ -105,12 +113,12 @@ void reference_shard::run(const core::cancel& c) {
     settle_group(task);
     tell_ended(task);
     auto changed = core::change_result::changed;
-    expected.push_back(say_changed({c.peer, c.number, c.seq, changed, task_state::cancelled}));
+    expected.push_back(say_changed({c.peer, c.number, *seq, changed, task_state::cancelled}));
     return;
   }
   task.cancelling = true;
   auto requested = core::change_result::requested;
-  expected.push_back(say_changed({c.peer, c.number, c.seq, requested, task_state::leased}));
+  expected.push_back(say_changed({c.peer, c.number, *seq, requested, task_state::leased}));
   for (const auto& [peer, worker] : workers)
     if (worker.identity == task.holder && !task.told_to_stop)
       tell_to_stop(peer, task);

@@ -3,6 +3,7 @@
 #include "model/words.hpp"
 
 #include <algorithm>
+#include <utility>
 
 /// The end of a turn in the reference: the core chose who gets what, and here every rule that the
 /// choice must keep is checked.
@@ -46,6 +47,8 @@ void reference_shard::settle(const std::vector<core::tasks_granted>& grants, con
     if (!leases.empty())
       token_floor_ = std::max(token_floor_, value(leases.rbegin()->first));
   tell_workers(grants);
+  if (std::exchange(checkpoint_wanted_, false))
+    close_keyed();
 }
 
 void reference_shard::check_order(

@@ -56,7 +56,8 @@ void reference_shard::run(const core::enqueue& c) {
   auto& producer = producers[c.request.producer];
   auto number = c.request.number;
   if (auto known = producer.answers.find(number); known != producer.answers.end()) {
-    expected.push_back(say_enqueued(c.peer, number, known->second));
+    const auto& answer = known->second;
+    expected.push_back(say_enqueued(c.peer, number, answer.tasks, answer.kinds));
     return;
   }
   if (number < producer.answered_below) {
@@ -71,31 +72,41 @@ void reference_shard::run(const core::enqueue& c) {
   producer.answered_below = std::max(producer.answered_below, c.request.answered_below);
   std::erase_if(producer.answers, [&](const auto& a) { return a.first < producer.answered_below; });
   producer.answers[number] = added;
-  expected.push_back(say_enqueued(c.peer, number, added));
+  expected.push_back(say_enqueued(c.peer, number, added.tasks, added.kinds));
 }
 
-std::vector<sequence> reference_shard::add_tasks(const core::enqueue& c) {
-  std::vector<sequence> added;
+reference_answer reference_shard::add_tasks(const core::enqueue& c) {
+  reference_answer answer;
   for (const auto& r : c.runs) {
     for (std::size_t i = 0; i < r.tasks.count(); ++i) {
-      reference_task task;
-      task.seq = next_seq_++;
-      task.queue = r.queue;
-      task.priority = r.priority;
-      task.settings = settings_of(r);
-      task.body = r.tasks.part(i, 1).body.view();
-      if (r.not_before > now_.shard) {
-        task.state = task_state::scheduled;
-        task.not_before = r.not_before;
-        task.allow_promotion = r.allow_promotion;
-      }
-      task.group = r.group;
-      added.push_back(task.seq);
-      auto& kept = tasks.emplace(task.seq, std::move(task)).first->second;
-      settle_group(kept);
+      auto* owner = r.key.empty() ? nullptr : owner_of({r.queue, r.group, r.key}, now_.shard);
+      auto kind = owner ? meet(r, *owner) : enqueue_kind::created;
+      bool is_new = kind == enqueue_kind::created;
+      answer.tasks.push_back(is_new ? add_task(r, i) : owner->seq);
+      answer.kinds.push_back(kind);
     }
   }
-  return added;
+  return answer;
+}
+
+sequence reference_shard::add_task(const core::enqueue_run& r, std::size_t i) {
+  reference_task task;
+  task.seq = next_seq_++;
+  task.queue = r.queue;
+  task.priority = r.priority;
+  task.settings = settings_of(r);
+  task.body = r.tasks.part(i, 1).body.view();
+  task.allow_promotion = r.allow_promotion;
+  if (r.not_before > now_.shard) {
+    task.state = task_state::scheduled;
+    task.not_before = r.not_before;
+  }
+  task.group = r.group;
+  task.key = r.key;
+  task.live_since = next_live_++;
+  auto& kept = tasks.emplace(task.seq, std::move(task)).first->second;
+  settle_group(kept);
+  return kept.seq;
 }
 
 void reference_shard::run(const core::attach_worker& c) {
@@ -346,7 +357,9 @@ void reference_shard::run(const core::await_tasks& c) {
 }
 
 void reference_shard::run(const core::describe_task& c) {
-  describe({core::inquiry::kind::status, c.peer, c.number, {}, {}}, c.seq);
+  auto* named = c.key ? owner_of(*c.key, now_.shard) : nullptr;
+  auto seq = !c.key ? c.seq : named ? named->seq : 0;
+  describe({core::inquiry::kind::status, c.peer, c.number, {}, {}}, seq);
 }
 
 void reference_shard::describe(const core::inquiry& why, sequence seq) {

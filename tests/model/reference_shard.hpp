@@ -31,6 +31,13 @@ struct reference_task {
   timestamp retry_at{};
   bool allow_promotion = false;
   std::string group;
+  /// Empty is none. Of all tasks with the same key that are still known by it, the one that became
+  /// live last has it: `live_since` ascends with each enqueue and redrive.
+  std::string key;
+  std::uint64_t live_since = 0;
+  bool closed = false;
+  /// Of a closed task: from then on nobody knows it by its key.
+  timestamp known_until = timestamp::max();
   std::uint32_t attempt = 0;
   /// Charged losses in a row, and uncharged ends in a row.
   std::uint32_t lost = 0;
@@ -75,9 +82,14 @@ struct reference_part {
   sequence after_max = 0;
 };
 
+struct reference_answer {
+  std::vector<sequence> tasks;
+  std::vector<enqueue_kind> kinds;
+};
+
 struct reference_producer {
   std::uint64_t answered_below = 0;
-  std::map<std::uint64_t, std::vector<sequence>> answers;
+  std::map<std::uint64_t, reference_answer> answers;
 };
 
 /// A question about a queue, and what it was like when it was asked.
@@ -154,6 +166,9 @@ public:
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
 
+  /// The task that has the key now, or null.
+  [[nodiscard]] reference_task* owner_of(const core::key_name& name, timestamp now);
+
   [[nodiscard]] reference_task* leased_task(sequence seq, fencing_token token);
   [[nodiscard]] std::vector<core::task_lease> live_leases() const;
 
@@ -185,9 +200,18 @@ private:
 
   void run(const core::tick&) {}
 
-  void run(const core::take_checkpoint&) {}
+  void run(const core::take_checkpoint&) { checkpoint_wanted_ = true; }
 
-  std::vector<sequence> add_tasks(const core::enqueue& c);
+  reference_answer add_tasks(const core::enqueue& c);
+  sequence add_task(const core::enqueue_run& r, std::size_t i);
+  enqueue_kind meet(const core::enqueue_run& r, reference_task& task);
+  enqueue_kind move_time(const core::enqueue_run& r, reference_task& task);
+  [[nodiscard]] std::optional<sequence> find_named(
+    core::peer_id peer,
+    std::uint64_t number,
+    sequence seq,
+    const std::shared_ptr<const core::key_name>& key);
+  void close_keyed();
   [[nodiscard]] core::task_settings settings_of(const core::enqueue_run& r) const;
   [[nodiscard]] bool has_room(const core::enqueue& c) const;
   [[nodiscard]] duration lease_for(const reference_worker& worker, const reference_task& task);
@@ -221,6 +245,8 @@ private:
   void require(bool condition, const std::string& what);
 
   instant now_{};
+  bool checkpoint_wanted_ = false;
+  std::uint64_t next_live_ = 1;
   sequence next_seq_;
   /// Above every token ever given, those of crashed turns included.
   std::uint64_t token_floor_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/step.hpp"
 
-#include "model/step_dice.hpp"
+#include "model/dice.hpp"
 #include "support/task_builder.hpp"
 
 #include <algorithm>
@@ -18,17 +18,17 @@ using weight_list = std::vector<std::pair<step_kind, std::size_t>>;
 
 /// A step is chosen as often as its weight says.
 const weight_list mixture{
-  {step_kind::enqueue, 14},   {step_kind::repeat_request, 3}, {step_kind::claim, 14},
-  {step_kind::revoke, 2},     {step_kind::beat, 6},           {step_kind::report, 16},
-  {step_kind::abandon, 1},    {step_kind::expire, 9},         {step_kind::cancel, 3},
-  {step_kind::attach, 2},     {step_kind::detach, 1},         {step_kind::resume, 2},
-  {step_kind::goodbye, 1},    {step_kind::replace, 1},        {step_kind::await, 3},
-  {step_kind::describe, 3},   {step_kind::checkpoint, 3},     {step_kind::tick, 1},
-  {step_kind::advance, 12},   {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},    {step_kind::redrive, 2},        {step_kind::explain, 4},
-  {step_kind::list, 2},       {step_kind::configure, 2},      {step_kind::pause, 2},
-  {step_kind::show, 1},       {step_kind::purge, 2},          {step_kind::force, 3},
-  {step_kind::change_many, 2}};
+  {step_kind::enqueue, 14},    {step_kind::repeat_request, 3}, {step_kind::claim, 14},
+  {step_kind::revoke, 2},      {step_kind::beat, 6},           {step_kind::report, 16},
+  {step_kind::abandon, 1},     {step_kind::expire, 9},         {step_kind::cancel, 3},
+  {step_kind::attach, 2},      {step_kind::detach, 1},         {step_kind::resume, 2},
+  {step_kind::goodbye, 1},     {step_kind::replace, 1},        {step_kind::await, 3},
+  {step_kind::describe, 3},    {step_kind::checkpoint, 3},     {step_kind::tick, 1},
+  {step_kind::advance, 12},    {step_kind::end_turn, 22},      {step_kind::restart, 2},
+  {step_kind::promote, 3},     {step_kind::redrive, 2},        {step_kind::explain, 4},
+  {step_kind::list, 2},        {step_kind::configure, 2},      {step_kind::pause, 2},
+  {step_kind::show, 1},        {step_kind::purge, 2},          {step_kind::force, 3},
+  {step_kind::change_many, 2}, {step_kind::enqueue_keyed, 4},  {step_kind::by_key, 2}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -92,6 +92,24 @@ const weight_list limiting{
   {step_kind::show, 3},      {step_kind::checkpoint, 3},     {step_kind::advance, 6},
   {step_kind::end_turn, 24}, {step_kind::restart, 2}};
 
+/// The same few keys over and over.
+const weight_list keyed{
+  {step_kind::enqueue_keyed, 26},
+  {step_kind::by_key, 8},
+  {step_kind::repeat_request, 4},
+  {step_kind::claim, 12},
+  {step_kind::report, 14},
+  {step_kind::expire, 3},
+  {step_kind::cancel, 3},
+  {step_kind::promote, 2},
+  {step_kind::redrive, 6},
+  {step_kind::attach, 1},
+  {step_kind::checkpoint, 8},
+  {step_kind::advance, 8},
+  {step_kind::leap, 4},
+  {step_kind::end_turn, 22},
+  {step_kind::restart, 3}};
+
 constexpr std::uint64_t seeds_per_special = 16;
 
 constexpr std::uint64_t no_session = 0;
@@ -111,6 +129,10 @@ const weight_list& weights_of(std::uint64_t seed) {
   case 9:
   case 12:
     return operating;
+  case 1:
+  case 8:
+  case 11:
+    return keyed;
   default:
     return mixture;
   }
@@ -119,12 +141,13 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 31> names{
-    "enqueue", "repeat_request", "claim",     "revoke",  "beat",    "report",     "abandon",
-    "expire",  "cancel",         "promote",   "redrive", "purge",   "force",      "change_many",
-    "attach",  "detach",         "resume",    "goodbye", "replace", "await",      "describe",
-    "explain", "list",           "configure", "pause",   "show",    "checkpoint", "tick",
-    "advance", "end_turn",       "restart"};
+  constexpr std::array<std::string_view, 34> names{
+    "enqueue", "repeat_request", "claim",      "revoke",  "beat",    "report",
+    "abandon", "expire",         "cancel",     "promote", "redrive", "purge",
+    "force",   "change_many",    "attach",     "detach",  "resume",  "goodbye",
+    "replace", "await",          "describe",   "explain", "list",    "configure",
+    "pause",   "show",           "checkpoint", "tick",    "advance", "end_turn",
+    "restart", "enqueue_keyed",  "by_key",     "leap"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -145,6 +168,9 @@ std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool resta
 
 duration step_maker::advance_of(const step& s) {
   dice d(s.randomness);
+  // Long enough for a key to be free again, too short for a producer to be forgotten.
+  if (s.kind == step_kind::leap)
+    return 20min + duration{d.below(3'600'000)};
   switch (d.below(5)) {
   case 0:
     return duration{d.below(20)};
@@ -228,7 +254,12 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {core::take_checkpoint{}};
   case step_kind::tick:
     return {core::tick{}};
+  case step_kind::enqueue_keyed:
+    return {keyed_request(d, now)};
+  case step_kind::by_key:
+    return {random_by_key(d)};
   case step_kind::advance:
+  case step_kind::leap:
   case step_kind::end_turn:
   case step_kind::restart:
     return {};
@@ -330,16 +361,20 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
 }
 
 core::command step_maker::new_request(dice& d, const instant& now) {
+  auto c = next_request(d);
+  for (auto n = 1 + d.below(3); n > 0; --n)
+    c.runs.push_back(random_run(d, now));
+  sent_.push_back(c);
+  return c;
+}
+
+core::enqueue step_maker::next_request(dice& d) {
   auto producer = 1 + d.below(3);
   auto number = next_request_[producer]++;
   auto& below = answered_below_[producer];
   if (d.one_in(3))
     below += d.below(number - below + 1);
-  core::enqueue c{producers_first_peer + producer, {{producer, 7}, number, below}, {}};
-  for (auto n = 1 + d.below(3); n > 0; --n)
-    c.runs.push_back(random_run(d, now));
-  sent_.push_back(c);
-  return c;
+  return {producers_first_peer + producer, {{producer, 7}, number, below}, {}};
 }
 
 core::command step_maker::repeated_request(dice& d, const instant& now) {

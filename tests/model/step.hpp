@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include "core/command.hpp"
+#include "model/dice.hpp"
 #include "model/reference_shard.hpp"
 #include "model/words.hpp"
 
@@ -48,6 +49,9 @@ enum class step_kind : std::uint8_t {
   advance,
   end_turn,
   restart,
+  enqueue_keyed,
+  by_key,
+  leap,
 };
 
 [[nodiscard]] std::string_view to_string(step_kind kind) noexcept;
@@ -70,12 +74,10 @@ public:
   [[nodiscard]] std::vector<core::command>
   commands_of(const step& s, const reference_shard& reference, const instant& now);
 
-  /// How far an `advance` goes.
+  /// How far an `advance` or a `leap` goes.
   [[nodiscard]] static duration advance_of(const step& s);
 
 private:
-  class dice;
-
   struct named_worker {
     std::string name;
     std::uint64_t incarnation = 1;
@@ -83,6 +85,10 @@ private:
   };
 
   core::command new_request(dice& d, const instant& now);
+  core::command keyed_request(dice& d, const instant& now);
+  core::enqueue next_request(dice& d);
+  core::enqueue_run keyed_run(dice& d, const instant& now);
+  static core::command random_by_key(dice& d);
   core::command repeated_request(dice& d, const instant& now);
   core::enqueue_run random_run(dice& d, const instant& now);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);

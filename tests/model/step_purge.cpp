@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/step.hpp"
-#include "model/step_dice.hpp"
+#include "model/dice.hpp"
 
 /// What operators do by force, filled in.
 namespace codeq::model {

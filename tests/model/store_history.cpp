@@ -70,8 +70,10 @@ store_history::find_unreadable(const reference_shard& reference, core::shard_sta
 }
 
 std::string store_history::check_body(const reference_task& task, const core::segment& s) const {
-  auto bodies = storage::read_bodies(*store_, only_shard, s.first, s.aside);
+  auto bodies = s.replaced ? storage::read_replaced_body(*store_, only_shard, s.first)
+                           : storage::read_bodies(*store_, only_shard, s.first, s.aside);
   bool agrees = bodies && *bodies && (*bodies)->count() == s.count
+                && (!s.aside || s.body_bytes == (*bodies)->sizes.front())
                 && (*bodies)->part(task.seq - s.first, 1).body.view() == task.body;
   return agrees ? "" : "the body of " + short_number(task.seq) + " is not what was enqueued\n";
 }

@@ -35,11 +35,16 @@ std::string say_task(sequence seq, fencing_token token) {
   return short_number(seq) + "/t" + short_number(value(token));
 }
 
-std::string
-say_enqueued(core::peer_id peer, std::uint64_t number, const std::vector<sequence>& tasks) {
+std::string say_enqueued(
+  core::peer_id peer,
+  std::uint64_t number,
+  const std::vector<sequence>& tasks,
+  const std::vector<enqueue_kind>& kinds) {
   auto text = peer_name(peer) + "enqueued by request " + std::to_string(number) + ':';
-  for (auto seq : tasks)
-    text += ' ' + short_number(seq);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    auto kind = kinds.empty() ? enqueue_kind::created : kinds.at(i);
+    text += ' ' + short_number(tasks[i]) + ' ' + std::string(to_string(kind));
+  }
   return text;
 }
 
@@ -94,7 +99,8 @@ std::string say_stop(core::peer_id peer, const core::task_lease& lease, duration
 }
 
 std::string say_changed(const core::change_answered& answer) {
-  static const std::vector<std::string> results{"changed", "requested", "unchanged", "guarded"};
+  static const std::vector<std::string> results{
+    "changed", "requested", "unchanged", "guarded", "key taken", "not found"};
   return peer_name(answer.peer) + "wanted a change #" + std::to_string(answer.number) + " of "
          + short_number(answer.seq) + ": " + results.at(static_cast<std::size_t>(answer.result))
          + ", " + std::string(to_string(answer.state));

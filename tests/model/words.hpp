@@ -20,8 +20,12 @@ namespace codeq::model {
 
 [[nodiscard]] std::string say_task(sequence seq, fencing_token token);
 
-[[nodiscard]] std::string
-say_enqueued(core::peer_id peer, std::uint64_t number, const std::vector<sequence>& tasks);
+/// `kinds`: one per task, or empty when all were created.
+[[nodiscard]] std::string say_enqueued(
+  core::peer_id peer,
+  std::uint64_t number,
+  const std::vector<sequence>& tasks,
+  const std::vector<enqueue_kind>& kinds);
 
 [[nodiscard]] std::string say_refused(core::peer_id peer, std::uint64_t number, errc code);
 

@@ -100,8 +100,10 @@ void reader_shell::send_bodies(
   std::uint32_t gone = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (bodies[i].sizes.empty()) {
-      auto read =
-        or_throw(storage::read_bodies(disk_.store(), shard, runs[i].segment, runs[i].aside));
+      const auto& run = runs[i];
+      auto read = or_throw(
+        run.replaced ? storage::read_replaced_body(disk_.store(), shard, run.first)
+                     : storage::read_bodies(disk_.store(), shard, run.segment, run.aside));
       if (!read) {
         gone += runs[i].count;
         continue;

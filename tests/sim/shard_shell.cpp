@@ -68,8 +68,7 @@ void shard_shell::commit(std::vector<core::event> events) {
   auto writes = std::make_shared<storage::write_set>();
   for (auto& e : events) {
     storage::project(state_.id, e, *writes);
-    if (auto* appended = std::get_if<core::segment_appended>(&e))
-      cache_.insert(appended->first, std::move(appended->pieces));
+    cache_.take_bodies(e);
   }
   parts_.journal->gather(*this, ++submitted_, {state_.id, std::move(events), std::move(writes)});
 }

@@ -13,6 +13,10 @@ namespace {
 const std::string producer = "p";
 const std::string operator_name = "o";
 
+std::shared_ptr<const core::key_name> name_of(const std::string& queue, const std::string& key) {
+  return std::make_shared<const core::key_name>(core::key_name{{"default", queue}, {}, key});
+}
+
 core::lease_report reported(core::disposition how) {
   core::lease_report r;
   r.how = how;
@@ -71,6 +75,23 @@ std::string shard_fixture::enqueue(
   c.request.producer = {1, 2};
   c.request.number = options.request ? *options.request : next_request_++;
   c.request.answered_below = options.answered_below;
+  c.runs.push_back(run_of(queue, count, options));
+  return run(c);
+}
+
+std::string
+shard_fixture::enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks) {
+  core::enqueue c;
+  c.peer = peer_of(producer);
+  c.request.producer = {1, 2};
+  c.request.number = tasks.front().request ? *tasks.front().request : next_request_++;
+  for (const auto& options : tasks)
+    c.runs.push_back(run_of(queue, 1, options));
+  return run(c);
+}
+
+core::enqueue_run
+shard_fixture::run_of(const std::string& queue, std::size_t count, const enqueue_options& options) {
   core::enqueue_run r;
   r.queue = {options.tenant, queue};
   r.priority = static_cast<std::uint8_t>(options.priority);
@@ -78,11 +99,13 @@ std::string shard_fixture::enqueue(
   r.allow_promotion = options.allow_promotion;
   r.group = options.group;
   r.left_to_queue = options.left_to_queue;
+  r.key = options.key;
+  r.duplicate = options.duplicate;
+  r.replace_payload = options.replace_payload;
   if (options.delay != duration{0})
     r.not_before = clock_.now().shard + options.delay;
   r.tasks = encode_bodies(count, options.body_size);
-  c.runs.push_back(std::move(r));
-  return run(c);
+  return r;
 }
 
 std::string
@@ -176,6 +199,18 @@ std::string shard_fixture::change_many(core::change_many::kind what, core::task_
   return run(core::change_many{peer_of(producer), 1, what, std::move(filter)});
 }
 
+std::string shard_fixture::cancel_key(const std::string& queue, const std::string& key) {
+  return run(core::cancel{peer_of(producer), 1, 0, name_of(queue, key)});
+}
+
+std::string shard_fixture::promote_key(const std::string& queue, const std::string& key) {
+  return run(core::promote{peer_of(producer), 1, 0, name_of(queue, key)});
+}
+
+std::string shard_fixture::describe_key(const std::string& queue, const std::string& key) {
+  return run(core::describe_task{peer_of(producer), 1, 0, name_of(queue, key)});
+}
+
 std::string
 shard_fixture::resume(const std::string& worker, const std::vector<core::task_lease>& leases) {
   return run(core::resume{peer_of(worker), identity_of(worker), leases});
@@ -240,12 +275,16 @@ std::string shard_fixture::advance(duration by) {
 }
 
 void shard_fixture::restart() {
-  auto recovered = std::make_unique<core::shard_state>(shard_id{}, state_->epoch + 1);
-  recovered->steady = clock_.now().steady;
-  for (const auto& turn : turns_)
-    for (const auto& e : turn)
-      core::apply(*recovered, e);
-  state_ = std::move(recovered);
+  state_ = recovered(turns_.size());
+}
+
+std::unique_ptr<core::shard_state> shard_fixture::recovered(std::size_t turns) {
+  auto state = std::make_unique<core::shard_state>(shard_id{}, state_->epoch + 1);
+  state->steady = clock_.now().steady;
+  for (std::size_t i = 0; i < turns; ++i)
+    for (const auto& e : turns_[i])
+      core::apply(*state, e);
+  return state;
 }
 
 core::task_lease shard_fixture::held(int number, int token, std::uint32_t token_epoch) {

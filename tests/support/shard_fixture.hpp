@@ -30,6 +30,9 @@ struct enqueue_options {
   /// `setting_bit`s.
   std::uint16_t left_to_queue = 0;
   std::string tenant = "default";
+  std::string key{};
+  on_duplicate duplicate = on_duplicate::existing;
+  bool replace_payload = false;
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what
@@ -45,6 +48,8 @@ protected:
 
   std::string
   enqueue(const std::string& queue, std::size_t count = 1, const enqueue_options& options = {});
+  /// One request with a task for each of these.
+  std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
   std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
@@ -68,6 +73,9 @@ protected:
   std::string force(int task, core::force::kind how, const std::string& text = {});
   /// Of tenant `default` unless the filter says another.
   std::string change_many(core::change_many::kind what, core::task_filter filter);
+  std::string cancel_key(const std::string& queue, const std::string& key);
+  std::string promote_key(const std::string& queue, const std::string& key);
+  std::string describe_key(const std::string& queue, const std::string& key);
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);
@@ -103,10 +111,19 @@ protected:
 
   [[nodiscard]] const base::manual_clock& clock() const { return clock_; }
 
+  /// The shard that is recovered from the first `turns` turns.
+  [[nodiscard]] std::unique_ptr<core::shard_state> recovered(std::size_t turns);
+
+  [[nodiscard]] std::size_t turns() const noexcept { return turns_.size(); }
+
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
 
   /// Any command, as the verbs run theirs.
+
+private:
+  core::enqueue_run
+  run_of(const std::string& queue, std::size_t count, const enqueue_options& options);
   std::string run(const core::command& c);
 
 private:

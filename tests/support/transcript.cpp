@@ -35,9 +35,13 @@ void transcript::say(const core::enqueue_answered& e) {
   if (e.refusal.code != errc::none)
     return line(e.peer, "refused " + std::string(to_string(e.refusal.code)));
   std::string words = "enqueued";
+  std::size_t place = 0;
   for (const auto& run : e.tasks)
-    for (std::uint32_t i = 0; i < run.count; ++i)
+    for (std::uint32_t i = 0; i < run.count; ++i, ++place) {
       words += ' ' + short_number(run.first + i);
+      if (!e.kinds.empty() && e.kinds.at(place) != enqueue_kind::created)
+        words += ' ' + std::string(to_string(e.kinds.at(place)));
+    }
   line(e.peer, words);
 }
 
@@ -91,7 +95,8 @@ void transcript::say(const core::cancel_wanted& e) {
 }
 
 void transcript::say(const core::change_answered& e) {
-  static const std::vector<std::string> results{"changed", "requested", "unchanged", "guarded"};
+  static const std::vector<std::string> results{
+    "changed", "requested", "unchanged", "guarded", "key taken", "not found"};
   line(
     e.peer,
     results.at(static_cast<std::size_t>(e.result)) + ' ' + short_number(e.seq) + ' '

@@ -23,6 +23,8 @@ T reader_state::or_fail(result<T> r) {
 
 std::optional<core::encoded_tasks>
 reader_state::body_of(shard_id shard, const core::granted_run& run) {
+  if (run.replaced)
+    return or_fail(storage::read_replaced_body(*options_.store, shard, run.first));
   auto& cache = caches_.try_emplace(shard, options_.cache_bytes).first->second;
   if (auto cached = cache.find(run.segment, run.first, run.count))
     return cached;

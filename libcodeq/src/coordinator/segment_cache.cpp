@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace codeq::coordinator {
 
@@ -11,17 +12,49 @@ namespace {
 /// What one task costs beside its body.
 constexpr std::size_t task_overhead_bytes = 16;
 
-} // namespace
-
-void segment_cache::insert(sequence segment, std::vector<core::encoded_tasks> pieces) {
+std::size_t bytes_of(const std::vector<core::encoded_tasks>& pieces) {
   std::size_t size = 0;
   for (const auto& piece : pieces)
     size += piece.body.size() + piece.count() * task_overhead_bytes;
+  return size;
+}
+
+} // namespace
+
+void segment_cache::insert(sequence segment, std::vector<core::encoded_tasks> pieces) {
+  auto size = bytes_of(pieces);
   if (size > bytes_max_ || segments_.contains(segment))
     return;
   segments_.emplace(segment, entry{std::move(pieces), size});
   order_.push_back(segment);
   bytes_ += size;
+  drop_oldest();
+}
+
+void segment_cache::replace(sequence segment, core::encoded_tasks body) {
+  auto at = segments_.find(segment);
+  if (at == segments_.end())
+    return insert(segment, {std::move(body)});
+  bytes_ -= at->second.bytes;
+  at->second.pieces = {std::move(body)};
+  at->second.bytes = bytes_of(at->second.pieces);
+  bytes_ += at->second.bytes;
+  drop_oldest();
+}
+
+void segment_cache::take_bodies(core::event& e) {
+  if (auto* appended = std::get_if<core::segment_appended>(&e))
+    return insert(appended->first, std::move(appended->pieces));
+  auto* changed = std::get_if<core::tasks_changed>(&e);
+  if (!changed)
+    return;
+  for (auto& change : changed->changes)
+    if (change.kind == core::change_kind::body_replaced)
+      replace(
+        change.seq, {std::move(change.body), {static_cast<std::uint32_t>(change.body_bytes)}});
+}
+
+void segment_cache::drop_oldest() {
   while (bytes_ > bytes_max_) {
     auto oldest = segments_.find(order_.front());
     bytes_ -= oldest->second.bytes;

@@ -4,6 +4,7 @@
 #include "codeq/ids.hpp"
 
 #include "core/encoded_tasks.hpp"
+#include "core/event.hpp"
 
 #include <deque>
 #include <optional>
@@ -21,6 +22,12 @@ public:
   /// Remembers the bodies of a segment's tasks, in order. A segment over the bound is not kept.
   void insert(sequence segment, std::vector<core::encoded_tasks> pieces);
 
+  /// Puts another body in place of that of an aside's task.
+  void replace(sequence segment, core::encoded_tasks body);
+
+  /// Takes over the bodies that the event brings, if any.
+  void take_bodies(core::event& e);
+
   /// The bodies of `count` tasks from `first` on, in one piece, or nothing. They share the cached
   /// bytes unless they lie in several pieces.
   [[nodiscard]] std::optional<core::encoded_tasks>
@@ -33,6 +40,8 @@ private:
     std::vector<core::encoded_tasks> pieces;
     std::size_t bytes = 0;
   };
+
+  void drop_oldest();
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;

@@ -60,8 +60,7 @@ void shard_actor_state::close_turn() {
     auto writes = std::make_shared<storage::write_set>();
     for (auto& e : sealed.events) {
       storage::project(state_->id, e, *writes);
-      if (auto* appended = std::get_if<core::segment_appended>(&e))
-        cache_->insert(appended->first, std::move(appended->pieces));
+      cache_->take_bodies(e);
     }
     self_->send(
       options_.journal,

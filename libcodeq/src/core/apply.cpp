@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "core/task_index.hpp"
+#include "core/task_keys.hpp"
 
 #include <algorithm>
 
@@ -98,8 +99,10 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     entry.state = task_state::cancelled;
     entry.retry_at = {};
     entry.gone = true;
+    release_key(state, s);
     break;
   case change_kind::cancel_requested:
+  case change_kind::body_replaced:
     break;
   }
 }
@@ -131,7 +134,9 @@ void apply_event(shard_state& state, const leases_ended& e) {
 void apply_event(shard_state& state, const tasks_changed& e) {
   state.change_records.push_back(e.position);
   for (const auto& change : e.changes)
-    change_task(state, change);
+    change_task(state, change, e.position);
+  for (const auto& answered : e.answers)
+    remember_answer(state, answered, e.at);
   note_purges(state, e.purges);
 }
 
@@ -140,8 +145,12 @@ void apply_event(shard_state& state, const queue_configured& e) {
 }
 
 void apply_event(shard_state& state, const checkpoint_taken& e) {
-  for (const auto& fate : e.closed)
-    state.segments.erase(fate.first);
+  for (const auto& fate : e.closed) {
+    auto at = state.segments.find(fate.first);
+    release_key(state, at->second);
+    state.segments.erase(at);
+  }
+  apply_key_records(state, e);
   for (const auto& touched : e.touched)
     state.segments.at(touched.first).dirty = false;
   state.dirty.clear();
@@ -162,10 +171,13 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   s.not_before = e.not_before;
   s.allow_promotion = e.allow_promotion;
   s.group = e.group;
+  if (!e.key.empty())
+    s.key = std::make_unique<task_key>(task_key{e.key});
   s.appended = e.position;
   auto& added = state.segments.emplace_hint(state.segments.end(), e.first, std::move(s))->second;
   if (!added.aside)
     state.lane_of(added).append(e.first);
+  hold_key(state, added, e.position);
   return added;
 }
 
@@ -180,19 +192,26 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
     return;
   }
   auto& entry = s.touch(s.first);
-  entry.state = s.group.empty() ? task_state::scheduled : task_state::gated;
+  entry.state = s.fresh_state();
   enter_index(state, s, s.first, entry);
   settle_group_of(state, s);
 }
 
-void remember_request(
-  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at) {
+producer_session& touch_session(shard_state& state, const request_id& request, timestamp at) {
   auto& session = state.producers[request.producer];
   session.answered_below = std::max(session.answered_below, request.answered_below);
   session.answers.erase(
     session.answers.begin(), session.answers.lower_bound(session.answered_below));
-  session.last_used = at;
-  auto& runs = session.answers[request.number];
+  session.last_used = std::max(session.last_used, at);
+  return session;
+}
+
+void remember_request(
+  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at) {
+  auto& session = touch_session(state, request, at);
+  if (request.number < session.answered_below)
+    return;
+  auto& runs = session.answers[request.number].tasks;
   if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
     runs.back().count += tasks.count;
   else
@@ -237,7 +256,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   settle_group_of(state, *s);
 }
 
-void change_task(shard_state& state, const task_change& change) {
+void change_task(shard_state& state, const task_change& change, log_position position) {
   auto* s = find_segment(state.segments, change.seq);
   CODEQ_ASSERT(s);
   mark_dirty(state, *s);
@@ -245,6 +264,13 @@ void change_task(shard_state& state, const task_change& change) {
     s->touch(change.seq).cancelling = true;
     return;
   }
+  if (change.kind == change_kind::body_replaced) {
+    s->replaced = true;
+    s->body_bytes = change.body_bytes;
+    return;
+  }
+  if (change.kind == change_kind::redriven)
+    hold_key(state, *s, position);
   leave_index(state, *s, change.seq);
   change_entry(state, *s, change);
   enter_index(state, *s, change.seq, s->view(change.seq));
@@ -266,6 +292,7 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
     auto& below = state.queues[state.intern(purge.queue)]->totals.purged_below;
     below = std::max(below, purge.below);
     (*marks)[purge.queue] = below;
+    end_purged_keys(state, purge.queue);
   }
   state.purged = std::move(marks);
 }

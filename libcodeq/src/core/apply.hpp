@@ -26,6 +26,9 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
 void remember_request(
   shard_state& state, const request_id& request, const seq_run& tasks, timestamp at);
 
+/// The session of a request: used at that time, without the answers that it does not need any more.
+producer_session& touch_session(shard_state& state, const request_id& request, timestamp at);
+
 /// Leases a ready (or, in replay, scheduled) task of the segment under the token.
 void start_lease(
   shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant);
@@ -34,8 +37,9 @@ void start_lease(
 /// outcome record.
 void end_lease(shard_state& state, const lease_end& e, log_position outcome, std::uint32_t index);
 
-/// Carries a change out. @pre it fits the task: a leased one can only be marked
-void change_task(shard_state& state, const task_change& change);
+/// Carries out a change of the record at that position. @pre it fits the task: a leased one can
+/// only be marked
+void change_task(shard_state& state, const task_change& change, log_position position);
 
 /// Gives a queue its settings; adds the queue when it is new.
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings);

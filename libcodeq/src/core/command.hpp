@@ -39,7 +39,7 @@ struct enqueue_run {
   bool allow_promotion = false;
   /// At most one task of a group is leased, in order of arrival; empty is no group.
   std::string group;
-  /// The producer's own name for the one task of the run; empty is none.
+  /// The producer's own name for the task; empty is none. A run with a key has exactly one task.
   std::string key;
   on_duplicate duplicate = on_duplicate::existing;
   /// Whether a duplicate also swaps the body of an unleased record.

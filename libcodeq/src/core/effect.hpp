@@ -36,6 +36,8 @@ struct granted_run {
   /// The segment that holds their bodies.
   sequence segment = 0;
   bool aside = false;
+  /// The one task of an aside has another body than at its enqueue, in a record of its own.
+  bool replaced = false;
   /// One per task, or empty when all are at attempt 1.
   std::vector<std::uint16_t> attempts;
   queue_address queue;

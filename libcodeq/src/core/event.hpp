@@ -50,6 +50,7 @@ struct segment_appended {
   timestamp not_before{};
   bool allow_promotion = false;
   std::string group;
+  std::string key;
   std::vector<request_mark> requests;
   /// In order of `seq`; concatenated on disk.
   std::vector<encoded_tasks> pieces;
@@ -58,7 +59,7 @@ struct segment_appended {
 
   /// One task that is treated by itself, with a record of its own.
   [[nodiscard]] bool is_aside() const noexcept {
-    return not_before != timestamp{} || !group.empty();
+    return not_before != timestamp{} || !group.empty() || !key.empty();
   }
 };
 
@@ -104,6 +105,8 @@ enum class change_kind : std::uint8_t {
   redriven = 3,
   /// A task that is not leased is known to nobody any more.
   purged = 4,
+  /// An unleased task has another body.
+  body_replaced = 5,
 };
 
 struct task_change {
@@ -112,6 +115,23 @@ struct task_change {
   /// With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
   timestamp not_before{};
   timestamp retry_at{};
+  /// With `body_replaced`: the body and its size. The record of the change keeps only the size.
+  bytes body{};
+  std::uint64_t body_bytes = 0;
+};
+
+/// What a request was told of its tasks, in their order.
+struct request_answer {
+  std::vector<seq_run> tasks;
+  /// One per task, or empty when all were created.
+  std::vector<enqueue_kind> kinds{};
+};
+
+/// The answer of a request some of whose tasks have keys: no segment tells it, since a duplicate
+/// has none.
+struct answered_request {
+  request_id request;
+  request_answer answer;
 };
 
 /// Nobody knows the tasks of a queue below a sequence any more, not even from their fates.
@@ -129,6 +149,7 @@ struct tasks_changed {
   timestamp at;
   std::vector<task_change> changes;
   std::vector<queue_purge> purges{};
+  std::vector<answered_request> answers{};
 };
 
 /// One task of a segment that was touched.
@@ -178,6 +199,11 @@ struct segment_entries {
   /// The user's deferral of an aside as it is now.
   timestamp not_before{};
   std::vector<task_entry> entries;
+  /// Of an aside with a key: see `task_key`.
+  log_position key_since = 0;
+  bool replaced = false;
+  /// When the body was replaced: the size of the new one.
+  std::uint64_t body_bytes = 0;
 };
 
 /// A segment none of whose tasks is live: what became of them.
@@ -190,6 +216,24 @@ struct segment_fate {
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   std::vector<task_entry> entries;
+  /// Not part of the fate: there is a record of the body that goes with the segment.
+  bool replaced = false;
+};
+
+/// Whose key it was, of a task whose segment is closed.
+struct retained_key {
+  sequence seq = 0;
+  /// Where in the log the task became live; the latest task of a key has it.
+  log_position since = 0;
+  /// From this shard time on nobody has the key.
+  timestamp expires_at;
+
+  friend bool operator==(const retained_key&, const retained_key&) = default;
+};
+
+struct closed_key {
+  key_name name;
+  retained_key record;
 };
 
 struct queue_totals {
@@ -206,7 +250,7 @@ struct queue_totals {
 
 struct producer_answer {
   std::uint64_t number = 0;
-  std::vector<seq_run> tasks;
+  request_answer answer;
 };
 
 struct producer_record {
@@ -232,6 +276,10 @@ struct checkpoint_taken {
   std::vector<producer_record> producers;
   std::vector<segment_entries> touched;
   std::vector<segment_fate> closed;
+  /// Of the closed segments that had their keys last.
+  std::vector<closed_key> closed_keys{};
+  /// Records of keys whose time is over; removed before `closed_keys` are written.
+  std::vector<key_name> expired_keys{};
   /// Grants none of whose tokens is live.
   std::vector<log_position> ended_grants;
   /// Changes since the last checkpoint; this one holds what they came to.

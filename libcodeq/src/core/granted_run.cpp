@@ -30,6 +30,7 @@ granted_run describe_run(
   run.first_token = first_token;
   run.segment = s.first;
   run.aside = s.aside;
+  run.replaced = s.replaced;
   run.queue = state.queue_of(s).address;
   run.priority = s.priority;
   run.lease = lease;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/invariants.hpp"
 
+#include "core/key_invariants.hpp"
 #include "core/task_index.hpp"
 
 #include <algorithm>
@@ -167,6 +168,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   check_leases(state, leased, found);
   check_matches(state, found);
   check_groups(state, found);
+  find_key_violations(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
@@ -197,13 +199,16 @@ std::string durable_text(const shard_state& state) {
     producers.emplace(id, &session);
   for (const auto& [id, session] : producers) {
     out << "producer " << id.high << '-' << id.low << " below " << session->answered_below << ':';
-    for (const auto& [number, runs] : session->answers) {
+    for (const auto& [number, answer] : session->answers) {
       out << ' ' << number;
-      for (const auto& run : runs)
+      for (const auto& run : answer.tasks)
         out << ',' << run.first << '+' << run.count;
+      for (auto kind : answer.kinds)
+        out << ' ' << to_string(kind);
     }
     out << '\n';
   }
+  write_keys(out, state);
   return out.str();
 }
 

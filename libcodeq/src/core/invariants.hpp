@@ -8,7 +8,7 @@
 
 namespace codeq::core {
 
-/// Checks what must always hold of a shard's memory (I2, I3, I6..I9 of the contract) and says
+/// Checks what must always hold of a shard's memory (I2, I3, I6..I10 of the contract) and says
 /// in words what does not. Linear in the state; for tests, simulation and offline checks.
 [[nodiscard]] std::vector<std::string> find_violations(const shard_state& state);
 

@@ -5,14 +5,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace codeq::core {
 
+/// A producer's own name for a task, and how long the task has had it.
+struct task_key {
+  std::string name;
+  /// Where in the log the task became live: its enqueue, or its latest redrive.
+  log_position since = 0;
+};
+
 /// The tasks that one turn put into one lane, as the shard remembers them: no bodies, and nothing
-/// per task until one of them is touched. An aside is a segment of one task that is deferred or of
-/// a group.
+/// per task until one of them is touched. An aside is a segment of one task that is deferred, of a
+/// group or has a key.
 struct segment {
   sequence first = 0;
   std::uint32_t count = 0;
@@ -30,6 +38,10 @@ struct segment {
   bool allow_promotion = false;
   /// Of an aside; empty is none.
   std::string group;
+  /// Of an aside; null is none.
+  std::unique_ptr<task_key> key;
+  /// The body of an aside was replaced since its enqueue.
+  bool replaced = false;
   log_position appended = 0;
   std::uint64_t body_bytes = 0;
   /// One per task, or empty while all are as they were enqueued.
@@ -42,6 +54,13 @@ struct segment {
   /// The entry of `seq` for reading; a task that was never touched has a fresh one.
   [[nodiscard]] task_entry view(sequence seq) const {
     return entries.empty() ? task_entry{} : entries[seq - first];
+  }
+
+  /// The state of an aside at its enqueue, before its group's gate is looked at.
+  [[nodiscard]] task_state fresh_state() const noexcept {
+    if (!group.empty())
+      return task_state::gated;
+    return not_before == timestamp{} ? task_state::ready : task_state::scheduled;
   }
 
   /// Not before this time may the task be claimed; long past when nothing defers it.

@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include "base/assert.hpp"
+#include "core/key_index.hpp"
 #include "core/lane.hpp"
 #include "core/lease_table.hpp"
 
@@ -83,7 +84,7 @@ struct attached_worker {
 struct producer_session {
   std::uint64_t answered_below = 0;
   timestamp last_used;
-  std::map<std::uint64_t, std::vector<seq_run>> answers;
+  std::map<std::uint64_t, request_answer> answers;
 };
 
 /// Counters whose high bits are the epoch, so that none is ever given twice, whatever was lost.
@@ -118,6 +119,7 @@ struct shard_state {
   std::set<std::pair<timestamp, sequence>> due;
   lease_table leases;
   std::map<group_name, task_group> groups;
+  key_index keys;
   /// Records of changes that no checkpoint holds yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;

@@ -38,7 +38,7 @@ public:
 private:
   /// False when there is no room for one more look.
   bool look() {
-    if (found_.tasks.size() >= limit_ || looked_at_ >= limits::bulk_looked_at_max)
+    if (looked_at_ >= limits::bulk_looked_at_max)
       return false;
     ++looked_at_;
     return true;
@@ -48,8 +48,10 @@ private:
   bool walk(const segment& s) {
     const auto& queue = state_.queues[s.queue]->address;
     auto end = std::min(s.first + s.count, below_);
-    bool is_asked_for =
-      queue.tenant == filter_.tenant && (filter_.queue.empty() || queue.queue == filter_.queue);
+    // Where nothing was touched, nothing has ended.
+    bool may_hold = !s.entries.empty() || !filter_.state || !is_terminal(*filter_.state);
+    bool is_asked_for = may_hold && queue.tenant == filter_.tenant
+                        && (filter_.queue.empty() || queue.queue == filter_.queue);
     if (!is_asked_for) {
       if (!look())
         return false;
@@ -59,7 +61,11 @@ private:
     for (auto seq = std::max(s.first, filter_.after + 1); seq < end; ++seq) {
       if (!look())
         return false;
-      if (!filter_.state || s.view(seq).state == *filter_.state)
+      auto entry = s.view(seq);
+      bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state);
+      if (is_picked && found_.tasks.size() == limit_)
+        return false;
+      if (is_picked)
         found_.tasks.push_back(seq);
       found_.after = seq;
     }

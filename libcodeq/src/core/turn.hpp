@@ -57,8 +57,10 @@ private:
   void run(const enqueue& c);
   [[nodiscard]] error refusal_of(const enqueue& c) const;
   [[nodiscard]] error refusal_by_session(const request_id& request) const;
-  [[nodiscard]] const std::vector<seq_run>* known_answer(const request_id& request) const;
-  void add_run(const request_id& request, const enqueue_run& r);
+  [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
+  request_answer add_plain(const enqueue& c);
+  /// Adds the tasks of a run; their segments tell of the request `marked` unless it is null.
+  std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
   [[nodiscard]] bool is_untouched(sequence segment) const;
   segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
 
@@ -101,7 +103,8 @@ private:
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
   void append_change(const task_change& change);
-  [[nodiscard]] tasks_changed& open_changes();
+  /// The record that takes the next change; a new one when the last cannot, or when `is_new`.
+  [[nodiscard]] tasks_changed& open_changes(bool is_new = false);
   void send_cancel(peer_id peer, fencing_token token);
 
   // Queues.
@@ -109,16 +112,26 @@ private:
   void run(const pause_queue& c);
   void run(const show_queue& c);
   void change_queue(queue_answered answer);
+
   // Purge, force and changes of many tasks.
   void run(const purge& c);
   void run(const force& c);
   void run(const change_many& c);
   void end_by_force(segment& s, const force& c);
   void tell_holder(fencing_token token);
-  [[nodiscard]] std::vector<sequence> pick(const change_many& c, bulk_answered& answer) const;
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
   void mark_purged(const task_filter& filter);
+
+  // Keys.
+  [[nodiscard]] error refusal_by_keys(const enqueue& c) const;
+  request_answer add_keyed(const enqueue& c);
+  enqueue_kind meet_owner(const enqueue_run& r, sequence seq);
+  enqueue_kind reschedule(const enqueue_run& r, const segment& s);
+  void replace_body(const enqueue_run& r, const segment& s);
+  [[nodiscard]] std::optional<sequence> find_named(
+    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const key_name>& key);
+  [[nodiscard]] bool is_key_taken(const segment& s) const;
 
   // Inquiries.
   void run(const await_tasks& c);

@@ -14,19 +14,20 @@ segment* turn::find_to_change(peer_id peer, std::uint64_t number, sequence seq) 
 }
 
 void turn::run(const promote& c) {
-  auto* s = find_to_change(c.peer, c.number, c.seq);
+  auto seq = find_named(c.peer, c.number, c.seq, c.key);
+  auto* s = seq ? find_to_change(c.peer, c.number, *seq) : nullptr;
   if (!s)
     return;
-  auto entry = s->view(c.seq);
-  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
-  bool waits = entry.state == task_state::gated && s->eligible_at(c.seq) > now_.shard;
+  auto entry = s->view(*seq);
+  change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
+  bool waits = entry.state == task_state::gated && s->eligible_at(*seq) > now_.shard;
   if (waits || entry.state == task_state::scheduled) {
     bool is_guarded = !s->allow_promotion && s->not_before > now_.shard;
     auto not_before = is_guarded ? s->not_before : timestamp{};
     if (s->not_before != not_before || entry.retry_at != timestamp{})
-      append_change({c.seq, change_kind::rescheduled, not_before, {}});
+      append_change({*seq, change_kind::rescheduled, not_before, {}});
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
-    answer.state = s->view(c.seq).state;
+    answer.state = s->view(*seq).state;
   }
   effects_.emplace_back(answer);
 }
@@ -36,7 +37,9 @@ void turn::run(const redrive& c) {
   if (!s)
     return;
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
-  if (answer.state == task_state::dead) {
+  if (answer.state == task_state::dead && is_key_taken(*s)) {
+    answer.result = change_result::key_taken;
+  } else if (answer.state == task_state::dead) {
     append_change({c.seq, change_kind::redriven, {}, {}});
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
@@ -45,20 +48,21 @@ void turn::run(const redrive& c) {
 }
 
 void turn::run(const cancel& c) {
-  auto* s = find_to_change(c.peer, c.number, c.seq);
+  auto seq = find_named(c.peer, c.number, c.seq, c.key);
+  auto* s = seq ? find_to_change(c.peer, c.number, *seq) : nullptr;
   if (!s)
     return;
-  auto entry = s->view(c.seq);
-  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, entry.state};
+  auto entry = s->view(*seq);
+  change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
   if (entry.state == task_state::leased) {
     answer.result = change_result::requested;
     if (!entry.cancelling)
-      append_change({c.seq, change_kind::cancel_requested, {}, {}});
+      append_change({*seq, change_kind::cancel_requested, {}, {}});
   } else if (!is_terminal(entry.state)) {
     answer.result = change_result::changed;
     answer.state = task_state::cancelled;
-    append_change({c.seq, change_kind::cancelled, {}, {}});
-    tell_awaiting(c.seq);
+    append_change({*seq, change_kind::cancelled, {}, {}});
+    tell_awaiting(*seq);
   }
   effects_.emplace_back(answer);
   if (entry.state != task_state::leased)
@@ -71,17 +75,20 @@ void turn::run(const cancel& c) {
 }
 
 void turn::append_change(const task_change& change) {
-  auto& record = open_changes();
-  change_task(state_, change);
+  // The tasks of a key are ordered by the positions at which they became live.
+  bool takes_key =
+    change.kind == change_kind::redriven && find_segment(state_.segments, change.seq)->key;
+  auto& record = open_changes(takes_key);
+  change_task(state_, change, record.position);
   record.changes.push_back(change);
 }
 
-tasks_changed& turn::open_changes() {
+tasks_changed& turn::open_changes(bool is_new) {
   // Replay follows positions: a change stands behind the enqueue and the ends that it builds on.
   auto is_behind = [&](const auto& records) {
     return records.empty() || records.back().position < changed_.back().position;
   };
-  if (changed_.empty() || !is_behind(ended_) || !is_behind(segments_)) {
+  if (is_new || changed_.empty() || !is_behind(ended_) || !is_behind(segments_)) {
     changed_.push_back({state_.positions.take(1), now_.shard, {}});
     state_.change_records.push_back(changed_.back().position);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -18,7 +19,16 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.priority = s.priority;
   fate.max_attempts = s.settings.max_attempts;
   fate.entries = s.entries;
+  fate.replaced = s.replaced;
   return fate;
+}
+
+segment_entries entries_of(const segment& s) {
+  segment_entries touched{s.first, s.aside, s.not_before, s.entries};
+  touched.key_since = s.key ? s.key->since : 0;
+  touched.replaced = s.replaced;
+  touched.body_bytes = s.replaced ? s.body_bytes : 0;
+  return touched;
 }
 
 /// In order of their ids, so that equal states give equal checkpoints.
@@ -26,8 +36,8 @@ std::vector<producer_record> producer_records(const shard_state& state) {
   std::vector<producer_record> records;
   for (const auto& [id, session] : state.producers) {
     producer_record r{id, session.answered_below, session.last_used, {}};
-    for (const auto& [number, tasks] : session.answers)
-      r.answers.push_back({number, tasks});
+    for (const auto& [number, answer] : session.answers)
+      r.answers.push_back({number, answer});
     records.push_back(std::move(r));
   }
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
@@ -50,11 +60,14 @@ checkpoint_taken turn::make_checkpoint() {
     c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {
     auto& s = state_.segments.at(first);
-    if (s.kept == 0)
+    if (s.kept == 0) {
       c.closed.push_back(fate_of(state_, s, now_.shard));
-    else
-      c.touched.push_back({s.first, s.aside, s.not_before, s.entries});
+      note_closed_key(state_, s, c);
+    } else {
+      c.touched.push_back(entries_of(s));
+    }
   }
+  note_expired_keys(state_, c);
   c.merged_changes = state_.change_records;
   c.ended_grants = state_.leases.take_ended_grants();
   return c;

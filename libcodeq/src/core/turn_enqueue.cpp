@@ -7,9 +7,21 @@
 
 namespace codeq::core {
 
+namespace {
+
+bool has_key(const enqueue& c) {
+  return std::any_of(
+    c.runs.begin(), c.runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
+}
+
+} // namespace
+
 error turn::refusal_of(const enqueue& c) const {
-  auto refusal = refusal_by_session(c.request);
-  return refusal.code != errc::none ? refusal : refusal_by_queues(state_, c.runs);
+  if (auto refusal = refusal_by_session(c.request); refusal.code != errc::none)
+    return refusal;
+  if (auto refusal = refusal_by_keys(c); refusal.code != errc::none)
+    return refusal;
+  return refusal_by_queues(state_, c.runs);
 }
 
 error turn::refusal_by_session(const request_id& request) const {
@@ -33,7 +45,7 @@ error turn::refusal_by_session(const request_id& request) const {
   return {};
 }
 
-const std::vector<seq_run>* turn::known_answer(const request_id& request) const {
+const request_answer* turn::known_answer(const request_id& request) const {
   auto session = state_.producers.find(request.producer);
   if (session == state_.producers.end())
     return nullptr;
@@ -44,16 +56,24 @@ const std::vector<seq_run>* turn::known_answer(const request_id& request) const 
 void turn::run(const enqueue& c) {
   enqueue_answered answer{c.peer, c.request.number, {}};
   if (const auto* known = known_answer(c.request)) {
-    answer.tasks = *known;
+    answer.tasks = known->tasks;
+    answer.kinds = known->kinds;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
-    for (const auto& r : c.runs)
-      add_run(c.request, r);
-    answer.tasks = *known_answer(c.request);
+    auto given = has_key(c) ? add_keyed(c) : add_plain(c);
+    answer.tasks = std::move(given.tasks);
+    answer.kinds = std::move(given.kinds);
   }
   effects_.emplace_back(std::move(answer));
 }
 
-void turn::add_run(const request_id& request, const enqueue_run& r) {
+request_answer turn::add_plain(const enqueue& c) {
+  for (const auto& r : c.runs)
+    add_run(r, &c.request);
+  return *known_answer(c.request);
+}
+
+std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marked) {
+  std::vector<seq_run> added;
   std::size_t next = 0;
   while (next < r.tasks.count()) {
     auto& open = segment_for(r, r.tasks.sizes[next]);
@@ -65,16 +85,20 @@ void turn::add_run(const request_id& request, const enqueue_run& r) {
     } while (last < r.tasks.count() && !open.is_aside()
              && open.body_bytes + bytes + r.tasks.sizes[last] <= limits::segment_bytes_max);
     auto count = static_cast<std::uint32_t>(last - next);
-    open.requests.push_back({request, open.count, count});
+    if (marked)
+      open.requests.push_back({*marked, open.count, count});
     open.pieces.push_back(r.tasks.part(next, count));
     open.count += count;
     open.body_bytes += bytes;
     body_bytes_ += bytes;
     auto first = state_.sequences.take(count);
     grow_segment(state_, state_.segments.at(open.first), count, bytes);
-    remember_request(state_, request, {first, count}, now_.shard);
+    if (marked)
+      remember_request(state_, *marked, {first, count}, now_.shard);
+    added.push_back({first, count});
     next = last;
   }
+  return added;
 }
 
 bool turn::is_untouched(sequence segment) const {
@@ -84,7 +108,7 @@ bool turn::is_untouched(sequence segment) const {
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard;
   auto settings = settings_of(state_, r);
-  if (!segments_.empty() && !deferred && r.group.empty()) {
+  if (!segments_.empty() && !deferred && r.group.empty() && r.key.empty()) {
     auto& last = segments_.back();
     bool fits = last.queue == r.queue && last.priority == r.priority && last.settings == settings
                 && !last.is_aside() && is_untouched(last.first)
@@ -100,8 +124,10 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   opened.priority = r.priority;
   opened.settings = settings;
   opened.not_before = deferred ? r.not_before : timestamp{};
-  opened.allow_promotion = deferred && r.allow_promotion;
+  // A task with a key may be deferred later.
+  opened.allow_promotion = (deferred || !r.key.empty()) && r.allow_promotion;
   opened.group = r.group;
+  opened.key = r.key;
   add_segment(state_, opened);
   segments_.push_back(std::move(opened));
   return segments_.back();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
 #include <utility>
@@ -15,6 +16,8 @@ task_view turn::view_of(segment& s, sequence seq) {
   view.enqueued_at = s.enqueued_at;
   view.group = s.group;
   view.entry = s.view(seq);
+  view.group = s.group;
+  view.key = s.key ? s.key->name : std::string();
   if (view.entry.state == task_state::scheduled)
     view.eligible_at = s.eligible_at(seq);
   if (view.entry.state == task_state::leased) {
@@ -25,7 +28,11 @@ task_view turn::view_of(segment& s, sequence seq) {
 }
 
 void turn::run(const describe_task& c) {
-  describe({inquiry::kind::status, c.peer, c.number, {}, {}}, c.seq);
+  inquiry why{inquiry::kind::status, c.peer, c.number, {}, {}};
+  if (!c.key)
+    return describe(why, c.seq);
+  auto owner = owner_of(state_, *c.key, now_.shard);
+  describe(why, owner ? owner->seq : 0);
 }
 
 void turn::run(const await_tasks& c) {

@@ -1,29 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
+#include "storage/answer_build.hpp"
 #include "storage/record_build.hpp"
 #include "storage/record_codec.hpp"
 
 namespace codeq::storage {
 
 std::string encode(const core::tasks_changed& e) {
-  return build<schema::ChangeRecord>(
-    small_words + e.changes.size() * 4 + e.purges.size() * 8, [&](auto r) {
-      r.setPosition(e.position);
-      r.setAtMs(ms_of(e.at));
-      auto changes = r.initChanges(static_cast<capnp::uint>(e.changes.size()));
-      for (capnp::uint i = 0; i < e.changes.size(); ++i) {
-        changes[i].setSeq(e.changes[i].seq);
-        changes[i].setKind(static_cast<schema::ChangeKind>(e.changes[i].kind));
-        changes[i].setNotBeforeMs(ms_of(e.changes[i].not_before));
-        changes[i].setRetryAtMs(ms_of(e.changes[i].retry_at));
-      }
-      auto purges = r.initPurges(static_cast<capnp::uint>(e.purges.size()));
-      for (capnp::uint i = 0; i < e.purges.size(); ++i) {
-        encoding::write_queue(purges[i].initQueue(), e.purges[i].queue);
-        purges[i].setBelow(e.purges[i].below);
-      }
-    });
+  auto words = small_words + e.changes.size() * 5 + e.purges.size() * 8 + e.answers.size() * 8;
+  return build<schema::ChangeRecord>(words, [&](auto r) {
+    r.setPosition(e.position);
+    r.setAtMs(ms_of(e.at));
+    auto changes = r.initChanges(static_cast<capnp::uint>(e.changes.size()));
+    for (capnp::uint i = 0; i < e.changes.size(); ++i) {
+      changes[i].setSeq(e.changes[i].seq);
+      changes[i].setKind(static_cast<schema::ChangeKind>(e.changes[i].kind));
+      changes[i].setNotBeforeMs(ms_of(e.changes[i].not_before));
+      changes[i].setRetryAtMs(ms_of(e.changes[i].retry_at));
+      changes[i].setBodyBytes(e.changes[i].body_bytes);
+    }
+    auto purges = r.initPurges(static_cast<capnp::uint>(e.purges.size()));
+    for (capnp::uint i = 0; i < e.purges.size(); ++i) {
+      encoding::write_queue(purges[i].initQueue(), e.purges[i].queue);
+      purges[i].setBelow(e.purges[i].below);
+    }
+    auto answers = r.initAnswers(static_cast<capnp::uint>(e.answers.size()));
+    for (capnp::uint i = 0; i < e.answers.size(); ++i) {
+      const auto& request = e.answers[i].request;
+      encoding::write_producer(answers[i].initProducer(), request.producer);
+      answers[i].setNumber(request.number);
+      answers[i].setAnsweredBelow(request.answered_below);
+      write_answer(answers[i], e.answers[i].answer);
+    }
+  });
 }
 
 result<core::tasks_changed> decode_change(std::string_view value) {
@@ -36,9 +46,18 @@ result<core::tasks_changed> decode_change(std::string_view value) {
         {change.getSeq(),
          static_cast<core::change_kind>(change.getKind()),
          time_of(change.getNotBeforeMs()),
-         time_of(change.getRetryAtMs())});
+         time_of(change.getRetryAtMs()),
+         {},
+         change.getBodyBytes()});
     for (auto purge : r.getPurges())
       e.purges.push_back({encoding::read_queue(purge.getQueue()), purge.getBelow()});
+    for (auto answer : r.getAnswers()) {
+      core::request_id request{
+        encoding::read_producer(answer.getProducer()),
+        answer.getNumber(),
+        answer.getAnsweredBelow()};
+      e.answers.push_back({request, read_answer(answer)});
+    }
     return e;
   });
 }

@@ -15,9 +15,11 @@ enum class tag : char {
   change = 'E',
   fate = 'F',
   grant = 'G',
+  key = 'K',
   store = 'M',
   open = 'O',
   queue = 'Q',
+  body = 'P',
   outcome = 'R',
   segment = 'S',
   dead = 'X',
@@ -81,6 +83,24 @@ key_range range_of(tag kind, shard_id shard, std::uint64_t from = 0) {
 key_range range_up_to(tag kind, shard_id shard, std::uint64_t last) {
   // The successor of a string is the string with a zero byte behind it.
   return {encode_numbered(kind, shard, 0), encode_numbered(kind, shard, last) + '\0'};
+}
+
+void append_text(std::string& out, std::string_view text) {
+  append_big_endian(out, static_cast<std::uint16_t>(text.size()));
+  out.append(text);
+}
+
+/// Takes a text and its length from the front of `bytes`; nothing when they are too short.
+std::optional<std::string> take_text(std::string_view& bytes) {
+  if (bytes.size() < sizeof(std::uint16_t))
+    return std::nullopt;
+  auto size = read_big_endian<std::uint16_t>(bytes);
+  bytes.remove_prefix(sizeof(std::uint16_t));
+  if (bytes.size() < size)
+    return std::nullopt;
+  std::string text(bytes.substr(0, size));
+  bytes.remove_prefix(size);
+  return text;
 }
 
 } // namespace
@@ -186,6 +206,38 @@ std::optional<dead_key> dead_key::decode(std::string_view bytes) {
   return decode_numbered<dead_key>(tag::dead, bytes);
 }
 
+std::string key_key::encode() const {
+  auto key = encode_prefix(tag::key, shard);
+  append_text(key, name.queue.tenant);
+  append_text(key, name.queue.queue);
+  append_text(key, name.group);
+  append_text(key, name.key);
+  return key;
+}
+
+std::optional<key_key> key_key::decode(std::string_view bytes) {
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(tag::key))
+    return std::nullopt;
+  key_key key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}, {}};
+  bytes.remove_prefix(key_prefix_bytes);
+  auto tenant = take_text(bytes);
+  auto queue = take_text(bytes);
+  auto group = take_text(bytes);
+  auto name = take_text(bytes);
+  if (!tenant || !queue || !group || !name || !bytes.empty())
+    return std::nullopt;
+  key.name = {{*tenant, *queue}, *group, *name};
+  return key;
+}
+
+std::string body_key::encode() const {
+  return encode_numbered(tag::body, shard, seq);
+}
+
+std::optional<body_key> body_key::decode(std::string_view bytes) {
+  return decode_numbered<body_key>(tag::body, bytes);
+}
+
 key_range segments_of(shard_id shard) {
   return range_of(tag::segment, shard);
 }
@@ -220,6 +272,14 @@ key_range fates_of(shard_id shard) {
 
 key_range dead_of(shard_id shard) {
   return range_of(tag::dead, shard);
+}
+
+key_range bodies_of(shard_id shard) {
+  return range_of(tag::body, shard);
+}
+
+key_range keys_of(shard_id shard) {
+  return {encode_prefix(tag::key, shard), end_of(tag::key, shard)};
 }
 
 key_range segments_up_to(shard_id shard, sequence seq) {

@@ -3,6 +3,8 @@
 
 #include "codeq/ids.hpp"
 
+#include "core/operator_command.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,9 +24,14 @@
 ///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
+///   'K' shard:u16 name            KeyRecord                  overwritten        remove
+///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
+///                                 one in the task's 'A'
 ///   'X' shard:u16 seq:u64         empty: a dead task         put                remove
 ///
-/// Reserved: 'B' blocks of descriptors, 'H' history, 'K' key, 'T' scheduled (due, seq).
+/// `name` is tenant, queue, group and key, each behind its length:u16.
+///
+/// Reserved: 'B' blocks of descriptors, 'H' history, 'T' scheduled (due, seq).
 namespace codeq::storage {
 
 /// The one record of the store as a whole.
@@ -134,7 +141,28 @@ struct dead_key {
   [[nodiscard]] static std::optional<dead_key> decode(std::string_view bytes);
 };
 
-/// Tag and shard: keys that agree in so many bytes are neighbours and ascend as they are written.
+/// A producer's own name of a task whose segment is closed.
+struct key_key {
+  shard_id shard{};
+  core::key_name name;
+
+  friend bool operator==(const key_key&, const key_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<key_key> decode(std::string_view bytes);
+};
+
+/// The body of a task that was replaced since its enqueue.
+struct body_key {
+  shard_id shard{};
+  sequence seq = 0;
+
+  friend auto operator<=>(const body_key&, const body_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<body_key> decode(std::string_view bytes);
+};
+
+/// Tag and shard: keys that agree in so many bytes are neighbours; all but those of names ascend
+/// as they are written.
 inline constexpr std::size_t key_prefix_bytes = 3;
 
 /// The keys in [begin, end), as `task_store::scan` and `read_last` take them.
@@ -158,6 +186,10 @@ struct key_range {
 [[nodiscard]] key_range open_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);
+[[nodiscard]] key_range bodies_of(shard_id shard);
+
+/// In the order of their bytes.
+[[nodiscard]] key_range keys_of(shard_id shard);
 
 // For `task_store::read_last`: the greatest key of the range is of the only segment, open record or
 // fate that can hold `seq`; the caller checks that it reaches so far.

@@ -24,6 +24,9 @@ void project_event(shard_id shard, const core::leases_ended& e, write_set& write
 
 void project_event(shard_id shard, const core::tasks_changed& e, write_set& writes) {
   writes.put(change_key{shard, e.position}.encode(), encode(e));
+  for (const auto& change : e.changes)
+    if (change.kind == core::change_kind::body_replaced)
+      writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
 }
 
 void project_event(shard_id shard, const core::queue_configured& e, write_set& writes) {
@@ -37,11 +40,17 @@ void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& w
   for (const auto& fate : e.closed) {
     writes.put(fate_key{shard, fate.first}.encode(), encode(fate, e.position));
     writes.remove(open_key{shard, fate.first}.encode());
+    if (fate.replaced)
+      writes.remove(body_key{shard, fate.first}.encode());
     if (fate.aside)
       writes.single_remove(aside_key{shard, fate.first}.encode());
     else
       writes.single_remove(segment_key{shard, fate.first}.encode());
   }
+  for (const auto& name : e.expired_keys)
+    writes.remove(key_key{shard, name}.encode());
+  for (const auto& closed : e.closed_keys)
+    writes.put(key_key{shard, closed.name}.encode(), encode(closed.record));
   for (auto position : e.merged_changes)
     writes.single_remove(change_key{shard, position}.encode());
   for (auto position : e.ended_grants)

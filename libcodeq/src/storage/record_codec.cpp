@@ -3,6 +3,7 @@
 
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
+#include "storage/answer_build.hpp"
 #include "storage/record_build.hpp"
 
 #include <algorithm>
@@ -95,8 +96,7 @@ void write_producers(
     auto answers = list[i].initAnswers(static_cast<capnp::uint>(p.answers.size()));
     for (capnp::uint k = 0; k < p.answers.size(); ++k) {
       answers[k].setNumber(p.answers[k].number);
-      const auto& tasks = p.answers[k].tasks;
-      write_runs(answers[k].initTasks(static_cast<capnp::uint>(tasks.size())), tasks);
+      write_answer(answers[k], p.answers[k].answer);
     }
   }
 }
@@ -105,7 +105,7 @@ core::producer_record read_producer_record(schema::ShardRecord::Producer::Reader
   core::producer_record p{
     read_producer(r.getProducer()), r.getAnsweredBelow(), time_of(r.getLastUsedMs()), {}};
   for (auto answer : r.getAnswers())
-    p.answers.push_back({answer.getNumber(), read_runs(answer.getTasks())});
+    p.answers.push_back({answer.getNumber(), read_answer(answer)});
   return p;
 }
 
@@ -131,6 +131,7 @@ std::string encode(const core::segment_appended& e) {
     r.setNotBeforeMs(ms_of(e.not_before));
     r.setAllowPromotion(e.allow_promotion);
     r.setGroup({reinterpret_cast<const kj::byte*>(e.group.data()), e.group.size()});
+    r.setKey({reinterpret_cast<const kj::byte*>(e.key.data()), e.key.size()});
     write_marks(r, e.requests);
     write_packed(r.initTasks(), std::span<const core::encoded_tasks>(e.pieces));
   });
@@ -195,6 +196,9 @@ std::string encode(const core::segment_entries& touched, core::log_position posi
   return build<schema::OpenRecord>(entry_words(n), [&](auto r) {
     r.setPosition(position);
     r.setNotBeforeMs(ms_of(touched.not_before));
+    r.setKeySince(touched.key_since);
+    r.setReplaced(touched.replaced);
+    r.setBodyBytes(touched.body_bytes);
     write_entries(r, entries);
     fill_list(r.initDueMs(n), entries, [](const auto& e) { return ms_of(e.retry_at); });
     fill_data(r.initLost(n), entries, [](const auto& e) { return e.lost; });
@@ -234,6 +238,7 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
     e.not_before = time_of(r.getNotBeforeMs());
     e.allow_promotion = r.getAllowPromotion();
     e.group.assign(r.getGroup().asChars().begin(), r.getGroup().size());
+    e.key.assign(r.getKey().asChars().begin(), r.getKey().size());
     e.count = r.getTasks().getEnds().size();
     e.body_bytes = r.getTasks().getBytes().size();
     for (auto mark : r.getRequests()) {
@@ -339,7 +344,11 @@ result<core::segment_entries> decode_open(std::string_view value, sequence first
       (*entries)[i].refunds = r.getRefunds()[i];
       (*entries)[i].cancelling = cancelling.size() != 0 && cancelling[i] != 0;
     }
-    return core::segment_entries{first, false, time_of(r.getNotBeforeMs()), std::move(*entries)};
+    core::segment_entries touched{first, false, time_of(r.getNotBeforeMs()), std::move(*entries)};
+    touched.key_since = r.getKeySince();
+    touched.replaced = r.getReplaced();
+    touched.body_bytes = r.getBodyBytes();
+    return touched;
   });
 }
 

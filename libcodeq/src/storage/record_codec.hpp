@@ -40,6 +40,8 @@ struct store_record {
 [[nodiscard]] std::string encode(const core::segment_entries& entries, core::log_position position);
 [[nodiscard]] std::string encode(const core::segment_fate& fate, core::log_position position);
 
+[[nodiscard]] std::string encode(const core::retained_key& record);
+
 [[nodiscard]] result<store_record> decode_store(std::string_view value);
 
 /// Without the tasks' bodies: `pieces` stays empty.
@@ -55,10 +57,12 @@ struct store_record {
 /// The text of one end of an outcome record.
 [[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
 
+/// Without the bodies of replaced ones.
 [[nodiscard]] result<core::tasks_changed> decode_change(std::string_view value);
 
 [[nodiscard]] result<core::queue_configured>
 decode_queue(std::string_view value, const queue_address& queue);
+[[nodiscard]] result<core::retained_key> decode_key(std::string_view value);
 
 /// Only the shard's own part.
 [[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);

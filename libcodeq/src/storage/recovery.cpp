@@ -2,6 +2,7 @@
 #include "storage/recovery.hpp"
 
 #include "core/apply.hpp"
+#include "core/task_keys.hpp"
 #include "storage/keyspace.hpp"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ public:
   result<void> load_queues();
   result<void> load_segments(const key_range& range);
   result<void> load_entries();
+  result<void> load_keys();
   void index_segments();
   void remember_requests();
   result<void> load_grants();
@@ -33,6 +35,9 @@ public:
   void replay();
 
 private:
+  /// Puts a touched segment into the state that its open record tells.
+  void restore(core::segment& s, core::segment_entries touched);
+
   /// Visits a range; the first error of `visit` ends it.
   result<void> each(
     const key_range& range,
@@ -80,7 +85,7 @@ result<void> shard_recovery::load_checkpoint() {
     session.answered_below = p.answered_below;
     session.last_used = p.last_used;
     for (auto& answer : p.answers)
-      session.answers.emplace(answer.number, std::move(answer.tasks));
+      session.answers.emplace(answer.number, std::move(answer.answer));
   }
   return {};
 }
@@ -112,7 +117,7 @@ result<void> shard_recovery::load_segments(const key_range& range) {
     s.count = e->count;
     s.body_bytes = e->body_bytes;
     if (s.aside)
-      s.touch(s.first).state = s.group.empty() ? task_state::scheduled : task_state::gated;
+      s.touch(s.first).state = s.fresh_state();
     if (e->position > checkpoint_)
       after_checkpoint_.push_back(std::move(*e));
     return {};
@@ -130,8 +135,30 @@ result<void> shard_recovery::load_entries() {
       return touched.error();
     if (touched->entries.size() != at->second.count)
       return error{errc::corruption, "the state of a segment with another number of tasks"};
-    at->second.entries = std::move(touched->entries);
-    at->second.not_before = touched->not_before;
+    restore(at->second, std::move(*touched));
+    return {};
+  });
+}
+
+void shard_recovery::restore(core::segment& s, core::segment_entries touched) {
+  s.entries = std::move(touched.entries);
+  s.not_before = touched.not_before;
+  s.replaced = touched.replaced;
+  if (s.replaced)
+    s.body_bytes = touched.body_bytes;
+  if (touched.key_since != 0)
+    core::hold_key(state_, s, touched.key_since);
+}
+
+result<void> shard_recovery::load_keys() {
+  return each(keys_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto decoded = key_key::decode(key);
+    if (!decoded)
+      return error{errc::corruption, "a key that is not one of a task's name among the names"};
+    auto record = decode_key(value);
+    if (!record)
+      return record.error();
+    core::retain_key(state_, decoded->name, *record);
     return {};
   });
 }
@@ -209,6 +236,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   if (auto ok = r.load_segments(asides_of(shard)); !ok)
     return ok.error();
   if (auto ok = r.load_entries(); !ok)
+    return ok.error();
+  if (auto ok = r.load_keys(); !ok)
     return ok.error();
   r.index_segments();
   r.remember_requests();

@@ -20,6 +20,17 @@ read_bodies(const task_store& store, shard_id shard, sequence segment, bool asid
   return std::optional{std::move(*bodies)};
 }
 
+result<std::optional<core::encoded_tasks>>
+read_replaced_body(const task_store& store, shard_id shard, sequence seq) {
+  auto value = store.read(body_key{shard, seq}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return std::optional<core::encoded_tasks>{};
+  auto size = static_cast<std::uint32_t>((*value)->size());
+  return std::optional{core::encoded_tasks{bytes::from(std::move(**value)), {size}}};
+}
+
 result<bytes> read_text(const task_store& store, shard_id shard, const core::task_entry& entry) {
   if (entry.outcome == 0)
     return bytes{};

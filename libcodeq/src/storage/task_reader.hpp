@@ -17,6 +17,11 @@ namespace codeq::storage {
 [[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside);
 
+/// The body of a task that was replaced since its enqueue, or nothing when the task has ended and
+/// it is gone.
+[[nodiscard]] result<std::optional<core::encoded_tasks>>
+read_replaced_body(const task_store& store, shard_id shard, sequence seq);
+
 /// The text of a task's latest outcome; empty when there was none.
 [[nodiscard]] result<bytes>
 read_text(const task_store& store, shard_id shard, const core::task_entry& entry);

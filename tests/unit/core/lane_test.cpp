@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace codeq::core {
 namespace {
 
@@ -12,7 +14,7 @@ protected:
     segment s;
     s.first = first;
     s.count = count;
-    segments_.emplace(first, s);
+    segments_.emplace(first, std::move(s));
     lane_.append(first);
   }
 
@@ -79,7 +81,7 @@ TEST_F(Lane, DeferredTaskStandsBetweenFreshOnes) {
   deferred.first = 3;
   deferred.count = 1;
   deferred.aside = true;
-  segments_.emplace(3, deferred);
+  segments_.emplace(3, std::move(deferred));
   add(4, 2);
   put_back(3);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "model/step.hpp"
-
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -10,7 +8,7 @@
 namespace codeq::model {
 
 /// Small random choices of one step.
-class step_maker::dice {
+class dice {
 public:
   explicit dice(std::uint32_t randomness) : random_(randomness) {}
 
