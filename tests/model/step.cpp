@@ -209,18 +209,6 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     auto lease = random_lease(d, reference);
     return {core::expire_lease{lease.seq, lease.token}};
   }
-  case step_kind::cancel:
-    return {random_cancel(d, reference)};
-  case step_kind::promote:
-    return {core::promote{producers_first_peer, d.below(100), random_task(d, reference)}};
-  case step_kind::redrive:
-    return {core::redrive{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
-  case step_kind::purge:
-    return {core::purge{producers_first_peer, d.below(100), random_dead_task(d, reference)}};
-  case step_kind::force:
-    return {random_force(d, reference)};
-  case step_kind::change_many:
-    return {random_change_many(d, reference)};
   case step_kind::attach:
     return connect(w, d);
   case step_kind::detach:
@@ -237,34 +225,62 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
       c.tasks.push_back(random_task(d, reference));
     return {c};
   }
-  case step_kind::describe:
-    return {core::describe_task{producers_first_peer, d.below(100), random_task(d, reference)}};
-  case step_kind::explain:
-    return {core::explain_task{producers_first_peer, d.below(100), random_task(d, reference)}};
-  case step_kind::list:
-    return {random_list(d, reference)};
-  case step_kind::configure:
-    return {random_settings(d)};
-  case step_kind::pause:
-    // Rather resumed than paused, so that not all stands still.
-    return {core::pause_queue{producers_first_peer, d.below(100), random_queue(d), d.one_in(3)}};
-  case step_kind::show:
-    return {core::show_queue{producers_first_peer, next_question_++, random_queue(d)}};
   case step_kind::checkpoint:
     return {core::take_checkpoint{}};
   case step_kind::tick:
     return {core::tick{}};
   case step_kind::enqueue_keyed:
     return {keyed_request(d, now)};
-  case step_kind::by_key:
-    return {random_by_key(d)};
   case step_kind::advance:
   case step_kind::leap:
   case step_kind::end_turn:
   case step_kind::restart:
     return {};
+  case step_kind::cancel:
+  case step_kind::promote:
+  case step_kind::redrive:
+  case step_kind::purge:
+  case step_kind::force:
+  case step_kind::change_many:
+  case step_kind::describe:
+  case step_kind::explain:
+  case step_kind::list:
+  case step_kind::configure:
+  case step_kind::pause:
+  case step_kind::show:
+  case step_kind::by_key:
+    return {operator_command_of(s.kind, d, reference)};
   }
-  return {};
+}
+
+core::command
+step_maker::operator_command_of(step_kind kind, dice& d, const reference_shard& reference) {
+  if (kind == step_kind::cancel)
+    return random_cancel(d, reference);
+  if (kind == step_kind::promote)
+    return core::promote{producers_first_peer, d.below(100), random_task(d, reference)};
+  if (kind == step_kind::redrive)
+    return core::redrive{producers_first_peer, d.below(100), random_dead_task(d, reference)};
+  if (kind == step_kind::purge)
+    return core::purge{producers_first_peer, d.below(100), random_dead_task(d, reference)};
+  if (kind == step_kind::force)
+    return random_force(d, reference);
+  if (kind == step_kind::change_many)
+    return random_change_many(d, reference);
+  if (kind == step_kind::describe)
+    return core::describe_task{producers_first_peer, d.below(100), random_task(d, reference)};
+  if (kind == step_kind::explain)
+    return core::explain_task{producers_first_peer, d.below(100), random_task(d, reference)};
+  if (kind == step_kind::list)
+    return random_list(d, reference);
+  if (kind == step_kind::configure)
+    return random_settings(d);
+  // Rather resumed than paused, so that not all stands still.
+  if (kind == step_kind::pause)
+    return core::pause_queue{producers_first_peer, d.below(100), random_queue(d), d.one_in(3)};
+  if (kind == step_kind::show)
+    return core::show_queue{producers_first_peer, next_question_++, random_queue(d)};
+  return random_by_key(d);
 }
 
 step_maker::named_worker& step_maker::random_worker(dice& d) {

@@ -84,6 +84,7 @@ private:
     core::peer_id peer = 0;
   };
 
+  core::command operator_command_of(step_kind kind, dice& d, const reference_shard& reference);
   core::command new_request(dice& d, const instant& now);
   core::command keyed_request(dice& d, const instant& now);
   core::enqueue next_request(dice& d);
