@@ -87,6 +87,8 @@ struct lease_beat {
   fencing_token token{};
   /// Received but not started.
   bool queued = false;
+  /// The handler got on with its work since the last beat.
+  bool progressed = false;
 };
 
 /// Extends leases; each is decided by its token. Effect: `leases_lost` for the stale ones.

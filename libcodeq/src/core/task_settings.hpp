@@ -32,6 +32,7 @@ enum class setting_bit : std::uint16_t {
   progress_timeout = 16,
   retention = 32,
   on_dead = 64,
+  dead_retention = 128,
 };
 
 /// What a queue gives its tasks and how much it takes. Limits count per shard of the queue.
