@@ -3,6 +3,7 @@
 
 using Cxx = import "/capnp/c++.capnp";
 using Common = import "common.capnp";
+using Operator = import "operator.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
@@ -35,13 +36,24 @@ struct Message {
     resumeReply @15 :ResumeReply;
     awaitRequest @16 :AwaitRequest;
     tasksEnded @17 :TasksEnded;
-    statusRequest @18 :StatusRequest;
-    statusReply @19 :StatusReply;
-    statsRequest @20 :StatsRequest;
-    statsReply @21 :StatsReply;
+    statusRequest @18 :Operator.StatusRequest;
+    statusReply @19 :Operator.StatusReply;
+    statsRequest @20 :Operator.StatsRequest;
+    statsReply @21 :Operator.StatsReply;
     cancelNotice @22 :CancelNotice;
-    changeRequest @23 :ChangeRequest;
-    changeReply @24 :ChangeReply;
+    changeRequest @23 :Operator.ChangeRequest;
+    changeReply @24 :Operator.ChangeReply;
+    forceRequest @25 :Operator.ForceRequest;
+    queueRequest @26 :Operator.QueueRequest;
+    queueReply @27 :Operator.QueueReply;
+    bulkRequest @28 :Operator.BulkRequest;
+    bulkReply @29 :Operator.BulkReply;
+    listRequest @30 :Operator.ListRequest;
+    listReply @31 :Operator.ListReply;
+    explainRequest @32 :Operator.ExplainRequest;
+    explainReply @33 :Operator.ExplainReply;
+    eventsRequest @34 :Operator.EventsRequest;
+    eventsReply @35 :Operator.EventsReply;
   }
 }
 
@@ -76,6 +88,8 @@ struct HelloAck {
   storeId @3 :UInt64;
   # Random, fixed when the store was created.
   pingIntervalMs @4 :UInt32;
+  nowMs @5 :Int64;
+  # The coordinator's wall clock, which shard times follow.
 }
 
 struct Refused {
@@ -125,6 +139,28 @@ struct EnqueueRun {
   # From when the coordinator decides; excludes notBeforeMs.
   allowPromotion @6 :Bool;
   # Whether a promotion may also lift notBeforeMs or delayMs.
+  group @7 :Data;
+  # At most one task of a group is leased, in order of arrival; empty is no group. At most 256
+  # bytes; a run with a group goes to the shard that the group's name gives.
+  key @8 :Data;
+  # My own name for the one task of this run; empty is none. At most 256 bytes; without a group it
+  # gives the shard.
+  onDuplicate @9 :OnDuplicate;
+  # What to do when the key has a record already.
+  replacePayload @10 :Bool;
+  # Whether a duplicate also swaps the body of an unleased record.
+  leftToQueue @11 :UInt16;
+  # The fields of `settings` that the queue decides, as bits: 1 maxAttempts, 2 retry, 4 leaseMs,
+  # 8 runTimeoutMs, 16 progressTimeoutMs, 32 retentionMs, 64 onDead, 128 deadRetentionMs. Their
+  # values mean nothing.
+}
+
+enum OnDuplicate @0x93a4b5c6d7e80f1a {
+  # Never renumber; mirrors `codeq::on_duplicate`.
+  existing @0;
+  reject @1;
+  defer @2;
+  promote @3;
 }
 
 struct EnqueueReply {
@@ -137,6 +173,10 @@ struct EnqueueReply {
   context @4 :Text;
   retryAfterMs @5 :UInt32;
   # With `overloaded`: wait this long.
+  kinds @6 :Data;
+  # What became of each task, a byte each: 0 created, 1 existing, 2 deferred, 3 promoted,
+  # 4 unchanged, 5 running, 6 duplicate. Empty when all were created. The id of a task that was not
+  # created is the one of the record that has its key.
 }
 
 struct ClaimRequest {
@@ -193,6 +233,8 @@ struct HeartbeatRequest {
     seq @0 :UInt64;
     token @1 :UInt64;
     phase @2 :LeasePhase;
+    progressed @3 :Bool;
+    # The handler got on with its work since the last beat.
   }
 }
 
@@ -276,98 +318,9 @@ struct TasksEnded {
   }
 }
 
-struct StatusRequest {
-  # Reply: StatusReply with the same number.
-  number @0 :UInt64;
-  task @1 :Common.TaskId;
-}
-
-struct StatusReply {
-  number @0 :UInt64;
-  code @1 :Common.ErrorCode;
-  # unknownTask: the rest means nothing.
-  task @2 :Common.TaskId;
-  queue @3 :Common.QueueAddress;
-  priority @4 :UInt8;
-  state @5 :Task.TaskState;
-  attempt @6 :UInt16;
-  maxAttempts @7 :UInt16;
-  token @8 :UInt64;
-  enqueuedAtMs @9 :Int64;
-  eligibleAtMs @10 :Int64;
-  # 0 when it does not wait for a time.
-  worker @11 :Text;
-  lostInRow @12 :UInt8;
-  text @13 :Data;
-  # The result of a completed task, else the latest error text.
-}
-
-struct StatsRequest {
-  # Reply: StatsReply with the same number.
-  number @0 :UInt64;
-}
-
-struct StatsReply {
-  number @0 :UInt64;
-  queues @1 :List(QueueStats);
-  gauges @2 :List(Gauge);
-
-  struct QueueStats {
-    queue @0 :Common.QueueAddress;
-    scheduled @1 :UInt64;
-    ready @2 :UInt64;
-    leased @3 :UInt64;
-    completed @4 :UInt64;
-    # Since the store was created.
-    dead @5 :UInt64;
-    lost @6 :UInt64;
-    # Leases that expired, since the store was created.
-    gated @7 :UInt64;
-  }
-
-  struct Gauge {
-    name @0 :Text;
-    value @1 :Int64;
-  }
-}
-
 struct CancelNotice {
   # Stop the handler of this lease; answer `cancelled` or complete within the grace.
   shard @0 :UInt16;
   lease @1 :TaskLease;
   graceMs @2 :UInt64;
-}
-
-enum TaskChange @0xb1a2c3d4e5f60718 {
-  cancel @0;
-  promote @1;
-  redrive @2;
-  purge @3;
-}
-
-struct ChangeRequest {
-  # Change one task, whoever holds it. Reply: ChangeReply with the same number, when the change is
-  # durable. Asking again is harmless: what was changed already is then unchanged.
-  number @0 :UInt64;
-  task @1 :Common.TaskId;
-  change @2 :TaskChange;
-}
-
-enum ChangeResult @0xc2b3d4e5f6a70819 {
-  changed @0;
-  requested @1;
-  # The task is leased; it changes when the lease ends.
-  unchanged @2;
-  # The task's state does not allow it, or is already what was asked for.
-  guarded @3;
-  # The producer's deferral stands, because the task does not allow promotion.
-}
-
-struct ChangeReply {
-  number @0 :UInt64;
-  code @1 :Common.ErrorCode;
-  # unknownTask, unsupported: nothing was changed, the rest means nothing.
-  result @2 :ChangeResult;
-  state @3 :Task.TaskState;
-  # Of the task from here on.
 }

@@ -26,7 +26,7 @@ result<void> run_one_task(const std::string& address) {
   if (!id) {
     return id.error();
   }
-  auto ended = (*producer)->await(*id, first_task_max);
+  auto ended = (*producer)->await(id->id, first_task_max);
   if (!ended) {
     return ended.error();
   }

@@ -6,16 +6,20 @@
 /// The commands of codeqctl. Each connects, does its work, prints and returns the exit status.
 namespace codeq::ctl {
 
-[[nodiscard]] int run_enqueue(const config::ctl_config& config, config::enqueue_command command);
-
-[[nodiscard]] int run_get(const config::ctl_config& config, const config::get_command& command);
-
+[[nodiscard]] int run(const config::ctl_config& config, config::enqueue_command command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::get_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::result_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::change_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::force_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::explain_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::events_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::list_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::dead_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::queue_set_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::queue_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::queue_stats_command& command);
 [[nodiscard]] int
-run_result(const config::ctl_config& config, const config::result_command& command);
-
-[[nodiscard]] int
-run_change(const config::ctl_config& config, const config::change_command& command);
-
-[[nodiscard]] int run_stats(const config::ctl_config& config);
+run(const config::ctl_config& config, const config::tenant_purge_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::stats_command& command);
 
 } // namespace codeq::ctl

@@ -35,19 +35,41 @@ std::string read_stdin() {
   return text;
 }
 
-std::string ids_json(const std::vector<task_id>& ids) {
+std::string to_json(const std::vector<enqueued_task>& tasks) {
   json_writer out;
   out.begin_object().begin_array("ids");
-  for (auto id : ids)
-    out.element(to_string(id));
+  for (const auto& task : tasks)
+    out.element(to_string(task.id));
+  out.end_array().begin_array("outcomes");
+  for (const auto& task : tasks)
+    out.element(to_string(task.kind));
   return out.end_array().end_object().text() + "\n";
 }
 
-std::string ids_text(const std::vector<task_id>& ids) {
+/// One id a line; with what happened when the task was there before.
+std::string to_text(const std::vector<enqueued_task>& tasks) {
   std::string text;
-  for (auto id : ids)
-    text += to_string(id) + "\n";
+  for (const auto& task : tasks) {
+    auto kind = " " + std::string(to_string(task.kind));
+    text += to_string(task.id) + (task.kind == enqueue_kind::created ? "" : kind) + "\n";
+  }
   return text;
+}
+
+/// Adds `count` copies of a task.
+result<std::vector<enqueued_task>>
+enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration wait) {
+  auto answers = to.enqueue_each(std::vector<task_spec>(count, task), wait);
+  if (!answers)
+    return answers.error();
+  std::vector<enqueued_task> tasks;
+  for (const auto& answer : *answers) {
+    // Copies share key and group, so they are one part, all or none.
+    if (!answer)
+      return answer.error();
+    tasks.push_back(*answer);
+  }
+  return tasks;
 }
 
 /// How many copies of a task fit one request.
@@ -60,18 +82,17 @@ std::size_t batch_of(const task_spec& task) {
 /// `ID STATE`, and for a task that failed why, on one line.
 std::string ended_text(const task_status& status) {
   auto line = to_string(status.id) + " " + std::string(to_string(status.state));
-  auto why = printable(status.error_text);
-  std::replace(why.begin(), why.end(), '\n', ' ');
+  auto why = in_one_line(status.error_text);
   return line + (why.empty() ? "" : ": " + why) + "\n";
 }
 
 /// Waits for each task in turn; the deadline is one for all. Prints how each ended.
-int await_all(producer& from, const std::vector<task_id>& ids, duration wait, bool json) {
+int await_all(producer& from, const std::vector<enqueued_task>& tasks, duration wait, bool json) {
   auto until = std::chrono::steady_clock::now() + wait;
   int status = exit_done;
-  for (auto id : ids) {
+  for (const auto& task : tasks) {
     auto left = std::chrono::ceil<duration>(until - std::chrono::steady_clock::now());
-    auto ended = from.await(id, std::max(left, duration{0}));
+    auto ended = from.await(task.id, std::max(left, duration{0}));
     if (!ended && ended.error().code == errc::timeout) {
       static_cast<void>(fail(ended.error(), json));
       return exit_not_ended;
@@ -87,7 +108,7 @@ int await_all(producer& from, const std::vector<task_id>& ids, duration wait, bo
 
 } // namespace
 
-int run_enqueue(const config::ctl_config& config, config::enqueue_command command) {
+int run(const config::ctl_config& config, config::enqueue_command command) {
   producer_options options;
   options.coordinators = config.coordinators;
   options.name = "codeqctl";
@@ -97,16 +118,16 @@ int run_enqueue(const config::ctl_config& config, config::enqueue_command comman
   auto task = std::move(command.task);
   task.payload = command.payload == "-" ? read_stdin() : std::move(command.payload);
   auto batch = batch_of(task);
-  std::vector<task_id> all;
+  std::vector<enqueued_task> all;
   for (std::size_t added = 0; added < command.count;) {
     auto count = std::min(batch, command.count - added);
-    auto ids = (*client)->enqueue(std::vector<task_spec>(count, task), config.timeout);
-    if (!ids)
-      return fail(explain(ids.error(), config), config.json);
-    print(config.json ? ids_json(*ids) : ids_text(*ids));
+    auto tasks = enqueue_copies(**client, task, count, config.timeout);
+    if (!tasks)
+      return fail(explain(tasks.error(), config), config.json);
+    print(config.json ? to_json(*tasks) : to_text(*tasks));
     added += count;
     if (command.wait)
-      all.insert(all.end(), ids->begin(), ids->end());
+      all.insert(all.end(), tasks->begin(), tasks->end());
   }
   if (command.wait)
     return await_all(**client, all, *command.wait, config.json);

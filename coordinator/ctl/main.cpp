@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <utility>
+#include <variant>
 
 namespace codeq {
 
@@ -13,15 +14,7 @@ namespace {
 
 int run(config::ctl_config config) {
   auto command = std::exchange(config.command, config::stats_command{});
-  if (auto* enqueue = std::get_if<config::enqueue_command>(&command))
-    return ctl::run_enqueue(config, std::move(*enqueue));
-  if (auto* get = std::get_if<config::get_command>(&command))
-    return ctl::run_get(config, *get);
-  if (auto* result = std::get_if<config::result_command>(&command))
-    return ctl::run_result(config, *result);
-  if (auto* change = std::get_if<config::change_command>(&command))
-    return ctl::run_change(config, *change);
-  return ctl::run_stats(config);
+  return std::visit([&](auto& chosen) { return ctl::run(config, std::move(chosen)); }, command);
 }
 
 } // namespace

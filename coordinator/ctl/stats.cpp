@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/operator.hpp"
-
+#include "ctl/client.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
@@ -52,15 +51,26 @@ std::string to_text(const coordinator_stats& stats) {
 
 } // namespace
 
-int run_stats(const config::ctl_config& config) {
-  auto client = operator_client::connect({config.coordinators, config.timeout});
-  if (!client)
-    return fail(client.error(), config.json);
-  auto stats = (*client)->stats();
-  if (!stats)
-    return fail(stats.error(), config.json);
-  print(config.json ? to_json(*stats) : to_text(*stats));
-  return exit_done;
+int run(const config::ctl_config& config, const config::stats_command&) {
+  auto ask = [](operator_client& client) { return client.stats(); };
+  return ask_and_show(config, ask, [&](const coordinator_stats& stats) {
+    print(config.json ? to_json(stats) : to_text(stats));
+    return exit_done;
+  });
+}
+
+int run(const config::ctl_config& config, const config::queue_stats_command& command) {
+  auto ask = [](operator_client& client) { return client.stats(); };
+  return ask_and_show(config, ask, [&](coordinator_stats& stats) {
+    stats.gauges.clear();
+    std::erase_if(stats.queues, [&](const queue_stats& one) {
+      const auto& wanted = command.queue;
+      return one.queue.tenant != wanted.tenant
+             || (!wanted.queue.empty() && one.queue.queue != wanted.queue);
+    });
+    print(config.json ? to_json(stats) : to_text(stats));
+    return exit_done;
+  });
 }
 
 } // namespace codeq::ctl

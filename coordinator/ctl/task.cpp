@@ -2,12 +2,14 @@
 #include "codeq/operator.hpp"
 #include "codeq/producer.hpp"
 
+#include "ctl/client.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/output.hpp"
 #include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
 
 #include <string>
+#include <variant>
 
 namespace codeq::ctl {
 
@@ -51,15 +53,17 @@ int print_result(const task_status& status, bool json) {
 
 } // namespace
 
-int run_get(const config::ctl_config& config, const config::get_command& command) {
-  auto status = look_up(config, command.task, std::nullopt);
-  if (!status)
-    return fail(status.error(), config.json);
-  print(config.json ? status_json(*status) : status_text(*status));
-  return exit_done;
+int run(const config::ctl_config& config, const config::get_command& command) {
+  auto ask = [&](operator_client& client) {
+    return std::visit([&](const auto& task) { return client.status(task); }, command.task);
+  };
+  return ask_and_show(config, ask, [&](const task_status& status) {
+    print(config.json ? status_json(status) : status_text(status));
+    return exit_done;
+  });
 }
 
-int run_result(const config::ctl_config& config, const config::result_command& command) {
+int run(const config::ctl_config& config, const config::result_command& command) {
   auto status = look_up(config, command.task, command.wait);
   if (status)
     return print_result(*status, config.json);

@@ -20,8 +20,7 @@ void add_end(json_writer& out, const task_status& status) {
 
 } // namespace
 
-std::string status_json(const task_status& status) {
-  json_writer out;
+void write_status(json_writer& out, const task_status& status) {
   out.begin_object().member("id", to_string(status.id));
   out.member("tenant", status.tenant).member("queue", status.queue);
   out.member("priority", status.priority).member("state", to_string(status.state));
@@ -34,8 +33,18 @@ std::string status_json(const task_status& status) {
   if (!status.worker.empty())
     out.member("worker", status.worker);
   out.member("lost_in_row", status.lost_in_row);
+  if (!status.group.empty())
+    out.bytes_member("group", status.group);
+  if (!status.key.empty())
+    out.bytes_member("key", status.key);
   add_end(out, status);
-  return out.end_object().text() + "\n";
+  out.end_object();
+}
+
+std::string status_json(const task_status& status) {
+  json_writer out;
+  write_status(out, status);
+  return out.text() + "\n";
 }
 
 std::string status_text(const task_status& status) {
@@ -47,11 +56,15 @@ std::string status_text(const task_status& status) {
     {"priority", to_string(status.priority)},
     {"attempt", to_string(status.attempt) + " of " + to_string(status.max_attempts)},
     {"token", to_string(value(status.token))},
-    {"enqueued", format_time(status.enqueued_at)}};
+    {"enqueued", to_string(status.enqueued_at)}};
   if (status.eligible_at)
-    fields.emplace_back("eligible", format_time(*status.eligible_at));
+    fields.emplace_back("eligible", to_string(*status.eligible_at));
   if (!status.worker.empty())
     fields.emplace_back("worker", printable(status.worker));
+  if (!status.group.empty())
+    fields.emplace_back("group", in_one_line(status.group));
+  if (!status.key.empty())
+    fields.emplace_back("key", in_one_line(status.key));
   if (status.lost_in_row != 0)
     fields.emplace_back("lost in row", to_string(status.lost_in_row));
   if (status.state == task_state::completed)

@@ -3,24 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <ctime>
+#include <cstdint>
 
 namespace codeq::ctl {
-
-std::string format_time(timestamp when) {
-  auto total = when.time_since_epoch().count();
-  auto milliseconds = (total % 1000 + 1000) % 1000;
-  auto seconds = static_cast<std::time_t>((total - milliseconds) / 1000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 32> date{};
-  std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  std::array<char, 64> text{};
-  std::snprintf(
-    text.data(), text.size(), "%s.%03d UTC", date.data(), static_cast<int>(milliseconds));
-  return text.data();
-}
 
 std::string printable(std::string_view text) {
   std::string safe(text);
@@ -30,6 +15,27 @@ std::string printable(std::string_view text) {
       c = '?';
   }
   return safe;
+}
+
+std::string in_one_line(std::string_view text) {
+  auto line = printable(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+std::string format_duration(duration value) {
+  struct unit {
+    const char* name;
+    std::int64_t milliseconds;
+  };
+
+  constexpr std::array units{
+    unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000}};
+  for (const auto& u : units) {
+    if (value.count() != 0 && value.count() % u.milliseconds == 0)
+      return std::to_string(value.count() / u.milliseconds) + u.name;
+  }
+  return std::to_string(value.count()) + "ms";
 }
 
 std::string format_fields(const std::vector<std::pair<std::string, std::string>>& fields) {

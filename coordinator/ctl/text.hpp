@@ -9,11 +9,14 @@
 
 namespace codeq::ctl {
 
-/// A time for people, in UTC: `2026-01-31 12:00:00.250 UTC`.
-[[nodiscard]] std::string format_time(timestamp when);
-
 /// Text from a task, safe for a terminal: control characters become `?`, newlines stay.
 [[nodiscard]] std::string printable(std::string_view text);
+
+/// The same without newlines.
+[[nodiscard]] std::string in_one_line(std::string_view text);
+
+/// As options take it, in the largest unit that fits: `90s`, `7d`.
+[[nodiscard]] std::string format_duration(duration value);
 
 /// Two columns, the first padded to its longest entry.
 [[nodiscard]] std::string

@@ -15,8 +15,13 @@ namespace {
 class filler {
 public:
   void fill(capnp::DynamicStruct::Builder target) {
-    for (auto field : target.getSchema().getFields())
+    for (auto field : target.getSchema().getNonUnionFields())
       fill(target, field);
+    // Of a union one member has a value: the first that holds something.
+    for (auto field : target.getSchema().getUnionFields()) {
+      if (field.getType().which() != capnp::schema::Type::VOID)
+        return fill(target, field);
+    }
   }
 
 private:

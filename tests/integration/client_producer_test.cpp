@@ -102,9 +102,10 @@ TEST_F(ClientProducer, BlockingEnqueueWaitsForTheAnswer) {
 
   coordinator.say(durable(next_enqueue(), 7));
 
-  auto id = waiting.get();
-  ASSERT_TRUE(id);
-  EXPECT_EQ(id->seq, 7u);
+  auto task = waiting.get();
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->id.seq, 7u);
+  EXPECT_EQ(task->kind, enqueue_kind::created);
 }
 
 TEST_F(ClientProducer, ALostAnswerIsAskedForAgainUnderTheSameNumberAndShard) {

@@ -112,7 +112,7 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
   if (l->holder != worker)
     return breach("I2", who + " was delivered to " + worker.name + ", granted to another");
   auto& wanted = wishes_.at(d.name);
-  if (d.attempt == 0 || d.attempt > wanted.spec.max_attempts)
+  if (d.attempt == 0 || d.attempt > wanted.spec.max_attempts.value_or(limits::attempts_default))
     breach("I6", who + " is at attempt " + std::to_string(d.attempt));
   bool comparable = wanted.clock == ~0ull || wanted.clock == clock_;
   if (comparable && d.shard_now < wanted.earliest)
@@ -132,14 +132,15 @@ duration auditor::shortest_retry(
   const task_spec& spec, const worker::report& r, std::uint32_t attempt) const {
   if (r.delay)
     return *r.delay;
-  auto delay = spec.retry.base;
-  if (spec.retry.kind == retry_kind::exponential_jitter)
+  auto retry = spec.retry.value_or(retry_policy{});
+  auto delay = retry.base;
+  if (retry.kind == retry_kind::exponential_jitter)
     return duration{0};
-  if (spec.retry.kind == retry_kind::linear)
+  if (retry.kind == retry_kind::linear)
     delay *= attempt;
-  if (spec.retry.kind == retry_kind::exponential)
+  if (retry.kind == retry_kind::exponential)
     delay *= 1 << (attempt - 1);
-  return std::min(delay, spec.retry.cap);
+  return std::min(delay, retry.cap);
 }
 
 void auditor::reported(const worker::report& r, timestamp shard_now) {

@@ -48,7 +48,9 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     auto followed = disk.follow(id, identity_.epoch);
     audit.recovered(**state, *followed, "a follower");
     shards_.push_back(std::make_unique<shard_shell>(
-      all, process_, shard_shell::parts{std::move(*state), &journal_, &reader_, &audit}));
+      all,
+      process_,
+      shard_shell::parts{std::move(*state), &journal_, &reader_, &audit, identity_.shard_count}));
   }
   world_.say("coordinator starts epoch=" + std::to_string(identity_.epoch));
 }

@@ -61,7 +61,7 @@ task_spec producer_process::some_task() {
   task.queue = parts_.queues[random.below(parts_.queues.size())];
   task.priority = static_cast<int>(random.below(3) * 4);
   task.max_attempts = static_cast<std::uint32_t>(random.between(1, 5));
-  task.retry = {
+  task.retry = retry_policy{
     some_kind(random), duration{random.between(50, 1'500)}, duration{random.between(1'500, 4'000)}};
   task.lease = duration{random.between(1'000, 4'000)};
   if (random.hits(100))
@@ -89,14 +89,17 @@ void producer_process::submit() {
   auto encoded = protocol::encoded_tasks::encode(tasks);
   if (!encoded)
     throw std::runtime_error(to_string(encoded.error()));
-  auto done = [this, names](const result<std::vector<task_id>>& ids) {
+  auto done = [this, names](const result<enqueue_answers>& answers) {
     // The coordinator refuses nothing that is enqueued here.
-    if (!ids)
-      throw std::runtime_error(names.front() + " was refused: " + to_string(ids.error()));
+    if (!answers)
+      throw std::runtime_error(names.front() + " was refused: " + to_string(answers.error()));
     world_.say("enqueued " + names.front() + " and on");
+    std::vector<task_id> ids;
+    for (const auto& answer : *answers)
+      ids.push_back(answer->id);
     for (std::size_t i = 0; i < names.size(); ++i)
-      parts_.audit->enqueued(names[i], (*ids)[i]);
-    look_again(*ids);
+      parts_.audit->enqueued(names[i], ids[i]);
+    look_again(ids);
   };
   outbox_.submit(
     std::make_shared<const protocol::encoded_tasks>(std::move(*encoded)), std::move(done));

@@ -151,7 +151,8 @@ void shard_shell::decide_or_end(core::peer_id from, const result<T>& command) {
 }
 
 void shard_shell::take(core::peer_id from, const protocol::enqueue_request& m) {
-  decide_or_end(from, protocol::to_command(m, from, clock().shard));
+  protocol::shard_place place{state_.id, parts_.shard_count};
+  decide_or_end(from, protocol::to_command(m, from, clock().shard, place));
 }
 
 void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m) {

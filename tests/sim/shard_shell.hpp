@@ -28,6 +28,7 @@ public:
     journal_shell* journal = nullptr;
     reader_shell* reader = nullptr;
     auditor* audit = nullptr;
+    std::uint16_t shard_count = 1;
   };
 
   struct peer {

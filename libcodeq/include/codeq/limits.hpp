@@ -3,6 +3,7 @@
 
 #include "codeq/time.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,6 +33,7 @@ inline constexpr duration retry_max = 365 * 24h;
 inline constexpr duration not_before_ahead_max = 10 * 365 * 24h;
 inline constexpr duration run_timeout_max = 30 * 24h;
 inline constexpr duration retention_completed_default = 24h;
+inline constexpr std::array<duration, 5> retention_classes{1h, 24h, 7 * 24h, 30 * 24h, 365 * 24h};
 
 // Batches.
 inline constexpr std::size_t enqueue_tasks_max = 1000;
@@ -43,6 +45,8 @@ inline constexpr std::size_t queues_per_worker_max = 1000;
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
 inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
+inline constexpr std::size_t listed_tasks_max = 10'000;
+inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
 inline constexpr std::size_t follow_ups_max = 64;
 
 // A shard.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,26 +19,9 @@ struct operator_options {
   duration timeout = std::chrono::seconds(10);
 };
 
-struct queue_stats {
-  queue_address queue;
-  std::uint64_t scheduled = 0;
-  std::uint64_t gated = 0;
-  std::uint64_t ready = 0;
-  std::uint64_t leased = 0;
-  /// Since the store was created.
-  std::uint64_t completed = 0;
-  std::uint64_t dead = 0;
-  /// Leases that expired, since the store was created.
-  std::uint64_t lost = 0;
-};
-
-struct coordinator_stats {
-  std::vector<queue_stats> queues;
-  /// By metric name, for example `codeq_lease_timers`.
-  std::map<std::string, std::int64_t> gauges;
-};
-
-/// What an operator's tool can ask of a coordinator. Blocking; one thread at a time.
+/// What an operator's tool can ask of a coordinator. Blocking; one thread at a time. What concerns
+/// a queue or a tenant is asked of every shard in turn; when that fails half way, the error says
+/// what has been done, and asking again does the rest.
 class operator_client {
 public:
   /// Connects. Errors: `disconnected`, `timeout`, `unauthorized`.
@@ -48,11 +31,56 @@ public:
   operator_client(const operator_client&) = delete;
   operator_client& operator=(const operator_client&) = delete;
 
+  // One task.
+
   /// Everything known of one task. Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(task_id task);
+  [[nodiscard]] result<task_status> status(const task_key& task);
 
   /// Changes one task and returns when that is durable. Errors: `unknown_task`, `unsupported`.
   [[nodiscard]] result<change_outcome> change(task_id task, task_change what);
+
+  /// The same by key, to cancel or promote. A key without a record is the outcome `not_found`.
+  [[nodiscard]] result<change_outcome> change(const task_key& task, task_change what);
+
+  /// Ends a lease or a task without its token. `text` is the result of a completed task or the
+  /// reason of a failed one. Errors: `unknown_task`; `disconnected` leaves it open whether it was
+  /// done.
+  [[nodiscard]] result<change_outcome>
+  force(task_id task, force_kind how, const std::string& text = {});
+
+  /// Why the task does not run at this moment. Errors: `unknown_task`.
+  [[nodiscard]] result<task_explanation> explain(task_id task);
+
+  /// What happened to a task, in order. Errors: `unknown_task`.
+  [[nodiscard]] result<std::vector<task_event>> events(task_id task);
+
+  // Queues.
+
+  /// Errors: `invalid_argument` and `too_large` name the field, its value and the limit.
+  [[nodiscard]] result<queue_info> show_queue(const queue_address& queue);
+
+  /// Sets everything that is configured of a queue; it is made when it is new.
+  [[nodiscard]] result<queue_info>
+  configure_queue(const queue_address& queue, const queue_config& config);
+
+  /// Stops or resumes handing out a queue's tasks; leases run on.
+  [[nodiscard]] result<queue_info> pause_queue(const queue_address& queue, bool paused);
+
+  // Many tasks.
+
+  /// The oldest tasks that the filter picks, without their texts.
+  [[nodiscard]] result<std::vector<task_status>> list(const task_filter& filter);
+
+  /// Redrives or purges dead tasks; returns how many.
+  [[nodiscard]] result<std::uint64_t> change_dead(const dead_filter& filter, dead_change what);
+
+  /// Removes every task of a queue for good, whatever its state; leases are revoked. Returns how
+  /// many.
+  [[nodiscard]] result<std::uint64_t> purge_queue(const queue_address& queue);
+
+  /// The same for all queues of a tenant.
+  [[nodiscard]] result<std::uint64_t> purge_tenant(const std::string& tenant);
 
   /// Counts per queue and the coordinator's gauges.
   [[nodiscard]] result<coordinator_stats> stats();

@@ -20,6 +20,10 @@ struct producer_options {
   std::size_t window_requests = limits::producer_window_requests_default;
 };
 
+/// One answer per task, in the order given. Errors of a task: `duplicate` when its key has a record
+/// and `on_duplicate::reject` was asked for, else why its part of the batch was refused.
+using enqueue_answers = std::vector<result<enqueued_task>>;
+
 /// Adds tasks and learns how they end. Survives lost connections: an enqueue whose answer was lost
 /// is sent again under the same request number and never adds a task twice. Thread-safe.
 class producer {
@@ -27,6 +31,9 @@ public:
   /// Called when an enqueue is durable or refused; on a thread of the producer, must not block.
   /// What it throws is logged and goes no further.
   using enqueued = std::function<void(result<std::vector<task_id>>)>;
+
+  /// The same for tasks that are answered one by one.
+  using each_enqueued = std::function<void(result<enqueue_answers>)>;
 
   /// Called when an awaited task ends; on a thread of the producer, must not block. What it throws
   /// is logged and goes no further. Errors: `unknown_task`.
@@ -40,15 +47,27 @@ public:
   producer& operator=(const producer&) = delete;
 
   /// Adds a task and waits until it is durable. Errors: `invalid_argument` and `too_large` name the
-  /// field, its value and the limit; `timeout` leaves the outcome open and keeps trying.
-  [[nodiscard]] result<task_id> enqueue(task_spec task, duration wait = std::chrono::seconds(30));
+  /// field, its value and the limit; `duplicate`; `timeout` leaves the outcome open and keeps
+  /// trying.
+  [[nodiscard]] result<enqueued_task>
+  enqueue(task_spec task, duration wait = std::chrono::seconds(30));
 
-  /// Adds up to 1,000 tasks, all or none, and waits until they are durable.
-  [[nodiscard]] result<std::vector<task_id>> enqueue(
-    std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
+  /// Adds up to 1,000 tasks, all or none, and waits until they are durable. Errors: also
+  /// `invalid_argument` for a task with a key or a group, which other shards may own.
+  [[nodiscard]] result<std::vector<task_id>>
+  enqueue(std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
 
   /// As `enqueue`, without waiting for the answer; waits for room in the window only.
   void enqueue_async(std::vector<task_spec> tasks, enqueued done);
+
+  /// Adds up to 1,000 tasks of any kind and waits until all are answered. Those that a shard owns
+  /// are one part of the batch, all or none; parts succeed and fail on their own. Tasks of one
+  /// group keep their order. Errors of the whole: nothing was added, or `timeout`.
+  [[nodiscard]] result<enqueue_answers>
+  enqueue_each(std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
+
+  /// As `enqueue_each`, without waiting for the answers.
+  void enqueue_each_async(std::vector<task_spec> tasks, each_enqueued done);
 
   /// Waits until the task ends and returns how. Errors: `timeout`, `unknown_task`.
   [[nodiscard]] result<task_status> await(task_id task, duration wait);

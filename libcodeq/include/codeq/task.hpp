@@ -56,7 +56,28 @@ enum class enqueue_kind : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(enqueue_kind kind) noexcept;
 
-/// What a producer asks for. Limits: `codeq/limits.hpp`; a field over its limit is refused.
+/// What became of one task of an enqueue.
+struct enqueued_task {
+  /// Of the task that was created, or of the record that has its key.
+  task_id id;
+  enqueue_kind kind = enqueue_kind::created;
+
+  friend bool operator==(const enqueued_task&, const enqueued_task&) = default;
+};
+
+/// Names a task by its producer's own name for it, unique within queue and group.
+struct task_key {
+  std::string tenant = "default";
+  std::string queue;
+  std::string group{};
+  std::string key;
+
+  friend bool operator==(const task_key&, const task_key&) = default;
+};
+
+/// What a producer asks for. Limits: `codeq/limits.hpp`; a field over its limit is refused. A field
+/// that is left empty is the queue's to decide; what a queue decides that nobody has configured is
+/// named beside it.
 struct task_spec {
   std::string tenant = "default";
   std::string queue;
@@ -70,12 +91,35 @@ struct task_spec {
   std::optional<timestamp> not_before{};
   /// Lets an operator's promotion lift `delay` and `not_before` too, not only a retry's delay.
   bool allow_promotion = false;
-  std::uint32_t max_attempts = limits::attempts_default;
-  retry_policy retry{};
-  duration lease = limits::lease_default;
-  /// Longest an attempt may run however well it beats; zero is no limit.
-  duration run_timeout{0};
+  /// Charged deliveries before the task is dead, 1..1000; 5.
+  std::optional<std::uint32_t> max_attempts{};
+  /// Exponential with jitter, from 1 s to 15 min.
+  std::optional<retry_policy> retry{};
+  /// How long a claim is valid without a heartbeat, 1 s..12 h; 10 s.
+  std::optional<duration> lease{};
+  /// Longest an attempt may run however well it beats; zero is no limit, which is the default.
+  std::optional<duration> run_timeout{};
+  /// Longest an attempt may run without a sign of progress; zero is no limit, which is the default.
+  std::optional<duration> progress_timeout{};
+  /// How long the record of a completed or cancelled task is kept, one of
+  /// `limits::retention_classes`; 1 d.
+  std::optional<duration> retention{};
+  /// The same for a dead task; zero keeps it until it is purged, which is the default.
+  std::optional<duration> dead_retention{};
+  /// Handed to the handler; 16 KiB in all.
   std::map<std::string, std::string> headers{};
+  /// At most one task of a group (and queue) is leased, in order of arrival; at most 256 bytes,
+  /// empty is no group.
+  std::string group{};
+  /// What the task does to its group when it is dead; the next one runs.
+  std::optional<on_dead> when_dead{};
+  /// The producer's own name for the task, unique within queue and group; at most 256 bytes, empty
+  /// is none.
+  std::string key{};
+  /// What happens when the key has a record already.
+  on_duplicate duplicate = on_duplicate::existing;
+  /// Lets a duplicate also swap payload and headers of a record that is not leased.
+  bool replace_payload = false;
 };
 
 /// A task's place in its life, as producers and operators see it.
@@ -111,6 +155,8 @@ struct task_status {
   std::optional<timestamp> eligible_at;
   /// Who holds the lease of a leased task.
   std::string worker;
+  std::string group{};
+  std::string key{};
   /// How many leases in a row were lost (the worker did not live to report).
   std::uint32_t lost_in_row = 0;
   /// The result of a completed task.
@@ -140,11 +186,16 @@ struct change_outcome {
     unchanged,
     /// The producer's own deferral stands, because the task does not allow promotion.
     guarded,
+    /// A redrive: another live task has the key.
+    key_taken,
+    /// No record has the key that was asked for.
+    not_found,
   };
 
   kind what = kind::unchanged;
   /// The task's state from then on.
   task_state state = task_state::ready;
+  task_id id{};
 };
 
 [[nodiscard]] std::string_view to_string(change_outcome::kind what) noexcept;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 namespace codeq {
 
@@ -16,6 +17,9 @@ struct shard_time_base {};
 struct monotonic_base {};
 
 using timestamp = std::chrono::time_point<shard_time_base, duration>;
+/// For people, in UTC: `2026-01-31 12:00:00.250 UTC`.
+[[nodiscard]] std::string to_string(timestamp when);
+
 using monotonic_time = std::chrono::time_point<monotonic_base, duration>;
 
 /// The two clocks of a shard, read together.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/producer.hpp"
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"
@@ -27,7 +27,7 @@ namespace codeq::actors {
 /// Asks to add tasks; `done` is called once on the producer's thread and must not block.
 struct submit_tasks {
   std::shared_ptr<const protocol::encoded_tasks> tasks;
-  std::function<void(result<std::vector<task_id>>)> done;
+  std::function<void(result<enqueue_answers>)> done;
 };
 
 /// Asks to hear of the end of each task; `ended` is called on the producer's thread and must not
@@ -79,38 +79,37 @@ using producer_actor = caf::typed_actor<
   // Ends without the goodbyes.
   caf::reacts_to<stop_overdue>>;
 
-/// Asks for the status of a task; `done` is called once on the inquiry's thread.
-struct ask_status {
-  task_id task;
-  std::function<void(result<task_status>)> done;
-};
-
-/// Asks to change a task; `done` is called once on the inquiry's thread. Asked again after a
-/// reconnect, which is harmless.
-struct ask_task_change {
-  task_id task;
-  task_change change = task_change::cancel;
-  std::function<void(result<change_outcome>)> done;
-};
-
-/// Asks for the coordinator's counts; `done` is called once on the inquiry's thread.
-struct ask_stats {
-  std::function<void(result<coordinator_stats>)> done;
+/// Asks a coordinator. Asked again after a reconnect, unless `repeatable` is false: then `failed`
+/// is called when the connection is lost before the answer. All are called on the inquiry's thread.
+struct ask_coordinator {
+  /// Builds the question under this number.
+  std::function<protocol::wire_frame(std::uint64_t number)> question;
+  /// Takes the reply with that number. Errors: `protocol_error` when it cannot be used; the
+  /// connection is then closed and the question asked again.
+  std::function<result<void>(const protocol::wire_frame& reply)> answered;
+  std::function<void(const error& reason)> failed;
+  bool repeatable = true;
 };
 
 /// The INQUIRY actor interface: asks a coordinator for an operator's tool; a new question replaces
 /// one that is still open.
 using inquiry_actor = caf::typed_actor<
-  // Asks for a task's status.
-  caf::reacts_to<ask_status>,
-  // Asks to change a task.
-  caf::reacts_to<ask_task_change>,
-  // Asks for the coordinator's counts.
-  caf::reacts_to<ask_stats>,
+  // Asks a question.
+  caf::reacts_to<ask_coordinator>,
   // Takes the answer on a task.
   caf::reacts_to<protocol::status_reply>,
   // Takes the answer on a change.
   caf::reacts_to<protocol::change_reply>,
+  // Takes the answer on a queue.
+  caf::reacts_to<protocol::queue_reply>,
+  // Takes the answer on a change of many tasks.
+  caf::reacts_to<protocol::bulk_reply>,
+  // Takes a list of tasks.
+  caf::reacts_to<protocol::list_reply>,
+  // Takes the answer on why a task does not run.
+  caf::reacts_to<protocol::explain_reply>,
+  // Takes a task's timeline.
+  caf::reacts_to<protocol::events_reply>,
   // Takes the answer on the counts.
   caf::reacts_to<protocol::stats_reply>,
   // Sends the open question.
@@ -130,6 +129,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_status)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_stats)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_task_change)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
+#include "codeq/operator_types.hpp"
 
 #include "actors/actors.hpp"
 #include "actors/session_messages.hpp"
 #include "core/effect.hpp"
-#include "protocol/convert.hpp"
+#include "protocol/messages.hpp"
 
 #include <caf/typed_actor.hpp>
 
@@ -38,6 +38,18 @@ using session_actor = caf::typed_actor<
   caf::reacts_to<protocol::status_request>,
   // Changes one task: cancel, promote, redrive, purge.
   caf::reacts_to<protocol::change_request>,
+  // Ends a lease or a task by an operator's will.
+  caf::reacts_to<protocol::force_request>,
+  // Shows, sets, pauses or resumes one shard's part of a queue.
+  caf::reacts_to<protocol::queue_request>,
+  // Changes many tasks of one shard.
+  caf::reacts_to<protocol::bulk_request>,
+  // Lists tasks of one shard.
+  caf::reacts_to<protocol::list_request>,
+  // Says why a task does not run.
+  caf::reacts_to<protocol::explain_request>,
+  // Tells a task's timeline.
+  caf::reacts_to<protocol::events_request>,
   // Sums up all shards.
   caf::reacts_to<protocol::stats_request>,
   // Ends in order: leases are given back.
@@ -94,17 +106,6 @@ struct end_leases {
   bool replaced = false;
 };
 
-struct ask_task_status {
-  core::peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
-};
-
-struct ask_change {
-  core::peer_id peer = 0;
-  protocol::change_order order;
-};
-
 struct ask_shard_stats {};
 
 /// Asks a shard to commit what it has and to take no more.
@@ -133,9 +134,21 @@ using shard_actor = caf::typed_actor<
   // Ends the leases of a worker.
   caf::reacts_to<end_leases>,
   // Describes a task.
-  caf::reacts_to<ask_task_status>,
+  caf::reacts_to<from_peer<schema::StatusRequest>>,
   // Changes a task for an operator.
-  caf::reacts_to<ask_change>,
+  caf::reacts_to<from_peer<schema::ChangeRequest>>,
+  // Ends a lease or a task by an operator's will.
+  caf::reacts_to<from_peer<schema::ForceRequest>>,
+  // Shows, sets, pauses or resumes the shard's part of a queue.
+  caf::reacts_to<from_peer<schema::QueueRequest>>,
+  // Changes many tasks.
+  caf::reacts_to<from_peer<schema::BulkRequest>>,
+  // Lists tasks.
+  caf::reacts_to<from_peer<schema::ListRequest>>,
+  // Says why a task does not run.
+  caf::reacts_to<from_peer<schema::ExplainRequest>>,
+  // Tells a task's timeline.
+  caf::reacts_to<from_peer<schema::EventsRequest>>,
   // Counts tasks and timers.
   caf::replies_to<ask_shard_stats>::with<coordinator_stats>,
   // Commits and answers when all of it is durable.
@@ -195,8 +208,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::detach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::add_credits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::take_credits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_leases)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_task_status)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_change)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_timeout)

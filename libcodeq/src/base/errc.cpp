@@ -117,6 +117,10 @@ std::string_view to_string(change_outcome::kind what) noexcept {
     return "unchanged";
   case change_outcome::kind::guarded:
     return "guarded";
+  case change_outcome::kind::key_taken:
+    return "key_taken";
+  case change_outcome::kind::not_found:
+    return "not_found";
   }
   return "unknown_outcome";
 }

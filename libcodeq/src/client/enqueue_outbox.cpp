@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/routing.hpp"
 #include "protocol/error_code.hpp"
 
 #include <algorithm>
@@ -24,6 +25,10 @@ error store_changed() {
     "its tasks were added is unknown"};
 }
 
+error key_has_record(task_id task) {
+  return {errc::duplicate, "task " + to_string(task) + " has the key"};
+}
+
 } // namespace
 
 /// An `EnqueueReply`, read and bounded.
@@ -32,7 +37,7 @@ struct enqueue_outbox::answer {
   errc code = errc::none;
   std::string context;
   duration pause{0};
-  std::vector<task_id> ids;
+  std::vector<enqueued_task> tasks;
 };
 
 enqueue_outbox::enqueue_outbox(options opts)
@@ -58,7 +63,13 @@ void enqueue_outbox::disconnect() {
 }
 
 void enqueue_outbox::submit(tasks_ptr tasks, done_function done) {
-  waiting_.push_back({.tasks = std::move(tasks), .done = std::move(done)});
+  auto of = std::make_shared<submission>();
+  of->missing = tasks->count();
+  of->answers.assign(of->missing, error{});
+  of->tasks = std::move(tasks);
+  of->done = std::move(done);
+  request whole{.of = of, .runs = of->tasks->all_runs()};
+  waiting_.push_back(std::move(whole));
   send_waiting();
 }
 
@@ -66,16 +77,29 @@ void enqueue_outbox::send_waiting() {
   while (send_ && !waiting_.empty() && window_.has_room()) {
     auto next = std::move(waiting_.front());
     waiting_.pop_front();
-    open(std::move(next));
+    open(take_part(std::move(next)));
   }
+}
+
+enqueue_outbox::request enqueue_outbox::take_part(request whole) {
+  // Done anew for each part, since the next connection may lead to a store with other shards.
+  auto anywhere =
+    core::shard_of_request(options_.session, window_.next_number(), store_->shard_count);
+  auto parts = whole.of->tasks->split(whole.runs, store_->shard_count, anywhere);
+  for (auto rest = parts.rbegin(); rest + 1 != parts.rend(); ++rest) {
+    auto later = whole;
+    later.runs = std::move(rest->runs);
+    waiting_.push_front(std::move(later));
+  }
+  whole.runs = std::move(parts.front().runs);
+  whole.shard = parts.front().shard;
+  return whole;
 }
 
 void enqueue_outbox::open(request fresh) {
   auto number = window_.next_number();
-  auto spread = number + std::hash<producer_id>{}(options_.session);
-  auto shard = static_cast<shard_id>(spread % store_->shard_count);
-  fresh.frame =
-    fresh.tasks->to_request({options_.session, number, window_.answered_below(), shard});
+  fresh.frame = fresh.of->tasks->to_request(
+    {options_.session, number, window_.answered_below(), fresh.shard}, fresh.runs);
   fresh.session = options_.session;
   send_(*fresh.frame);
   window_.open(std::move(fresh));
@@ -90,10 +114,19 @@ result<enqueue_outbox::answer> enqueue_outbox::read(const protocol::enqueue_repl
     from.context = std::string(reader.getContext().cStr(), reader.getContext().size());
     auto shard = static_cast<shard_id>(reader.getShard());
     for (auto run : reader.getTasks()) {
-      if (run.getCount() > limits::enqueue_tasks_max - from.ids.size())
+      if (run.getCount() > limits::enqueue_tasks_max - from.tasks.size())
         return error{errc::protocol_error, "an enqueue reply names more tasks than a request has"};
       for (std::uint32_t i = 0; i < run.getCount(); ++i)
-        from.ids.push_back({shard, run.getFirst() + i});
+        from.tasks.push_back({{shard, run.getFirst() + i}});
+    }
+    auto kinds = reader.getKinds();
+    if (kinds.size() != 0 && kinds.size() != from.tasks.size())
+      return error{errc::protocol_error, "an enqueue reply's tasks and kinds differ in number"};
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] > static_cast<kj::byte>(enqueue_kind::duplicate))
+        return error{
+          errc::protocol_error, "unknown kind of an enqueue " + std::to_string(kinds[i])};
+      from.tasks[i].kind = static_cast<enqueue_kind>(kinds[i]);
     }
     return from;
   });
@@ -116,20 +149,48 @@ result<std::optional<enqueue_outbox::retry>> enqueue_outbox::settle(request& ope
     open.pausing = true;
     return std::optional<retry>{{from.number, std::clamp(from.pause, pause_min, pause_max)}};
   }
-  if (from.code == errc::none && from.ids.size() != open.tasks->count())
+  auto count = open.of->tasks->tasks_of(open.runs).size();
+  if (from.code == errc::none && from.tasks.size() != count)
     return error{
       errc::protocol_error,
       "the reply to request number=" + std::to_string(from.number) + " names "
-        + std::to_string(from.ids.size()) + " tasks of " + std::to_string(open.tasks->count())};
+        + std::to_string(from.tasks.size()) + " tasks of " + std::to_string(count)};
   auto closed = std::move(*window_.close(from.number));
   if (!renew(closed, from.code)) {
     if (from.code == errc::none)
-      closed.done(std::move(from.ids));
+      finish(closed, from);
     else
-      closed.done(error{from.code, std::move(from.context)});
+      fail(closed, error{from.code, std::move(from.context)});
   }
   send_waiting();
   return std::optional<retry>{};
+}
+
+void enqueue_outbox::finish(const request& one, const answer& from) {
+  auto& of = *one.of;
+  auto places = of.tasks->tasks_of(one.runs);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& task = from.tasks[i];
+    if (task.kind == enqueue_kind::duplicate)
+      of.answers[places[i]] = key_has_record(task.id);
+    else
+      of.answers[places[i]] = task;
+  }
+  of.missing -= places.size();
+  if (of.missing == 0)
+    of.done(std::move(of.answers));
+}
+
+void enqueue_outbox::fail(const request& one, const error& reason) {
+  auto& of = *one.of;
+  if (!of.tasks->is_addressed())
+    return of.done(reason);
+  auto places = of.tasks->tasks_of(one.runs);
+  for (auto place : places)
+    of.answers[place] = reason;
+  of.missing -= places.size();
+  if (of.missing == 0)
+    of.done(std::move(of.answers));
 }
 
 bool enqueue_outbox::renew(request& refused, errc code) {
@@ -160,14 +221,14 @@ void enqueue_outbox::retry_due(std::uint64_t number) {
 void enqueue_outbox::expire_sent() {
   options_.session = options_.new_session();
   for (auto& one : window_.close_all())
-    one.done(store_changed());
+    fail(one, store_changed());
 }
 
 void enqueue_outbox::fail_all(const error& reason) {
   for (auto& one : window_.close_all())
-    one.done(reason);
+    fail(one, reason);
   for (auto& one : std::exchange(waiting_, {}))
-    one.done(reason);
+    fail(one, reason);
 }
 
 } // namespace codeq::client

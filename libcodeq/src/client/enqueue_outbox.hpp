@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/producer.hpp"
 #include "codeq/result.hpp"
 
 #include "client/request_window.hpp"
@@ -19,12 +20,15 @@ namespace codeq::client {
 
 /// The enqueue requests of a producer, from submission until their answer. Keeps each under its
 /// number and shard and says it again after a reconnect, so that the coordinator recognises it.
+/// What was submitted at once is one request, or, when keys or groups say which shards own its
+/// tasks, one request per shard; it is answered when all of them are.
 /// Owned by the producer actor and used from its thread; neither clock nor network.
 class enqueue_outbox {
 public:
   using tasks_ptr = std::shared_ptr<const protocol::encoded_tasks>;
-  /// Learns the ids, or why nothing was added. Must not block.
-  using done_function = std::function<void(result<std::vector<task_id>>)>;
+  /// Learns what became of each task. Errors of the whole: tasks that may go to any shard were
+  /// refused, none of them was added. Must not block.
+  using done_function = std::function<void(result<enqueue_answers>)>;
   using send_function = std::function<void(const protocol::enqueue_request&)>;
 
   struct options {
@@ -64,9 +68,20 @@ public:
   void fail_all(const error& reason);
 
 private:
-  struct request {
+  /// What was submitted at once.
+  struct submission {
     tasks_ptr tasks;
     done_function done;
+    enqueue_answers answers{};
+    /// Tasks that are not answered yet.
+    std::size_t missing = 0;
+  };
+
+  /// Tasks of a submission that go to one shard; all of them until the shards are known.
+  struct request {
+    std::shared_ptr<submission> of;
+    protocol::encoded_tasks::run_numbers runs{};
+    shard_id shard{};
     /// Empty before the first send.
     std::optional<protocol::enqueue_request> frame{};
     /// The session that the frame names.
@@ -81,8 +96,11 @@ private:
   struct answer;
 
   [[nodiscard]] static result<answer> read(const protocol::enqueue_reply& reply);
+  static void finish(const request& one, const answer& from);
+  static void fail(const request& one, const error& reason);
   [[nodiscard]] result<std::optional<retry>> settle(request& open, answer& from);
   void send_waiting();
+  [[nodiscard]] request take_part(request whole);
   void open(request fresh);
   [[nodiscard]] bool renew(request& refused, errc code);
   void expire_sent();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/inquiry_actor.hpp"
 
-#include "client/status_convert.hpp"
 #include "transport/deliver.hpp"
 
 #include <caf/actor_cast.hpp>
@@ -20,94 +19,55 @@ void inquiry_state::start(inquiry_settings settings) {
     self_->system(),
     {settings_.coordinators,
      settings_.identity,
-     transport::deliver<schema::StatusReply, schema::StatsReply, schema::ChangeReply>(me),
+     transport::deliver<
+       schema::StatusReply,
+       schema::StatsReply,
+       schema::ChangeReply,
+       schema::QueueReply,
+       schema::BulkReply,
+       schema::ListReply,
+       schema::ExplainReply,
+       schema::EventsReply>(me),
      caf::actor_cast<caf::strong_actor_ptr>(me)});
 }
 
-void inquiry_state::ask(actors::ask_status& question) {
-  replace_question();
-  on_status_ = std::move(question.done);
-  open_ = protocol::status_request::build([&](auto request) {
-            request.setNumber(++number_);
-            auto task = request.initTask();
-            task.setShard(value(question.task.shard));
-            task.setSeq(question.task.seq);
-          }).to_wire();
+void inquiry_state::ask(actors::ask_coordinator& question) {
+  open_ = std::move(question);
+  ++number_;
+  said_ = false;
   send_open();
-}
-
-void inquiry_state::ask(actors::ask_stats& question) {
-  replace_question();
-  on_stats_ = std::move(question.done);
-  open_ =
-    protocol::stats_request::build([&](auto request) { request.setNumber(++number_); }).to_wire();
-  send_open();
-}
-
-void inquiry_state::ask(actors::ask_task_change& question) {
-  replace_question();
-  on_change_ = std::move(question.done);
-  open_ = protocol::change_request::build([&](auto request) {
-            request.setNumber(++number_);
-            auto task = request.initTask();
-            task.setShard(value(question.task.shard));
-            task.setSeq(question.task.seq);
-            request.setChange(static_cast<schema::TaskChange>(question.change));
-          }).to_wire();
-  send_open();
-}
-
-void inquiry_state::replace_question() {
-  on_status_ = nullptr;
-  on_stats_ = nullptr;
-  on_change_ = nullptr;
 }
 
 void inquiry_state::send_open() {
-  if (open_ && connection_)
-    self_->send(connection_, *open_);
+  if (!open_ || !connection_)
+    return;
+  said_ = true;
+  self_->send(connection_, open_->question(number_));
 }
 
-void inquiry_state::accept(const protocol::status_reply& reply) {
-  auto read = read_status(reply);
-  if (!read)
-    return peers_.drop(read.error());
-  if (read->number != number_ || !on_status_)
+template <class S>
+void inquiry_state::accept(const protocol::frame<S>& reply) {
+  auto number = reply.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+  if (!number)
+    return peers_.drop(number.error());
+  if (*number != number_ || !open_)
     return;
+  if (auto taken = open_->answered(reply.to_wire()); !taken)
+    return peers_.drop(taken.error());
   open_.reset();
-  std::exchange(on_status_, nullptr)(std::move(read->answer));
-}
-
-void inquiry_state::accept(const protocol::stats_reply& reply) {
-  auto read = read_stats(reply);
-  if (!read)
-    return peers_.drop(read.error());
-  if (read->number != number_ || !on_stats_)
-    return;
-  open_.reset();
-  std::exchange(on_stats_, nullptr)(std::move(read->answer));
-}
-
-void inquiry_state::accept(const protocol::change_reply& reply) {
-  auto read = read_change(reply);
-  if (!read)
-    return peers_.drop(read.error());
-  if (read->number != number_ || !on_change_)
-    return;
-  open_.reset();
-  std::exchange(on_change_, nullptr)(std::move(read->answer));
 }
 
 void inquiry_state::use(const peer& connected) {
   connection_ = connected.connection;
-  settings_.tell({.up = true, .final = false, .reason = {}});
+  settings_.tell(
+    {.up = true, .shard_count = connected.store.shard_count, .final = false, .reason = {}});
   send_open();
 }
 
 void inquiry_state::take_up(const actors::link_up& up) {
   auto connected = peers_.take_up(up);
   if (!connected)
-    settings_.tell({.up = false, .final = false, .reason = connected.error()});
+    settings_.tell({.up = false, .shard_count = 0, .final = false, .reason = connected.error()});
   else if (*connected)
     use(**connected);
 }
@@ -116,10 +76,14 @@ void inquiry_state::take_down(const actors::link_down& down) {
   auto loss = peers_.take_down(down);
   if (loss.in_use)
     connection_ = nullptr;
+  if (loss.in_use && said_ && open_ && !open_->repeatable) {
+    open_->failed(down.reason);
+    open_.reset();
+  }
   if (loss.instead)
     use(*loss.instead);
   else if (!connection_)
-    settings_.tell({.up = false, .final = loss.final, .reason = down.reason});
+    settings_.tell({.up = false, .shard_count = 0, .final = loss.final, .reason = down.reason});
 }
 
 void inquiry_state::stop() {
@@ -130,11 +94,14 @@ actors::inquiry_actor::behavior_type
 inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_settings settings) {
   self->state.start(std::move(settings));
   return {
-    [self](actors::ask_status& question) { self->state.ask(question); },
-    [self](actors::ask_stats& question) { self->state.ask(question); },
-    [self](actors::ask_task_change& question) { self->state.ask(question); },
+    [self](actors::ask_coordinator& question) { self->state.ask(question); },
     [self](const protocol::status_reply& reply) { self->state.accept(reply); },
     [self](const protocol::change_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::queue_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::bulk_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::list_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::explain_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::events_reply& reply) { self->state.accept(reply); },
     [self](const protocol::stats_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },

@@ -8,6 +8,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ namespace codeq::client {
 /// What became of an inquiry's connection.
 struct connection_news {
   bool up = false;
+  /// Of the store behind it; 0 when not up.
+  std::uint16_t shard_count = 0;
   /// Refused for good: no further attempt is made.
   bool final = false;
   /// Why it is not up.
@@ -31,8 +34,7 @@ struct inquiry_settings {
   std::function<void(const connection_news&)> tell;
 };
 
-/// What an inquiry actor knows: at most one question, asked again after a reconnect (a question
-/// changes nothing, so that asking twice does no harm).
+/// What an inquiry actor knows: at most one question, asked again after a reconnect.
 class inquiry_state {
 public:
   static constexpr const char* name = "inquiry";
@@ -40,19 +42,16 @@ public:
   explicit inquiry_state(actors::inquiry_actor::pointer self);
 
   void start(inquiry_settings settings);
-  void ask(actors::ask_status& question);
-  void ask(actors::ask_stats& question);
-  void ask(actors::ask_task_change& question);
-  void accept(const protocol::status_reply& reply);
-  void accept(const protocol::stats_reply& reply);
-  void accept(const protocol::change_reply& reply);
+  void ask(actors::ask_coordinator& question);
+
+  /// Takes a reply of any type; one to an earlier question is dropped.
+  template <class S>
+  void accept(const protocol::frame<S>& reply);
   void take_up(const actors::link_up& up);
   void take_down(const actors::link_down& down);
   void stop();
 
 private:
-  /// Forgets who waits for the answer to the question before.
-  void replace_question();
   void use(const peer& connected);
   void send_open();
 
@@ -62,10 +61,9 @@ private:
   farewell<actors::inquiry_actor::pointer> farewell_;
   actors::connection_actor connection_;
   std::uint64_t number_ = 0;
-  std::optional<protocol::wire_frame> open_;
-  std::function<void(result<task_status>)> on_status_;
-  std::function<void(result<coordinator_stats>)> on_stats_;
-  std::function<void(result<change_outcome>)> on_change_;
+  std::optional<actors::ask_coordinator> open_;
+  /// The open question was said on a connection, so that it may have been executed.
+  bool said_ = false;
 };
 
 /// The behavior of an inquiry actor; starts its links at once.

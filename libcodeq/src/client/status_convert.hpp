@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -16,18 +15,10 @@ namespace codeq::client {
 [[nodiscard]] result<task_status>
 ended_status(task_id task, schema::TasksEnded::Ended::Reader from, std::string text);
 
-/// An answer with the number of its request.
-template <class T>
-struct numbered {
-  std::uint64_t number = 0;
-  result<T> answer;
-};
+/// Puts a task's text where it belongs: a completed task has a result, any other an error text.
+void put_text(task_status& status, std::string text);
 
-/// Errors of the outer result: `protocol_error`; of the inner: what the coordinator said.
-[[nodiscard]] result<numbered<task_status>> read_status(const protocol::status_reply& reply);
-
-[[nodiscard]] result<numbered<change_outcome>> read_change(const protocol::change_reply& reply);
-
-[[nodiscard]] result<numbered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
+/// Errors: `protocol_error` for a state that this version does not know.
+[[nodiscard]] result<task_state> read_state(schema::TaskState from);
 
 } // namespace codeq::client

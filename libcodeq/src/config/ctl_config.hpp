@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 
 #include "config/option_set.hpp"
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace codeq::config {
+
+/// A task by its id or by its key.
+using task_target = std::variant<task_id, task_key>;
 
 /// `codeqctl enqueue`: everything but the payload is in `task`.
 struct enqueue_command {
@@ -25,7 +29,7 @@ struct enqueue_command {
 
 /// `codeqctl get`.
 struct get_command {
-  task_id task;
+  task_target task;
 };
 
 /// `codeqctl result`.
@@ -34,14 +38,103 @@ struct result_command {
   std::optional<duration> wait;
 };
 
-/// `codeqctl cancel`, `codeqctl promote` and `codeqctl redrive`.
+/// `codeqctl cancel`, `promote`, `redrive` and `purge`.
 struct change_command {
-  task_id task;
+  task_target task;
   task_change change = task_change::cancel;
+};
+
+/// `codeqctl force revoke`, `complete` and `fail`.
+struct force_command {
+  task_id task;
+  force_kind how = force_kind::revoke;
+  std::string text;
+};
+
+/// `codeqctl explain`.
+struct explain_command {
+  task_id task;
+};
+
+/// `codeqctl events`.
+struct events_command {
+  task_id task;
+};
+
+/// `codeqctl list` and `codeqctl dead list`.
+struct list_command {
+  task_filter filter;
+};
+
+/// `codeqctl dead redrive` and `codeqctl dead purge`.
+struct dead_command {
+  dead_filter filter;
+  dead_change change = dead_change::redrive;
+};
+
+/// What `codeqctl queue set` changes of a queue; the rest stays.
+struct queue_changes {
+  std::optional<std::uint32_t> max_attempts{};
+  std::optional<retry_kind> retry{};
+  std::optional<duration> retry_base{};
+  std::optional<duration> retry_cap{};
+  std::optional<duration> lease{};
+  std::optional<duration> run_timeout{};
+  std::optional<duration> progress_timeout{};
+  std::optional<duration> retention{};
+  std::optional<duration> dead_retention{};
+  std::optional<on_dead> when_dead{};
+  std::optional<std::uint64_t> max_depth{};
+  std::optional<std::uint64_t> max_leased{};
+  std::optional<bool> keep_payload{};
+
+  /// What a queue is to have that had `before`.
+  [[nodiscard]] queue_config applied_to(queue_config before) const;
+};
+
+/// `codeqctl queue set`.
+struct queue_set_command {
+  queue_address queue{"default", {}};
+  queue_changes changes;
+};
+
+/// `codeqctl queue show`, `pause`, `resume` and `purge`.
+struct queue_command {
+  enum class action : std::uint8_t { show, pause, resume, purge };
+
+  queue_address queue{"default", {}};
+  action what = action::show;
+};
+
+/// `codeqctl queue stats`: of one queue, or of all when its name is empty.
+struct queue_stats_command {
+  queue_address queue{"default", {}};
+};
+
+/// `codeqctl tenant purge`.
+struct tenant_purge_command {
+  std::string tenant;
+  bool is_confirmed = false;
 };
 
 /// `codeqctl stats`.
 struct stats_command {};
+
+using ctl_command = std::variant<
+  stats_command,
+  enqueue_command,
+  get_command,
+  result_command,
+  change_command,
+  force_command,
+  explain_command,
+  events_command,
+  list_command,
+  dead_command,
+  queue_set_command,
+  queue_command,
+  queue_stats_command,
+  tenant_purge_command>;
 
 /// Everything that `codeqctl` is told from outside.
 struct ctl_config {
@@ -49,8 +142,7 @@ struct ctl_config {
   bool json = false;
   /// For a connection and for each answer.
   duration timeout = std::chrono::seconds(10);
-  std::variant<stats_command, enqueue_command, get_command, result_command, change_command>
-    command;
+  ctl_command command;
 };
 
 /// Reads flags, environment and file.

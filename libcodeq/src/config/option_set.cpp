@@ -42,6 +42,16 @@ void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
   declared->allow_extra_args(false);
 }
 
+/// The words of the chosen command: group and name, or the name alone.
+std::string name_of_chosen(const CLI::App& app) {
+  std::string name;
+  for (const auto* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    name += (name.empty() ? "" : " ") + at->get_name();
+  }
+  return name;
+}
+
 std::string environment_name(const std::string& option_name) {
   std::string name = "CODEQ_";
   for (char c : option_name)
@@ -88,6 +98,10 @@ void option_set::add(command entry) {
   commands_.push_back(std::move(entry));
 }
 
+void option_set::add_group(std::string name, std::string help) {
+  groups_.emplace(std::move(name), std::move(help));
+}
+
 exit_request option_set::refuse(const std::string& text) const {
   return {exit_usage, program_ + ": " + text};
 }
@@ -117,8 +131,13 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   app.footer(footer_);
   for (const auto& entry : options_)
     declare(app, entry, sinks);
+  std::map<std::string, CLI::App*> groups;
+  for (const auto& [name, help] : groups_)
+    groups[name] = app.add_subcommand(name, help)->fallthrough()->require_subcommand(1);
   for (const auto& entry : commands_) {
-    auto* sub = app.add_subcommand(entry.name, entry.help)->fallthrough();
+    auto space = entry.name.find(' ');
+    auto& parent = space == std::string::npos ? app : *groups.at(entry.name.substr(0, space));
+    auto* sub = parent.add_subcommand(entry.name.substr(space + 1), entry.help)->fallthrough();
     for (const auto& inner : entry.options)
       declare(*sub, inner, sinks);
   }
@@ -142,8 +161,7 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
     if (!found.texts.empty())
       flags_[found.name] = std::move(found.texts);
   }
-  for (auto* sub : app.get_subcommands())
-    chosen_ = sub->get_name();
+  chosen_ = name_of_chosen(app);
   return std::nullopt;
 }
 

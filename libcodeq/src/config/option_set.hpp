@@ -57,6 +57,7 @@ struct option {
 
 /// A command of a program that has several, with options of its own (flags only).
 struct command {
+  /// One word, or two of which the first is a group's name.
   std::string name;
   std::string help;
   std::vector<option> options;
@@ -70,6 +71,9 @@ public:
 
   void add(option entry);
   void add(command entry);
+
+  /// Names a group of commands. Call before the first of them is added.
+  void add_group(std::string name, std::string help);
 
   /// Hands every given value to its option's `take`. Empty when all were taken; one of the
   /// commands is required when there are any.
@@ -96,6 +100,7 @@ private:
   std::string footer_;
   std::vector<option> options_;
   std::vector<command> commands_;
+  std::map<std::string, std::string> groups_;
   std::string chosen_;
   values flags_;
   values file_;

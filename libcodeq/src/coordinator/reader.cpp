@@ -2,6 +2,8 @@
 #include "coordinator/reader.hpp"
 
 #include "coordinator/task_batches.hpp"
+#include "protocol/operator_convert.hpp"
+#include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
 #include "storage/task_reader.hpp"
 
@@ -79,8 +81,9 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
   if (request.why.what == core::inquiry::kind::change) {
     core::change_answered unchanged{};
     unchanged.number = request.why.number;
+    unchanged.seq = request.seq;
     unchanged.state = entry.state;
-    self_->send(request.session, protocol::make_change_reply(unchanged).to_wire());
+    self_->send(request.session, protocol::make_change_reply(request.shard, unchanged).to_wire());
     return;
   }
   auto text = or_fail(storage::read_text(*options_.store, request.shard, entry));
@@ -96,11 +99,11 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
 }
 
 void reader_state::answer_unknown(const actors::answer_inquiry& request) {
+  const error unknown{errc::unknown_task, "no such task, or it is past its retention"};
   switch (request.why.what) {
   case core::inquiry::kind::explain:
   case core::inquiry::kind::status: {
-    task_id id{request.shard, request.seq};
-    auto reply = protocol::make_unknown_status_reply(request.why.number, id);
+    auto reply = protocol::make_refusal<schema::StatusRequest>(request.why.number, unknown);
     return self_->send(request.session, reply.to_wire());
   }
   case core::inquiry::kind::ending: {
@@ -114,7 +117,7 @@ void reader_state::answer_unknown(const actors::answer_inquiry& request) {
     return self_->send(request.session, reply.to_wire());
   }
   case core::inquiry::kind::change: {
-    auto reply = protocol::make_change_refusal(request.why.number, errc::unknown_task);
+    auto reply = protocol::make_refusal<schema::ChangeRequest>(request.why.number, unknown);
     return self_->send(request.session, reply.to_wire());
   }
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -21,6 +22,8 @@ struct registrar_options {
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
   process_gauges gauges;
+  /// The wall clock; empty tells peers nothing of it.
+  std::function<timestamp()> wall_clock{};
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.

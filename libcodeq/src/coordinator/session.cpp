@@ -4,6 +4,8 @@
 #include "codeq/limits.hpp"
 
 #include "observe/log.hpp"
+#include "protocol/operator_convert.hpp"
+#include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
 #include "transport/deliver.hpp"
 
@@ -136,32 +138,15 @@ void session_state::deliver(const actors::tasks_for_peer& m) {
     carry_out(router_->granted(m.shard, m.count, m.more));
 }
 
-void session_state::status(const protocol::status_request& m) {
-  auto asked = m.read([&](auto reader) -> result<task_id> {
-    auto task = reader.getTask();
-    task_id id{static_cast<shard_id>(task.getShard()), task.getSeq()};
-    if (task.getShard() < options_.shards.size()) {
-      self_->send(
-        options_.shards[task.getShard()],
-        actors::ask_task_status{options_.peer, reader.getNumber(), id.seq});
-    } else {
-      send(protocol::make_unknown_status_reply(reader.getNumber(), id).to_wire());
-    }
-    return id;
-  });
-  if (!asked)
-    misbehave(asked.error());
-}
-
-void session_state::change(const protocol::change_request& m) {
-  auto order = protocol::to_order(m);
-  if (!order)
-    return misbehave(order.error());
-  auto shard = value(order->task.shard);
-  if (shard < options_.shards.size())
-    self_->send(options_.shards[shard], actors::ask_change{options_.peer, *order});
-  else
-    send(protocol::make_change_refusal(order->number, errc::unknown_task).to_wire());
+template <class S>
+void session_state::ask_shard(const protocol::frame<S>& m) {
+  auto to = protocol::address_of(m);
+  if (!to)
+    return misbehave(to.error());
+  if (to->shard < options_.shards.size())
+    return self_->send(options_.shards[to->shard], actors::from_peer<S>{options_.peer, m});
+  auto reason = protocol::no_such_shard<S>(*to, options_.shards.size());
+  send(protocol::make_refusal<S>(to->number, reason).to_wire());
 }
 
 void session_state::stats(const protocol::stats_request& m) {
@@ -240,8 +225,14 @@ actors::session_actor::behavior_type session(
     [self](const protocol::result_request& m) { self->state.forward(m); },
     [self](const protocol::resume_request& m) { self->state.forward(m); },
     [self](const protocol::await_request& m) { self->state.forward(m); },
-    [self](const protocol::status_request& m) { self->state.status(m); },
-    [self](const protocol::change_request& m) { self->state.change(m); },
+    [self](const protocol::status_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::change_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::force_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::queue_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::bulk_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::list_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::explain_request& m) { self->state.ask_shard(m); },
+    [self](const protocol::events_request& m) { self->state.ask_shard(m); },
     [self](const protocol::stats_request& m) { self->state.stats(m); },
     [self](const protocol::goodbye&) { self->state.goodbye(); },
     [self](const protocol::wire_frame& frame) { self->state.send(frame); },
@@ -279,6 +270,12 @@ actors::frame_sink session_sink(schema::Role role, const actors::session_actor& 
       schema::AwaitRequest,
       schema::StatusRequest,
       schema::ChangeRequest,
+      schema::ForceRequest,
+      schema::QueueRequest,
+      schema::BulkRequest,
+      schema::ListRequest,
+      schema::ExplainRequest,
+      schema::EventsRequest,
       schema::StatsRequest,
       schema::Goodbye>(session);
   }

@@ -42,13 +42,15 @@ public:
 
   void enqueue(const protocol::enqueue_request& m);
   void claim(const protocol::claim_request& m);
-  void status(const protocol::status_request& m);
-  void change(const protocol::change_request& m);
   void stats(const protocol::stats_request& m);
 
   /// Passes a message that names its shard on to it.
   template <class S>
   void forward(const protocol::frame<S>& m);
+
+  /// Passes an operator's request on to the shard that it or its task names.
+  template <class S>
+  void ask_shard(const protocol::frame<S>& m);
 
   void deliver(const actors::tasks_for_peer& m);
   void finish_enqueue(const actors::enqueue_done& m);

@@ -5,6 +5,7 @@
 
 #include "coordinator/task_batches.hpp"
 #include "protocol/convert.hpp"
+#include "protocol/operator_reply.hpp"
 #include "storage/projection.hpp"
 
 #include <algorithm>
@@ -131,7 +132,7 @@ void shard_actor_state::decide_from(const actors::from_peer<S>& m, const Extra&.
 }
 
 void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>& m) {
-  auto command = protocol::to_command(m.message, m.peer, options_.clock->now().shard);
+  auto command = protocol::to_command(m.message, m.peer, options_.clock->now().shard, place());
   if (command)
     return decide(std::move(*command));
   auto number = protocol::number_of(m.message);
@@ -181,21 +182,6 @@ void shard_actor_state::end_leases(const actors::end_leases& m) {
     decide(core::release_worker{m.worker});
 }
 
-void shard_actor_state::change(const actors::ask_change& m) {
-  const auto& order = m.order;
-  switch (order.change) {
-  case schema::TaskChange::CANCEL:
-    return decide(core::cancel{m.peer, order.number, order.task.seq});
-  case schema::TaskChange::PROMOTE:
-    return decide(core::promote{m.peer, order.number, order.task.seq});
-  case schema::TaskChange::REDRIVE:
-    return decide(core::redrive{m.peer, order.number, order.task.seq});
-  case schema::TaskChange::PURGE:
-    break;
-  }
-  send_to(m.peer, protocol::make_change_refusal(order.number, errc::unsupported).to_wire());
-}
-
 coordinator_stats shard_actor_state::stats() const {
   coordinator_stats s;
   for (const auto& q : state_->queues) {
@@ -226,12 +212,6 @@ caf::result<bool> shard_actor_state::stop() {
   close_turn();
   release();
   return promise;
-}
-
-template <class Message>
-void shard_actor_state::send_to(core::peer_id peer, Message&& message) {
-  if (auto at = peers_.find(peer); at != peers_.end())
-    self_->send(at->second.session, std::forward<Message>(message));
 }
 
 void shard_actor_state::carry_out(core::enqueue_answered& e) {
@@ -331,10 +311,6 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
       state_->id, at->second.session, e.why, e.seq, nullptr, std::move(e.purged)});
 }
 
-void shard_actor_state::carry_out(core::change_answered& e) {
-  send_to(e.peer, protocol::make_change_reply(e).to_wire());
-}
-
 void shard_actor_state::carry_out(core::cancel_wanted& e) {
   send_to(e.peer, protocol::make_cancel_notice(state_->id, e).to_wire());
 }
@@ -375,10 +351,14 @@ actors::shard_internal_actor::behavior_type shard(
       self->state.decide(core::revoke_credits{m.peer, m.credits});
     },
     [self](const actors::end_leases& m) { self->state.end_leases(m); },
-    [self](const actors::ask_task_status& m) {
-      self->state.decide(core::describe_task{m.peer, m.number, m.seq});
-    },
-    [self](const actors::ask_change& m) { self->state.change(m); },
+    [self](const actors::from_peer<schema::StatusRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::ChangeRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::ForceRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::QueueRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::BulkRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::ListRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::ExplainRequest>& m) { self->state.operate(m); },
+    [self](const actors::from_peer<schema::EventsRequest>& m) { self->state.operate(m); },
     [self](actors::ask_shard_stats) { return self->state.stats(); },
     [self](actors::stop_shard) { return self->state.stop(); },
     [self](const actors::lease_timeout& m) {

@@ -7,12 +7,14 @@
 #include "coordinator/lease_timer.hpp"
 #include "coordinator/segment_cache.hpp"
 #include "core/turn.hpp"
+#include "protocol/convert.hpp"
 #include "protocol/reply.hpp"
 
 #include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -20,6 +22,8 @@ namespace codeq::coordinator {
 struct shard_options {
   /// What recovery found; owned by the actor from then on.
   std::shared_ptr<core::shard_state> state;
+  /// Of the store.
+  std::uint16_t shard_count = 1;
   /// Used by this shard's actor only.
   std::shared_ptr<base::clock> clock;
   actors::journal_actor journal;
@@ -49,7 +53,17 @@ public:
   void attach(const actors::attach_session& m);
   void detach(const actors::detach_session& m);
   void end_leases(const actors::end_leases& m);
-  void change(const actors::ask_change& m);
+
+  // Answers an operator's request.
+  void operate(const actors::from_peer<schema::StatusRequest>& m);
+  void operate(const actors::from_peer<schema::ChangeRequest>& m);
+  void operate(const actors::from_peer<schema::ForceRequest>& m);
+  void operate(const actors::from_peer<schema::QueueRequest>& m);
+  void operate(const actors::from_peer<schema::BulkRequest>& m);
+  void operate(const actors::from_peer<schema::ListRequest>& m);
+  void operate(const actors::from_peer<schema::ExplainRequest>& m);
+  void operate(const actors::from_peer<schema::EventsRequest>& m);
+
   void close_turn();
   void committed(std::uint64_t number);
   void wake(std::uint64_t number);
@@ -96,6 +110,10 @@ private:
   void carry_out(core::tasks_listed&) {}
 
   void carry_out(core::change_answered& e);
+  void carry_out(core::queue_answered& e);
+  void carry_out(core::bulk_answered& e);
+  void carry_out(core::tasks_listed& e);
+  void carry_out(core::task_explained& e);
   void carry_out(core::cancel_wanted& e);
 
   /// Nobody asks over the wire yet.
@@ -104,7 +122,16 @@ private:
   void flush_endings();
 
   template <class Message>
-  void send_to(core::peer_id peer, Message&& message);
+  void send_to(core::peer_id peer, Message&& message) {
+    if (auto at = peers_.find(peer); at != peers_.end())
+      self_->send(at->second.session, std::forward<Message>(message));
+  }
+
+  [[nodiscard]] protocol::shard_place place() const { return {state_->id, options_.shard_count}; }
+
+  /// Reads an operator's request and decides it, or refuses it.
+  template <class S>
+  void decide_request(const actors::from_peer<S>& m);
 
   actors::shard_internal_actor::pointer self_ = nullptr;
   shard_options options_;

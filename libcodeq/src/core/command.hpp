@@ -87,7 +87,7 @@ struct lease_beat {
   fencing_token token{};
   /// Received but not started.
   bool queued = false;
-  /// The handler gave a sign of progress since the last beat.
+  /// The handler got on with its work since the last beat.
   bool progressed = false;
 };
 

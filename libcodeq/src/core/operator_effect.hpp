@@ -118,6 +118,8 @@ struct task_explained {
   task_state blocker_state = task_state::ready;
   duration lease_left{0};
   queue_settings queue;
+  /// Attached workers that claim from the queue.
+  std::uint32_t workers = 0;
 };
 
 } // namespace codeq::core

@@ -34,6 +34,7 @@ enum class setting_bit : std::uint16_t {
   /// Both that of completed and cancelled tasks and that of dead ones.
   retention = 32,
   on_dead = 64,
+  dead_retention = 128,
 };
 
 /// What a queue gives its tasks and how much it takes. Limits count per shard of the queue.

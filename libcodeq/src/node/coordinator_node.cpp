@@ -138,6 +138,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     coordinator::shard_options s;
     s.clock = std::make_shared<base::system_clock>(state->at);
     s.state = std::move(state);
+    s.shard_count = identity.shard_count;
     s.journal = journal;
     s.reader = reader;
     s.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/operator.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "client/answer_slot.hpp"
 #include "client/inquiry_actor.hpp"
+#include "client/operator_questions.hpp"
+#include "client/operator_replies.hpp"
+#include "client/shard_walk.hpp"
 #include "transport/configure.hpp"
 
 #include <caf/actor_system.hpp>
@@ -10,9 +15,11 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace codeq {
@@ -26,6 +33,8 @@ public:
     {
       std::lock_guard lock(mutex_);
       news_ = news;
+      if (news.up)
+        shard_count_ = news.shard_count;
     }
     changed_.notify_all();
   }
@@ -37,10 +46,17 @@ public:
     return news_;
   }
 
+  /// Of the store that was connected last; 0 when none was.
+  std::uint16_t shard_count() {
+    std::lock_guard lock(mutex_);
+    return shard_count_;
+  }
+
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
   client::connection_news news_;
+  std::uint16_t shard_count_ = 0;
 };
 
 struct operator_system : caf::actor_system_config {
@@ -56,6 +72,27 @@ std::string joined(const std::vector<std::string>& addresses) {
 
 std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
+}
+
+error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
+  return {
+    reason.code,
+    reason.context + "; done on " + std::to_string(done) + " of " + std::to_string(all)
+      + " shards, ask again for the rest"};
+}
+
+error after_tasks(const error& reason, std::uint64_t changed) {
+  if (changed == 0)
+    return reason;
+  return {reason.code, reason.context + "; " + std::to_string(changed) + " tasks were changed"};
+}
+
+error out_of_range(
+  const char* field, std::uint64_t found, std::uint64_t least, std::uint64_t most) {
+  return {
+    errc::invalid_argument,
+    std::string(field) + " is " + std::to_string(found) + "; it must be " + std::to_string(least)
+      + ".." + std::to_string(most)};
 }
 
 } // namespace
@@ -84,9 +121,26 @@ struct operator_client::impl {
   /// Waits for a connection. Errors: `disconnected`, or why it was refused for good.
   result<void> connected();
 
-  /// Sends a question and waits for its answer; `Question` is a message with `done`.
-  template <class T, class Question>
-  result<T> ask(Question question);
+  /// Asks and waits for the answer, which `read` reads.
+  template <class T, class S>
+  result<T> ask(
+    client::question question,
+    result<client::told<T>> (*read)(const protocol::frame<S>&),
+    bool repeatable = true);
+
+  /// Asks every shard about a queue; `of` gives the question.
+  template <class Of>
+  result<queue_info> ask_each_shard(const queue_address& queue, Of of);
+
+  /// Changes what a filter picks, shard by shard.
+  result<std::uint64_t>
+  change_many(client::bulk_kind what, const queue_address& of, client::bulk_pace pace);
+
+  /// The oldest tasks of one shard that the filter picks.
+  result<std::vector<task_status>> list_shard(std::uint16_t shard, const task_filter& filter);
+
+  /// Of the store that answers. @pre connected()
+  std::uint16_t shard_count() { return watch.shard_count(); }
 
   operator_options options;
   operator_system config;
@@ -106,14 +160,88 @@ result<void> operator_client::impl::connected() {
   return error{errc::disconnected, where + within(options.timeout) + reason};
 }
 
-template <class T, class Question>
-result<T> operator_client::impl::ask(Question question) {
+template <class T, class S>
+result<T> operator_client::impl::ask(
+  client::question question,
+  result<client::told<T>> (*read)(const protocol::frame<S>&),
+  bool repeatable) {
   auto slot = std::make_shared<client::answer_slot<T>>();
-  question.done = [slot](result<T> answer) { slot->put(std::move(answer)); };
-  caf::anon_send(actor, std::move(question));
+  actors::ask_coordinator wish;
+  wish.question = std::move(question);
+  wish.answered = [slot, read](const protocol::wire_frame& frame) -> result<void> {
+    if (frame.type != protocol::frame_type<S>)
+      return error{errc::protocol_error, "a reply of another type than was asked for"};
+    auto parsed = protocol::frame<S>::parse(frame.body);
+    if (!parsed)
+      return parsed.error();
+    auto told = read(*parsed);
+    if (!told)
+      return told.error();
+    slot->put(std::move(told->answer));
+    return {};
+  };
+  wish.failed = [slot](const error& reason) {
+    slot->put(error{
+      errc::disconnected,
+      "lost before the answer; whether it was done is unknown: " + reason.context});
+  };
+  wish.repeatable = repeatable;
+  caf::anon_send(actor, std::move(wish));
   if (auto answer = slot->wait(client::deadline_after(options.timeout)))
     return std::move(*answer);
   return error{errc::timeout, "the coordinator did not answer" + within(options.timeout)};
+}
+
+template <class Of>
+result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
+  std::vector<client::queue_part> parts;
+  auto shards = shard_count();
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    auto part = ask(of(shard), client::read_queue);
+    if (!part && shard > 0)
+      return after_shards(part.error(), shard, shards);
+    if (!part)
+      return part.error();
+    parts.push_back(*part);
+  }
+  return client::merge_parts(queue, parts);
+}
+
+result<std::uint64_t> operator_client::impl::change_many(
+  client::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
+  auto shards = shard_count();
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    client::walk_position at{shard, 0, pace.next_part()};
+    for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
+      auto part = ask(client::change_many(what, of, at), client::read_bulk);
+      if (!part)
+        return after_tasks(part.error(), pace.changed());
+      more = part->more;
+      at.after = part->after;
+      std::this_thread::sleep_for(pace.take(part->changed));
+    }
+  }
+  return pace.changed();
+}
+
+result<std::vector<task_status>>
+operator_client::impl::list_shard(std::uint16_t shard, const task_filter& filter) {
+  std::vector<task_status> tasks;
+  client::walk_position at{shard, 0, 0};
+  for (bool more = true; more && tasks.size() < filter.limit;) {
+    at.limit =
+      static_cast<std::uint32_t>(std::min(filter.limit - tasks.size(), limits::bulk_tasks_max));
+    auto part = ask(client::list_tasks(filter, at), client::read_list);
+    if (!part)
+      return part.error();
+    for (auto& task : part->tasks) {
+      task.id.shard = static_cast<shard_id>(shard);
+      tasks.push_back(std::move(task));
+    }
+    more = part->more;
+    at.after = part->after;
+  }
+  return tasks;
 }
 
 result<std::unique_ptr<operator_client>> operator_client::connect(operator_options options) {
@@ -132,15 +260,103 @@ operator_client::operator_client(std::unique_ptr<impl> state) : impl_(std::move(
 operator_client::~operator_client() = default;
 
 result<task_status> operator_client::status(task_id task) {
-  return impl_->ask<task_status>(actors::ask_status{task, {}});
+  return impl_->ask(client::ask_status({task}), client::read_status);
+}
+
+result<task_status> operator_client::status(const task_key& task) {
+  auto address = client::address_of(task, impl_->shard_count());
+  return impl_->ask(client::ask_status(address), client::read_status);
 }
 
 result<change_outcome> operator_client::change(task_id task, task_change what) {
-  return impl_->ask<change_outcome>(actors::ask_task_change{task, what, {}});
+  return impl_->ask(client::ask_change({task}, what), client::read_change);
+}
+
+result<change_outcome> operator_client::change(const task_key& task, task_change what) {
+  auto address = client::address_of(task, impl_->shard_count());
+  return impl_->ask(client::ask_change(address, what), client::read_change);
+}
+
+result<change_outcome>
+operator_client::force(task_id task, force_kind how, const std::string& text) {
+  auto limit = how == force_kind::fail ? limits::error_text_bytes_max : limits::result_bytes_max;
+  if (text.size() > limit)
+    return error{
+      errc::too_large,
+      "text is " + std::to_string(text.size()) + " bytes; it must be at most "
+        + std::to_string(limit)};
+  constexpr bool repeatable = false;
+  return impl_->ask(client::ask_force(task, how, text), client::read_change, repeatable);
+}
+
+result<task_explanation> operator_client::explain(task_id task) {
+  auto why = impl_->ask(client::ask_explain(task), client::read_explain);
+  if (!why || why->reason != explained_reason::dead)
+    return why;
+  // Its last error is on disk, where the shard does not look.
+  if (auto known = status(task))
+    why->task.error_text = std::move(known->error_text);
+  return why;
+}
+
+result<std::vector<task_event>> operator_client::events(task_id task) {
+  return impl_->ask(client::ask_events(task), client::read_events);
+}
+
+result<queue_info> operator_client::show_queue(const queue_address& queue) {
+  return impl_->ask_each_shard(
+    queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+}
+
+result<queue_info>
+operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
+  auto part = client::part_of(config, impl_->shard_count());
+  return impl_->ask_each_shard(
+    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part); });
+}
+
+result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {
+  return impl_->ask_each_shard(
+    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused); });
+}
+
+result<std::vector<task_status>> operator_client::list(const task_filter& filter) {
+  if (filter.limit < 1 || filter.limit > limits::listed_tasks_max)
+    return out_of_range("limit", filter.limit, 1, limits::listed_tasks_max);
+  std::vector<std::vector<task_status>> lists;
+  auto shards = impl_->shard_count();
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    auto list = impl_->list_shard(shard, filter);
+    if (!list)
+      return list.error();
+    lists.push_back(std::move(*list));
+  }
+  return client::merge_oldest(std::move(lists), filter.limit);
+}
+
+result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
+  if (filter.rate > limits::bulk_rate_max)
+    return out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
+  auto kind =
+    what == dead_change::redrive ? client::bulk_kind::redrive : client::bulk_kind::purge_dead;
+  client::bulk_pace pace(filter.limit, filter.rate);
+  return impl_->change_many(kind, {filter.tenant, filter.queue}, pace);
+}
+
+result<std::uint64_t> operator_client::purge_queue(const queue_address& queue) {
+  if (!is_valid_name(queue.queue))
+    return error{
+      errc::invalid_argument,
+      "queue is `" + queue.queue + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`"};
+  return impl_->change_many(client::bulk_kind::purge_all, queue, {0, 0});
+}
+
+result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
+  return impl_->change_many(client::bulk_kind::purge_all, {tenant, {}}, {0, 0});
 }
 
 result<coordinator_stats> operator_client::stats() {
-  return impl_->ask<coordinator_stats>(actors::ask_stats{});
+  return impl_->ask(client::ask_stats(), client::read_stats);
 }
 
 } // namespace codeq

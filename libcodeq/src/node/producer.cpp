@@ -66,6 +66,28 @@ result<void> check_count(std::size_t count) {
       + std::to_string(limits::enqueue_tasks_max)};
 }
 
+/// All or nothing is for tasks that any one shard may own.
+result<void> check_unaddressed(const std::vector<task_spec>& tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].key.empty() && tasks[i].group.empty())
+      continue;
+    return error{
+      errc::invalid_argument,
+      "task " + std::to_string(i) + " has a " + (tasks[i].key.empty() ? "group" : "key")
+        + "; enqueue_each takes batches with keys and groups"};
+  }
+  return {};
+}
+
+/// The ids of tasks that were all created.
+std::vector<task_id> ids_of(const enqueue_answers& answers) {
+  std::vector<task_id> ids;
+  ids.reserve(answers.size());
+  for (const auto& answer : answers)
+    ids.push_back(answer->id);
+  return ids;
+}
+
 std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
@@ -109,7 +131,10 @@ struct producer::impl {
 
   /// Encodes, takes room and hands the tasks to the actor.
   result<void>
-  submit(const std::vector<task_spec>& tasks, enqueued done, client::room::deadline until);
+  submit(const std::vector<task_spec>& tasks, each_enqueued done, client::room::deadline until);
+
+  /// Submits and waits for all answers.
+  result<enqueue_answers> enqueue(const std::vector<task_spec>& tasks, duration wait);
 
   producer_system config;
   caf::actor_system system;
@@ -119,7 +144,7 @@ struct producer::impl {
 };
 
 result<void> producer::impl::submit(
-  const std::vector<task_spec>& tasks, enqueued done, client::room::deadline until) {
+  const std::vector<task_spec>& tasks, each_enqueued done, client::room::deadline until) {
   if (auto ok = check_count(tasks.size()); !ok)
     return ok;
   auto encoded = protocol::encoded_tasks::encode(tasks);
@@ -131,12 +156,25 @@ result<void> producer::impl::submit(
     room.take_over(bytes);
   else if (!room.take(bytes, until))
     return error{errc::timeout, "the producer's window is full; nothing was sent"};
-  auto answered = [this, bytes, done = std::move(done)](result<std::vector<task_id>> answer) {
+  auto answered = [this, bytes, done = std::move(done)](result<enqueue_answers> answer) {
     room.give_back(bytes);
     call_back(this, [&] { done(std::move(answer)); });
   };
   caf::anon_send(actor, actors::submit_tasks{std::move(shared), std::move(answered)});
   return {};
+}
+
+result<enqueue_answers>
+producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
+  auto until = client::deadline_after(wait);
+  auto slot = std::make_shared<client::answer_slot<enqueue_answers>>();
+  auto put = [slot](result<enqueue_answers> answer) { slot->put(std::move(answer)); };
+  if (auto ok = submit(tasks, put, until); !ok)
+    return ok.error();
+  if (auto answer = slot->wait(until))
+    return std::move(*answer);
+  return error{
+    errc::timeout, "no answer" + within(wait) + "; the request goes on, its outcome is open"};
 }
 
 result<std::unique_ptr<producer>> producer::connect(producer_options options) {
@@ -150,28 +188,43 @@ producer::producer(std::unique_ptr<impl> state) : impl_(std::move(state)) {
 
 producer::~producer() = default;
 
-result<task_id> producer::enqueue(task_spec task, duration wait) {
+result<enqueued_task> producer::enqueue(task_spec task, duration wait) {
   std::vector<task_spec> tasks;
   tasks.push_back(std::move(task));
-  auto ids = enqueue(std::move(tasks), wait);
-  if (!ids)
-    return ids.error();
-  return ids->front();
+  auto answers = impl_->enqueue(tasks, wait);
+  if (!answers)
+    return answers.error();
+  return std::move(answers->front());
 }
 
 result<std::vector<task_id>> producer::enqueue(std::vector<task_spec> tasks, duration wait) {
-  auto until = client::deadline_after(wait);
-  auto slot = std::make_shared<client::answer_slot<std::vector<task_id>>>();
-  auto put = [slot](result<std::vector<task_id>> answer) { slot->put(std::move(answer)); };
-  if (auto ok = impl_->submit(tasks, put, until); !ok)
+  if (auto ok = check_unaddressed(tasks); !ok)
     return ok.error();
-  if (auto answer = slot->wait(until))
-    return std::move(*answer);
-  return error{
-    errc::timeout, "no answer" + within(wait) + "; the request goes on, its outcome is open"};
+  auto answers = impl_->enqueue(tasks, wait);
+  if (!answers)
+    return answers.error();
+  return ids_of(*answers);
 }
 
 void producer::enqueue_async(std::vector<task_spec> tasks, enqueued done) {
+  auto told = [done](const result<enqueue_answers>& answers) {
+    if (answers)
+      done(ids_of(*answers));
+    else
+      done(answers.error());
+  };
+  auto ok = check_unaddressed(tasks);
+  if (ok)
+    ok = impl_->submit(tasks, told, std::nullopt);
+  if (!ok)
+    done(ok.error());
+}
+
+result<enqueue_answers> producer::enqueue_each(std::vector<task_spec> tasks, duration wait) {
+  return impl_->enqueue(tasks, wait);
+}
+
+void producer::enqueue_each_async(std::vector<task_spec> tasks, each_enqueued done) {
   if (auto ok = impl_->submit(tasks, done, std::nullopt); !ok)
     done(ok.error());
 }

@@ -6,6 +6,9 @@
 #include "core/command.hpp"
 #include "protocol/messages.hpp"
 
+#include <cstdint>
+#include <string_view>
+
 /// Turns what a peer sent into commands of the shard core: the only place that does, and where
 /// every bound is checked. Errors: `protocol_error` when the message is malformed or addresses no
 /// shard of ours (the connection is then closed); any other code when the request is well formed
@@ -22,12 +25,23 @@ template <class S>
   });
 }
 
+/// Which shard a message has reached.
+struct shard_place {
+  shard_id shard{};
+  /// Of the store.
+  std::uint16_t shard_count = 1;
+};
+
+/// Checks that a task with that group or key is `place`'s. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_place(
+  const queue_address& queue, std::string_view group, std::string_view key, shard_place place);
+
 /// The number of a request, so that a refusal can name it.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
 /// `now` is the shard time that delays count from. The tasks' bodies share the message's buffer.
 [[nodiscard]] result<core::enqueue>
-to_command(const enqueue_request& message, core::peer_id peer, timestamp now);
+to_command(const enqueue_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::heartbeat>
 to_command(const heartbeat_request& message, core::peer_id peer);
 [[nodiscard]] result<core::report> to_command(const result_request& message, core::peer_id peer);
@@ -37,15 +51,6 @@ to_command(const heartbeat_request& message, core::peer_id peer);
   const std::shared_ptr<const worker_identity>& worker);
 [[nodiscard]] result<core::await_tasks>
 to_command(const await_request& message, core::peer_id peer);
-
-/// What an operator asks to do to one task.
-struct change_order {
-  std::uint64_t number = 0;
-  task_id task;
-  schema::TaskChange change = schema::TaskChange::CANCEL;
-};
-
-[[nodiscard]] result<change_order> to_order(const change_request& message);
 
 /// What a node says of itself.
 struct node_introduction {

@@ -4,6 +4,10 @@
 #include "protocol.capnp.h"
 #include "protocol/frame.hpp"
 
+#include <array>
+#include <string>
+#include <utility>
+
 namespace codeq::protocol {
 
 // One alias per member of `schema::Message`; a test walks the union and fails when one is missing.
@@ -32,6 +36,17 @@ using stats_reply = frame<schema::StatsReply>;
 using cancel_notice = frame<schema::CancelNotice>;
 using change_request = frame<schema::ChangeRequest>;
 using change_reply = frame<schema::ChangeReply>;
+using force_request = frame<schema::ForceRequest>;
+using queue_request = frame<schema::QueueRequest>;
+using queue_reply = frame<schema::QueueReply>;
+using bulk_request = frame<schema::BulkRequest>;
+using bulk_reply = frame<schema::BulkReply>;
+using list_request = frame<schema::ListRequest>;
+using list_reply = frame<schema::ListReply>;
+using explain_request = frame<schema::ExplainRequest>;
+using explain_reply = frame<schema::ExplainReply>;
+using events_request = frame<schema::EventsRequest>;
+using events_reply = frame<schema::EventsReply>;
 
 // A frame's type number is the ordinal of its type in `schema::Message`.
 template <>
@@ -86,72 +101,99 @@ template <>
 inline constexpr std::uint16_t frame_type<schema::ChangeRequest> = schema::Message::CHANGE_REQUEST;
 template <>
 inline constexpr std::uint16_t frame_type<schema::ChangeReply> = schema::Message::CHANGE_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ForceRequest> = schema::Message::FORCE_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::QueueRequest> = schema::Message::QUEUE_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::QueueReply> = schema::Message::QUEUE_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::BulkRequest> = schema::Message::BULK_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::BulkReply> = schema::Message::BULK_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ListRequest> = schema::Message::LIST_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ListReply> = schema::Message::LIST_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ExplainRequest> =
+  schema::Message::EXPLAIN_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::ExplainReply> = schema::Message::EXPLAIN_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::EventsRequest> = schema::Message::EVENTS_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::EventsReply> = schema::Message::EVENTS_REPLY;
+
+namespace detail {
+
+template <class... Bodies>
+struct body_list {};
+
+/// The members of `schema::Message` in the order of their ordinals; a test compares them.
+using all_bodies = body_list<
+  schema::Hello,
+  schema::HelloAck,
+  schema::Refused,
+  schema::Ping,
+  schema::Pong,
+  schema::Goodbye,
+  schema::EnqueueRequest,
+  schema::EnqueueReply,
+  schema::ClaimRequest,
+  schema::TaskBatch,
+  schema::HeartbeatRequest,
+  schema::LeasesLost,
+  schema::ResultRequest,
+  schema::ResultReply,
+  schema::ResumeRequest,
+  schema::ResumeReply,
+  schema::AwaitRequest,
+  schema::TasksEnded,
+  schema::StatusRequest,
+  schema::StatusReply,
+  schema::StatsRequest,
+  schema::StatsReply,
+  schema::CancelNotice,
+  schema::ChangeRequest,
+  schema::ChangeReply,
+  schema::ForceRequest,
+  schema::QueueRequest,
+  schema::QueueReply,
+  schema::BulkRequest,
+  schema::BulkReply,
+  schema::ListRequest,
+  schema::ListReply,
+  schema::ExplainRequest,
+  schema::ExplainReply,
+  schema::EventsRequest,
+  schema::EventsReply>;
+
+template <class S, class F>
+result<void> visit_as(const wire_frame& wire, F& fn) {
+  auto parsed = frame<S>::parse(wire.body);
+  if (!parsed)
+    return parsed.error();
+  fn(std::move(*parsed));
+  return {};
+}
+
+template <class F, class... Bodies>
+result<void> visit_any(const wire_frame& wire, F& fn, body_list<Bodies...>) {
+  using visitor = result<void> (*)(const wire_frame&, F&);
+  static constexpr std::array<visitor, sizeof...(Bodies)> visitors{&visit_as<Bodies, F>...};
+  if (wire.type >= visitors.size())
+    return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
+  return visitors[wire.type](wire, fn);
+}
+
+} // namespace detail
 
 /// Calls `fn` with the body as its typed frame. Errors: `protocol_error` for a type number that is
 /// not in the catalogue or a body that has not the shape of a message.
 template <class F>
 [[nodiscard]] result<void> visit_frame(const wire_frame& wire, F&& fn) {
-  auto with = [&]<class S>(std::type_identity<S>) -> result<void> {
-    auto parsed = frame<S>::parse(wire.body);
-    if (!parsed)
-      return parsed.error();
-    fn(std::move(*parsed));
-    return {};
-  };
-  switch (wire.type) {
-  case frame_type<schema::Hello>:
-    return with(std::type_identity<schema::Hello>{});
-  case frame_type<schema::HelloAck>:
-    return with(std::type_identity<schema::HelloAck>{});
-  case frame_type<schema::Refused>:
-    return with(std::type_identity<schema::Refused>{});
-  case frame_type<schema::Ping>:
-    return with(std::type_identity<schema::Ping>{});
-  case frame_type<schema::Pong>:
-    return with(std::type_identity<schema::Pong>{});
-  case frame_type<schema::Goodbye>:
-    return with(std::type_identity<schema::Goodbye>{});
-  case frame_type<schema::EnqueueRequest>:
-    return with(std::type_identity<schema::EnqueueRequest>{});
-  case frame_type<schema::EnqueueReply>:
-    return with(std::type_identity<schema::EnqueueReply>{});
-  case frame_type<schema::ClaimRequest>:
-    return with(std::type_identity<schema::ClaimRequest>{});
-  case frame_type<schema::TaskBatch>:
-    return with(std::type_identity<schema::TaskBatch>{});
-  case frame_type<schema::HeartbeatRequest>:
-    return with(std::type_identity<schema::HeartbeatRequest>{});
-  case frame_type<schema::LeasesLost>:
-    return with(std::type_identity<schema::LeasesLost>{});
-  case frame_type<schema::ResultRequest>:
-    return with(std::type_identity<schema::ResultRequest>{});
-  case frame_type<schema::ResultReply>:
-    return with(std::type_identity<schema::ResultReply>{});
-  case frame_type<schema::ResumeRequest>:
-    return with(std::type_identity<schema::ResumeRequest>{});
-  case frame_type<schema::ResumeReply>:
-    return with(std::type_identity<schema::ResumeReply>{});
-  case frame_type<schema::AwaitRequest>:
-    return with(std::type_identity<schema::AwaitRequest>{});
-  case frame_type<schema::TasksEnded>:
-    return with(std::type_identity<schema::TasksEnded>{});
-  case frame_type<schema::StatusRequest>:
-    return with(std::type_identity<schema::StatusRequest>{});
-  case frame_type<schema::StatusReply>:
-    return with(std::type_identity<schema::StatusReply>{});
-  case frame_type<schema::StatsRequest>:
-    return with(std::type_identity<schema::StatsRequest>{});
-  case frame_type<schema::StatsReply>:
-    return with(std::type_identity<schema::StatsReply>{});
-  case frame_type<schema::CancelNotice>:
-    return with(std::type_identity<schema::CancelNotice>{});
-  case frame_type<schema::ChangeRequest>:
-    return with(std::type_identity<schema::ChangeRequest>{});
-  case frame_type<schema::ChangeReply>:
-    return with(std::type_identity<schema::ChangeReply>{});
-  default:
-    return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
-  }
+  return detail::visit_any(wire, fn, detail::all_bodies{});
 }
 
 } // namespace codeq::protocol

@@ -44,6 +44,11 @@ make_enqueue_reply(shard_id shard, const core::enqueue_answered& answer, duratio
     r.setNumber(answer.number);
     r.setShard(value(shard));
     encoding::write_runs(r.initTasks(count_of(answer.tasks.size())), answer.tasks);
+    if (!answer.kinds.empty()) {
+      auto kinds = r.initKinds(count_of(answer.kinds.size()));
+      for (capnp::uint i = 0; i < kinds.size(); ++i)
+        kinds[i] = static_cast<kj::byte>(answer.kinds[i]);
+    }
     r.setCode(to_schema(answer.refusal.code));
     r.setContext(text_of(answer.refusal.context));
     r.setRetryAfterMs(static_cast<std::uint32_t>(retry_after.count()));
@@ -122,82 +127,12 @@ tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks) 
     encoding::packed_words(byte_count, tasks.size()) + tasks.size() * 3);
 }
 
-status_reply make_status_reply(
-  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text) {
-  return status_reply::build(
-    [&](auto r) {
-      r.setNumber(number);
-      r.initTask().setShard(value(shard));
-      r.getTask().setSeq(view.seq);
-      encoding::write_queue(r.initQueue(), view.queue);
-      r.setPriority(view.priority);
-      r.setState(static_cast<schema::TaskState>(view.entry.state));
-      r.setAttempt(view.entry.attempt);
-      r.setMaxAttempts(view.max_attempts);
-      r.setToken(value(view.entry.token));
-      r.setEnqueuedAtMs(ms_of(view.enqueued_at));
-      r.setEligibleAtMs(ms_of(view.eligible_at));
-      r.setWorker(text_of(view.worker));
-      r.setLostInRow(view.entry.lost);
-      r.setText({reinterpret_cast<const kj::byte*>(text.data()), text.size()});
-    },
-    text.size() / 8 + 128);
-}
-
-status_reply make_unknown_status_reply(std::uint64_t number, const task_id& task) {
-  return status_reply::build([&](auto r) {
-    r.setNumber(number);
-    r.setCode(schema::ErrorCode::UNKNOWN_TASK);
-    r.initTask().setShard(value(task.shard));
-    r.getTask().setSeq(task.seq);
-  });
-}
-
-change_reply make_change_reply(const core::change_answered& answer) {
-  return change_reply::build([&](auto r) {
-    r.setNumber(answer.number);
-    r.setResult(static_cast<schema::ChangeResult>(answer.result));
-    r.setState(static_cast<schema::TaskState>(answer.state));
-  });
-}
-
-change_reply make_change_refusal(std::uint64_t number, errc code) {
-  return change_reply::build([&](auto r) {
-    r.setNumber(number);
-    r.setCode(to_schema(code));
-  });
-}
-
 cancel_notice make_cancel_notice(shard_id shard, const core::cancel_wanted& wanted) {
   return cancel_notice::build([&](auto r) {
     r.setShard(value(shard));
     r.initLease().setSeq(wanted.lease.seq);
     r.getLease().setToken(value(wanted.lease.token));
     r.setGraceMs(static_cast<std::uint64_t>(wanted.grace.count()));
-  });
-}
-
-stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats) {
-  return stats_reply::build([&](auto r) {
-    r.setNumber(number);
-    auto queues = r.initQueues(count_of(stats.queues.size()));
-    for (capnp::uint i = 0; i < stats.queues.size(); ++i) {
-      const auto& q = stats.queues[i];
-      encoding::write_queue(queues[i].initQueue(), q.queue);
-      queues[i].setScheduled(q.scheduled);
-      queues[i].setGated(q.gated);
-      queues[i].setReady(q.ready);
-      queues[i].setLeased(q.leased);
-      queues[i].setCompleted(q.completed);
-      queues[i].setDead(q.dead);
-      queues[i].setLost(q.lost);
-    }
-    auto gauges = r.initGauges(count_of(stats.gauges.size()));
-    capnp::uint i = 0;
-    for (const auto& [name, value] : stats.gauges) {
-      gauges[i].setName(text_of(name));
-      gauges[i++].setValue(value);
-    }
   });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/operator.hpp"
 #include "codeq/result.hpp"
 
 #include "core/effect.hpp"
@@ -40,20 +39,7 @@ struct ended_task {
 
 [[nodiscard]] tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks);
 
-[[nodiscard]] status_reply make_status_reply(
-  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text);
-
-/// Says that there is no such task.
-[[nodiscard]] status_reply make_unknown_status_reply(std::uint64_t number, const task_id& task);
-
-[[nodiscard]] change_reply make_change_reply(const core::change_answered& answer);
-
-/// Says why nothing was changed.
-[[nodiscard]] change_reply make_change_refusal(std::uint64_t number, errc code);
-
 [[nodiscard]] cancel_notice make_cancel_notice(shard_id shard, const core::cancel_wanted& wanted);
-
-[[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
 
 [[nodiscard]] refused make_refused(const error& reason);
 

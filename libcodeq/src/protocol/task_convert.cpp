@@ -3,12 +3,17 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/routing.hpp"
+#include "encoding/shared_structs.hpp"
 #include "protocol/task_validation.hpp"
 
 #include <capnp/message.h>
 
-#include <cstring>
+#include <algorithm>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace codeq::protocol {
 
@@ -58,11 +63,15 @@ void write_body(const task_spec& task, std::span<std::uint64_t> place) {
   builder.requireFilled();
 }
 
+/// True when both may stand in one run. A key names a single task.
 bool shares_run(const task_spec& a, const task_spec& b) {
-  return a.queue == b.queue && a.tenant == b.tenant && a.priority == b.priority
-         && a.delay == b.delay && a.not_before == b.not_before
-         && a.allow_promotion == b.allow_promotion && a.max_attempts == b.max_attempts
-         && a.retry == b.retry && a.lease == b.lease && a.run_timeout == b.run_timeout;
+  return a.key.empty() && b.key.empty() && a.queue == b.queue && a.tenant == b.tenant
+         && a.group == b.group && a.priority == b.priority && a.delay == b.delay
+         && a.not_before == b.not_before && a.allow_promotion == b.allow_promotion
+         && a.max_attempts == b.max_attempts && a.retry == b.retry && a.lease == b.lease
+         && a.run_timeout == b.run_timeout && a.progress_timeout == b.progress_timeout
+         && a.retention == b.retention && a.dead_retention == b.dead_retention
+         && a.when_dead == b.when_dead;
 }
 
 task_spec without_body(const task_spec& task) {
@@ -77,12 +86,25 @@ task_spec without_body(const task_spec& task) {
   shared.retry = task.retry;
   shared.lease = task.lease;
   shared.run_timeout = task.run_timeout;
+  shared.progress_timeout = task.progress_timeout;
+  shared.retention = task.retention;
+  shared.dead_retention = task.dead_retention;
+  shared.group = task.group;
+  shared.when_dead = task.when_dead;
+  shared.key = task.key;
+  shared.duplicate = task.duplicate;
+  shared.replace_payload = task.replace_payload;
   return shared;
+}
+
+/// What decides over the shard of a task; empty when any will do.
+const std::string& name_of(const task_spec& task) {
+  return task.group.empty() ? task.key : task.group;
 }
 
 // Words of the request beside its tasks and of a run beside its names; generous.
 constexpr std::size_t request_words = 32;
-constexpr std::size_t run_words = 24;
+constexpr std::size_t run_words = 32;
 
 std::string place_of(std::size_t i, std::size_t count) {
   return count > 1 ? "task " + std::to_string(i) + ": " : "";
@@ -95,16 +117,26 @@ error too_many_bytes(std::size_t request_bytes) {
       + std::to_string(limits::frame_bytes_max) + "; send fewer tasks at once"};
 }
 
-} // namespace
-
-void write_settings(const task_spec& task, schema::TaskSettings::Builder to) {
-  to.setMaxAttempts(static_cast<std::uint16_t>(task.max_attempts));
-  to.setRetryKind(static_cast<schema::RetryKind>(task.retry.kind));
-  to.setRetryBaseMs(static_cast<std::uint64_t>(task.retry.base.count()));
-  to.setRetryCapMs(static_cast<std::uint64_t>(task.retry.cap.count()));
-  to.setLeaseMs(static_cast<std::uint64_t>(task.lease.count()));
-  to.setRunTimeoutMs(static_cast<std::uint64_t>(task.run_timeout.count()));
+void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::Builder to) {
+  to.setCount(count);
+  encoding::write_queue(to.initQueue(), {from.tenant, from.queue});
+  to.setPriority(static_cast<std::uint8_t>(from.priority));
+  auto chosen = settings_of(from);
+  encoding::write_settings(to.initSettings(), chosen.settings);
+  to.setLeftToQueue(chosen.left_to_queue);
+  if (from.not_before)
+    to.setNotBeforeMs(from.not_before->time_since_epoch().count());
+  to.setDelayMs(static_cast<std::uint64_t>(from.delay.count()));
+  to.setAllowPromotion(from.allow_promotion);
+  if (!from.group.empty())
+    to.setGroup(data_of(from.group));
+  if (!from.key.empty())
+    to.setKey(data_of(from.key));
+  to.setOnDuplicate(static_cast<schema::OnDuplicate>(from.duplicate));
+  to.setReplacePayload(from.replace_payload);
 }
+
+} // namespace
 
 result<encoded_tasks> encoded_tasks::encode(std::span<const task_spec> tasks) {
   std::size_t words = 0;
@@ -124,12 +156,16 @@ result<encoded_tasks> encoded_tasks::encode(std::span<const task_spec> tasks) {
   return encoded;
 }
 
-std::size_t encoded_tasks::request_bytes() const noexcept {
-  std::size_t names = 0;
-  for (const auto& one : runs_)
-    names +=
-      run_words + words_for(one.shared.queue.size() + 1) + words_for(one.shared.tenant.size() + 1);
-  return word_bytes * (request_words + names + words_for(ends_.size() * 4) + words_.size());
+std::size_t encoded_tasks::bytes_of(const run_numbers& runs) const {
+  std::size_t words = request_words;
+  for (auto number : runs) {
+    const auto& one = runs_[number];
+    words += run_words + words_for(one.shared.queue.size() + 1)
+             + words_for(one.shared.tenant.size() + 1) + words_for(one.shared.group.size())
+             + words_for(one.shared.key.size()) + words_for(one.count * sizeof(std::uint32_t))
+             + words_for(end_of(one) - begin_of(one));
+  }
+  return word_bytes * words;
 }
 
 void encoded_tasks::append(const task_spec& task) {
@@ -138,40 +174,96 @@ void encoded_tasks::append(const task_spec& task) {
   write_body(task, std::span(words_).subspan(begin));
   ends_.push_back(static_cast<std::uint32_t>(words_.size() * word_bytes));
   if (runs_.empty() || !shares_run(runs_.back().shared, task))
-    runs_.push_back({0, without_body(task)});
+    runs_.push_back({static_cast<std::uint32_t>(ends_.size() - 1), 0, without_body(task)});
   ++runs_.back().count;
 }
 
-void encoded_tasks::write_run(const run& from, schema::EnqueueRun::Builder to) const {
-  to.setCount(from.count);
-  auto queue = to.initQueue();
-  queue.setTenant(text_of(from.shared.tenant));
-  queue.setQueue(text_of(from.shared.queue));
-  to.setPriority(static_cast<std::uint8_t>(from.shared.priority));
-  write_settings(from.shared, to.initSettings());
-  if (from.shared.not_before)
-    to.setNotBeforeMs(from.shared.not_before->time_since_epoch().count());
-  to.setDelayMs(static_cast<std::uint64_t>(from.shared.delay.count()));
-  to.setAllowPromotion(from.shared.allow_promotion);
+bool encoded_tasks::is_addressed() const noexcept {
+  return std::any_of(
+    runs_.begin(), runs_.end(), [](const run& one) { return !name_of(one.shared).empty(); });
 }
 
-enqueue_request encoded_tasks::to_request(const address& to) const {
+encoded_tasks::run_numbers encoded_tasks::all_runs() const {
+  run_numbers all(runs_.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::vector<std::uint32_t> encoded_tasks::tasks_of(const run_numbers& runs) const {
+  std::vector<std::uint32_t> places;
+  for (auto number : runs) {
+    for (std::uint32_t i = 0; i < runs_[number].count; ++i)
+      places.push_back(runs_[number].first + i);
+  }
+  return places;
+}
+
+std::vector<encoded_tasks::part>
+encoded_tasks::split(const run_numbers& runs, std::uint16_t shard_count, shard_id anywhere) const {
+  auto owner = [&](std::uint32_t number) -> std::optional<shard_id> {
+    const auto& task = runs_[number].shared;
+    if (name_of(task).empty())
+      return std::nullopt;
+    return core::shard_of_name({task.tenant, task.queue}, name_of(task), shard_count);
+  };
+  auto first_owned = std::find_if(runs.begin(), runs.end(), owner);
+  if (first_owned != runs.end())
+    anywhere = *owner(*first_owned);
+  std::vector<part> parts;
+  std::unordered_map<std::uint16_t, std::size_t> place_of_shard;
+  for (auto number : runs) {
+    auto shard = owner(number).value_or(anywhere);
+    auto [place, is_new] = place_of_shard.try_emplace(value(shard), parts.size());
+    if (is_new)
+      parts.push_back({shard, {}});
+    parts[place->second].runs.push_back(number);
+  }
+  return parts;
+}
+
+std::uint32_t encoded_tasks::begin_of(const run& of) const {
+  return of.first == 0 ? 0 : ends_[of.first - 1];
+}
+
+std::uint32_t encoded_tasks::end_of(const run& of) const {
+  return ends_[of.first + of.count - 1];
+}
+
+void encoded_tasks::write_bodies(const run_numbers& runs, schema::Packed::Builder to) const {
+  std::uint32_t tasks = 0;
+  std::uint32_t byte_count = 0;
+  for (auto number : runs) {
+    tasks += runs_[number].count;
+    byte_count += end_of(runs_[number]) - begin_of(runs_[number]);
+  }
+  auto ends = to.initEnds(tasks);
+  auto bytes = to.initBytes(byte_count);
+  capnp::uint next = 0;
+  std::uint32_t written = 0;
+  for (auto number : runs) {
+    const auto& one = runs_[number];
+    auto begin = begin_of(one);
+    const auto* from = reinterpret_cast<const capnp::byte*>(words_.data()) + begin;
+    std::copy(from, from + (end_of(one) - begin), bytes.begin() + written);
+    for (std::uint32_t i = 0; i < one.count; ++i)
+      ends.set(next++, written + ends_[one.first + i] - begin);
+    written += end_of(one) - begin;
+  }
+}
+
+enqueue_request encoded_tasks::to_request(const address& to, const run_numbers& runs) const {
   auto fill = [&](schema::EnqueueRequest::Builder request) {
-    auto producer = request.initProducer();
-    producer.setHigh(to.producer.high);
-    producer.setLow(to.producer.low);
+    encoding::write_producer(request.initProducer(), to.producer);
     request.setNumber(to.number);
     request.setAnsweredBelow(to.answered_below);
     request.setShard(value(to.shard));
-    auto runs = request.initRuns(static_cast<capnp::uint>(runs_.size()));
-    for (std::size_t i = 0; i < runs_.size(); ++i)
-      write_run(runs_[i], runs[static_cast<capnp::uint>(i)]);
-    auto tasks = request.initTasks();
-    tasks.setEnds(kj::arrayPtr(ends_.data(), ends_.size()));
-    tasks.setBytes(
-      {reinterpret_cast<const capnp::byte*>(words_.data()), words_.size() * word_bytes});
+    auto list = request.initRuns(static_cast<capnp::uint>(runs.size()));
+    capnp::uint i = 0;
+    for (auto number : runs)
+      write_run(runs_[number].shared, runs_[number].count, list[i++]);
+    write_bodies(runs, request.initTasks());
   };
-  return enqueue_request::build(fill, request_bytes() / word_bytes);
+  return enqueue_request::build(fill, bytes_of(runs) / word_bytes);
 }
 
 } // namespace codeq::protocol

@@ -12,10 +12,6 @@
 
 namespace codeq::protocol {
 
-/// Writes what a task says of attempts, lease and retries; the fields that `task_spec` does not
-/// have keep the schema's defaults.
-void write_settings(const task_spec& task, schema::TaskSettings::Builder to);
-
 /// Tasks as they travel: their bodies, one after the other, and what runs of them share. Built by
 /// the thread that enqueues, so that the one that owns the connections only copies.
 class encoded_tasks {
@@ -27,8 +23,31 @@ public:
   /// How many tasks.
   [[nodiscard]] std::size_t count() const noexcept { return ends_.size(); }
 
+  /// True when a task has a key or a group, so that it is not any shard that may own it.
+  [[nodiscard]] bool is_addressed() const noexcept;
+
   /// Bytes that the request will have, at most.
-  [[nodiscard]] std::size_t request_bytes() const noexcept;
+  [[nodiscard]] std::size_t request_bytes() const { return bytes_of(all_runs()); }
+
+  /// Neighbours that share everything but their bodies are a run; runs are numbered from 0.
+  using run_numbers = std::vector<std::uint32_t>;
+
+  [[nodiscard]] run_numbers all_runs() const;
+
+  /// The places of the tasks of these runs, in order.
+  [[nodiscard]] std::vector<std::uint32_t> tasks_of(const run_numbers& runs) const;
+
+  /// What one shard gets.
+  struct part {
+    shard_id shard{};
+    run_numbers runs;
+  };
+
+  /// Splits runs by the shards that own them, in the order of their first tasks. Runs without key
+  /// and group go with the first of the others, and to `anywhere` when there are no others.
+  /// @pre shard_count > 0
+  [[nodiscard]] std::vector<part>
+  split(const run_numbers& runs, std::uint16_t shard_count, shard_id anywhere) const;
 
   /// Where a request goes and how its retry is recognised.
   struct address {
@@ -38,11 +57,17 @@ public:
     shard_id shard{};
   };
 
-  /// The request that adds these tasks.
-  [[nodiscard]] enqueue_request to_request(const address& to) const;
+  /// The request that adds the tasks of these runs.
+  [[nodiscard]] enqueue_request to_request(const address& to, const run_numbers& runs) const;
+
+  /// The request that adds all tasks.
+  [[nodiscard]] enqueue_request to_request(const address& to) const {
+    return to_request(to, all_runs());
+  }
 
 private:
   struct run {
+    std::uint32_t first = 0;
     std::uint32_t count = 0;
     /// The run's first task, without payload and headers.
     task_spec shared;
@@ -50,7 +75,10 @@ private:
 
   encoded_tasks() = default;
   void append(const task_spec& task);
-  void write_run(const run& from, schema::EnqueueRun::Builder to) const;
+  [[nodiscard]] std::size_t bytes_of(const run_numbers& runs) const;
+  [[nodiscard]] std::uint32_t begin_of(const run& of) const;
+  [[nodiscard]] std::uint32_t end_of(const run& of) const;
+  void write_bodies(const run_numbers& runs, schema::Packed::Builder to) const;
 
   std::vector<run> runs_;
   std::vector<std::uint32_t> ends_;

@@ -3,131 +3,88 @@
 
 #include "codeq/limits.hpp"
 
+#include "protocol/bounds.hpp"
+
 #include <string>
 
 namespace codeq::protocol {
 
 namespace {
 
-using std::to_string;
-
-error refusal(
-  errc code, const std::string& field, const std::string& value, const std::string& rule) {
-  return {code, field + " is " + value + "; it must be " + rule};
+template <class T>
+void choose(
+  const std::optional<T>& given, core::setting_bit bit, T& value, std::uint16_t& left_to_queue) {
+  if (given)
+    value = *given;
+  else
+    left_to_queue |= static_cast<std::uint16_t>(bit);
 }
 
-std::string in_milliseconds(duration value) {
-  return to_string(value.count()) + " ms";
-}
-
-struct duration_rule {
-  const char* field;
-  duration value;
-  duration min;
-  duration max;
-};
-
-result<void> check(const duration_rule& rule) {
-  if (rule.value >= rule.min && rule.value <= rule.max)
-    return {};
-  return refusal(
-    errc::invalid_argument,
-    rule.field,
-    in_milliseconds(rule.value),
-    to_string(rule.min.count()) + ".." + in_milliseconds(rule.max));
-}
-
-result<void> check_name(const char* field, const std::string& name) {
-  if (is_valid_name(name))
-    return {};
-  if (name.size() > limits::name_bytes_max)
-    return refusal(
-      errc::too_large,
-      field,
-      to_string(name.size()) + " bytes",
-      "at most " + to_string(limits::name_bytes_max));
-  return refusal(
-    errc::invalid_argument,
-    field,
-    "`" + name + "`",
-    "1 to " + to_string(limits::name_bytes_max) + " letters, digits, `.`, `_` or `-`");
-}
-
-result<void> check_sizes(const task_spec& task) {
-  if (task.payload.size() > limits::payload_bytes_max)
-    return refusal(
-      errc::too_large,
-      "payload",
-      to_string(task.payload.size()) + " bytes",
-      "at most " + to_string(limits::payload_bytes_max));
+result<void> check_body(const task_spec& task) {
+  if (auto ok = check_size("payload", task.payload.size(), limits::payload_bytes_max); !ok)
+    return ok;
   std::size_t header_bytes = 0;
   for (const auto& [name, value] : task.headers) {
     if (name.empty())
-      return refusal(errc::invalid_argument, "a header's name", "empty", "at least 1 byte");
+      return out_of_range("a header's name", "empty", "at least 1 byte");
     header_bytes += name.size() + value.size();
   }
-  if (header_bytes > limits::headers_bytes_max)
-    return refusal(
-      errc::too_large,
-      "headers",
-      to_string(header_bytes) + " bytes",
-      "at most " + to_string(limits::headers_bytes_max));
-  return {};
+  return check_size("headers", header_bytes, limits::headers_bytes_max);
 }
 
-result<void> check_times(const task_spec& task) {
+result<void> check_deferral(const task_spec& task) {
   constexpr auto zero = duration{0};
-  const duration_rule rules[] = {
-    {"delay", task.delay, zero, limits::not_before_ahead_max},
-    {"retry.base", task.retry.base, zero, limits::retry_max},
-    {"retry.cap", task.retry.cap, zero, limits::retry_max},
-    {"lease", task.lease, limits::lease_min, limits::lease_max},
-    {"run_timeout", task.run_timeout, zero, limits::run_timeout_max},
-  };
-  for (const auto& rule : rules) {
-    if (auto ok = check(rule); !ok)
-      return ok;
-  }
+  if (auto ok = check_duration("delay", task.delay, zero, limits::not_before_ahead_max); !ok)
+    return ok;
   if (task.not_before && task.delay != zero)
     return error{errc::invalid_argument, "not_before and delay are both set; set one of them"};
   // How far ahead it may be is the coordinator's to say: it is shard time that counts.
   if (task.not_before && task.not_before->time_since_epoch() <= zero)
-    return refusal(
-      errc::invalid_argument,
+    return out_of_range(
       "not_before",
-      in_milliseconds(task.not_before->time_since_epoch()),
+      std::to_string(task.not_before->time_since_epoch().count()) + " ms",
       "after 1970");
   return {};
 }
 
 } // namespace
 
+chosen_settings settings_of(const task_spec& task) {
+  using bit = core::setting_bit;
+  chosen_settings s;
+  std::optional<std::uint16_t> attempts;
+  if (task.max_attempts)
+    attempts = static_cast<std::uint16_t>(*task.max_attempts);
+  choose(attempts, bit::max_attempts, s.settings.max_attempts, s.left_to_queue);
+  choose(task.retry, bit::retry, s.settings.retry, s.left_to_queue);
+  choose(task.lease, bit::lease, s.settings.lease, s.left_to_queue);
+  choose(task.run_timeout, bit::run_timeout, s.settings.run_timeout, s.left_to_queue);
+  choose(
+    task.progress_timeout, bit::progress_timeout, s.settings.progress_timeout, s.left_to_queue);
+  choose(task.retention, bit::retention, s.settings.retention, s.left_to_queue);
+  choose(task.dead_retention, bit::dead_retention, s.settings.dead_retention, s.left_to_queue);
+  choose(task.when_dead, bit::on_dead, s.settings.when_dead, s.left_to_queue);
+  return s;
+}
+
 result<void> validate(const task_spec& task) {
-  if (auto ok = check_name("tenant", task.tenant); !ok)
-    return ok;
-  if (auto ok = check_name("queue", task.queue); !ok)
+  if (auto ok = check_queue({task.tenant, task.queue}); !ok)
     return ok;
   if (task.priority < 0 || task.priority > limits::priority_max)
-    return refusal(
-      errc::invalid_argument,
-      "priority",
-      to_string(task.priority),
-      "0.." + to_string(limits::priority_max));
-  if (task.max_attempts < 1 || task.max_attempts > limits::attempts_max)
-    return refusal(
-      errc::invalid_argument,
-      "max_attempts",
-      to_string(task.max_attempts),
-      "1.." + to_string(limits::attempts_max));
-  if (task.retry.kind > retry_kind::exponential_jitter)
-    return refusal(
-      errc::invalid_argument,
-      "retry.kind",
-      to_string(static_cast<unsigned>(task.retry.kind)),
-      "fixed, linear, exponential or exponential_jitter");
-  if (auto ok = check_times(task); !ok)
+    return out_of_range(
+      "priority", std::to_string(task.priority), "0.." + std::to_string(limits::priority_max));
+  // Before it becomes a smaller number.
+  if (task.max_attempts)
+    if (auto ok = check_count("max_attempts", *task.max_attempts, 1, limits::attempts_max); !ok)
+      return ok;
+  auto chosen = settings_of(task);
+  if (auto ok = check_settings(chosen.settings, chosen.left_to_queue); !ok)
     return ok;
-  return check_sizes(task);
+  if (auto ok = check_deferral(task); !ok)
+    return ok;
+  if (auto ok = check_key(task.group, task.key, task.duplicate, task.replace_payload); !ok)
+    return ok;
+  return check_body(task);
 }
 
 } // namespace codeq::protocol

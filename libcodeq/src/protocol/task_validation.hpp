@@ -4,10 +4,27 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include "core/task_settings.hpp"
+
+#include <cstdint>
+
 namespace codeq::protocol {
 
 /// Checks every field of a task against `codeq/limits.hpp`. Errors: `invalid_argument`,
 /// `too_large`; the context names field, value and limit.
 [[nodiscard]] result<void> validate(const task_spec& task);
+
+/// What a task says of attempts, lease, retries and retention; what it leaves to the queue has the
+/// value of a queue that nobody has configured.
+struct chosen_settings {
+  core::task_settings settings;
+  /// As `core::setting_bit`.
+  std::uint16_t left_to_queue = 0;
+
+  friend bool operator==(const chosen_settings&, const chosen_settings&) = default;
+};
+
+/// @pre validate(task)
+[[nodiscard]] chosen_settings settings_of(const task_spec& task);
 
 } // namespace codeq::protocol

@@ -57,12 +57,14 @@ protected:
     auto encoded = protocol::encoded_tasks::encode(tasks);
     ASSERT_TRUE(encoded);
     auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-    box.submit(shared, [this, call = ++submitted_](result<std::vector<task_id>> answer) {
+    box.submit(shared, [this, call = ++submitted_](result<enqueue_answers> answer) {
       answers.push_back(
         std::to_string(call) + (answer ? " " + std::to_string(answer->size()) + " tasks"
                                        : " " + std::string(to_string(answer.error().code))));
+      ids.clear();
       if (answer)
-        ids = *answer;
+        for (const auto& one : *answer)
+          ids.push_back(one->id);
     });
   }
 

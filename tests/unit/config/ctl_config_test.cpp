@@ -91,7 +91,8 @@ TEST(CtlConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
     refused({{"enqueue", "q", "x", "--retry", "never"}}),
     "codeqctl: --retry: `never` is not fixed, linear, exponential or exponential-jitter");
   EXPECT_EQ(refused({{"enqueue"}}), "codeqctl: QUEUE is required (see --help)");
-  EXPECT_EQ(refused({{"get"}}), "codeqctl: ID is required (see --help)");
+  EXPECT_EQ(refused({{"result"}}), "codeqctl: ID is required (see --help)");
+  EXPECT_EQ(refused({{"get"}}), "codeqctl: get: ID is required, or --queue and --key");
 }
 
 TEST(CtlConfig, ACommandIsRequired) {

@@ -35,19 +35,17 @@ enqueue_request enqueue_with_slack(std::size_t slack) {
 }
 
 TEST(Convert, TakesABodyWithinItsLimits) {
-  EXPECT_TRUE(to_command(enqueue_with_slack(0), 1, timestamp{}));
+  EXPECT_TRUE(to_command(enqueue_with_slack(0), 1, timestamp{}, {}));
 }
 
 TEST(Convert, RefusesABodyThatIsMostlySlack) {
-  auto command = to_command(enqueue_with_slack(8u << 20), 1, timestamp{});
+  auto command = to_command(enqueue_with_slack(8u << 20), 1, timestamp{}, {});
 
   ASSERT_FALSE(command);
   EXPECT_EQ(command.error().code, errc::too_large);
 }
 
 TEST(Convert, RefusesABodyOfEmptyHeaders) {
-  task_spec task;
-  task.queue = "q";
   auto body = frame<schema::TaskBody>::build(
     [](schema::TaskBody::Builder root) { root.initHeaders(500'000); }, 1'100'000);
   auto request = enqueue_request::build(
@@ -57,14 +55,14 @@ TEST(Convert, RefusesABodyOfEmptyHeaders) {
       run.setCount(1);
       run.initQueue().setTenant("default");
       run.getQueue().setQueue("q");
-      write_settings(task, run.initSettings());
+      run.initSettings();
       auto bytes = body.body().view();
       root.initTasks().setBytes({reinterpret_cast<const capnp::byte*>(bytes.data()), bytes.size()});
       root.getTasks().initEnds(1).set(0, static_cast<capnp::uint>(bytes.size()));
     },
     1'100'000);
 
-  auto command = to_command(request, 1, timestamp{});
+  auto command = to_command(request, 1, timestamp{}, {});
 
   ASSERT_FALSE(command);
   EXPECT_EQ(command.error().code, errc::too_large);

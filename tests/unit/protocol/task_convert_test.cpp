@@ -84,10 +84,10 @@ TEST(TaskValidation, EveryRefusalNamesFieldValueAndLimit) {
     why([](auto& t) { t.run_timeout = 31 * 24h; }),
     "run_timeout is 2678400000 ms; it must be 0..2592000000 ms");
   EXPECT_EQ(
-    why([](auto& t) { t.retry.base = 366 * 24h; }),
+    why([](auto& t) { t.retry = retry_policy{.base = 366 * 24h}; }),
     "retry.base is 31622400000 ms; it must be 0..31536000000 ms");
   EXPECT_EQ(
-    why([](auto& t) { t.retry.kind = static_cast<retry_kind>(9); }),
+    why([](auto& t) { t.retry = retry_policy{static_cast<retry_kind>(9)}; }),
     "retry.kind is 9; it must be fixed, linear, exponential or exponential_jitter");
   EXPECT_EQ(
     why([](auto& t) { t.queue = "a b"; }),
@@ -114,7 +114,7 @@ TEST(TaskValidation, EveryFieldMayReachItsLimit) {
   task.priority = 9;
   task.max_attempts = 1000;
   task.lease = 12h;
-  task.retry = {retry_kind::fixed, limits::retry_max, limits::retry_max};
+  task.retry = retry_policy{retry_kind::fixed, limits::retry_max, limits::retry_max};
   task.run_timeout = limits::run_timeout_max;
   task.delay = limits::not_before_ahead_max;
   task.headers["n"] = std::string(limits::headers_bytes_max - 1, 'x');
@@ -165,7 +165,7 @@ TEST(EncodedTasks, SettingsTravelAsTheyWereGiven) {
   task.tenant = "t";
   task.priority = 7;
   task.max_attempts = 9;
-  task.retry = {retry_kind::linear, 3s, 4s};
+  task.retry = retry_policy{retry_kind::linear, 3s, 4s};
   task.lease = 5s;
   task.run_timeout = 6s;
   task.not_before = timestamp{duration{1'800'000'000'000}};

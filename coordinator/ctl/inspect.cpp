@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/client.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/json_writer.hpp"
+#include "ctl/task_output.hpp"
+#include "ctl/text.hpp"
+
+#include <string>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+std::string to_json(const task_explanation& why) {
+  json_writer out;
+  out.begin_object().member("id", to_string(why.task.id));
+  out.member("state", to_string(why.task.state)).member("reason", to_string(why.reason));
+  out.bytes_member("sentence", to_sentence(why));
+  out.member("attempt", why.task.attempt).member("max_attempts", why.task.max_attempts);
+  out.member("workers", why.workers);
+  if (why.until != timestamp{})
+    out.member("until_ms", why.until.time_since_epoch().count());
+  if (why.reason == explained_reason::gated || why.reason == explained_reason::blocked)
+    out.member("blocker", to_string(why.blocker))
+      .member("blocker_state", to_string(why.blocker_state));
+  if (why.reason == explained_reason::leased)
+    out.member("worker", why.task.worker).member("lease_left_ms", why.lease_left.count());
+  return out.end_object().text() + "\n";
+}
+
+std::string to_json(task_id task, const std::vector<task_event>& events) {
+  json_writer out;
+  out.begin_object().member("id", to_string(task)).begin_array("events");
+  for (const auto& event : events) {
+    out.begin_object().member("at_ms", event.at.time_since_epoch().count());
+    out.member("event", to_string(event.what)).member("attempt", event.attempt);
+    // As text: a token may be larger than what a JSON number holds exactly.
+    out.member("token", std::to_string(value(event.token)));
+    if (!event.worker.empty())
+      out.member("worker", event.worker);
+    if (!event.text.empty())
+      out.bytes_member("text", event.text);
+    out.end_object();
+  }
+  return out.end_array().end_object().text() + "\n";
+}
+
+std::string to_text(const std::vector<task_event>& events) {
+  std::string text;
+  for (const auto& event : events) {
+    text += to_string(event.at) + "  " + std::string(to_string(event.what));
+    if (event.attempt != 0)
+      text += ", attempt " + std::to_string(event.attempt);
+    if (!event.worker.empty())
+      text += ", worker " + printable(event.worker);
+    if (!event.text.empty())
+      text += ": " + in_one_line(event.text);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<task_status>& tasks) {
+  json_writer out;
+  out.begin_object().begin_array("tasks");
+  for (const auto& task : tasks)
+    write_status(out, task);
+  return out.end_array().end_object().text() + "\n";
+}
+
+std::string to_text(const std::vector<task_status>& tasks) {
+  using std::to_string;
+  std::vector<std::vector<std::string>> rows{
+    {"ID", "QUEUE", "STATE", "ATTEMPT", "ENQUEUED", "KEY"}};
+  for (const auto& task : tasks)
+    rows.push_back(
+      {to_string(task.id),
+       printable(task.tenant + "/" + task.queue),
+       std::string(to_string(task.state)),
+       to_string(task.attempt) + "/" + to_string(task.max_attempts),
+       to_string(task.enqueued_at),
+       in_one_line(task.key)});
+  return format_table(rows);
+}
+
+} // namespace
+
+int run(const config::ctl_config& config, const config::explain_command& command) {
+  auto ask = [&](operator_client& client) { return client.explain(command.task); };
+  return ask_and_show(config, ask, [&](const task_explanation& why) {
+    print(config.json ? to_json(why) : printable(to_sentence(why)) + "\n");
+    return exit_done;
+  });
+}
+
+int run(const config::ctl_config& config, const config::events_command& command) {
+  auto ask = [&](operator_client& client) { return client.events(command.task); };
+  return ask_and_show(config, ask, [&](const std::vector<task_event>& events) {
+    print(config.json ? to_json(command.task, events) : to_text(events));
+    return exit_done;
+  });
+}
+
+int run(const config::ctl_config& config, const config::list_command& command) {
+  auto ask = [&](operator_client& client) { return client.list(command.filter); };
+  return ask_and_show(config, ask, [&](const std::vector<task_status>& tasks) {
+    print(config.json ? to_json(tasks) : to_text(tasks));
+    return exit_done;
+  });
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
+#include "codeq/task.hpp"
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace codeq {
+
+struct queue_stats {
+  queue_address queue;
+  std::uint64_t scheduled = 0;
+  std::uint64_t gated = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t leased = 0;
+  /// Since the store was created.
+  std::uint64_t completed = 0;
+  std::uint64_t dead = 0;
+  /// Leases that expired, since the store was created.
+  std::uint64_t lost = 0;
+};
+
+struct coordinator_stats {
+  std::vector<queue_stats> queues;
+  /// By metric name, for example `codeq_lease_timers`.
+  std::map<std::string, std::int64_t> gauges;
+};
+
+/// What a queue gives its tasks and how much it takes.
+struct queue_config {
+  // For the fields that a producer leaves to the queue; meaning and limits as in `task_spec`.
+  std::uint32_t max_attempts = limits::attempts_default;
+  retry_policy retry{};
+  duration lease = limits::lease_default;
+  duration run_timeout{0};
+  duration progress_timeout{0};
+  duration retention = limits::retention_completed_default;
+  duration dead_retention{0};
+  on_dead when_dead = on_dead::skip;
+
+  /// Live tasks at most, 0 is no limit; beyond it an enqueue is refused with `queue_full`. Each
+  /// shard takes an equal part, rounded up, so that a queue whose tasks gather on few shards (by
+  /// group or key) is full earlier, and a limit below the number of shards is one task on each.
+  std::uint64_t max_depth = 0;
+  /// Leases at the same time at most, 0 is no limit; divided in the same way.
+  std::uint64_t max_leased = 0;
+  /// Keeps the payload of a completed task as long as its record.
+  bool keep_payload = false;
+
+  friend bool operator==(const queue_config&, const queue_config&) = default;
+};
+
+/// How a queue stands, over all shards.
+struct queue_info {
+  queue_address queue;
+  /// Its limits are the sums over the shards.
+  queue_config config;
+  /// Nothing is handed out; everything else goes on.
+  bool paused = false;
+  std::uint32_t shards = 0;
+  /// False when a change did not reach every shard: make it again.
+  bool is_uniform = true;
+};
+
+/// What an operator does to a task without its token.
+enum class force_kind : std::uint8_t {
+  revoke,   ///< The lease ends uncharged and the task is ready again; only of a leased task.
+  complete, ///< A live task is completed.
+  fail,     ///< A live task is dead.
+};
+
+/// Which tasks to list.
+struct task_filter {
+  std::string tenant = "default";
+  /// Empty is every queue of the tenant.
+  std::string queue{};
+  std::optional<task_state> state{};
+  /// 1..`limits::listed_tasks_max`.
+  std::size_t limit = 100;
+};
+
+/// Which dead tasks to redrive or purge, and how fast.
+struct dead_filter {
+  std::string tenant = "default";
+  /// Empty is every queue of the tenant.
+  std::string queue{};
+  /// Tasks at most; 0 is all.
+  std::uint64_t limit = 0;
+  /// Tasks per second at most, up to `limits::bulk_rate_max`; 0 is as fast as it goes.
+  std::uint64_t rate = 0;
+};
+
+enum class dead_change : std::uint8_t {
+  redrive, ///< They live again, with all their attempts.
+  purge,   ///< They go for good.
+};
+
+/// Why a task does not run, most specific first. On the wire, never renumber.
+enum class explained_reason : std::uint8_t {
+  deferred = 0,            ///< Its producer deferred it, until `until`.
+  retry_waiting = 1,       ///< It waits for its next attempt, until `until`.
+  gated = 2,               ///< `blocker` of its group is before it.
+  blocked = 3,             ///< `blocker` of its group is dead and blocks it.
+  queue_paused = 4,        ///< An operator stopped the queue.
+  no_worker = 5,           ///< No connected worker claims from its queue.
+  queue_at_max_leased = 6, ///< The queue has as many leases as it may.
+  no_free_slots = 7,       ///< All workers that claim from its queue are busy.
+  next = 8,                ///< It is handed out at once.
+  leased = 9,              ///< It runs.
+  completed = 10,
+  dead = 11,
+  cancelled = 12,
+};
+
+[[nodiscard]] std::string_view to_string(explained_reason reason) noexcept;
+
+struct task_explanation {
+  explained_reason reason = explained_reason::next;
+  task_status task;
+  timestamp until{};
+  task_id blocker{};
+  task_state blocker_state = task_state::ready;
+  /// Of a running task: its lease ends then unless it beats.
+  duration lease_left{0};
+  /// Connected workers that claim from its queue.
+  std::uint32_t workers = 0;
+  /// As the task's shard has it; limits are those of this shard.
+  queue_config queue;
+};
+
+/// One sentence for people, without a full stop, for example "retry 3 of 5 at 2026-01-31
+/// 12:00:00.000 UTC".
+[[nodiscard]] std::string to_sentence(const task_explanation& why);
+
+/// Something that happened to a task.
+struct task_event {
+  /// On the wire, never renumber.
+  enum class kind : std::uint8_t {
+    enqueued = 0,
+    granted = 1,
+    completed = 2,
+    failed = 3,
+    failed_permanently = 4,
+    nacked = 5,
+    abandoned = 6,
+    lost = 7, ///< The lease expired or its worker was replaced.
+    revoked = 8,
+    cancel_requested = 9,
+    cancelled = 10,
+    rescheduled = 11, ///< Promoted, or deferred by a duplicate.
+    redriven = 12,
+    forced_to_complete = 13,
+    forced_to_fail = 14,
+    timed_out = 15, ///< The attempt ran longer, or longer without progress, than it may.
+  };
+
+  timestamp at;
+  kind what = kind::enqueued;
+  std::uint32_t attempt = 0;
+  fencing_token token{};
+  std::string worker{};
+  /// Of an attempt that ended: the result or the error text, cut to 1 KiB.
+  std::string text{};
+
+  friend bool operator==(const task_event&, const task_event&) = default;
+};
+
+[[nodiscard]] std::string_view to_string(task_event::kind what) noexcept;
+
+} // namespace codeq

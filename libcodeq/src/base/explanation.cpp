@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/operator_types.hpp"
+
+#include <array>
+
+namespace codeq {
+
+namespace {
+
+/// A table's entry for an enumerator that comes from the wire, or what stands for a later one.
+template <class Enum, std::size_t N>
+std::string_view name_of(Enum value, const std::array<std::string_view, N>& names) {
+  auto index = static_cast<std::size_t>(value);
+  return index < N ? names[index] : "unknown";
+}
+
+/// "7.2 s".
+std::string in_seconds(duration left) {
+  auto tenths = left.count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+std::string in_words(std::uint32_t workers) {
+  if (workers == 0)
+    return "its workers";
+  return workers == 1 ? "its 1 worker" : "its " + std::to_string(workers) + " workers";
+}
+
+std::string attempt_of(const task_status& task, std::uint32_t attempt) {
+  return std::to_string(attempt) + " of " + std::to_string(task.max_attempts);
+}
+
+std::string because(const std::string& text) {
+  return text.empty() ? "" : " because: " + text;
+}
+
+} // namespace
+
+std::string_view to_string(explained_reason reason) noexcept {
+  static constexpr std::array<std::string_view, 13> names{
+    "deferred",
+    "retry_waiting",
+    "gated",
+    "blocked",
+    "queue_paused",
+    "no_worker",
+    "queue_at_max_leased",
+    "no_free_slots",
+    "next",
+    "leased",
+    "completed",
+    "dead",
+    "cancelled"};
+  return name_of(reason, names);
+}
+
+std::string_view to_string(task_event::kind what) noexcept {
+  static constexpr std::array<std::string_view, 16> names{
+    "enqueued",
+    "granted",
+    "completed",
+    "failed",
+    "failed_permanently",
+    "nacked",
+    "abandoned",
+    "lost",
+    "revoked",
+    "cancel_requested",
+    "cancelled",
+    "rescheduled",
+    "redriven",
+    "forced_to_complete",
+    "forced_to_fail",
+    "timed_out"};
+  return name_of(what, names);
+}
+
+std::string to_sentence(const task_explanation& why) {
+  const auto& task = why.task;
+  auto behind = [&](const char* verb) {
+    return std::string(verb) + " " + to_string(why.blocker) + " ("
+           + std::string(to_string(why.blocker_state)) + ") of its group";
+  };
+  switch (why.reason) {
+  case explained_reason::deferred:
+    return "deferred until " + to_string(why.until);
+  case explained_reason::retry_waiting:
+    return "retry " + attempt_of(task, task.attempt + 1) + " at " + to_string(why.until);
+  case explained_reason::gated:
+    return behind("waits behind");
+  case explained_reason::blocked:
+    return behind("blocked by") + "; redrive or purge that one";
+  case explained_reason::queue_paused:
+    return "queue paused";
+  case explained_reason::no_worker:
+    return "no worker for this queue is connected";
+  case explained_reason::queue_at_max_leased:
+    return "the queue has as many leases as it may (max_leased is "
+           + std::to_string(why.queue.max_leased) + " on this shard)";
+  case explained_reason::no_free_slots:
+    return "no free slots at " + in_words(why.workers);
+  case explained_reason::next:
+    return "handed out next";
+  case explained_reason::leased:
+    return "leased by " + task.worker + ", attempt " + attempt_of(task, task.attempt)
+           + "; lease ends in " + in_seconds(why.lease_left) + " unless it beats";
+  case explained_reason::completed:
+    return "completed";
+  case explained_reason::dead:
+    return "dead after attempt " + attempt_of(task, task.attempt) + because(task.error_text);
+  case explained_reason::cancelled:
+    return "cancelled";
+  }
+  return "unknown";
+}
+
+} // namespace codeq

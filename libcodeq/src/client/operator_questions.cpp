@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/operator_questions.hpp"
+
+#include "core/routing.hpp"
+#include "encoding/shared_structs.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/shared_data.hpp"
+
+namespace codeq::client {
+
+namespace {
+
+using protocol::data_of;
+
+capnp::Text::Reader text_of(const std::string& text) {
+  return {text.data(), text.size()};
+}
+
+/// A request `S` whose number is set when it is asked.
+template <class S, class Fill>
+question ask(Fill fill, std::size_t words = 128) {
+  return [fill = std::move(fill), words](std::uint64_t number) {
+    auto build = [&](typename S::Builder request) {
+      request.setNumber(number);
+      fill(request);
+    };
+    return protocol::frame<S>::build(build, words).to_wire();
+  };
+}
+
+void write_task(schema::TaskId::Builder to, task_id task) {
+  to.setShard(value(task.shard));
+  to.setSeq(task.seq);
+}
+
+template <class Request>
+void write_address(Request to, const task_address& task) {
+  write_task(to.initTask(), task.task);
+  if (!task.key)
+    return;
+  auto key = to.initKey();
+  encoding::write_queue(key.initQueue(), {task.key->tenant, task.key->queue});
+  key.setGroup(data_of(task.key->group));
+  key.setKey(data_of(task.key->key));
+}
+
+/// A request about a queue; `what` chooses the member of the union.
+template <class What>
+question ask_queue(std::uint16_t shard, const queue_address& queue, What what) {
+  return ask<schema::QueueRequest>([shard, queue, what](auto request) {
+    request.setShard(shard);
+    encoding::write_queue(request.initQueue(), queue);
+    what(request);
+  });
+}
+
+void write_config(schema::QueueSettings::Builder to, const queue_config& from) {
+  core::task_settings defaults;
+  // One above the range stays above it, however large.
+  defaults.max_attempts = static_cast<std::uint16_t>(
+    std::min<std::uint32_t>(from.max_attempts, limits::attempts_max + 1));
+  defaults.retry = from.retry;
+  defaults.lease = from.lease;
+  defaults.run_timeout = from.run_timeout;
+  defaults.progress_timeout = from.progress_timeout;
+  defaults.retention = from.retention;
+  defaults.dead_retention = from.dead_retention;
+  defaults.when_dead = from.when_dead;
+  encoding::write_settings(to.initDefaults(), defaults);
+  to.setMaxDepth(from.max_depth);
+  to.setMaxLeased(from.max_leased);
+  to.setKeepPayload(from.keep_payload);
+}
+
+void write_filter(
+  schema::TaskFilter::Builder to, const queue_address& of, const walk_position& at) {
+  to.setTenant(text_of(of.tenant));
+  to.setQueue(text_of(of.queue));
+  to.setAfter(at.after);
+  to.setLimit(at.limit);
+  to.setAnyState();
+}
+
+} // namespace
+
+task_address address_of(const task_key& key, std::uint16_t shard_count) {
+  const auto& name = key.group.empty() ? key.key : key.group;
+  return {{core::shard_of_name({key.tenant, key.queue}, name, shard_count), 0}, key};
+}
+
+question ask_status(const task_address& task) {
+  return ask<schema::StatusRequest>([task](auto request) { write_address(request, task); });
+}
+
+question ask_change(const task_address& task, task_change what) {
+  return ask<schema::ChangeRequest>([task, what](auto request) {
+    write_address(request, task);
+    request.setChange(static_cast<schema::TaskChange>(what));
+  });
+}
+
+question ask_force(task_id task, force_kind how, const std::string& text) {
+  auto fill = [task, how, text](auto request) {
+    write_task(request.initTask(), task);
+    request.setHow(static_cast<schema::ForceKind>(how));
+    request.setText(data_of(text));
+  };
+  return ask<schema::ForceRequest>(fill, text.size() / 8 + 64);
+}
+
+question ask_explain(task_id task) {
+  return ask<schema::ExplainRequest>([task](auto r) { write_task(r.initTask(), task); });
+}
+
+question ask_events(task_id task) {
+  return ask<schema::EventsRequest>([task](auto r) { write_task(r.initTask(), task); });
+}
+
+question ask_stats() {
+  return ask<schema::StatsRequest>([](auto) {});
+}
+
+question show_queue(std::uint16_t shard, const queue_address& queue) {
+  return ask_queue(shard, queue, [](auto request) { request.setShow(); });
+}
+
+question set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& part) {
+  return ask_queue(shard, queue, [part](auto request) { write_config(request.initSet(), part); });
+}
+
+question pause_queue(std::uint16_t shard, const queue_address& queue, bool paused) {
+  return ask_queue(shard, queue, [paused](auto request) {
+    if (paused)
+      request.setPause();
+    else
+      request.setResume();
+  });
+}
+
+question list_tasks(const task_filter& filter, const walk_position& at) {
+  return ask<schema::ListRequest>([filter, at](auto request) {
+    request.setShard(at.shard);
+    auto to = request.initFilter();
+    write_filter(to, {filter.tenant, filter.queue}, at);
+    if (filter.state)
+      to.setState(static_cast<schema::TaskState>(*filter.state));
+  });
+}
+
+question change_many(bulk_kind what, const queue_address& of, const walk_position& at) {
+  return ask<schema::BulkRequest>([what, of, at](auto request) {
+    request.setShard(at.shard);
+    request.setWhat(static_cast<schema::BulkKind>(what));
+    write_filter(request.initFilter(), of, at);
+  });
+}
+
+} // namespace codeq::client

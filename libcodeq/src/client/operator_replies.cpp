@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/operator_replies.hpp"
+
+#include "client/status_convert.hpp"
+#include "encoding/shared_structs.hpp"
+#include "protocol/error_code.hpp"
+#include "protocol/shared_data.hpp"
+
+#include <string>
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+using encoding::read_text;
+using protocol::string_of;
+
+/// Reads a reply: what the coordinator refused is the answer, else `fill(reader, value)` reads it,
+/// whose errors mean that the reply cannot be used.
+template <class T, class S, class Fill>
+result<told<T>> read_reply(const protocol::frame<S>& reply, Fill&& fill) {
+  return reply.read([&](auto from) -> result<told<T>> {
+    auto code = protocol::from_schema(from.getCode());
+    if (code != errc::none) {
+      auto context = read_text(from.getContext());
+      if (context.empty())
+        context = code == errc::unknown_task ? "no such task, or it is past its retention"
+                                             : "the coordinator refused";
+      return told<T>{error{code, std::move(context)}};
+    }
+    T value;
+    if (result<void> ok = fill(from, value); !ok)
+      return ok.error();
+    return told<T>{std::move(value)};
+  });
+}
+
+template <class Enum>
+result<void> check_known(const char* what, Enum found, Enum last) {
+  if (found <= last)
+    return {};
+  return error{
+    errc::protocol_error,
+    "unknown " + std::string(what) + " " + std::to_string(static_cast<unsigned>(found))};
+}
+
+/// What `StatusReply` and `TaskView` have in common.
+template <class Reader>
+result<void> read_common(Reader from, task_status& to) {
+  auto state = read_state(from.getState());
+  if (!state)
+    return state.error();
+  to.state = *state;
+  to.tenant = read_text(from.getQueue().getTenant());
+  to.queue = read_text(from.getQueue().getQueue());
+  to.priority = from.getPriority();
+  to.attempt = from.getAttempt();
+  to.max_attempts = from.getMaxAttempts();
+  to.token = fencing_token{from.getToken()};
+  to.enqueued_at = timestamp{duration{from.getEnqueuedAtMs()}};
+  if (from.getEligibleAtMs() != 0)
+    to.eligible_at = timestamp{duration{from.getEligibleAtMs()}};
+  to.worker = read_text(from.getWorker());
+  to.lost_in_row = from.getLostInRow();
+  to.group = string_of(from.getGroup());
+  to.key = string_of(from.getKey());
+  return {};
+}
+
+task_id read_id(schema::TaskId::Reader from) {
+  return {static_cast<shard_id>(from.getShard()), from.getSeq()};
+}
+
+queue_config read_config(schema::QueueSettings::Reader from) {
+  auto defaults = encoding::read_settings(from.getDefaults());
+  queue_config config;
+  config.max_attempts = defaults.max_attempts;
+  config.retry = defaults.retry;
+  config.lease = defaults.lease;
+  config.run_timeout = defaults.run_timeout;
+  config.progress_timeout = defaults.progress_timeout;
+  config.retention = defaults.retention;
+  config.dead_retention = defaults.dead_retention;
+  config.when_dead = defaults.when_dead;
+  config.max_depth = from.getMaxDepth();
+  config.max_leased = from.getMaxLeased();
+  config.keep_payload = from.getKeepPayload();
+  return config;
+}
+
+result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanation& to) {
+  if (auto ok = check_known("reason", from.getReason(), schema::TaskReason::CANCELLED); !ok)
+    return ok;
+  auto shard = static_cast<shard_id>(from.getShard());
+  to.reason = static_cast<explained_reason>(from.getReason());
+  if (auto ok = read_common(from.getView(), to.task); !ok)
+    return ok;
+  to.task.id = {shard, from.getView().getSeq()};
+  to.until = timestamp{duration{from.getUntilMs()}};
+  to.blocker = {shard, from.getBlocker()};
+  auto state = read_state(from.getBlockerState());
+  if (!state)
+    return state.error();
+  to.blocker_state = *state;
+  to.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
+  to.workers = from.getWorkers();
+  to.queue = read_config(from.getQueue());
+  return {};
+}
+
+queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
+  queue_stats stats;
+  stats.queue = encoding::read_queue(from.getQueue());
+  stats.scheduled = from.getScheduled();
+  stats.gated = from.getGated();
+  stats.ready = from.getReady();
+  stats.leased = from.getLeased();
+  stats.completed = from.getCompleted();
+  stats.dead = from.getDead();
+  stats.lost = from.getLost();
+  return stats;
+}
+
+} // namespace
+
+result<told<task_status>> read_status(const protocol::status_reply& reply) {
+  return read_reply<task_status>(reply, [](auto from, task_status& to) -> result<void> {
+    if (auto ok = read_common(from, to); !ok)
+      return ok;
+    to.id = read_id(from.getTask());
+    put_text(to, string_of(from.getText()));
+    return {};
+  });
+}
+
+result<told<change_outcome>> read_change(const protocol::change_reply& reply) {
+  return read_reply<change_outcome>(reply, [](auto from, change_outcome& to) -> result<void> {
+    auto last = schema::ChangeResult::NOT_FOUND;
+    if (auto ok = check_known("result of a change", from.getResult(), last); !ok)
+      return ok;
+    auto state = read_state(from.getState());
+    if (!state)
+      return state.error();
+    to = {static_cast<change_outcome::kind>(from.getResult()), *state, read_id(from.getTask())};
+    return {};
+  });
+}
+
+result<told<queue_part>> read_queue(const protocol::queue_reply& reply) {
+  return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
+    to = {read_config(from.getSettings()), from.getSettings().getPaused()};
+    return {};
+  });
+}
+
+result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply) {
+  return read_reply<bulk_part>(reply, [](auto from, bulk_part& to) -> result<void> {
+    to = {from.getChanged(), from.getAfter(), from.getMore()};
+    return {};
+  });
+}
+
+result<told<list_part>> read_list(const protocol::list_reply& reply) {
+  return read_reply<list_part>(reply, [](auto from, list_part& to) -> result<void> {
+    for (auto view : from.getTasks()) {
+      auto& status = to.tasks.emplace_back();
+      status.id.seq = view.getSeq();
+      if (auto ok = read_common(view, status); !ok)
+        return ok;
+    }
+    to.after = from.getAfter();
+    to.more = from.getMore();
+    return {};
+  });
+}
+
+result<told<task_explanation>> read_explain(const protocol::explain_reply& reply) {
+  return read_reply<task_explanation>(reply, fill_explanation);
+}
+
+result<told<std::vector<task_event>>> read_events(const protocol::events_reply& reply) {
+  auto fill = [](auto from, std::vector<task_event>& to) -> result<void> {
+    for (auto event : from.getEvents()) {
+      auto last = schema::TaskEventKind::TIMED_OUT;
+      if (auto ok = check_known("kind of event", event.getKind(), last); !ok)
+        return ok;
+      to.push_back(
+        {timestamp{duration{event.getAtMs()}},
+         static_cast<task_event::kind>(event.getKind()),
+         event.getAttempt(),
+         fencing_token{event.getToken()},
+         read_text(event.getWorker()),
+         string_of(event.getText())});
+    }
+    return {};
+  };
+  return read_reply<std::vector<task_event>>(reply, fill);
+}
+
+result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {
+  return reply.read([](auto from) -> result<told<coordinator_stats>> {
+    coordinator_stats stats;
+    for (auto queue : from.getQueues())
+      stats.queues.push_back(read_counts(queue));
+    for (auto gauge : from.getGauges())
+      stats.gauges[read_text(gauge.getName())] = gauge.getValue();
+    return told<coordinator_stats>{std::move(stats)};
+  });
+}
+
+} // namespace codeq::client

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
+#include "codeq/task.hpp"
+
+#include "protocol/messages.hpp"
+
+#include <cstdint>
+#include <vector>
+
+/// Reads what a coordinator answers to operators. Errors of the outer results: `protocol_error`,
+/// the reply cannot be used; of the inner: what the coordinator said.
+namespace codeq::client {
+
+template <class T>
+struct told {
+  result<T> answer;
+};
+
+/// How one shard has a queue.
+struct queue_part {
+  queue_config config;
+  bool paused = false;
+
+  friend bool operator==(const queue_part&, const queue_part&) = default;
+};
+
+/// What a part of a change of many tasks came to.
+struct bulk_part {
+  std::uint64_t changed = 0;
+  sequence after = 0;
+  bool more = false;
+};
+
+/// A part of one shard's list.
+struct list_part {
+  /// Their shard is still to be filled in.
+  std::vector<task_status> tasks;
+  sequence after = 0;
+  bool more = false;
+};
+
+[[nodiscard]] result<told<task_status>> read_status(const protocol::status_reply& reply);
+[[nodiscard]] result<told<change_outcome>> read_change(const protocol::change_reply& reply);
+[[nodiscard]] result<told<queue_part>> read_queue(const protocol::queue_reply& reply);
+[[nodiscard]] result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply);
+[[nodiscard]] result<told<list_part>> read_list(const protocol::list_reply& reply);
+[[nodiscard]] result<told<task_explanation>> read_explain(const protocol::explain_reply& reply);
+[[nodiscard]] result<told<std::vector<task_event>>>
+read_events(const protocol::events_reply& reply);
+[[nodiscard]] result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
+
+} // namespace codeq::client

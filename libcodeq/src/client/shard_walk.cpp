@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/shard_walk.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace codeq::client {
+
+namespace {
+
+std::uint64_t part_of(std::uint64_t whole, std::uint32_t shards) {
+  return whole / shards + (whole % shards != 0 ? 1 : 0);
+}
+
+/// Limits of shards together: none when one of them has none.
+std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) {
+  return a == 0 || b == 0 ? 0 : a + b;
+}
+
+} // namespace
+
+queue_config part_of(const queue_config& whole, std::uint32_t shards) {
+  auto part = whole;
+  part.max_depth = part_of(whole.max_depth, shards);
+  part.max_leased = part_of(whole.max_leased, shards);
+  return part;
+}
+
+queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts) {
+  const auto& first = parts.front();
+  queue_info info;
+  info.queue = std::move(queue);
+  info.config = first.config;
+  info.paused = first.paused;
+  info.shards = static_cast<std::uint32_t>(parts.size());
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    info.is_uniform = info.is_uniform && parts[i] == first;
+    info.config.max_depth = sum_of(info.config.max_depth, parts[i].config.max_depth);
+    info.config.max_leased = sum_of(info.config.max_leased, parts[i].config.max_leased);
+  }
+  return info;
+}
+
+std::vector<task_status>
+merge_oldest(std::vector<std::vector<task_status>> lists, std::size_t limit) {
+  std::vector<task_status> all;
+  for (auto& list : lists)
+    std::move(list.begin(), list.end(), std::back_inserter(all));
+  std::stable_sort(all.begin(), all.end(), [](const task_status& a, const task_status& b) {
+    return std::tie(a.enqueued_at, a.id) < std::tie(b.enqueued_at, b.id);
+  });
+  if (all.size() > limit)
+    all.resize(limit);
+  return all;
+}
+
+bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), rate_(rate) {
+}
+
+std::uint32_t bulk_pace::next_part() const {
+  // Ten parts a second, so that a rate is not a burst per second.
+  constexpr std::uint64_t parts_per_second = 10;
+  std::uint64_t part = limits::bulk_tasks_max;
+  if (rate_ != 0)
+    part = std::clamp<std::uint64_t>(rate_ / parts_per_second, 1, part);
+  if (limit_ != 0)
+    part = std::min(part, limit_ - std::min(limit_, changed_));
+  return static_cast<std::uint32_t>(part);
+}
+
+duration bulk_pace::take(std::uint64_t changed) {
+  changed_ += changed;
+  if (rate_ == 0)
+    return duration{0};
+  constexpr std::uint64_t milliseconds = 1000;
+  return duration{static_cast<duration::rep>((changed * milliseconds + rate_ - 1) / rate_)};
+}
+
+} // namespace codeq::client

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+#include "codeq/time.hpp"
+
+#include "core/task_settings.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// Checks of single fields, the same at the producer and at the coordinator. Every refusal names
+/// field, value and limit.
+namespace codeq::protocol {
+
+/// "FIELD is FOUND; it must be RULE", `invalid_argument`.
+[[nodiscard]] error
+out_of_range(std::string_view field, const std::string& found, const std::string& rule);
+
+/// The same for a size in bytes, `too_large`.
+[[nodiscard]] error too_long(std::string_view field, std::size_t found, std::size_t limit);
+
+/// What breaks the protocol, so that the connection is closed.
+[[nodiscard]] error malformed(const std::string& what);
+
+[[nodiscard]] result<void> check_name(std::string_view field, const std::string& name);
+[[nodiscard]] result<void> check_queue(const queue_address& queue);
+
+/// A field of at most `limit` bytes.
+[[nodiscard]] result<void> check_size(std::string_view field, std::size_t found, std::size_t limit);
+
+[[nodiscard]] result<void>
+check_count(std::string_view field, std::uint64_t found, std::uint64_t least, std::uint64_t most);
+
+[[nodiscard]] result<void>
+check_duration(std::string_view field, duration found, duration least, duration most);
+
+/// All bits of `core::setting_bit`.
+inline constexpr std::uint16_t settings_all = 0xff;
+
+/// Checks the settings that are not left to the queue.
+[[nodiscard]] result<void>
+check_settings(const core::task_settings& settings, std::uint16_t left_to_queue);
+
+/// Checks key, group and what a duplicate does.
+[[nodiscard]] result<void>
+check_key(std::string_view group, std::string_view key, on_duplicate duplicate, bool replaces);
+
+} // namespace codeq::protocol

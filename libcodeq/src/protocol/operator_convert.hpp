@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/command.hpp"
+#include "core/operator_command.hpp"
+#include "protocol/convert.hpp"
+#include "protocol/error_code.hpp"
+#include "protocol/messages.hpp"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+/// Turns what operators sent into commands of the shard core, as `convert.hpp` does for the rest:
+/// `protocol_error` ends the connection, any other error is answered by `make_refusal`.
+namespace codeq::protocol {
+
+/// The schema struct that answers a request of operators.
+template <class S>
+struct reply_of;
+
+template <>
+struct reply_of<schema::StatusRequest> {
+  using type = schema::StatusReply;
+};
+
+template <>
+struct reply_of<schema::ChangeRequest> {
+  using type = schema::ChangeReply;
+};
+
+template <>
+struct reply_of<schema::ForceRequest> {
+  using type = schema::ChangeReply;
+};
+
+template <>
+struct reply_of<schema::QueueRequest> {
+  using type = schema::QueueReply;
+};
+
+template <>
+struct reply_of<schema::BulkRequest> {
+  using type = schema::BulkReply;
+};
+
+template <>
+struct reply_of<schema::ListRequest> {
+  using type = schema::ListReply;
+};
+
+template <>
+struct reply_of<schema::ExplainRequest> {
+  using type = schema::ExplainReply;
+};
+
+template <>
+struct reply_of<schema::EventsRequest> {
+  using type = schema::EventsReply;
+};
+
+/// The reply to a request `S` that says why nothing was done.
+template <class S>
+[[nodiscard]] frame<typename reply_of<S>::type>
+make_refusal(std::uint64_t number, const error& reason) {
+  return frame<typename reply_of<S>::type>::build([&](auto reply) {
+    reply.setNumber(number);
+    reply.setCode(to_schema(reason.code));
+    reply.setContext({reason.context.data(), reason.context.size()});
+  });
+}
+
+/// Which request it is, and the shard that it is for.
+struct request_address {
+  std::uint64_t number = 0;
+  std::uint16_t shard = 0;
+};
+
+template <class S>
+[[nodiscard]] result<request_address> address_of(const frame<S>& message) {
+  return message.read([](auto reader) -> result<request_address> {
+    if constexpr (requires { reader.getTask(); })
+      return request_address{reader.getNumber(), reader.getTask().getShard()};
+    else
+      return request_address{reader.getNumber(), reader.getShard()};
+  });
+}
+
+/// Why a request for a shard that is not there is refused.
+template <class S>
+[[nodiscard]] error no_such_shard(const request_address& to, std::size_t shard_count) {
+  if constexpr (requires(typename S::Reader reader) { reader.getTask(); })
+    return {errc::unknown_task, "no such task: its shard is not there"};
+  else
+    return {
+      errc::invalid_argument,
+      "shard is " + std::to_string(to.shard) + "; it must be 0.."
+        + std::to_string(shard_count - 1)};
+}
+
+/// An operator who asks, and the shard that the question has reached.
+struct asked_at {
+  core::peer_id peer = 0;
+  shard_place place;
+};
+
+/// What a request that changes one task comes to.
+using change_command = std::variant<core::cancel, core::promote, core::redrive, core::purge>;
+
+/// What a request about a queue comes to.
+using queue_command = std::variant<core::show_queue, core::configure_queue, core::pause_queue>;
+
+/// Asks for the timeline of a task.
+struct events_order {
+  core::peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
+[[nodiscard]] result<core::describe_task> to_command(const status_request& message, asked_at by);
+[[nodiscard]] result<change_command> to_command(const change_request& message, asked_at by);
+[[nodiscard]] result<core::force> to_command(const force_request& message, asked_at by);
+[[nodiscard]] result<queue_command> to_command(const queue_request& message, asked_at by);
+[[nodiscard]] result<core::change_many> to_command(const bulk_request& message, asked_at by);
+[[nodiscard]] result<core::list_tasks> to_command(const list_request& message, asked_at by);
+[[nodiscard]] result<core::explain_task> to_command(const explain_request& message, asked_at by);
+[[nodiscard]] result<events_order> to_command(const events_request& message, asked_at by);
+
+} // namespace codeq::protocol

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/operator_reply.hpp"
+
+#include "encoding/shared_structs.hpp"
+#include "protocol/error_code.hpp"
+#include "protocol/shared_data.hpp"
+
+namespace codeq::protocol {
+
+namespace {
+
+std::int64_t ms_of(timestamp t) {
+  return t.time_since_epoch().count();
+}
+
+capnp::uint count_of(std::size_t n) {
+  return static_cast<capnp::uint>(n);
+}
+
+capnp::Text::Reader text_of(const std::string& text) {
+  return {text.data(), text.size()};
+}
+
+/// What `StatusReply` and `TaskView` have in common.
+template <class Builder>
+void write_common(Builder to, const core::task_view& view) {
+  encoding::write_queue(to.initQueue(), view.queue);
+  to.setPriority(view.priority);
+  to.setState(static_cast<schema::TaskState>(view.entry.state));
+  to.setAttempt(view.entry.attempt);
+  to.setMaxAttempts(view.max_attempts);
+  to.setToken(value(view.entry.token));
+  to.setEnqueuedAtMs(ms_of(view.enqueued_at));
+  to.setEligibleAtMs(ms_of(view.eligible_at));
+  to.setWorker(text_of(view.worker));
+  to.setLostInRow(view.entry.lost);
+  to.setGroup(data_of(view.group));
+  to.setKey(data_of(view.key));
+}
+
+void write_view(schema::TaskView::Builder to, const core::task_view& view) {
+  to.setSeq(view.seq);
+  write_common(to, view);
+}
+
+void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
+  encoding::write_settings(to.initDefaults(), settings.defaults);
+  to.setMaxDepth(settings.max_depth);
+  to.setMaxLeased(settings.max_leased);
+  to.setKeepPayload(settings.keep_payload);
+  to.setPaused(settings.paused);
+}
+
+void write_event(schema::EventsReply::Event::Builder to, const task_event& event) {
+  to.setAtMs(ms_of(event.at));
+  to.setKind(static_cast<schema::TaskEventKind>(event.what));
+  to.setAttempt(static_cast<std::uint16_t>(event.attempt));
+  to.setToken(value(event.token));
+  to.setWorker(text_of(event.worker));
+  to.setText(data_of(event.text));
+}
+
+} // namespace
+
+status_reply make_status_reply(
+  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text) {
+  return status_reply::build(
+    [&](auto r) {
+      r.setNumber(number);
+      r.initTask().setShard(value(shard));
+      r.getTask().setSeq(view.seq);
+      write_common(r, view);
+      r.setText(data_of(text.view()));
+    },
+    text.size() / 8 + 256);
+}
+
+change_reply make_change_reply(shard_id shard, const core::change_answered& answer) {
+  return change_reply::build([&](auto r) {
+    r.setNumber(answer.number);
+    r.setResult(static_cast<schema::ChangeResult>(answer.result));
+    r.setState(static_cast<schema::TaskState>(answer.state));
+    r.initTask().setShard(value(shard));
+    r.getTask().setSeq(answer.seq);
+  });
+}
+
+queue_reply make_queue_reply(const core::queue_answered& answer) {
+  return queue_reply::build([&](auto r) {
+    r.setNumber(answer.number);
+    r.setCode(to_schema(answer.refusal.code));
+    r.setContext(text_of(answer.refusal.context));
+    write_settings(r.initSettings(), answer.settings);
+  });
+}
+
+bulk_reply make_bulk_reply(const core::bulk_answered& answer) {
+  return bulk_reply::build([&](auto r) {
+    r.setNumber(answer.number);
+    r.setChanged(answer.changed);
+    r.setAfter(answer.after);
+    r.setMore(answer.more);
+  });
+}
+
+list_reply make_list_reply(const core::tasks_listed& answer) {
+  constexpr std::size_t task_words = 48;
+  return list_reply::build(
+    [&](auto r) {
+      r.setNumber(answer.number);
+      auto tasks = r.initTasks(count_of(answer.tasks.size()));
+      for (capnp::uint i = 0; i < tasks.size(); ++i)
+        write_view(tasks[i], answer.tasks[i]);
+      r.setAfter(answer.after);
+      r.setMore(answer.more);
+    },
+    answer.tasks.size() * task_words + 32);
+}
+
+explain_reply make_explain_reply(shard_id shard, const core::task_explained& answer) {
+  return explain_reply::build(
+    [&](auto r) {
+      r.setNumber(answer.number);
+      r.setShard(value(shard));
+      r.setReason(static_cast<schema::TaskReason>(answer.reason));
+      write_view(r.initView(), answer.view);
+      r.setUntilMs(ms_of(answer.until));
+      r.setBlocker(answer.blocker);
+      r.setBlockerState(static_cast<schema::TaskState>(answer.blocker_state));
+      r.setLeaseLeftMs(static_cast<std::uint64_t>(answer.lease_left.count()));
+      write_settings(r.initQueue(), answer.queue);
+      r.setWorkers(answer.workers);
+    },
+    256);
+}
+
+events_reply make_events_reply(std::uint64_t number, std::span<const task_event> events) {
+  return events_reply::build([&](auto r) {
+    r.setNumber(number);
+    auto list = r.initEvents(count_of(events.size()));
+    for (capnp::uint i = 0; i < list.size(); ++i)
+      write_event(list[i], events[i]);
+  });
+}
+
+stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats) {
+  return stats_reply::build([&](auto r) {
+    r.setNumber(number);
+    auto queues = r.initQueues(count_of(stats.queues.size()));
+    for (capnp::uint i = 0; i < stats.queues.size(); ++i) {
+      const auto& q = stats.queues[i];
+      encoding::write_queue(queues[i].initQueue(), q.queue);
+      queues[i].setScheduled(q.scheduled);
+      queues[i].setGated(q.gated);
+      queues[i].setReady(q.ready);
+      queues[i].setLeased(q.leased);
+      queues[i].setCompleted(q.completed);
+      queues[i].setDead(q.dead);
+      queues[i].setLost(q.lost);
+    }
+    auto gauges = r.initGauges(count_of(stats.gauges.size()));
+    capnp::uint i = 0;
+    for (const auto& [name, value] : stats.gauges) {
+      gauges[i].setName(text_of(name));
+      gauges[i++].setValue(value);
+    }
+  });
+}
+
+} // namespace codeq::protocol

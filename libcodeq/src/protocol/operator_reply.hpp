@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+
+#include "core/operator_effect.hpp"
+#include "protocol/messages.hpp"
+
+#include <cstdint>
+#include <span>
+
+/// Turns what a shard answers to operators into messages.
+namespace codeq::protocol {
+
+/// `text` is the result of a completed task, else its latest error text.
+[[nodiscard]] status_reply make_status_reply(
+  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text);
+
+[[nodiscard]] change_reply make_change_reply(shard_id shard, const core::change_answered& answer);
+
+[[nodiscard]] queue_reply make_queue_reply(const core::queue_answered& answer);
+
+[[nodiscard]] bulk_reply make_bulk_reply(const core::bulk_answered& answer);
+
+[[nodiscard]] list_reply make_list_reply(const core::tasks_listed& answer);
+
+[[nodiscard]] explain_reply make_explain_reply(shard_id shard, const core::task_explained& answer);
+
+[[nodiscard]] events_reply
+make_events_reply(std::uint64_t number, std::span<const task_event> events);
+
+[[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
+
+} // namespace codeq::protocol

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+
+#include <capnp/blob.h>
+
+#include <string>
+#include <string_view>
+
+namespace codeq::protocol {
+
+/// The slice of the message's own buffer that a data field is. @pre `data` lies within `body`
+[[nodiscard]] inline bytes share(const bytes& body, capnp::Data::Reader data) {
+  if (data.size() == 0)
+    return {};
+  auto offset = reinterpret_cast<const char*>(data.begin()) - body.data();
+  return body.slice(static_cast<std::size_t>(offset), data.size());
+}
+
+/// A copy of a data field.
+[[nodiscard]] inline std::string string_of(capnp::Data::Reader data) {
+  return {data.asChars().begin(), data.size()};
+}
+
+/// Text as a data field; shares its characters.
+[[nodiscard]] inline capnp::Data::Reader data_of(std::string_view text) {
+  return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
+}
+
+} // namespace codeq::protocol
