@@ -102,22 +102,12 @@ private:
   void carry_out(core::task_described& e);
   void carry_out(core::task_not_here& e);
 
-  // No message of the protocol asks for these.
-  void carry_out(core::task_explained&) {}
-
-  void carry_out(core::queue_answered&) {}
-
-  void carry_out(core::tasks_listed&) {}
-
   void carry_out(core::change_answered& e);
   void carry_out(core::queue_answered& e);
   void carry_out(core::bulk_answered& e);
   void carry_out(core::tasks_listed& e);
   void carry_out(core::task_explained& e);
   void carry_out(core::cancel_wanted& e);
-
-  /// Nobody asks over the wire yet.
-  void carry_out(core::bulk_answered&) {}
 
   void flush_endings();
 
