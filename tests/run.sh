@@ -11,7 +11,7 @@ usage: tests/run.sh [option...]
 Installs missing Debian packages, builds into build/ and runs every test by ctest.
 
   --label LABEL      run only tests with this label; may be given several times
-                     (tidy unit model sim golden integration fault e2e)
+                     (tidy unit model sim mutation golden integration fault e2e)
   --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --build-only       build, run nothing

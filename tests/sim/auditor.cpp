@@ -2,6 +2,7 @@
 #include "sim/auditor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::sim {
 
@@ -28,6 +29,9 @@ run_totals& run_totals::operator+=(const run_totals& more) {
   power_cuts += more.power_cuts;
   worker_crashes += more.worker_crashes;
   connection_cuts += more.connection_cuts;
+  producer_crashes += more.producer_crashes;
+  changes += more.changes;
+  grouped += more.grouped;
   return *this;
 }
 
@@ -38,6 +42,7 @@ void auditor::breach(const std::string& rule, const std::string& what) {
 
 void auditor::submitted(const std::string& name, const task_spec& spec, timestamp shard_now) {
   ++totals_.tasks;
+  totals_.grouped += spec.headers.contains("group") ? 1 : 0;
   auto earliest = spec.not_before ? *spec.not_before : timestamp{};
   if (spec.delay > duration{0})
     earliest = shard_now + spec.delay;
@@ -77,7 +82,12 @@ void auditor::enqueued(const std::string& name, const task_id& id) {
     t->acked_at = world_.time.now();
 }
 
+void auditor::given_up(const std::string& name) {
+  wishes_.at(name).given_up = true;
+}
+
 void auditor::worker_replaced(shard_id shard, const worker_identity& by) {
+  ledger_.replaced(shard, by);
   for (auto& [place, id] : places_) {
     auto* l = place.first == shard ? find(place) : nullptr;
     if (l && l->holder.name == by.name && l->holder.incarnation != by.incarnation)
@@ -86,14 +96,19 @@ void auditor::worker_replaced(shard_id shard, const worker_identity& by) {
 }
 
 void auditor::worker_left(shard_id shard, const worker_identity& worker) {
+  ledger_.left(shard, worker);
   left_.emplace(shard, worker);
 }
 
 auditor::lease_view* auditor::find(const lease_place& lease) {
+  return const_cast<lease_view*>(std::as_const(*this).find(lease));
+}
+
+const auditor::lease_view* auditor::find(const lease_place& lease) const {
   auto place = places_.find(lease);
   if (place == places_.end())
     return nullptr;
-  auto& leases = tasks_.at(place->second).leases;
+  const auto& leases = tasks_.at(place->second).leases;
   auto at = leases.find(lease.second);
   return at == leases.end() ? nullptr : &at->second;
 }
@@ -114,10 +129,18 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
   auto& wanted = wishes_.at(d.name);
   if (d.attempt == 0 || d.attempt > wanted.spec.max_attempts.value_or(limits::attempts_default))
     breach("I6", who + " is at attempt " + std::to_string(d.attempt));
+  if (auto is = ledger_.attempt_of(d.id.shard, d.token); is && *is != d.attempt)
+    breach(
+      "attempts",
+      who + " is at attempt " + std::to_string(d.attempt) + " and should be at "
+        + std::to_string(*is));
   bool comparable = wanted.clock == ~0ull || wanted.clock == clock_;
-  if (comparable && d.shard_now < wanted.earliest)
+  bool was_lifted = t->promote_asked && wanted.spec.allow_promotion;
+  if (comparable && !was_lifted && d.shard_now < wanted.earliest)
     breach("I5", who + " was delivered before its time");
-  if (t->final_at && *t->final_at < l->granted_at)
+  bool may_live_again =
+    t->redrive_asked && !t->final_token && (!t->final || t->final->state == task_state::dead);
+  if (t->final_at && *t->final_at < l->granted_at && !may_live_again)
     breach("I4", who + " was delivered after its end was told");
   if (!l->delivered_at) {
     l->delivered_at = world_.time.now();
@@ -195,7 +218,7 @@ void auditor::told_lost(const lease_place& lease) {
   if (!l->lost && !l->reported_at)
     ++totals_.lost_leases;
   l->lost = true;
-  bool has_run_limit = l->run_end != monotonic_time::max();
+  bool has_run_limit = l->run_end != monotonic_time::max() || tasks_.at(l->id).cancel_asked;
   if (world_.options.is_calm() && !l->reported_at && !has_run_limit)
     breach("lease", "token " + name_of(lease.second) + " was lost, though nothing went wrong");
 }
@@ -226,7 +249,7 @@ void auditor::check_owed(const std::vector<lease_place>& owed) {
 
 bool auditor::may_be_over(const lease_view& l) const {
   bool has_left = left_.contains({l.id.shard, l.holder});
-  return l.doubtful || l.may_have_ended || has_left || l.reported_at
+  return l.doubtful || tasks_.at(l.id).cancel_asked || l.may_have_ended || has_left || l.reported_at
          || world_.steady() >= l.earliest_end;
 }
 
@@ -241,6 +264,9 @@ void auditor::check_single_lease(const task_id& id, fencing_token token, const t
 }
 
 void auditor::check_retry_time(const task_id& id, const task_view& t) {
+  // Operators may have lifted it; the ledger knows whether they did.
+  if (t.promote_asked || t.redrive_asked)
+    return;
   for (const auto& [token, l] : t.leases) {
     if (!l.accepted_at || !l.retry_floor || l.clock != clock_)
       continue;
@@ -256,6 +282,10 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
   if (!is_terminal(now.state))
     return breach(
       "await", who + " was told to have ended, but is " + std::string(to_string(now.state)));
+  check_cancelled(t, now);
+  // What is told may be from before a redrive.
+  if (t.redrive_asked && now.state == task_state::dead)
+    return;
   if (t.final) {
     bool same = t.final->state == now.state && t.final->result == now.result
                 && t.final->error_text == now.error_text && t.final->attempt == now.attempt;

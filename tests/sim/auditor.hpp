@@ -6,6 +6,7 @@
 
 #include "core/shard_state.hpp"
 #include "core/turn.hpp"
+#include "sim/ledger.hpp"
 #include "sim/world.hpp"
 #include "worker/report.hpp"
 
@@ -29,6 +30,9 @@ struct run_totals {
   std::uint64_t power_cuts = 0;
   std::uint64_t worker_crashes = 0;
   std::uint64_t connection_cuts = 0;
+  std::uint64_t producer_crashes = 0;
+  std::uint64_t changes = 0;
+  std::uint64_t grouped = 0;
 
   run_totals& operator+=(const run_totals& more);
 };
@@ -41,7 +45,9 @@ using lease_place = std::pair<shard_id, fencing_token>;
 /// Every breach becomes a line that names the broken rule.
 class auditor {
 public:
-  explicit auditor(world& all) : world_(all) {}
+  explicit auditor(world& all)
+    : world_(all),
+      ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
 
   // Producers.
 
@@ -50,6 +56,14 @@ public:
   void submitted(const std::string& name, const task_spec& spec, timestamp shard_now);
   void enqueued(const std::string& name, const task_id& id);
   void ended(const task_id& id, const result<task_status>& how);
+
+  /// The producer died: whether its unanswered task exists is for nobody to know.
+  void given_up(const std::string& name);
+
+  // Operators.
+
+  void change_asked(const task_id& id, task_change what);
+  void change_answered(const task_id& id, task_change what, const change_outcome& how);
 
   // Workers.
 
@@ -80,13 +94,27 @@ public:
   /// A while after the resume: all that was owed must have come, unless its time is over.
   void check_owed(const std::vector<lease_place>& owed);
 
+  /// True when a resume has to tell the holder of the lease once more to cancel.
+  [[nodiscard]] bool is_cancel_owed(const lease_place& lease) const;
+
+  /// It was owed and not told.
+  void cancel_missed(const lease_place& lease);
+
   // The coordinator's life.
 
   void turn_sealed(const core::shard_state& state, const std::vector<core::event>& events);
   void grant_left(shard_id shard, fencing_token token);
-  void beat_taken(shard_id shard, fencing_token token);
+  void beat_taken(shard_id shard, fencing_token token, bool queued);
   void coordinator_ended(bool clock_went_back);
   void power_was_cut(virtual_time lost_since);
+
+  /// What is on the disk of the coordinator that ended.
+  void left_on_disk(const std::vector<std::pair<shard_id, core::event>>& durable) {
+    ledger_.rebuild(durable);
+  }
+
+  /// Shard time as it was found, and the latest one that is on the disk.
+  void time_recovered(timestamp found, timestamp durable);
   void
   recovered(core::shard_state& found, core::shard_state& expected, const std::string& whose_memory);
   void coordinator_restarted();
@@ -95,6 +123,9 @@ public:
 
   /// Tasks whose enqueue was answered and may be asked for.
   [[nodiscard]] std::vector<task_id> known_tasks() const;
+
+  /// Tasks for which such a change may make sense.
+  [[nodiscard]] std::vector<task_id> candidates(task_change what) const;
 
   /// Everything that was submitted has ended. Returns what has not.
   [[nodiscard]] std::string unfinished() const;
@@ -115,6 +146,8 @@ private:
     /// No end of the lease by time alone is right before this.
     monotonic_time earliest_end;
     monotonic_time run_end;
+    /// Zero is no limit.
+    duration run_timeout{0};
     duration lease{0};
     /// When it was told to the worker, so that it was durable.
     std::optional<virtual_time> left_at;
@@ -148,6 +181,13 @@ private:
     std::optional<fencing_token> final_token;
     std::optional<task_status> final;
     std::map<fencing_token, lease_view> leases;
+    /// Somebody asked for it, whatever came of it.
+    bool cancel_asked = false;
+    bool promote_asked = false;
+    bool redrive_asked = false;
+    /// When it was told that the task is cancelled, or will be unless it completes.
+    std::optional<virtual_time> cancelled_at;
+    std::optional<virtual_time> cancelling_since;
     /// All that workers ever reported of it.
     std::set<std::string> texts;
   };
@@ -157,11 +197,13 @@ private:
     timestamp earliest;
     std::uint64_t clock = 0;
     std::optional<task_id> id;
+    bool given_up = false;
   };
 
   void breach(const std::string& rule, const std::string& what);
   task_view* meet(const std::string& name, const task_id& id);
   [[nodiscard]] lease_view* find(const lease_place& lease);
+  [[nodiscard]] const lease_view* find(const lease_place& lease) const;
   void granted(const core::shard_state& state, const core::batch_granted& e);
   void start_view(
     const core::shard_state& state,
@@ -170,12 +212,14 @@ private:
     fencing_token token);
   void check_single_lease(const task_id& id, fencing_token token, const task_view& t);
   void check_retry_time(const task_id& id, const task_view& t);
+  void check_cancelled(const task_view& t, const task_status& now);
   void check_final(const task_id& id, task_view& t, const task_status& now);
   [[nodiscard]] bool may_be_over(const lease_view& l) const;
   [[nodiscard]] duration
   shortest_retry(const task_spec& spec, const worker::report& r, std::uint32_t attempt) const;
 
   world& world_;
+  ledger ledger_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;
   std::map<lease_place, task_id> places_;

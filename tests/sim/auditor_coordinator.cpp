@@ -7,11 +7,19 @@
 
 namespace codeq::sim {
 
+namespace {
+
+/// A lease that is over is ended no later than this.
+constexpr duration timer_slack{1'000};
+
+} // namespace
+
 void auditor::turn_sealed(const core::shard_state& state, const std::vector<core::event>& events) {
   for (const auto& e : events) {
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
       granted(state, *grant);
   }
+  ledger_.follow(state.id, events, state.at);
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -37,6 +45,8 @@ void auditor::start_view(
   check_single_lease(id, token, t);
   if (left_.contains({id.shard, *e.worker}))
     breach("goodbye", t.name + " was leased to " + e.worker->name + ", which had left");
+  if (t.cancelled_at || t.cancelling_since)
+    breach("cancel", t.name + " was leased after it was cancelled");
   lease_view l;
   l.holder = *e.worker;
   l.id = id;
@@ -46,8 +56,10 @@ void auditor::start_view(
   l.run_end = monotonic_time::max();
   auto& segments = const_cast<core::shard_state&>(state).segments;
   if (const auto* s = core::find_segment(segments, id.seq);
-      s && s->settings.run_timeout > duration{0})
-    l.run_end = world_.steady() + s->settings.run_timeout;
+      s && s->settings.run_timeout > duration{0}) {
+    l.run_timeout = s->settings.run_timeout;
+    l.run_end = world_.steady() + l.run_timeout;
+  }
   l.earliest_end = std::min(l.earliest_end, l.run_end);
   t.leases.insert_or_assign(token, std::move(l));
   places_.insert_or_assign({id.shard, token}, id);
@@ -60,8 +72,11 @@ void auditor::grant_left(shard_id shard, fencing_token token) {
   l->left_at = world_.time.now();
 }
 
-void auditor::beat_taken(shard_id shard, fencing_token token) {
+void auditor::beat_taken(shard_id shard, fencing_token token, bool queued) {
+  ledger_.beaten(shard, token, queued);
   auto* l = find({shard, token});
+  if (l && !l->doubtful && world_.steady() - l->run_end > timer_slack)
+    breach("run_timeout", tasks_.at(l->id).name + " runs on after its run_timeout");
   // After its earliest end the lease may be over; then a beat revives nothing.
   if (!l || world_.steady() >= l->earliest_end)
     return;
@@ -81,6 +96,9 @@ void auditor::coordinator_ended(bool clock_went_back) {
 void auditor::coordinator_restarted() {
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases) {
+      // A lease that was recovered may run its whole time again.
+      if (l.run_timeout > duration{0})
+        l.run_end = world_.steady() + l.run_timeout;
       if (world_.steady() >= l.earliest_end)
         continue;
       auto run_limit = l.run_end == monotonic_time::max() ? l.lease : duration{0};
@@ -106,11 +124,18 @@ void auditor::power_was_cut(virtual_time lost_since) {
         l.doubtful = true;
       }
     }
+    drop(t.cancelled_at);
+    drop(t.cancelling_since);
     if (drop(t.final_at)) {
       t.final_token.reset();
       t.final.reset();
     }
   }
+}
+
+void auditor::time_recovered(timestamp found, timestamp durable) {
+  if (found < durable)
+    breach("I5", "shard time goes back over a restart");
 }
 
 void auditor::recovered(
@@ -141,9 +166,11 @@ std::vector<task_id> auditor::known_tasks() const {
 std::string auditor::unfinished() const {
   std::string rest;
   for (const auto& [name, wanted] : wishes_) {
+    if (wanted.given_up)
+      continue;
     if (!wanted.id)
       rest += name + " was never answered\n";
-    else if (!tasks_.at(*wanted.id).final && !tasks_.at(*wanted.id).doubtful)
+    else if (const auto& t = tasks_.at(*wanted.id); !t.final && !t.doubtful && !t.redrive_asked)
       rest += name + " has not ended\n";
   }
   return rest;

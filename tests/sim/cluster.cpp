@@ -2,6 +2,7 @@
 #include "sim/cluster.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 
 namespace codeq::sim {
@@ -50,18 +51,21 @@ void cluster::start_worker(std::size_t i) {
     workers_[i]->behave();
 }
 
-void cluster::start_producers() {
-  for (std::size_t i = 0; i < world_.options.producers; ++i) {
-    producer_process::parts made;
-    made.name = "p" + std::to_string(i);
-    made.queues = queues;
-    made.audit = &auditor_;
-    made.shard_now = [this] { return earliest_shard_now(); };
-    producers_.push_back(std::make_unique<producer_process>(world_, network_, std::move(made)));
+void cluster::start_producer(std::size_t i) {
+  producer_process::parts made;
+  made.name = "p" + std::to_string(all_producers_.size());
+  made.queues = queues;
+  made.audit = &auditor_;
+  made.shard_now = [this] { return earliest_shard_now(); };
+  all_producers_.push_back(std::make_unique<producer_process>(world_, network_, std::move(made)));
+  producers_[i] = all_producers_.back().get();
+}
+
+void cluster::plan_requests() {
+  for (std::size_t i = 0; i < producers_.size(); ++i) {
     for (std::size_t k = 0; k < world_.options.requests_per_producer; ++k)
       world_.time.after(
-        world_.some(0, world_.options.length.count()),
-        [producer = producers_.back().get()] { producer->submit(); });
+        world_.some(0, world_.options.length.count()), [this, i] { producers_[i]->submit(); });
   }
 }
 
@@ -112,6 +116,8 @@ void cluster::plan_faults() {
     world_.time.after(world_.some(500'000, 3'000'000), [this, i] { replace_dead(i); });
     world_.time.after(10s, [this, i] { replace_dead(i); });
   });
+  every(o.change_every, [this] { change_something(); });
+  every(o.producer_crash_every, [this] { crash_producer(); });
   every(o.usurper_every, [this] { usurp_worker(); });
   every(o.coordinator_kill_every, [this] { kill_coordinator(false); });
   every(o.power_cut_every, [this] { kill_coordinator(true); });
@@ -138,6 +144,36 @@ void cluster::crash_worker() {
   ++auditor_.totals().worker_crashes;
   workers_[i]->crash();
   world_.time.after(world_.some(1'000, 3'000'000), [this, i] { replace_dead(i); });
+}
+
+void cluster::crash_producer() {
+  auto i = static_cast<std::size_t>(world_.random.below(producers_.size()));
+  ++auditor_.totals().producer_crashes;
+  producers_[i]->crash();
+  // Somebody else asks for what was promised to the dead one.
+  auto open = producers_[i]->open_tasks();
+  start_producer(i);
+  producers_[i]->look_again({open.begin(), open.end()});
+}
+
+void cluster::change_something() {
+  constexpr std::array changes = {
+    task_change::cancel, task_change::promote, task_change::promote, task_change::redrive};
+  auto what = changes[world_.random.below(changes.size())];
+  auto candidates = auditor_.candidates(what);
+  // Now and then of any task, in whatever state.
+  if (candidates.empty() || world_.random.hits(100))
+    candidates = auditor_.known_tasks();
+  if (!candidates.empty())
+    operator_->ask(candidates[world_.random.below(candidates.size())], what);
+}
+
+void cluster::free_groups() {
+  world_.time.after(1s, [this] { free_groups(); });
+  for (std::size_t i = 0; coordinator_ && i < coordinator_->shard_count(); ++i) {
+    for (const auto& head : coordinator_->shard(i).blockers())
+      operator_->ask(head, task_change::redrive);
+  }
 }
 
 void cluster::replace_dead(std::size_t i) {
@@ -178,6 +214,7 @@ void cluster::kill_coordinator(bool cut_power) {
     auditor_.power_was_cut(disk_.cut_power());
     settled.assign(settled.size(), nullptr);
   }
+  auditor_.left_on_disk(disk_.events());
   world_.time.after(
     world_.some(1'000, 3'000'000), [this, settled] { restart_coordinator(settled); });
 }
@@ -221,6 +258,7 @@ bool cluster::run_until(virtual_time longest, const std::function<bool()>& done)
 
 void cluster::finish() {
   stop_faults();
+  free_groups();
   std::uint64_t looks = 0;
   auto all_ended = [&] {
     // Looking is not free, and nothing ends between two looks that would matter.
@@ -253,7 +291,11 @@ run_report cluster::run() {
     workers_.resize(world_.options.workers);
     for (std::size_t i = 0; i < workers_.size(); ++i)
       start_worker(i);
-    start_producers();
+    producers_.resize(world_.options.producers);
+    for (std::size_t i = 0; i < producers_.size(); ++i)
+      start_producer(i);
+    plan_requests();
+    operator_ = std::make_unique<operator_process>(world_, network_, auditor_);
     plan_faults();
     run_until(world_.options.length, [] { return false; });
     if (auditor_.breaches().empty())
@@ -269,6 +311,7 @@ run_report cluster::run() {
   } catch (const std::exception& e) {
     report.failure = std::string("exception: ") + e.what() + '\n';
   }
+  report.breach = report.failure.substr(0, report.failure.find('\n'));
   if (!report.failure.empty())
     report.failure = describe_failure(report.failure);
   report.trace_hash = world_.log.hash();

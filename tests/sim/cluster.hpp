@@ -4,6 +4,7 @@
 #include "sim/auditor.hpp"
 #include "sim/coordinator_process.hpp"
 #include "sim/network.hpp"
+#include "sim/operator_process.hpp"
 #include "sim/producer_process.hpp"
 #include "sim/sim_disk.hpp"
 #include "sim/worker_process.hpp"
@@ -20,6 +21,8 @@ namespace codeq::sim {
 struct run_report {
   /// Empty when everything held; else what broke, when, and how to see it again.
   std::string failure;
+  /// The first line of what broke alone.
+  std::string breach;
   std::uint64_t trace_hash = 0;
   run_totals totals;
 };
@@ -36,7 +39,8 @@ public:
 private:
   void start_coordinator();
   void start_worker(std::size_t i);
-  void start_producers();
+  void start_producer(std::size_t i);
+  void plan_requests();
 
   /// Repeats `fault` at random moments about so often, while faults come.
   void every(virtual_time about, const timeline::action& fault);
@@ -44,6 +48,9 @@ private:
   void kill_coordinator(bool cut_power);
   void restart_coordinator(const std::vector<core::shard_state*>& settled);
   void crash_worker();
+  void crash_producer();
+  void change_something();
+  void free_groups();
   void replace_dead(std::size_t i);
   void usurp_worker();
   void stall_connection();
@@ -66,9 +73,11 @@ private:
   /// Dead processes stay until the end: what they planned may still name them.
   std::vector<std::unique_ptr<coordinator_process>> coordinators_;
   std::vector<std::unique_ptr<worker_process>> all_workers_;
-  std::vector<std::unique_ptr<producer_process>> producers_;
-  /// The latest process of each worker's name.
+  std::vector<std::unique_ptr<producer_process>> all_producers_;
+  /// The latest process of each name.
   std::vector<worker_process*> workers_;
+  std::vector<producer_process*> producers_;
+  std::unique_ptr<operator_process> operator_;
   coordinator_process* coordinator_ = nullptr;
   std::vector<timestamp> last_shard_now_;
   std::uint64_t next_incarnation_ = 1;

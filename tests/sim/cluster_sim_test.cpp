@@ -31,8 +31,9 @@ void print(std::uint64_t seeds, const run_totals& t) {
   std::cout << "seeds=" << seeds << " tasks=" << t.tasks << " deliveries=" << t.deliveries
             << " redeliveries=" << t.redeliveries << " lost_leases=" << t.lost_leases
             << " kills=" << t.kills << " power_cuts=" << t.power_cuts
-            << " worker_crashes=" << t.worker_crashes << " connection_cuts=" << t.connection_cuts
-            << '\n';
+            << " worker_crashes=" << t.worker_crashes << " producer_crashes=" << t.producer_crashes
+            << " connection_cuts=" << t.connection_cuts << " changes=" << t.changes
+            << " grouped=" << t.grouped << '\n';
 }
 
 /// Runs seeds first, first + 1, ... and stops at the first that fails.

@@ -46,6 +46,7 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     if (!state)
       throw std::runtime_error(to_string(state.error()));
     auto followed = disk.follow(id, identity_.epoch);
+    audit.time_recovered((*state)->at, followed->at);
     audit.recovered(**state, *followed, "a follower");
     shards_.push_back(std::make_unique<shard_shell>(
       all,

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/deliberate_fault.hpp"
 #include "protocol/reply.hpp"
 #include "sim/session_shell.hpp"
 #include "sim/shard_shell.hpp"
@@ -44,6 +45,11 @@ void journal_shell::write() {
   if (group_.empty() || !writing_.empty())
     return;
   writing_ = std::exchange(group_, {});
+  if (core::is_active(core::deliberate_fault::turn_written_in_parts)) {
+    // The parts of a turn come one by one, and are not to be put together again.
+    group_.assign(writing_.begin() + 1, writing_.end());
+    writing_.erase(writing_.begin() + 1, writing_.end());
+  }
   auto slow = world_.random.hits(30);
   auto wait = slow ? world_.some(5'000, 60'000) : world_.some(50, 3'000);
   home_.after(wait, [this] { finish(); });
@@ -144,6 +150,12 @@ void reader_shell::describe(
     core::report_answer a{view.seq, why.token, was_accepted ? errc::already : errc::stale_lease};
     return to.send_later(protocol::make_result_reply(shard, {&a, 1}).to_wire());
   }
+  if (why.what == core::inquiry::kind::change) {
+    core::change_answered unchanged{};
+    unchanged.number = why.number;
+    unchanged.state = entry.state;
+    return to.send_later(protocol::make_change_reply(unchanged).to_wire());
+  }
   auto text = or_throw(storage::read_text(disk_.store(), shard, entry));
   protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, text};
   to.send_later(protocol::make_tasks_ended(shard, {&ended, 1}).to_wire());
@@ -155,6 +167,8 @@ void reader_shell::answer_unknown(
     core::report_answer a{seq, why.token, errc::unknown_task};
     return to.send_later(protocol::make_result_reply(shard, {&a, 1}).to_wire());
   }
+  if (why.what == core::inquiry::kind::change)
+    return to.send_later(protocol::make_change_refusal(why.number, errc::unknown_task).to_wire());
   protocol::ended_task ended{seq, errc::unknown_task, {}, 0, {}};
   to.send_later(protocol::make_tasks_ended(shard, {&ended, 1}).to_wire());
 }

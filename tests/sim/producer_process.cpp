@@ -70,19 +70,40 @@ task_spec producer_process::some_task() {
     task.delay = duration{random.between(1, 4'000)};
   else if (random.hits(50))
     task.not_before = world_.wall() + duration{random.between(-500, 3'000)};
+  task.allow_promotion = random.hits(300);
   return task;
+}
+
+void producer_process::add_group(task_spec& task) {
+  task.headers["group"] = "g" + std::to_string(world_.random.below(3));
+  if (world_.random.hits(300))
+    task.headers["on_dead"] = "block";
+}
+
+void producer_process::crash() {
+  world_.say("producer dies " + parts_.name);
+  process_.kill();
+  if (auto link = link_.current())
+    link->cut(world_.random.hits(300));
+  for (const auto& name : unanswered_)
+    parts_.audit->given_up(name);
 }
 
 void producer_process::submit() {
   auto request = ++submitted_;
   auto like = some_task();
+  // The whole request, then, since groups are told by the first task.
+  bool is_grouped = world_.random.hits(250);
+  if (is_grouped)
+    add_group(like);
   std::vector<task_spec> tasks;
   std::vector<std::string> names;
   auto count = static_cast<std::size_t>(world_.random.hits(300) ? world_.random.between(2, 20) : 1);
   for (std::size_t i = 0; i < count; ++i) {
-    tasks.push_back(world_.random.hits(700) ? like : some_task());
+    tasks.push_back(is_grouped || world_.random.hits(700) ? like : some_task());
     names.push_back(parts_.name + "." + std::to_string(request) + "." + std::to_string(i));
     tasks.back().payload = names.back();
+    unanswered_.insert(names.back());
     parts_.audit->submitted(names.back(), tasks.back(), parts_.shard_now());
   }
   world_.say(parts_.name + " enqueues " + std::to_string(count) + " in " + std::to_string(request));
@@ -95,10 +116,11 @@ void producer_process::submit() {
       throw std::runtime_error(names.front() + " was refused: " + to_string(answers.error()));
     world_.say("enqueued " + names.front() + " and on");
     std::vector<task_id> ids;
-    for (const auto& answer : *answers)
-      ids.push_back(answer->id);
-    for (std::size_t i = 0; i < names.size(); ++i)
-      parts_.audit->enqueued(names[i], ids[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      ids.push_back((*answers)[i]->id);
+      unanswered_.erase(names[i]);
+      parts_.audit->enqueued(names[i], ids.back());
+    }
     look_again(ids);
   };
   outbox_.submit(
@@ -106,13 +128,16 @@ void producer_process::submit() {
 }
 
 void producer_process::look_again(const std::vector<task_id>& tasks) {
-  for (const auto& id : tasks)
+  for (const auto& id : tasks) {
+    open_tasks_.insert(id);
     watches_.add(1, {id}, [this, id](const result<task_status>& how) {
+      open_tasks_.erase(id);
       world_.say(
         "told of " + std::to_string(value(id.shard)) + "/" + std::to_string(id.seq) + " "
         + std::string(how ? to_string(how->state) : to_string(how.error().code)));
       parts_.audit->ended(id, how);
     });
+  }
 }
 
 void producer_process::take(const protocol::wire_frame& frame) {

@@ -8,6 +8,7 @@
 #include "sim/world.hpp"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,18 @@ public:
   /// Asks for the ends of tasks once more.
   void look_again(const std::vector<task_id>& tasks);
 
+  /// Dies; whoever comes after it has a session of its own and knows nothing of what was asked.
+  void crash();
+
+  /// Tasks whose enqueue was answered and whose end was not told.
+  [[nodiscard]] const std::set<task_id>& open_tasks() const { return open_tasks_; }
+
   /// Ends that it still waits for.
   [[nodiscard]] std::size_t waits_for() const { return watches_.size(); }
 
 private:
   [[nodiscard]] task_spec some_task();
+  void add_group(task_spec& task);
   void take(const protocol::wire_frame& frame);
 
   world& world_;
@@ -46,6 +54,9 @@ private:
   client::enqueue_outbox outbox_;
   client::watch_list watches_;
   std::uint64_t submitted_ = 0;
+  /// Names of tasks whose enqueue was not answered.
+  std::set<std::string> unanswered_;
+  std::set<task_id> open_tasks_;
 };
 
 } // namespace codeq::sim

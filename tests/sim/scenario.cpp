@@ -18,7 +18,8 @@ void flaky_network(scenario& s) {
   s.forgotten_batches = 30;
 }
 
-void bad_workers(scenario& s) {
+void bad_clients(scenario& s) {
+  s.producer_crash_every = 3s;
   s.worker_crash_every = 3s;
   s.worker_pause_every = 2s;
   s.worker_leave_every = 8s;
@@ -29,6 +30,7 @@ void bad_workers(scenario& s) {
 }
 
 void killed_coordinator(scenario& s) {
+  s.producer_crash_every = 8s;
   s.coordinator_kill_every = 1500ms;
   s.worker_leave_every = 10s;
 }
@@ -47,7 +49,7 @@ void clock_steps(scenario& s) {
 
 void everything(scenario& s) {
   flaky_network(s);
-  bad_workers(s);
+  bad_clients(s);
   s.coordinator_kill_every = 4s;
   s.power_cut_every = 5s;
   s.clock_step_every = 3s;
@@ -61,7 +63,7 @@ struct named {
 constexpr std::array table{
   named{"calm", [](scenario&) {}},
   named{"flaky network", flaky_network},
-  named{"bad workers", bad_workers},
+  named{"bad clients", bad_clients},
   named{"killed coordinator", killed_coordinator},
   named{"power cuts", power_cuts},
   named{"clock steps", clock_steps},
@@ -103,6 +105,7 @@ std::string to_string(const scenario& s) {
   write(out, "worker pause", s.worker_pause_every);
   write(out, "worker leave", s.worker_leave_every);
   write(out, "usurper", s.usurper_every);
+  write(out, "producer crash", s.producer_crash_every);
   write(out, "coordinator kill", s.coordinator_kill_every);
   write(out, "power cut", s.power_cut_every);
   write(out, "clock step", s.clock_step_every);

@@ -20,12 +20,16 @@ struct scenario {
   /// How long faults and new requests come.
   virtual_time length = std::chrono::seconds(20);
 
+  /// What operators do is no fault.
+  virtual_time change_every = std::chrono::milliseconds(500);
+
   virtual_time cut_every{0};
   virtual_time stall_every{0};
   virtual_time worker_crash_every{0};
   virtual_time worker_pause_every{0};
   virtual_time worker_leave_every{0};
   virtual_time usurper_every{0};
+  virtual_time producer_crash_every{0};
   virtual_time coordinator_kill_every{0};
   virtual_time power_cut_every{0};
   virtual_time clock_step_every{0};

@@ -54,6 +54,8 @@ void session_shell::read(const protocol::wire_frame& frame) {
       forward(m);
     else if constexpr (std::is_same_v<S, schema::ClaimRequest>)
       claim(m);
+    else if constexpr (std::is_same_v<S, schema::ChangeRequest>)
+      change(m);
     else if constexpr (std::is_same_v<S, schema::Goodbye>)
       goodbye();
   });
@@ -124,6 +126,14 @@ void session_shell::goodbye() {
       to->box().send([to, worker = worker_] { to->release(worker); });
   }
   parts_.link->close(side::acceptor);
+}
+
+void session_shell::change(const protocol::change_request& m) {
+  auto order = protocol::to_order(m);
+  if (!order)
+    return end(order.error());
+  auto* to = parts_.shards[value(order->task.shard)];
+  to->box().send([to, peer = parts_.peer, order = *order] { to->change(peer, order); });
 }
 
 void session_shell::end_later(const error& reason) {

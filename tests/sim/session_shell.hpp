@@ -56,6 +56,7 @@ private:
   void read(const protocol::wire_frame& frame);
   void claim(const protocol::claim_request& m);
   void goodbye();
+  void change(const protocol::change_request& m);
   void carry_out(const coordinator::claim_router::moves& moves);
   void end(const error& reason);
 

@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "protocol/convert.hpp"
+#include "core/deliberate_fault.hpp"
 #include "storage/projection.hpp"
 
 #include <algorithm>
@@ -16,6 +16,25 @@ namespace {
 /// So small that bodies are often read back.
 constexpr std::size_t cache_bytes = 600;
 
+/// All tasks of a request have the group that the first one's headers name.
+void add_groups(core::enqueue& command) {
+  auto& first = command.runs.front().tasks;
+  auto body = protocol::frame<schema::TaskBody>::parse(first.body.slice(0, first.sizes.front()));
+  auto read = body->read([&](auto task) -> result<void> {
+    for (auto header : task.getHeaders()) {
+      for (auto& run : command.runs) {
+        std::string value(header.getValue().cStr());
+        if (header.getName() == "group")
+          run.group = value;
+        else if (header.getName() == "on_dead" && value == "block")
+          run.settings.when_dead = on_dead::block;
+      }
+    }
+    return {};
+  });
+  static_cast<void>(read);
+}
+
 } // namespace
 
 shard_shell::shard_shell(world& all, process& home, parts made)
@@ -25,95 +44,90 @@ shard_shell::shard_shell(world& all, process& home, parts made)
     box_(all, home),
     state_(*parts_.state),
     shard_time_(state_.at, all.steady(), all.wall()),
+    turns_(state_, clock().steady),
     cache_(cache_bytes),
-    wheel_(all.steady()),
-    last_checkpoint_(all.steady()) {
+    wheel_(clock().steady) {
   box_.send([this] { decide(core::tick{}); });
 }
 
 instant shard_shell::clock() {
-  return {world_.steady(), shard_time_.at(world_.steady(), world_.wall())};
+  auto steady = world_.steady();
+  if (core::is_active(core::deliberate_fault::wall_clock_expiry))
+    steady += std::max(duration{0}, world_.wall_offset);
+  return {steady, shard_time_.at(world_.steady(), world_.wall())};
 }
 
 void shard_shell::decide(const core::command& c) {
-  if (!turn_) {
-    turn_ = std::make_unique<core::turn>(state_);
+  if (turns_.decide(c, clock()))
     box_.send([this] { close_turn(); });
-  }
-  turn_->decide(c, clock());
 }
 
 void shard_shell::close_turn() {
-  if (!turn_)
+  if (!turns_.has_turn())
     return;
-  auto now = clock();
-  bool has_records = state_.records_since_checkpoint > 0;
-  bool is_late = now.steady - last_checkpoint_ >= limits::checkpoint_interval;
-  // Also when there are many records; here by chance, since there never are.
-  if (has_records && (is_late || world_.random.hits(20))) {
-    turn_->decide(core::take_checkpoint{}, now);
-    last_checkpoint_ = now.steady;
-  }
-  auto sealed = turn_->seal(now);
-  turn_.reset();
-  parts_.audit->turn_sealed(state_, sealed.events);
-  if (!sealed.events.empty())
-    commit(std::move(sealed.events));
-  held_.push_back({submitted_, std::move(sealed.effects)});
+  // Many records are never there; by chance they count as many.
+  if (state_.records_since_checkpoint > 0 && world_.random.hits(20))
+    turns_.decide(core::take_checkpoint{}, clock());
+  auto events = turns_.close(clock());
+  parts_.audit->turn_sealed(state_, events);
+  if (!events.empty())
+    commit(std::move(events));
   release();
   arm();
 }
 
 void shard_shell::commit(std::vector<core::event> events) {
+  if (core::is_active(core::deliberate_fault::fate_before_outcome)) {
+    auto is_checkpoint = [](const core::event& e) {
+      return std::holds_alternative<core::checkpoint_taken>(e);
+    };
+    auto rest = std::stable_partition(events.begin(), events.end(), is_checkpoint);
+    std::vector<core::event> checkpoint(events.begin(), rest);
+    events.erase(events.begin(), rest);
+    if (!checkpoint.empty() && !events.empty())
+      gather(0, std::move(checkpoint));
+  }
+  if (core::is_active(core::deliberate_fault::turn_written_in_parts)) {
+    for (; events.size() > 1; events.erase(events.begin()))
+      gather(0, {events.front()});
+  }
+  gather(turns_.submitted(), std::move(events));
+}
+
+void shard_shell::gather(std::uint64_t number, std::vector<core::event> events) {
   auto writes = std::make_shared<storage::write_set>();
   for (auto& e : events) {
     storage::project(state_.id, e, *writes);
     cache_.take_bodies(e);
   }
-  parts_.journal->gather(*this, ++submitted_, {state_.id, std::move(events), std::move(writes)});
+  parts_.journal->gather(*this, number, {state_.id, std::move(events), std::move(writes)});
 }
 
 void shard_shell::committed(std::uint64_t number) {
-  committed_ = std::max(committed_, number);
+  turns_.committed(number);
   release();
   arm();
 }
 
 void shard_shell::release() {
-  while (!held_.empty() && held_.front().commit <= committed_) {
-    auto effects = std::move(held_.front().effects);
-    held_.pop_front();
-    for (auto& e : effects)
+  while (auto effects = turns_.release()) {
+    for (auto& e : *effects)
       std::visit([this](auto& x) { carry_out(x); }, e);
     flush_endings();
   }
 }
 
 void shard_shell::arm() {
-  auto now = clock();
-  std::optional<monotonic_time> next;
-  if (auto wait = core::next_wakeup(state_, now))
-    next = now.steady + *wait;
   auto look = timers_.empty() ? std::nullopt : wheel_.next_look();
-  if (look)
-    next = next ? std::min(*next, *look) : *look;
-  if (state_.records_since_checkpoint > 0) {
-    auto checkpoint = last_checkpoint_ + limits::checkpoint_interval;
-    next = next ? std::min(*next, checkpoint) : checkpoint;
-  }
-  if (!next || (armed_ && *armed_ <= *next))
-    return;
-  armed_ = next;
-  auto wait = std::max(duration{1}, *next - now.steady);
-  home_.after(
-    wait, [this, number = ++armed_number_] { box_.send([this, number] { wake(number); }); });
+  if (auto next = turns_.arm(clock(), look))
+    home_.after(
+      next->wait, [this, number = next->number] { box_.send([this, number] { wake(number); }); });
 }
 
 void shard_shell::wake(std::uint64_t number) {
-  if (number != armed_number_)
+  if (!turns_.wake(number))
     return;
-  armed_.reset();
-  for (auto token : wheel_.take_due(world_.steady())) {
+  for (auto token : wheel_.take_due(clock().steady)) {
     // Through the mailbox, as from the lease's own actor.
     if (auto timer = timers_.find(token); timer != timers_.end())
       box_.send([this, c = core::expire_lease{timer->second, token}] { decide(c); });
@@ -152,7 +166,10 @@ void shard_shell::decide_or_end(core::peer_id from, const result<T>& command) {
 
 void shard_shell::take(core::peer_id from, const protocol::enqueue_request& m) {
   protocol::shard_place place{state_.id, parts_.shard_count};
-  decide_or_end(from, protocol::to_command(m, from, clock().shard, place));
+  auto command = protocol::to_command(m, from, clock().shard, place);
+  if (command)
+    add_groups(*command);
+  decide_or_end(from, command);
 }
 
 void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m) {
@@ -160,8 +177,10 @@ void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m)
   decide_or_end(from, command);
   if (!command)
     return;
-  for (const auto& beat : command->beats)
-    parts_.audit->beat_taken(state_.id, beat.token);
+  for (const auto& beat : command->beats) {
+    if (state_.leases.find(beat.token) != nullptr)
+      parts_.audit->beat_taken(state_.id, beat.token, beat.queued);
+  }
 }
 
 void shard_shell::take(core::peer_id from, const protocol::result_request& m) {
@@ -178,8 +197,28 @@ void shard_shell::take(core::peer_id from, const protocol::await_request& m) {
   decide_or_end(from, protocol::to_command(m, from));
 }
 
+void shard_shell::change(core::peer_id from, const protocol::change_order& order) {
+  auto seq = order.task.seq;
+  if (order.change == schema::TaskChange::CANCEL)
+    decide(core::cancel{from, order.number, seq});
+  else if (order.change == schema::TaskChange::PROMOTE)
+    decide(core::promote{from, order.number, seq});
+  else
+    decide(core::redrive{from, order.number, seq});
+}
+
 core::shard_state* shard_shell::settled_state() {
-  return !turn_ && submitted_ == committed_ ? &state_ : nullptr;
+  return turns_.is_settled() ? &state_ : nullptr;
+}
+
+std::vector<task_id> shard_shell::blockers() const {
+  std::vector<task_id> found;
+  for (const auto& [name, group] : state_.groups) {
+    auto head = *group.members.begin();
+    if (core::find_segment(state_.segments, head)->view(head).state == task_state::dead)
+      found.push_back({state_.id, head});
+  }
+  return found;
 }
 
 session_shell* shard_shell::session_of(core::peer_id peer) {
@@ -269,6 +308,14 @@ void shard_shell::carry_out(core::task_described& e) {
 void shard_shell::carry_out(core::task_not_here& e) {
   if (auto* session = session_of(e.why.peer))
     parts_.reader->answer(state_.id, *session, {e.why, e.seq, {}, e.purged});
+}
+
+void shard_shell::carry_out(core::change_answered& e) {
+  send_to(e.peer, protocol::make_change_reply(e).to_wire());
+}
+
+void shard_shell::carry_out(core::cancel_wanted& e) {
+  send_to(e.peer, protocol::make_cancel_notice(state_.id, e).to_wire());
 }
 
 void shard_shell::flush_endings() {

@@ -4,14 +4,14 @@
 #include "base/clock.hpp"
 #include "coordinator/segment_cache.hpp"
 #include "coordinator/timing_wheel.hpp"
-#include "core/turn.hpp"
+#include "coordinator/turn_runner.hpp"
+#include "protocol/convert.hpp"
 #include "protocol/reply.hpp"
 #include "sim/auditor.hpp"
 #include "sim/journal_shell.hpp"
 #include "sim/session_shell.hpp"
 #include "sim/world.hpp"
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,19 +57,19 @@ public:
   void take(core::peer_id from, const protocol::result_request& m);
   void take(core::peer_id from, const protocol::resume_request& m);
   void take(core::peer_id from, const protocol::await_request& m);
+  void change(core::peer_id from, const protocol::change_order& order);
 
   /// The shard's memory when all of it is durable, else null.
   [[nodiscard]] core::shard_state* settled_state();
 
-private:
-  struct held_effects {
-    std::uint64_t commit = 0;
-    std::vector<core::effect> effects;
-  };
+  /// Dead tasks that others of their group wait behind.
+  [[nodiscard]] std::vector<task_id> blockers() const;
 
+private:
   [[nodiscard]] instant clock();
   void close_turn();
   void commit(std::vector<core::event> events);
+  void gather(std::uint64_t number, std::vector<core::event> events);
   void release();
   void arm();
   void wake(std::uint64_t number);
@@ -96,6 +96,8 @@ private:
   void carry_out(core::timer_dropped& e);
   void carry_out(core::task_described& e);
   void carry_out(core::task_not_here& e);
+  void carry_out(core::change_answered& e);
+  void carry_out(core::cancel_wanted& e);
 
   world& world_;
   process& home_;
@@ -103,20 +105,13 @@ private:
   mailbox box_;
   core::shard_state& state_;
   base::shard_time shard_time_;
-  std::unique_ptr<core::turn> turn_;
+  coordinator::turn_runner turns_;
   std::map<core::peer_id, peer> peers_;
   coordinator::segment_cache cache_;
   coordinator::timing_wheel wheel_;
   std::map<fencing_token, sequence> timers_;
 
-  std::uint64_t submitted_ = 0;
-  std::uint64_t committed_ = 0;
-  std::deque<held_effects> held_;
   std::map<core::peer_id, std::vector<protocol::ended_task>> endings_;
-
-  std::optional<monotonic_time> armed_;
-  std::uint64_t armed_number_ = 0;
-  monotonic_time last_checkpoint_;
 };
 
 } // namespace codeq::sim

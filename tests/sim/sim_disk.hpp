@@ -7,6 +7,7 @@
 #include "storage/memory_store.hpp"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace codeq::sim {
@@ -34,6 +35,11 @@ public:
   /// Loses a random part of what is not synced. Returns the moment of the first loss: what was
   /// seen before it is still true.
   virtual_time cut_power();
+
+  /// Every durable event, in the order of the writes.
+  [[nodiscard]] const std::vector<std::pair<shard_id, core::event>>& events() const {
+    return events_;
+  }
 
   /// What a follower knows that applied every durable event of the shard.
   [[nodiscard]] std::unique_ptr<core::shard_state>

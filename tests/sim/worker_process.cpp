@@ -21,6 +21,11 @@ T or_throw(result<T> r) {
   return std::move(*r);
 }
 
+/// How many tasks to hold at a time; often the one that makes every credit count.
+std::size_t some_window(chance& random) {
+  return random.hits(200) ? 1 : static_cast<std::size_t>(random.between(1, 12));
+}
+
 } // namespace
 
 worker_process::worker_process(world& all, network& net, parts made)
@@ -28,7 +33,7 @@ worker_process::worker_process(world& all, network& net, parts made)
     parts_(std::move(made)),
     process_(all),
     link_(all, net, process_),
-    claims_(static_cast<std::size_t>(all.random.between(1, 12)), 1),
+    claims_(some_window(all.random), 1),
     outbox_(1),
     slots_(static_cast<std::size_t>(all.random.between(1, 6))) {
   auto drift = world_.options.drift_permille;
@@ -69,8 +74,12 @@ void worker_process::link_up(std::size_t shards) {
   // Ascending, so that the same run gives the same bytes.
   std::sort(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   std::set<fencing_token> tokens;
-  for (const auto& line : held)
+  cancels_owed_.clear();
+  for (const auto& line : held) {
     tokens.insert(line.key.token);
+    if (parts_.audit->is_cancel_owed({line.key.shard, line.key.token}))
+      cancels_owed_.insert(line.key);
+  }
   for (std::size_t i = 0; i < shards; ++i) {
     auto shard = static_cast<shard_id>(i);
     resuming_.insert(shard);
@@ -94,6 +103,8 @@ void worker_process::take(const protocol::wire_frame& frame) {
       take_answers(m);
     else if constexpr (std::is_same_v<S, schema::LeasesLost>)
       take_losses(m);
+    else if constexpr (std::is_same_v<S, schema::CancelNotice>)
+      take_cancel(m);
     else if constexpr (std::is_same_v<S, schema::ResumeReply>)
       take_resumed(m);
   });
@@ -156,6 +167,7 @@ void worker_process::start_waiting() {
 
 void worker_process::run(const waiting_task& waiting) {
   book_.find(waiting.key)->phase = lease_phase::running;
+  handlers_.insert(waiting.key);
   ++running_;
   // Most tasks are short, some outlive many beats.
   bool is_long = world_.random.hits(50);
@@ -181,6 +193,9 @@ outcome worker_process::some_outcome(const lease_key& key) {
 }
 
 void worker_process::end_attempt(const lease_key& key, outcome answer) {
+  // A handler that was told to stop has ended before its time.
+  if (handlers_.erase(key) == 0)
+    return;
   --running_;
   claims_.released(only_link);
   if (auto* lease = book_.find(key)) {
@@ -245,6 +260,28 @@ void worker_process::take_resumed(const protocol::resume_reply& reply) {
   schedule_flush();
 }
 
+void worker_process::take_cancel(const protocol::cancel_notice& notice) {
+  auto key = or_throw(worker::read_cancel_notice(only_link, notice)).key;
+  cancels_owed_.erase(key);
+  auto* lease = book_.find(key);
+  if (lease == nullptr)
+    return;
+  world_.say(parts_.identity.name + " is to cancel token=" + std::to_string(value(key.token)));
+  if (lease->phase == lease_phase::queued) {
+    auto unstarted = worker::make_unstarted(key, lease->seq);
+    unstarted.what = worker::disposition::cancelled;
+    book_.remove(key);
+    claims_.released(only_link);
+    return report_later(std::move(unstarted));
+  }
+  lease->stop = worker::stop_cause::cancelled;
+  // Most handlers stop soon, some never look.
+  if (world_.random.hits(700))
+    after(duration{world_.random.between(1, 300)}, [this, key] {
+      end_attempt(key, outcome::failed("stopped"));
+    });
+}
+
 void worker_process::check_resume(shard_id shard) {
   check_later(std::exchange(owed_[shard], {}), link_.current());
 }
@@ -256,9 +293,12 @@ void worker_process::check_later(std::vector<lease_place> owed, const connection
     if (!link_.is_up() || link_.current() != then)
       return;
     if (then->was_stalled(side::acceptor, 300ms))
-      check_later(owed, then);
-    else
-      parts_.audit->check_owed(owed);
+      return check_later(owed, then);
+    parts_.audit->check_owed(owed);
+    for (const auto& key : cancels_owed_) {
+      if (book_.find(key) != nullptr)
+        parts_.audit->cancel_missed({key.shard, key.token});
+    }
   };
   process_.after(300ms, again);
 }
@@ -319,8 +359,10 @@ void worker_process::leave() {
   claims_.stop();
   link_.send(worker::make_claim(0));
   abandon_waiting();
-  // What is not answered in time is not waited for.
-  process_.after(8s, [this] { crash(); });
+  // What is not answered in time is not waited for; some wait for nothing.
+  if (world_.random.hits(300))
+    return say_goodbye();
+  process_.after(world_.some(1'000'000, 8'000'000), [this] { say_goodbye(); });
   advance_leave();
 }
 
@@ -335,8 +377,11 @@ void worker_process::abandon_waiting() {
 }
 
 void worker_process::advance_leave() {
-  if (!leaving_ || book_.size() > 0 || outbox_.size() > 0)
-    return;
+  if (leaving_ && book_.size() == 0 && outbox_.size() == 0)
+    say_goodbye();
+}
+
+void worker_process::say_goodbye() {
   if (!link_.is_up())
     return crash();
   link_.stop();

@@ -69,6 +69,7 @@ private:
   void take_answers(const protocol::result_reply& reply);
   void take_losses(const protocol::leases_lost& lost);
   void take_resumed(const protocol::resume_reply& reply);
+  void take_cancel(const protocol::cancel_notice& notice);
   void check_resume(shard_id shard);
   void check_later(std::vector<lease_place> owed, const connection_ptr& link);
   void start_waiting();
@@ -84,6 +85,7 @@ private:
   void arm_look();
   void abandon_waiting();
   void advance_leave();
+  void say_goodbye();
   [[nodiscard]] monotonic_time now() const;
   void after(duration wait, timeline::action what);
 
@@ -97,8 +99,12 @@ private:
   std::array<std::deque<waiting_task>, limits::priority_max + 1> waiting_;
   std::set<shard_id> resuming_;
   std::map<shard_id, std::vector<lease_place>> owed_;
+  /// Held leases whose cancellation was not told since the latest resume, and has to be.
+  std::set<worker::lease_key> cancels_owed_;
   std::size_t slots_;
   std::size_t running_ = 0;
+  /// What runs, also without a lease any more.
+  std::set<worker::lease_key> handlers_;
   std::int64_t clock_permille_ = 1000;
   bool is_zombie_ = false;
   bool well_behaved_ = false;

@@ -8,7 +8,6 @@
 #include "protocol/operator_reply.hpp"
 #include "storage/projection.hpp"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -29,95 +28,62 @@ void shard_actor_state::start(
   cache_.emplace(options_.cache_bytes);
   auto now = options_.clock->now();
   timers_.emplace(now.steady);
-  last_checkpoint_ = now.steady;
+  turns_.emplace(*state_, now.steady);
   decide(core::tick{});
 }
 
 void shard_actor_state::decide(const core::command& command) {
-  if (!turn_) {
-    turn_ = std::make_unique<core::turn>(*state_);
+  if (turns_->decide(command, options_.clock->now()))
     self_->send(self_, actors::close_turn{});
-  }
-  turn_->decide(command, options_.clock->now());
-  bool is_full =
-    turn_->commands() >= limits::turn_commands_max || turn_->body_bytes() >= limits::turn_bytes_max;
-  if (is_full)
+  if (turns_->is_full())
     close_turn();
 }
 
 void shard_actor_state::close_turn() {
-  if (!turn_)
+  if (!turns_->has_turn())
     return;
-  auto now = options_.clock->now();
-  bool has_records = state_->records_since_checkpoint > 0;
-  bool is_late = now.steady - last_checkpoint_ >= limits::checkpoint_interval;
-  if (state_->records_since_checkpoint >= limits::checkpoint_records || (has_records && is_late)) {
-    turn_->decide(core::take_checkpoint{}, now);
-    last_checkpoint_ = now.steady;
-  }
-  auto sealed = turn_->seal(now);
-  turn_.reset();
-  if (!sealed.events.empty()) {
-    auto writes = std::make_shared<storage::write_set>();
-    for (auto& e : sealed.events) {
-      storage::project(state_->id, e, *writes);
-      cache_->take_bodies(e);
-    }
-    self_->send(
-      options_.journal,
-      actors::commit_request{
-        caf::actor_cast<actors::shard_internal_actor>(self_), ++submitted_, std::move(writes)});
-  }
-  hold(std::move(sealed.effects));
+  if (auto events = turns_->close(options_.clock->now()); !events.empty())
+    commit(std::move(events));
+  release();
   arm();
 }
 
-void shard_actor_state::hold(std::vector<core::effect> effects) {
-  held_.push_back({submitted_, std::move(effects)});
-  release();
+void shard_actor_state::commit(std::vector<core::event> events) {
+  auto writes = std::make_shared<storage::write_set>();
+  for (auto& e : events) {
+    storage::project(state_->id, e, *writes);
+    cache_->take_bodies(e);
+  }
+  auto self = caf::actor_cast<actors::shard_internal_actor>(self_);
+  self_->send(
+    options_.journal, actors::commit_request{self, turns_->submitted(), std::move(writes)});
 }
 
 void shard_actor_state::committed(std::uint64_t number) {
-  committed_ = std::max(committed_, number);
+  turns_->committed(number);
   release();
   // Timers were wanted.
   arm();
 }
 
 void shard_actor_state::release() {
-  while (!held_.empty() && held_.front().commit <= committed_) {
-    auto effects = std::move(held_.front().effects);
-    held_.pop_front();
-    for (auto& e : effects)
+  while (auto effects = turns_->release()) {
+    for (auto& e : *effects)
       std::visit([this](auto& x) { carry_out(x); }, e);
     flush_endings();
   }
-  if (stopping_ && !turn_ && committed_ == submitted_)
+  if (stopping_ && turns_->is_settled())
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
 
 void shard_actor_state::arm() {
-  auto now = options_.clock->now();
-  std::optional<monotonic_time> next;
-  if (auto wait = core::next_wakeup(*state_, now))
-    next = now.steady + *wait;
-  if (auto look = timers_->next_look())
-    next = next ? std::min(*next, *look) : *look;
-  if (state_->records_since_checkpoint > 0) {
-    auto checkpoint = last_checkpoint_ + limits::checkpoint_interval;
-    next = next ? std::min(*next, checkpoint) : checkpoint;
-  }
-  if (!next || (armed_ && *armed_ <= *next))
-    return;
-  armed_ = next;
-  auto wait = std::max(duration{1}, *next - now.steady);
-  self_->delayed_send(self_, wait, actors::wake_shard{++armed_number_});
+  if (auto next = turns_->arm(options_.clock->now(), timers_->next_look()))
+    self_->delayed_send(self_, next->wait, actors::wake_shard{next->number});
 }
 
 void shard_actor_state::wake(std::uint64_t number) {
-  if (number != armed_number_)
+  if (!turns_->wake(number))
     return;
-  armed_.reset();
   timers_->wake_due(options_.clock->now().steady);
   decide(core::tick{});
 }

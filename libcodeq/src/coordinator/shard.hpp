@@ -6,11 +6,10 @@
 #include "base/clock.hpp"
 #include "coordinator/lease_timer.hpp"
 #include "coordinator/segment_cache.hpp"
-#include "core/turn.hpp"
+#include "coordinator/turn_runner.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/reply.hpp"
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -78,12 +77,7 @@ private:
     std::shared_ptr<const worker_identity> worker;
   };
 
-  struct held_effects {
-    std::uint64_t commit = 0;
-    std::vector<core::effect> effects;
-  };
-
-  void hold(std::vector<core::effect> effects);
+  void commit(std::vector<core::event> events);
   void release();
   void arm();
   void refuse(core::peer_id peer, std::uint64_t number, const error& reason);
@@ -126,21 +120,11 @@ private:
   actors::shard_internal_actor::pointer self_ = nullptr;
   shard_options options_;
   std::shared_ptr<core::shard_state> state_;
-  std::unique_ptr<core::turn> turn_;
+  std::optional<turn_runner> turns_;
   std::unordered_map<core::peer_id, peer> peers_;
   std::optional<segment_cache> cache_;
   std::optional<lease_timers> timers_;
-
-  // Commits.
-  std::uint64_t submitted_ = 0;
-  std::uint64_t committed_ = 0;
-  std::deque<held_effects> held_;
   std::unordered_map<core::peer_id, std::vector<protocol::ended_task>> endings_;
-
-  // Time.
-  std::optional<monotonic_time> armed_;
-  std::uint64_t armed_number_ = 0;
-  monotonic_time last_checkpoint_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
 };
 

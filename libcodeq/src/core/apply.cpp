@@ -2,6 +2,7 @@
 #include "core/apply.hpp"
 
 #include "base/assert.hpp"
+#include "core/deliberate_fault.hpp"
 #include "core/task_index.hpp"
 #include "core/task_keys.hpp"
 
@@ -47,14 +48,14 @@ void count_end(queue_totals& totals, const lease_end& e) {
 void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std::uint32_t index) {
   bool was_leased = entry.state == task_state::leased;
   entry.outcome = outcome;
-  entry.outcome_index = index;
+  entry.outcome_index = is_active(deliberate_fault::outcome_of_another_task) ? 0 : index;
   entry.last_end = e.kind;
   entry.state = e.next;
   entry.retry_at = e.due;
   entry.cancelling = false;
   if (!was_leased)
     return;
-  if (!e.charged) {
+  if (!e.charged || is_active(deliberate_fault::attempt_uncharged)) {
     --entry.attempt;
     entry.refunds = static_cast<std::uint8_t>(std::min(entry.refunds + 1, 255));
   } else {
@@ -90,7 +91,8 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
   case change_kind::redriven:
     // One that was failed by force may be deferred still.
     entry.state = s.group.empty() ? state_by_time(state, s, change.seq) : task_state::gated;
-    entry.attempt = 0;
+    if (!is_active(deliberate_fault::redrive_keeps_attempts))
+      entry.attempt = 0;
     entry.lost = 0;
     entry.refunds = 0;
     break;
@@ -129,6 +131,10 @@ void apply_event(shard_state& state, const batch_granted& e) {
 void apply_event(shard_state& state, const leases_ended& e) {
   for (std::uint32_t i = 0; i < e.ends.size(); ++i)
     end_lease(state, e.ends[i], e.position, i);
+  if (is_active(deliberate_fault::ends_counted_twice)) {
+    for (const auto& end : e.ends)
+      count_end(state.queue_of(*find_segment(state.segments, end.seq)).totals, end);
+  }
 }
 
 void apply_event(shard_state& state, const tasks_changed& e) {
@@ -250,7 +256,8 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   enter_index(state, *s, e.seq, entry);
   count_end(queue.totals, e);
   // A dead task keeps its segment: its payload and its errors have to stay readable.
-  if (e.next == task_state::completed || e.next == task_state::cancelled)
+  bool is_dropped = e.next == task_state::dead && is_active(deliberate_fault::dead_task_dropped);
+  if (e.next == task_state::completed || e.next == task_state::cancelled || is_dropped)
     --s->kept;
   mark_dirty(state, *s);
   settle_group_of(state, *s);
@@ -299,6 +306,8 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
 
 std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {
   std::size_t released = 0;
+  if (is_active(deliberate_fault::task_released_early))
+    now += duration{300};
   while (released < limit && !state.due.empty() && state.due.begin()->first <= now) {
     auto seq = state.due.begin()->second;
     auto* s = find_segment(state.segments, seq);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/deliberate_fault.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -21,8 +22,11 @@ void turn::run(const promote& c) {
   auto entry = s->view(*seq);
   change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
   bool waits = entry.state == task_state::gated && s->eligible_at(*seq) > now_.shard;
+  if (is_active(deliberate_fault::leased_task_promoted))
+    waits = waits || entry.state == task_state::leased;
   if (waits || entry.state == task_state::scheduled) {
-    bool is_guarded = !s->allow_promotion && s->not_before > now_.shard;
+    bool is_guarded = !s->allow_promotion && s->not_before > now_.shard
+                      && !is_active(deliberate_fault::guard_ignored_by_promotion);
     auto not_before = is_guarded ? s->not_before : timestamp{};
     if (s->not_before != not_before || entry.retry_at != timestamp{})
       append_change({*seq, change_kind::rescheduled, not_before, {}});

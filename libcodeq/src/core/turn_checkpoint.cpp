@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/deliberate_fault.hpp"
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
@@ -36,6 +37,8 @@ std::vector<producer_record> producer_records(const shard_state& state) {
   std::vector<producer_record> records;
   for (const auto& [id, session] : state.producers) {
     producer_record r{id, session.answered_below, session.last_used, {}};
+    if (is_active(deliberate_fault::request_forgotten_by_checkpoint))
+      continue;
     for (const auto& [number, answer] : session.answers)
       r.answers.push_back({number, answer});
     records.push_back(std::move(r));

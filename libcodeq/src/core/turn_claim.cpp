@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/deliberate_fault.hpp"
 #include "core/granted_run.hpp"
 #include "core/queue_rules.hpp"
 #include "core/turn.hpp"
@@ -117,7 +118,8 @@ void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
   auto& q = *state_.queues[queue];
   q.served = state_.turns;
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
-    auto* from = q.lanes[priority].get();
+    bool reversed = is_active(deliberate_fault::lower_priority_first);
+    auto* from = q.lanes[reversed ? q.lanes.size() - 1 - priority : priority].get();
     while (from && count > 0) {
       auto tasks = from->front(state_.segments, count);
       if (tasks.count == 0)
@@ -200,6 +202,8 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
       effects_.emplace_back(claim_parked{peer});
     } else if (a.credits == 0 && !a.notified && has_ready(a)) {
       a.notified = true;
+      if (is_active(deliberate_fault::waiting_worker_not_woken))
+        continue;
       effects_.emplace_back(work_available{peer});
     }
     a.claimed = false;

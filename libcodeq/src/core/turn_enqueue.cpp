@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/deliberate_fault.hpp"
 #include "core/queue_rules.hpp"
 #include "core/turn.hpp"
 
@@ -106,7 +107,7 @@ bool turn::is_untouched(sequence segment) const {
 }
 
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
-  bool deferred = r.not_before > now_.shard;
+  bool deferred = r.not_before > now_.shard && !is_active(deliberate_fault::deferral_forgotten);
   auto settings = settings_of(state_, r);
   if (!segments_.empty() && !deferred && r.group.empty() && r.key.empty()) {
     auto& last = segments_.back();

@@ -2,6 +2,7 @@
 #include "storage/recovery.hpp"
 
 #include "core/apply.hpp"
+#include "core/deliberate_fault.hpp"
 #include "core/task_keys.hpp"
 #include "storage/keyspace.hpp"
 
@@ -170,6 +171,8 @@ void shard_recovery::index_segments() {
 }
 
 void shard_recovery::remember_requests() {
+  if (core::is_active(core::deliberate_fault::request_executed_twice))
+    return;
   std::sort(after_checkpoint_.begin(), after_checkpoint_.end(), [](const auto& a, const auto& b) {
     return a.position < b.position;
   });
@@ -216,6 +219,12 @@ result<void> shard_recovery::load_changes() {
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
+  if (core::is_active(core::deliberate_fault::recovered_lease_expires_at_once)) {
+    for (auto token : state_.leases.tokens_of([](const core::live_grant&) { return true; }))
+      state_.leases.find(token)->deadline = state_.steady;
+  }
+  if (core::is_active(core::deliberate_fault::shard_time_goes_back))
+    state_.at -= duration{1};
   // Checkpointed soon, so that the next recovery has less to replay.
   state_.records_since_checkpoint = tail_.size();
 }

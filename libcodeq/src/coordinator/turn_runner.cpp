@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/turn_runner.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "core/deliberate_fault.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::coordinator {
+
+turn_runner::turn_runner(core::shard_state& state, monotonic_time now)
+  : state_(state), last_checkpoint_(now) {
+}
+
+bool turn_runner::decide(const core::command& command, const instant& now) {
+  bool is_first = !turn_;
+  if (is_first)
+    turn_ = std::make_unique<core::turn>(state_);
+  turn_->decide(command, now);
+  return is_first;
+}
+
+bool turn_runner::is_full() const {
+  if (!turn_)
+    return false;
+  bool has_many = turn_->commands() >= limits::turn_commands_max;
+  return has_many || turn_->body_bytes() >= limits::turn_bytes_max;
+}
+
+bool turn_runner::is_checkpoint_due(monotonic_time now) const {
+  auto records = state_.records_since_checkpoint;
+  bool is_late = now - last_checkpoint_ >= limits::checkpoint_interval;
+  return records >= limits::checkpoint_records || (records > 0 && is_late);
+}
+
+std::vector<core::event> turn_runner::close(const instant& now) {
+  if (is_checkpoint_due(now.steady)) {
+    turn_->decide(core::take_checkpoint{}, now);
+    last_checkpoint_ = now.steady;
+  }
+  auto sealed = turn_->seal(now);
+  turn_.reset();
+  submitted_ += sealed.events.empty() ? 0 : 1;
+  held_.push_back({submitted_, std::move(sealed.effects)});
+  return std::move(sealed.events);
+}
+
+void turn_runner::committed(std::uint64_t number) {
+  committed_ = std::max(committed_, number);
+}
+
+std::optional<std::vector<core::effect>> turn_runner::release() {
+  if (held_.empty())
+    return std::nullopt;
+  bool is_durable = held_.front().commit <= committed_
+                    || core::is_active(core::deliberate_fault::reply_before_commit);
+  if (!is_durable)
+    return std::nullopt;
+  auto effects = std::move(held_.front().effects);
+  held_.pop_front();
+  return effects;
+}
+
+std::optional<turn_runner::wakeup>
+turn_runner::arm(const instant& now, const std::optional<monotonic_time>& timers) {
+  auto next = timers;
+  auto sooner = [&](monotonic_time at) { next = next ? std::min(*next, at) : at; };
+  if (auto wait = core::next_wakeup(state_, now))
+    sooner(now.steady + *wait);
+  if (state_.records_since_checkpoint > 0)
+    sooner(last_checkpoint_ + limits::checkpoint_interval);
+  if (!next || (armed_ && *armed_ <= *next))
+    return std::nullopt;
+  armed_ = next;
+  return wakeup{std::max(duration{1}, *next - now.steady), ++armed_number_};
+}
+
+bool turn_runner::wake(std::uint64_t number) {
+  if (number != armed_number_)
+    return false;
+  armed_.reset();
+  return true;
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace codeq::core {
+
+/// Errors that nobody should make, kept in the code so that the tests prove that they would notice:
+/// `tests/sim` compiles the layers once more with `CODEQ_DELIBERATE_FAULTS` and commits one fault
+/// after the other. In every other build none of this leaves a trace.
+enum class deliberate_fault : std::uint8_t {
+  none,
+  // What the shell owes.
+  reply_before_commit,
+  fate_before_outcome,
+  turn_written_in_parts,
+  wall_clock_expiry,
+  // Leases.
+  stale_token_accepted,
+  token_reused_after_restart,
+  beat_extends_nothing,
+  expiry_ignores_extension,
+  beat_outlives_run_timeout,
+  lease_never_expires,
+  recovered_lease_expires_at_once,
+  resume_skips_redelivery,
+  replaced_worker_keeps_leases,
+  goodbye_keeps_leases,
+  stale_report_confirmed,
+  // Attempts and retries.
+  attempt_uncharged,
+  abandon_charged,
+  goodbye_charges,
+  last_attempt_skipped,
+  one_attempt_too_many,
+  permanent_failure_retried,
+  retry_before_due,
+  task_released_early,
+  deferral_forgotten,
+  first_loss_delayed,
+  second_loss_at_once,
+  // Groups.
+  group_gate_not_opened,
+  group_member_skipped,
+  dead_head_does_not_block,
+  group_leased_twice,
+  // What operators do.
+  cancel_lost_at_expiry,
+  cancelled_although_completed,
+  cancel_notice_not_repeated,
+  leased_task_promoted,
+  guard_ignored_by_promotion,
+  dead_task_dropped,
+  redrive_keeps_attempts,
+  // Storage and liveness.
+  request_executed_twice,
+  ends_counted_twice,
+  outcome_of_another_task,
+  request_forgotten_by_checkpoint,
+  shard_time_goes_back,
+  waiting_worker_not_woken,
+  ending_not_told,
+  lower_priority_first,
+  /// No fault: how many there are.
+  end,
+};
+
+#ifdef CODEQ_DELIBERATE_FAULTS
+
+/// The fault that is committed from now on.
+inline deliberate_fault active_fault = deliberate_fault::none;
+
+[[nodiscard]] inline bool is_active(deliberate_fault fault) noexcept {
+  return fault == active_fault;
+}
+
+#else
+
+[[nodiscard]] constexpr bool is_active(deliberate_fault) noexcept {
+  return false;
+}
+
+#endif
+
+} // namespace codeq::core

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/auditor.hpp"
+
+namespace codeq::sim {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// So long after a cancellation was answered its grace is surely not over.
+constexpr virtual_time within_grace = 7s;
+
+} // namespace
+
+std::vector<task_id> auditor::candidates(task_change what) const {
+  std::vector<task_id> found;
+  for (const auto& [id, t] : tasks_) {
+    bool is_dead = t.final && t.final->state == task_state::dead;
+    bool fits = what == task_change::redrive ? is_dead : !t.final;
+    if (!t.name.empty() && fits)
+      found.push_back(id);
+  }
+  return found;
+}
+
+void auditor::change_asked(const task_id& id, task_change what) {
+  auto& t = tasks_[id];
+  // From here on it may happen, whether or not the answer comes.
+  switch (what) {
+  case task_change::cancel:
+    t.cancel_asked = true;
+    break;
+  case task_change::promote:
+    t.promote_asked = true;
+    break;
+  case task_change::redrive:
+    t.redrive_asked = true;
+    if (!t.final_token && (!t.final || t.final->state == task_state::dead)) {
+      t.final.reset();
+      t.final_at.reset();
+    }
+    break;
+  case task_change::purge:
+    break;
+  }
+}
+
+void auditor::change_answered(const task_id& id, task_change what, const change_outcome& how) {
+  ++totals_.changes;
+  auto& t = tasks_[id];
+  if (what != task_change::cancel)
+    return;
+  if (how.what == change_outcome::kind::changed && !t.cancelled_at)
+    t.cancelled_at = world_.time.now();
+  if (how.what == change_outcome::kind::requested && !t.cancelling_since)
+    t.cancelling_since = world_.time.now();
+  if (t.final)
+    check_cancelled(t, *t.final);
+}
+
+void auditor::check_cancelled(const task_view& t, const task_status& now) {
+  if (t.cancelled_at && now.state != task_state::cancelled)
+    breach("cancel", t.name + " was cancelled, and is " + std::string(to_string(now.state)));
+  bool is_over = now.state == task_state::cancelled || now.state == task_state::completed;
+  if (t.cancelling_since && !is_over)
+    breach(
+      "cancel",
+      t.name + " was to end cancelled or completed, and is " + std::string(to_string(now.state)));
+}
+
+bool auditor::is_cancel_owed(const lease_place& lease) const {
+  const auto* l = find(lease);
+  if (!l || l->doubtful || l->may_have_ended || l->reported_at || l->lost)
+    return false;
+  const auto& t = tasks_.at(l->id);
+  bool has_left = left_.contains({l->id.shard, l->holder});
+  return !has_left && t.cancelling_since && world_.steady() < l->earliest_end
+         && world_.time.now() - *t.cancelling_since < within_grace;
+}
+
+void auditor::cancel_missed(const lease_place& lease) {
+  if (is_cancel_owed(lease))
+    breach("cancel", tasks_.at(find(lease)->id).name + "'s holder was not told again to cancel");
+}
+
+} // namespace codeq::sim

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/clock.hpp"
+#include "coordinator/turn_runner.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::coordinator {
+namespace {
+
+using namespace std::chrono_literals;
+
+class turn_runner_fixture : public testing::Test {
+protected:
+  /// One task is asked for, in the current turn. True when that opened one.
+  bool enqueue() {
+    core::enqueue_run run;
+    run.queue = {"default", "a"};
+    run.tasks = {bytes::from("body"), {4}};
+    return runner_.decide(
+      core::enqueue{1, {producer_id{1, 1}, next_request_++, 0}, {run}}, clock_.now());
+  }
+
+  std::size_t close() { return runner_.close(clock_.now()).size(); }
+
+  /// How many effects of the next turn may leave; nothing when they have to wait.
+  std::optional<std::size_t> release() {
+    auto effects = runner_.release();
+    return effects ? std::optional{effects->size()} : std::nullopt;
+  }
+
+  std::optional<turn_runner::wakeup> arm(std::optional<monotonic_time> timers = {}) {
+    return runner_.arm(clock_.now(), timers);
+  }
+
+  monotonic_time in(duration wait) { return clock_.now().steady + wait; }
+
+  base::manual_clock clock_;
+  core::shard_state state_{shard_id{0}, 1};
+  turn_runner runner_{state_, clock_.now().steady};
+  std::uint64_t next_request_ = 1;
+};
+
+using TurnRunner = turn_runner_fixture;
+
+TEST_F(TurnRunner, CommandsShareATurnUntilItIsClosed) {
+  EXPECT_TRUE(enqueue());
+  EXPECT_FALSE(enqueue());
+  EXPECT_EQ(close(), 1u);
+  EXPECT_TRUE(enqueue());
+}
+
+TEST_F(TurnRunner, IsFullWithAsManyCommandsAsATurnMayHave) {
+  for (std::size_t i = 1; i < limits::turn_commands_max; ++i)
+    runner_.decide(core::tick{}, clock_.now());
+  EXPECT_FALSE(runner_.is_full());
+
+  runner_.decide(core::tick{}, clock_.now());
+
+  EXPECT_TRUE(runner_.is_full());
+}
+
+TEST_F(TurnRunner, EffectsWaitForTheCommitOfTheirTurn) {
+  enqueue();
+  close();
+  EXPECT_FALSE(release());
+  EXPECT_FALSE(runner_.is_settled());
+
+  runner_.committed(runner_.submitted());
+
+  EXPECT_EQ(release(), 1u);
+  EXPECT_TRUE(runner_.is_settled());
+}
+
+TEST_F(TurnRunner, EffectsWithoutRecordsWaitForAllTurnsBeforeThem) {
+  enqueue();
+  close();
+  runner_.decide(core::describe_task{1, 1, 1}, clock_.now());
+  EXPECT_EQ(close(), 0u);
+  EXPECT_EQ(runner_.submitted(), 1u);
+  EXPECT_FALSE(release());
+
+  runner_.committed(1);
+
+  EXPECT_EQ(release(), 1u);
+  EXPECT_EQ(release(), 1u);
+  EXPECT_FALSE(release());
+}
+
+TEST_F(TurnRunner, ALaterCommitCoversEarlierTurns) {
+  enqueue();
+  close();
+  enqueue();
+  close();
+
+  runner_.committed(2);
+  runner_.committed(1);
+
+  EXPECT_TRUE(release());
+  EXPECT_TRUE(release());
+  EXPECT_TRUE(runner_.is_settled());
+}
+
+TEST_F(TurnRunner, TakesACheckpointWhenTheIntervalHasPassed) {
+  enqueue();
+  EXPECT_EQ(close(), 1u);
+  clock_.advance(limits::checkpoint_interval);
+  runner_.decide(core::tick{}, clock_.now());
+
+  EXPECT_EQ(close(), 1u);
+  EXPECT_EQ(state_.records_since_checkpoint, 0u);
+}
+
+TEST_F(TurnRunner, TakesNoCheckpointWhenNothingWasWritten) {
+  clock_.advance(limits::checkpoint_interval);
+  runner_.decide(core::tick{}, clock_.now());
+
+  EXPECT_EQ(close(), 0u);
+}
+
+TEST_F(TurnRunner, SleepsWhenNothingHappensByTimeAlone) {
+  EXPECT_FALSE(arm());
+}
+
+TEST_F(TurnRunner, WakesForWhateverIsFirst) {
+  enqueue();
+  close();
+
+  EXPECT_EQ(arm()->wait, limits::checkpoint_interval);
+  EXPECT_EQ(arm(in(20ms))->wait, 20ms);
+}
+
+TEST_F(TurnRunner, ASoonerWakeUpReplacesALaterOne) {
+  auto late = arm(in(100ms));
+  EXPECT_FALSE(arm(in(200ms)));
+  auto soon = arm(in(50ms));
+
+  EXPECT_FALSE(runner_.wake(late->number));
+  EXPECT_TRUE(runner_.wake(soon->number));
+  EXPECT_TRUE(arm(in(200ms)));
+}
+
+} // namespace
+} // namespace codeq::coordinator
