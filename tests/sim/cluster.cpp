@@ -113,8 +113,7 @@ void cluster::plan_faults() {
   every(o.worker_leave_every, [this] {
     auto i = world_.random.below(workers_.size());
     workers_[i]->leave();
-    world_.time.after(world_.some(500'000, 3'000'000), [this, i] { replace_dead(i); });
-    world_.time.after(10s, [this, i] { replace_dead(i); });
+    follow_leaving(i);
   });
   every(o.change_every, [this] { change_something(); });
   every(o.producer_crash_every, [this] { crash_producer(); });
@@ -174,6 +173,18 @@ void cluster::free_groups() {
     for (const auto& head : coordinator_->shard(i).blockers())
       operator_->ask(head, task_change::redrive);
   }
+}
+
+void cluster::follow_leaving(std::size_t i) {
+  // A process that is paused leaves late.
+  world_.time.after(world_.some(500'000, 3'000'000), [this, i, old = workers_[i]] {
+    if (workers_[i] != old)
+      return;
+    if (old->is_alive())
+      follow_leaving(i);
+    else
+      start_worker(i);
+  });
 }
 
 void cluster::replace_dead(std::size_t i) {

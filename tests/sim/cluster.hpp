@@ -52,6 +52,8 @@ private:
   void change_something();
   void free_groups();
   void replace_dead(std::size_t i);
+  /// Starts another process when this one has left.
+  void follow_leaving(std::size_t i);
   void usurp_worker();
   void stall_connection();
   void step_clock();
