@@ -113,8 +113,7 @@ void cluster::plan_faults() {
   every(o.worker_leave_every, [this] {
     auto i = world_.random.below(workers_.size());
     workers_[i]->leave();
-    world_.time.after(world_.some(500'000, 3'000'000), [this, i] { replace_dead(i); });
-    world_.time.after(10s, [this, i] { replace_dead(i); });
+    follow_leaving(i);
   });
   every(o.change_every, [this] { change_something(); });
   every(o.producer_crash_every, [this] { crash_producer(); });
@@ -168,12 +167,27 @@ void cluster::change_something() {
     operator_->ask(candidates[world_.random.below(candidates.size())], what);
 }
 
-void cluster::free_groups() {
-  world_.time.after(1s, [this] { free_groups(); });
+void cluster::tend() {
+  world_.time.after(1s, [this] { tend(); });
+  // Of two processes with one name the last word may have been the dying one's.
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    replace_dead(i);
   for (std::size_t i = 0; coordinator_ && i < coordinator_->shard_count(); ++i) {
     for (const auto& head : coordinator_->shard(i).blockers())
       operator_->ask(head, task_change::redrive);
   }
+}
+
+void cluster::follow_leaving(std::size_t i) {
+  // A process that is paused leaves late.
+  world_.time.after(world_.some(500'000, 3'000'000), [this, i, old = workers_[i]] {
+    if (workers_[i] != old)
+      return;
+    if (old->is_alive())
+      follow_leaving(i);
+    else
+      start_worker(i);
+  });
 }
 
 void cluster::replace_dead(std::size_t i) {
@@ -241,8 +255,6 @@ void cluster::stop_faults() {
   world_.say("faults stop");
   for (auto& worker : all_workers_)
     worker->behave();
-  for (std::size_t i = 0; i < workers_.size(); ++i)
-    replace_dead(i);
 }
 
 bool cluster::run_until(virtual_time longest, const std::function<bool()>& done) {
@@ -258,7 +270,7 @@ bool cluster::run_until(virtual_time longest, const std::function<bool()>& done)
 
 void cluster::finish() {
   stop_faults();
-  free_groups();
+  tend();
   std::uint64_t looks = 0;
   auto all_ended = [&] {
     // Looking is not free, and nothing ends between two looks that would matter.

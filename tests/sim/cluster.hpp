@@ -50,8 +50,11 @@ private:
   void crash_worker();
   void crash_producer();
   void change_something();
-  void free_groups();
+  /// From the end of the faults on: no name is without a process, no group stays blocked.
+  void tend();
   void replace_dead(std::size_t i);
+  /// Starts another process when this one has left.
+  void follow_leaving(std::size_t i);
   void usurp_worker();
   void stall_connection();
   void step_clock();

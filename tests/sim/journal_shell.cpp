@@ -124,7 +124,7 @@ void reader_shell::send_bodies(
     {shard,
      count,
      granted.redelivered,
-     granted.more,
+     std::nullopt,
      protocol::make_task_batch(shard, granted, found).to_wire()});
   if (gone > 0 && !granted.redelivered)
     to.credits_returned(shard, gone);

@@ -53,6 +53,7 @@ constexpr std::array faults = {
   named_fault{deliberate_fault::resume_skips_redelivery, "resume skips redelivery"},
   named_fault{deliberate_fault::replaced_worker_keeps_leases, "replaced worker keeps leases"},
   named_fault{deliberate_fault::goodbye_keeps_leases, "goodbye keeps leases"},
+  named_fault{deliberate_fault::leased_after_goodbye, "leased after goodbye"},
   named_fault{deliberate_fault::stale_report_confirmed, "stale report confirmed"},
   named_fault{deliberate_fault::attempt_uncharged, "attempt uncharged"},
   named_fault{deliberate_fault::abandon_charged, "abandon charged"},

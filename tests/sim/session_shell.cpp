@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/session_shell.hpp"
 
+#include "core/deliberate_fault.hpp"
 #include "protocol/reply.hpp"
 #include "sim/shard_shell.hpp"
 
@@ -121,7 +122,8 @@ void session_shell::credits_returned(shard_id shard, std::uint32_t credits) {
 void session_shell::goodbye() {
   if (worker_) {
     // First, or what it gives back would be granted to it again.
-    carry_out(router_.pause(true));
+    if (!core::is_active(core::deliberate_fault::leased_after_goodbye))
+      carry_out(router_.pause(true));
     for (auto* to : parts_.shards)
       to->box().send([to, worker = worker_] { to->release(worker); });
   }

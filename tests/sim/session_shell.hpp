@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::sim {
@@ -31,7 +32,8 @@ public:
     shard_id shard{};
     std::uint32_t count = 0;
     bool redelivered = false;
-    bool more = false;
+    /// Empty when the shard said it before.
+    std::optional<bool> more;
     protocol::wire_frame frame;
   };
 

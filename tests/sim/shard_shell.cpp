@@ -253,8 +253,14 @@ void shard_shell::carry_out(core::tasks_granted& e) {
     all_cached = all_cached && cached;
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }
-  if (!all_cached)
+  if (!all_cached) {
+    // Reading takes its time, and what this shard says later must not be overtaken by this.
+    if (!e.redelivered && e.more)
+      session->has_work(state_.id);
+    else if (!e.redelivered)
+      session->drained(state_.id);
     return parts_.reader->fetch(state_.id, *session, std::move(e), std::move(bodies));
+  }
   auto frame = protocol::make_task_batch(state_.id, e, bodies).to_wire();
   session->deliver({state_.id, count, e.redelivered, e.more, frame});
 }

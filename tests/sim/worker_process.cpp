@@ -356,12 +356,12 @@ void worker_process::leave() {
   if (std::exchange(leaving_, true))
     return;
   world_.say("worker leaves " + parts_.identity.name);
+  // Some wait for nothing and leave their leases and credits to the goodbye.
+  if (world_.random.hits(300))
+    return say_goodbye();
   claims_.stop();
   link_.send(worker::make_claim(0));
   abandon_waiting();
-  // What is not answered in time is not waited for; some wait for nothing.
-  if (world_.random.hits(300))
-    return say_goodbye();
   process_.after(world_.some(1'000'000, 8'000'000), [this] { say_goodbye(); });
   advance_leave();
 }

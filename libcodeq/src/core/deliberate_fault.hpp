@@ -26,6 +26,7 @@ enum class deliberate_fault : std::uint8_t {
   resume_skips_redelivery,
   replaced_worker_keeps_leases,
   goodbye_keeps_leases,
+  leased_after_goodbye,
   stale_report_confirmed,
   // Attempts and retries.
   attempt_uncharged,
