@@ -89,7 +89,7 @@ struct HelloAck {
   # Random, fixed when the store was created.
   pingIntervalMs @4 :UInt32;
   nowMs @5 :Int64;
-  # The coordinator's wall clock, which shard times follow.
+  # The coordinator's time, which shard times are close to; 0 when it does not say.
 }
 
 struct Refused {

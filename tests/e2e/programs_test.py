@@ -46,8 +46,10 @@ class HelpText(unittest.TestCase):
             self.check(blocks)
 
     def test_every_option_of_a_command_has_its_default(self):
-        for command in ("enqueue", "get", "result", "stats"):
-            self.check(self.blocks(BIN / "codeqctl", command, "--help"))
+        for command in ("enqueue", "get", "result", "stats", "list", "explain", "events", "cancel",
+                        "purge", "dead list", "dead redrive", "queue set", "queue show",
+                        "queue stats", "tenant purge", "force revoke", "force fail"):
+            self.check(self.blocks(BIN / "codeqctl", *command.split(), "--help"))
 
     def test_durability_is_said_plainly(self):
         text = " ".join(run(BIN / "codeq-coordinator", "--help").stdout.split())

@@ -22,8 +22,8 @@ struct registrar_options {
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
   process_gauges gauges;
-  /// The wall clock; empty tells peers nothing of it.
-  std::function<timestamp()> wall_clock{};
+  /// What time it is, for peers who show times; may be empty.
+  std::function<timestamp()> now{};
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.

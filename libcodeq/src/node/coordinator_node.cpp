@@ -145,10 +145,15 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     shards.push_back(system->spawn(coordinator::shard, s));
   }
   states.clear();
-  registrar = system->spawn(
-    coordinator::registrar,
-    coordinator::registrar_options{
-      shards, random_number(), identity.store_id, [s = store] { return store_gauges(*s); }});
+  coordinator::registrar_options r;
+  r.shards = shards;
+  r.coordinator_id = random_number();
+  r.store_id = identity.store_id;
+  r.gauges = [s = store] { return store_gauges(*s); };
+  r.now = [clock = std::make_shared<base::system_clock>(timestamp{})] {
+    return clock->now().shard;
+  };
+  registrar = system->spawn(coordinator::registrar, r);
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/enqueue_outbox.hpp"
+#include "core/routing.hpp"
 #include "protocol/error_code.hpp"
 
 #include <gtest/gtest.h>
@@ -20,6 +21,7 @@ struct said {
   std::uint64_t number = 0;
   std::uint64_t answered_below = 0;
   std::uint16_t shard = 0;
+  std::uint32_t tasks = 0;
 
   friend bool operator==(const said&, const said&) = default;
 };
@@ -30,7 +32,8 @@ said read(const protocol::enqueue_request& request) {
       {reader.getProducer().getHigh(), reader.getProducer().getLow()},
       reader.getNumber(),
       reader.getAnsweredBelow(),
-      reader.getShard()};
+      reader.getShard(),
+      reader.getTasks().getEnds().size()};
   });
   EXPECT_TRUE(taken);
   return *taken;
@@ -68,6 +71,40 @@ protected:
     });
   }
 
+  /// Tasks with the keys k0, k1, ...
+  void submit_keys(enqueue_outbox& box, std::size_t count) {
+    std::vector<task_spec> tasks(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      tasks[i].queue = "q";
+      tasks[i].key = "k" + std::to_string(i);
+    }
+    auto encoded = protocol::encoded_tasks::encode(tasks);
+    ASSERT_TRUE(encoded);
+    box.submit(
+      std::make_shared<const protocol::encoded_tasks>(std::move(*encoded)),
+      [this](result<enqueue_answers> answer) {
+        ASSERT_TRUE(answer);
+        each = *answer;
+      });
+  }
+
+  /// The shard of the key k`i`.
+  static shard_id owner(std::size_t i, std::uint16_t shards = 4) {
+    return core::shard_of_name({"default", "q"}, "k" + std::to_string(i), shards);
+  }
+
+  static protocol::enqueue_reply
+  reply_kinds(const said& to, const std::vector<unsigned char>& kinds) {
+    return protocol::enqueue_reply::build([&](auto root) {
+      root.setNumber(to.number);
+      root.setShard(to.shard);
+      auto run = root.initTasks(1)[0];
+      run.setFirst(1);
+      run.setCount(to.tasks);
+      root.setKinds({kinds.data(), kinds.size()});
+    });
+  }
+
   static protocol::enqueue_reply
   reply(const said& to, std::uint32_t count, errc code = errc::none, std::uint32_t retry_ms = 0) {
     return protocol::enqueue_reply::build([&](auto root) {
@@ -92,6 +129,7 @@ protected:
   std::vector<said> sent;
   std::vector<std::string> answers;
   std::vector<task_id> ids;
+  enqueue_answers each;
 
 private:
   int submitted_ = 0;
@@ -269,6 +307,124 @@ TEST_F(EnqueueOutbox, AnAnswerWithAnotherNumberOfTasksIsAProtocolError) {
   EXPECT_FALSE(box.accept(reply(sent[0], 4'000'000'000u)));
 
   EXPECT_TRUE(answers.empty());
+}
+
+TEST_F(EnqueueOutbox, KeysAreSplitByShardAndAnsweredTogetherInTheirOrder) {
+  auto box = make();
+  connect(box);
+  submit_keys(box, 12);
+
+  ASSERT_GT(sent.size(), 1u);
+  // The last part first: the order of answers is not the order of tasks.
+  for (auto part = sent.rbegin(); part != sent.rend(); ++part) {
+    EXPECT_TRUE(each.empty());
+    ASSERT_TRUE(box.accept(reply(*part, part->tasks)));
+  }
+
+  ASSERT_EQ(each.size(), 12u);
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    ASSERT_TRUE(each[i]);
+    EXPECT_EQ(each[i]->id.shard, owner(i)) << i;
+  }
+}
+
+TEST_F(EnqueueOutbox, APartThatIsRefusedIsRefusedAlone) {
+  auto box = make();
+  connect(box);
+  submit_keys(box, 12);
+  auto refused = sent[0];
+
+  for (const auto& part : sent) {
+    bool first = part == refused;
+    ASSERT_TRUE(
+      box.accept(reply(part, first ? 0 : part.tasks, first ? errc::queue_full : errc::none)));
+  }
+
+  ASSERT_EQ(each.size(), 12u);
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    bool is_refused = owner(i) == shard_id{refused.shard};
+    EXPECT_EQ(each[i].has_value(), !is_refused) << i;
+    if (is_refused) {
+      EXPECT_EQ(each[i].error().code, errc::queue_full);
+    }
+  }
+}
+
+TEST_F(EnqueueOutbox, WhatBecameOfEachTaskIsTold) {
+  auto box = make();
+  connect(box, {1, 1});
+  submit_keys(box, 3);
+
+  ASSERT_TRUE(box.accept(reply_kinds(sent[0], {0, 6, 2})));
+
+  ASSERT_EQ(each.size(), 3u);
+  EXPECT_EQ(each[0]->kind, enqueue_kind::created);
+  EXPECT_EQ(each[1].error().code, errc::duplicate);
+  EXPECT_EQ(each[2]->kind, enqueue_kind::deferred);
+}
+
+TEST_F(EnqueueOutbox, KindsThatDoNotFitAreAProtocolError) {
+  auto box = make();
+  connect(box, {1, 1});
+  submit_keys(box, 2);
+
+  EXPECT_FALSE(box.accept(reply_kinds(sent[0], {0})));
+  EXPECT_FALSE(box.accept(reply_kinds(sent[0], {0, 7})));
+
+  EXPECT_TRUE(each.empty());
+}
+
+TEST_F(EnqueueOutbox, PartsBeyondTheWindowWait) {
+  auto box = make(1);
+  connect(box);
+  submit_keys(box, 12);
+
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(sent[i].number, i + 1);
+    ASSERT_TRUE(box.accept(reply(sent[i], sent[i].tasks)));
+  }
+
+  EXPECT_EQ(each.size(), 12u);
+}
+
+TEST_F(EnqueueOutbox, APartThatWaitsIsSplitAnewForAnotherStore) {
+  auto box = make(1);
+  connect(box, {1, 2});
+  submit_keys(box, 12);
+  ASSERT_EQ(sent.size(), 1u);
+  auto lost = sent[0].tasks;
+  sent.clear();
+  box.disconnect();
+
+  connect(box, {2, 8});
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    ASSERT_TRUE(box.accept(reply(sent[i], sent[i].tasks)));
+
+  EXPECT_GT(sent.size(), 1u);
+  ASSERT_EQ(each.size(), 12u);
+  std::uint32_t expired = 0;
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    if (each[i]) {
+      EXPECT_EQ(each[i]->id.shard, owner(i, 8));
+    } else {
+      expired += each[i].error().code == errc::session_expired ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(expired, lost);
+}
+
+TEST_F(EnqueueOutbox, APartIsRepeatedUnchangedAfterAReconnect) {
+  auto box = make();
+  connect(box);
+  submit_keys(box, 12);
+  auto first = sent;
+  sent.clear();
+  ASSERT_TRUE(box.accept(reply(first[0], first[0].tasks)));
+  box.disconnect();
+
+  connect(box);
+
+  EXPECT_EQ(sent, std::vector<said>(first.begin() + 1, first.end()));
 }
 
 TEST_F(EnqueueOutbox, FailAllEndsWhatWasSentAndWhatWaits) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "core/routing.hpp"
 #include "protocol/task_convert.hpp"
 #include "protocol/task_validation.hpp"
 
@@ -109,6 +110,49 @@ TEST(TaskValidation, EveryRefusalNamesFieldValueAndLimit) {
     "not_before and delay are both set; set one of them");
 }
 
+TEST(TaskValidation, KeysGroupsAndRetentionAreChecked) {
+  EXPECT_EQ(
+    why([](auto& t) { t.group = std::string(257, 'g'); }),
+    "group is 257 bytes; it must be at most 256");
+  EXPECT_EQ(
+    why([](auto& t) { t.key = std::string(257, 'k'); }),
+    "key is 257 bytes; it must be at most 256");
+  EXPECT_EQ(
+    why([](auto& t) {
+      t.key = "k";
+      t.duplicate = static_cast<on_duplicate>(4);
+    }),
+    "on_duplicate is 4; it must be existing, reject, defer or promote");
+  EXPECT_EQ(
+    why([](auto& t) { t.duplicate = on_duplicate::reject; }),
+    "on_duplicate is set without a key; set key");
+  EXPECT_EQ(
+    why([](auto& t) { t.replace_payload = true; }),
+    "replace_payload is set without a key; set key");
+  EXPECT_EQ(
+    why([](auto& t) { t.progress_timeout = -1ms; }),
+    "progress_timeout is -1 ms; it must be 0..2592000000 ms");
+  EXPECT_EQ(
+    why([](auto& t) { t.retry = retry_policy{.cap = -1ms}; }),
+    "retry.cap is -1 ms; it must be 0..31536000000 ms");
+  EXPECT_EQ(
+    why([](auto& t) { t.retention = 2h; }),
+    "retention is 7200000 ms; it must be 1 h, 1 d, 7 d, 30 d or 1 y");
+  EXPECT_EQ(
+    why([](auto& t) { t.dead_retention = 2h; }),
+    "dead_retention is 7200000 ms; it must be 0, 1 h, 1 d, 7 d, 30 d or 1 y");
+  EXPECT_EQ(
+    why([](auto& t) { t.when_dead = static_cast<on_dead>(2); }),
+    "on_dead is 2; it must be skip or block");
+  EXPECT_EQ(
+    why([](auto& t) { t.max_attempts = 65'537; }), "max_attempts is 65537; it must be 1..1000");
+  EXPECT_EQ(
+    why([](auto& t) { t.not_before = timestamp{}; }), "not_before is 0 ms; it must be after 1970");
+  EXPECT_EQ(
+    why([](auto& t) { t.headers[""] = "v"; }),
+    "a header's name is empty; it must be at least 1 byte");
+}
+
 TEST(TaskValidation, EveryFieldMayReachItsLimit) {
   auto task = spec(std::string(limits::payload_bytes_max, 'x'), std::string(128, 'q'));
   task.priority = 9;
@@ -118,8 +162,17 @@ TEST(TaskValidation, EveryFieldMayReachItsLimit) {
   task.run_timeout = limits::run_timeout_max;
   task.delay = limits::not_before_ahead_max;
   task.headers["n"] = std::string(limits::headers_bytes_max - 1, 'x');
+  task.progress_timeout = limits::run_timeout_max;
+  task.group = std::string(256, 'g');
+  task.key = std::string(256, 'k');
+  task.duplicate = on_duplicate::promote;
+  task.replace_payload = true;
+  task.when_dead = on_dead::block;
 
-  EXPECT_TRUE(validate(task));
+  for (auto retention : limits::retention_classes) {
+    task.retention = task.dead_retention = retention;
+    EXPECT_TRUE(validate(task));
+  }
 }
 
 TEST(EncodedTasks, EachBodyIsAMessageOfItsOwn) {
@@ -158,6 +211,88 @@ TEST(EncodedTasks, NeighboursWithTheSameSettingsShareARun) {
     EXPECT_EQ(runs, (std::vector<std::string>{"2q0", "1r0", "1q0", "1q5000"}));
     EXPECT_EQ(reader.getTasks().getEnds().size(), 5u);
   });
+}
+
+TEST(EncodedTasks, TasksWithAKeyHaveRunsOfTheirOwn) {
+  auto keyed = spec("b");
+  keyed.key = "k";
+  keyed.duplicate = on_duplicate::defer;
+  keyed.replace_payload = true;
+  auto grouped = spec("c");
+  grouped.group = "g";
+  grouped.when_dead = on_dead::block;
+
+  read(request_of({spec("a"), keyed, keyed, grouped, grouped}), [](auto reader) {
+    std::vector<std::string> runs;
+    for (auto run : reader.getRuns())
+      runs.push_back(
+        std::to_string(run.getCount())
+        + std::string(run.getGroup().asChars().begin(), run.getGroup().size())
+        + std::string(run.getKey().asChars().begin(), run.getKey().size())
+        + std::to_string(static_cast<int>(run.getOnDuplicate()))
+        + (run.getReplacePayload() ? "r" : ""));
+    EXPECT_EQ(runs, (std::vector<std::string>{"10", "1k2r", "1k2r", "2g0"}));
+    EXPECT_EQ(reader.getRuns()[3].getSettings().getOnDead(), schema::OnDead::BLOCK);
+  });
+}
+
+TEST(EncodedTasks, ARequestMayHaveSomeOfTheRuns) {
+  std::vector<task_spec> tasks{spec("a", "q"), spec("bb", "r"), spec("ccc", "q"), spec("d", "q")};
+  auto encoded = encoded_tasks::encode(tasks);
+
+  auto request = encoded->to_request({}, {0, 2});
+
+  EXPECT_EQ(encoded->tasks_of({0, 2}), (std::vector<std::uint32_t>{0, 2, 3}));
+  read(request, [](auto reader) {
+    EXPECT_EQ(bodies(reader), (std::vector<std::string>{"a", "ccc", "d"}));
+    EXPECT_EQ(reader.getRuns().size(), 2u);
+    EXPECT_EQ(reader.getRuns()[1].getCount(), 2u);
+  });
+}
+
+TEST(EncodedTasks, AreSplitByTheShardsThatOwnTheirNames) {
+  constexpr std::uint16_t shards = 8;
+  std::vector<task_spec> tasks(40, spec());
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    (i % 2 == 0 ? tasks[i].key : tasks[i].group) = "name" + std::to_string(i);
+  auto encoded = encoded_tasks::encode(tasks);
+
+  auto parts = encoded->split(encoded->all_runs(), shards, shard_id{});
+
+  EXPECT_TRUE(encoded->is_addressed());
+  std::size_t count = 0;
+  for (const auto& part : parts) {
+    for (auto place : encoded->tasks_of(part.runs)) {
+      auto name = "name" + std::to_string(place);
+      EXPECT_EQ(part.shard, core::shard_of_name({"default", "q"}, name, shards));
+      ++count;
+    }
+    // A part is split into itself.
+    EXPECT_EQ(encoded->split(part.runs, shards, shard_id{}).size(), 1u);
+  }
+  EXPECT_EQ(count, tasks.size());
+}
+
+TEST(EncodedTasks, TasksWithoutANameGoWithTheFirstThatHasOne) {
+  auto keyed = spec("k");
+  keyed.key = "k";
+  auto encoded = encoded_tasks::encode(std::vector{spec("a"), keyed, spec("b")});
+
+  auto parts = encoded->split(encoded->all_runs(), 8, shard_id{});
+
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].shard, core::shard_of_name({"default", "q"}, "k", 8));
+}
+
+TEST(EncodedTasks, WithoutNamesThereIsOnePartAnywhere) {
+  auto encoded = encoded_tasks::encode(std::vector{spec("a"), spec("b", "r")});
+
+  auto parts = encoded->split(encoded->all_runs(), 8, shard_id{5});
+
+  EXPECT_FALSE(encoded->is_addressed());
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].shard, shard_id{5});
+  EXPECT_EQ(parts[0].runs, encoded->all_runs());
 }
 
 TEST(EncodedTasks, SettingsTravelAsTheyWereGiven) {
@@ -208,8 +343,11 @@ TEST(EncodedTasks, MoreThanAFrameHoldsIsRefusedNamingTheLimit) {
 
 TEST(EncodedTasks, TheEstimateIsNoSmallerThanTheRequest) {
   std::vector<task_spec> tasks;
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 100; ++i) {
     tasks.push_back(spec(std::string(static_cast<std::size_t>(i), 'x'), "q" + std::to_string(i)));
+    tasks.back().key = std::string(static_cast<std::size_t>(i), 'k');
+    tasks.back().group = std::string(static_cast<std::size_t>(100 - i), 'g');
+  }
 
   auto encoded = encoded_tasks::encode(tasks);
 

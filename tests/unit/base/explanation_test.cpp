@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/operator_types.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+task_explanation why(explained_reason reason) {
+  task_explanation e;
+  e.reason = reason;
+  e.task.attempt = 2;
+  e.task.max_attempts = 5;
+  e.task.worker = "w1";
+  e.task.error_text = "disk on fire";
+  e.until = timestamp{duration{1'769'860'800'250}};
+  e.blocker = {shard_id{1}, 7};
+  e.blocker_state = task_state::leased;
+  e.lease_left = 7200ms;
+  e.workers = 2;
+  e.queue.max_leased = 4;
+  return e;
+}
+
+} // namespace
+
+TEST(Explanation, IsOneSentenceForEachReason) {
+  using enum explained_reason;
+  auto blocker = to_string(task_id{shard_id{1}, 7});
+
+  EXPECT_EQ(to_sentence(why(deferred)), "deferred until 2026-01-31 12:00:00.250 UTC");
+  EXPECT_EQ(to_sentence(why(retry_waiting)), "retry 3 of 5 at 2026-01-31 12:00:00.250 UTC");
+  EXPECT_EQ(to_sentence(why(gated)), "waits behind " + blocker + " (leased) of its group");
+  EXPECT_EQ(
+    to_sentence(why(blocked)),
+    "blocked by " + blocker + " (leased) of its group; redrive or purge that one");
+  EXPECT_EQ(to_sentence(why(queue_paused)), "queue paused");
+  EXPECT_EQ(to_sentence(why(no_worker)), "no worker for this queue is connected");
+  EXPECT_EQ(
+    to_sentence(why(queue_at_max_leased)),
+    "the queue has as many leases as it may (max_leased is 4 on this shard)");
+  EXPECT_EQ(to_sentence(why(no_free_slots)), "no free slots at its 2 workers");
+  EXPECT_EQ(to_sentence(why(next)), "handed out next");
+  EXPECT_EQ(
+    to_sentence(why(leased)), "leased by w1, attempt 2 of 5; lease ends in 7.2 s unless it beats");
+  EXPECT_EQ(to_sentence(why(completed)), "completed");
+  EXPECT_EQ(to_sentence(why(dead)), "dead after attempt 2 of 5 because: disk on fire");
+  EXPECT_EQ(to_sentence(why(cancelled)), "cancelled");
+}
+
+TEST(Explanation, CountsWorkersInWords) {
+  auto busy = why(explained_reason::no_free_slots);
+
+  busy.workers = 1;
+  EXPECT_EQ(to_sentence(busy), "no free slots at its 1 worker");
+  busy.workers = 0;
+  EXPECT_EQ(to_sentence(busy), "no free slots at its workers");
+}
+
+TEST(Explanation, NumbersOfALaterVersionHaveAName) {
+  EXPECT_EQ(to_string(static_cast<explained_reason>(13)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_event::kind>(16)), "unknown");
+  EXPECT_EQ(to_sentence(why(static_cast<explained_reason>(13))), "unknown");
+}
+
+TEST(TimeText, IsUtcWithMilliseconds) {
+  EXPECT_EQ(to_string(timestamp{}), "1970-01-01 00:00:00.000 UTC");
+  EXPECT_EQ(to_string(timestamp{duration{1'769'860'800'250}}), "2026-01-31 12:00:00.250 UTC");
+}
+
+} // namespace codeq

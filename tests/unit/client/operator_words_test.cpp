@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/operator_questions.hpp"
+#include "client/operator_replies.hpp"
+#include "core/routing.hpp"
+#include "protocol/operator_convert.hpp"
+#include "protocol/operator_reply.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+/// What operators ask and learn, from end to end: a question becomes the core's command, and the
+/// core's answer what the operator reads.
+namespace codeq::client {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t number = 9;
+
+/// What a shard makes of a question.
+template <class S>
+auto command_of(const question& asked, protocol::shard_place place = {}) {
+  auto frame = asked(number);
+  EXPECT_EQ(frame.type, protocol::frame_type<S>);
+  auto command = protocol::to_command(*protocol::frame<S>::parse(frame.body), {1, place});
+  EXPECT_TRUE(command) << to_string(command.error());
+  return std::move(*command);
+}
+
+core::task_view some_view() {
+  core::task_view view;
+  view.seq = 5;
+  view.queue = {"t", "q"};
+  view.priority = 4;
+  view.max_attempts = 6;
+  view.enqueued_at = timestamp{duration{100}};
+  view.eligible_at = timestamp{duration{200}};
+  view.entry.state = task_state::scheduled;
+  view.entry.attempt = 2;
+  view.entry.token = fencing_token{77};
+  view.entry.lost = 1;
+  view.worker = "w";
+  view.group = std::string("g\0", 2);
+  view.key = "k";
+  return view;
+}
+
+void expect_some_task(const task_status& task) {
+  EXPECT_EQ(task.id.seq, 5u);
+  EXPECT_EQ(task.tenant, "t");
+  EXPECT_EQ(task.queue, "q");
+  EXPECT_EQ(task.priority, 4);
+  EXPECT_EQ(task.state, task_state::scheduled);
+  EXPECT_EQ(task.attempt, 2u);
+  EXPECT_EQ(task.max_attempts, 6u);
+  EXPECT_EQ(task.token, fencing_token{77});
+  EXPECT_EQ(task.enqueued_at, timestamp{duration{100}});
+  EXPECT_EQ(task.eligible_at, timestamp{duration{200}});
+  EXPECT_EQ(task.worker, "w");
+  EXPECT_EQ(task.lost_in_row, 1u);
+  EXPECT_EQ(task.group, std::string("g\0", 2));
+  EXPECT_EQ(task.key, "k");
+}
+
+core::queue_settings some_settings() {
+  core::queue_settings settings;
+  settings.defaults.max_attempts = 3;
+  settings.defaults.retry = {retry_kind::linear, 2s, 4s};
+  settings.defaults.lease = 5s;
+  settings.defaults.run_timeout = 6s;
+  settings.defaults.progress_timeout = 7s;
+  settings.defaults.retention = 1h;
+  settings.defaults.dead_retention = 24h;
+  settings.defaults.when_dead = on_dead::block;
+  settings.max_depth = 8;
+  settings.max_leased = 9;
+  settings.keep_payload = true;
+  return settings;
+}
+
+queue_config some_config() {
+  queue_config config;
+  config.max_attempts = 3;
+  config.retry = {retry_kind::linear, 2s, 4s};
+  config.lease = 5s;
+  config.run_timeout = 6s;
+  config.progress_timeout = 7s;
+  config.retention = 1h;
+  config.dead_retention = 24h;
+  config.when_dead = on_dead::block;
+  config.max_depth = 8;
+  config.max_leased = 9;
+  config.keep_payload = true;
+  return config;
+}
+
+} // namespace
+
+TEST(OperatorQuestions, ATaskIsNamedByIdOrKey) {
+  auto by_id = command_of<schema::StatusRequest>(ask_status({{shard_id{0}, 5}}));
+  EXPECT_EQ(by_id.seq, 5u);
+  EXPECT_EQ(by_id.number, number);
+  EXPECT_EQ(by_id.key, nullptr);
+
+  auto address = address_of(task_key{"t", "q", "g", "k"}, 8);
+  EXPECT_EQ(address.task.shard, core::shard_of_name({"t", "q"}, "g", 8));
+  auto by_key = command_of<schema::StatusRequest>(ask_status(address), {address.task.shard, 8});
+  ASSERT_NE(by_key.key, nullptr);
+  EXPECT_EQ(*by_key.key, (core::key_name{{"t", "q"}, "g", "k"}));
+}
+
+TEST(OperatorQuestions, ChangesAndForceReachTheCore) {
+  auto change = ask_change({{shard_id{0}, 5}}, task_change::redrive);
+  auto redrive = std::get<core::redrive>(command_of<schema::ChangeRequest>(change));
+  EXPECT_EQ(redrive.seq, 5u);
+
+  auto force =
+    command_of<schema::ForceRequest>(ask_force({shard_id{0}, 6}, force_kind::fail, "why"));
+  EXPECT_EQ(force.seq, 6u);
+  EXPECT_EQ(force.how, core::force::kind::fail);
+  EXPECT_EQ(force.text.view(), "why");
+}
+
+TEST(OperatorQuestions, QueueConfigurationsReachTheCoreWhole) {
+  auto asked = set_queue(0, {"t", "q"}, some_config());
+
+  auto set = std::get<core::configure_queue>(command_of<schema::QueueRequest>(asked));
+
+  EXPECT_EQ(set.queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(set.settings, some_settings());
+}
+
+TEST(OperatorQuestions, AttemptsThatDoNotFitANumberAreRefusedAllTheSame) {
+  queue_config config;
+  config.max_attempts = 65'537;
+
+  auto frame = set_queue(0, {"t", "q"}, config)(number);
+  auto command = protocol::to_command(*protocol::queue_request::parse(frame.body), {1, {}});
+
+  ASSERT_FALSE(command);
+  EXPECT_EQ(command.error().code, errc::invalid_argument);
+}
+
+TEST(OperatorQuestions, WalksSayWhereTheyAre) {
+  auto list = command_of<schema::ListRequest>(
+    list_tasks({.tenant = "t", .queue = "q", .state = task_state::gated}, {0, 40, 10}));
+  EXPECT_EQ(list.filter.tenant, "t");
+  EXPECT_EQ(list.filter.queue, "q");
+  EXPECT_EQ(list.filter.state, task_state::gated);
+  EXPECT_EQ(list.filter.after, 40u);
+  EXPECT_EQ(list.filter.limit, 10u);
+
+  auto bulk =
+    command_of<schema::BulkRequest>(change_many(bulk_kind::purge_dead, {"t", ""}, {0, 41, 11}));
+  EXPECT_EQ(bulk.what, core::change_many::kind::purge_dead);
+  EXPECT_EQ(bulk.filter.queue, "");
+  EXPECT_EQ(bulk.filter.state, std::nullopt);
+  EXPECT_EQ(bulk.filter.after, 41u);
+}
+
+TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
+  auto reply = protocol::make_status_reply(shard_id{3}, number, some_view(), bytes::from("broken"));
+
+  auto told = read_status(reply);
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->id.shard, shard_id{3});
+  expect_some_task(*told->answer);
+  EXPECT_EQ(told->answer->error_text, "broken");
+}
+
+TEST(OperatorReplies, ARefusalIsTheAnswer) {
+  auto told = read_queue(
+    protocol::make_refusal<schema::QueueRequest>(number, {errc::invalid_argument, "why"}));
+
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->answer.error(), (error{errc::invalid_argument, "why"}));
+}
+
+TEST(OperatorReplies, AChangeNamesTheTaskAndItsState) {
+  core::change_answered answer{1, number, 5, core::change_result::key_taken, task_state::dead};
+
+  auto told = read_change(protocol::make_change_reply(shard_id{2}, answer));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->what, change_outcome::kind::key_taken);
+  EXPECT_EQ(told->answer->state, task_state::dead);
+  EXPECT_EQ(told->answer->id, (task_id{shard_id{2}, 5}));
+}
+
+TEST(OperatorReplies, AQueueIsReadAsItWasWritten) {
+  core::queue_answered answer{1, number, {"t", "q"}, some_settings(), {}};
+  answer.settings.paused = true;
+
+  auto told = read_queue(protocol::make_queue_reply(answer));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->config, some_config());
+  EXPECT_TRUE(told->answer->paused);
+}
+
+TEST(OperatorReplies, PartsOfWalksSayWhereToGoOn) {
+  auto bulk = read_bulk(protocol::make_bulk_reply({1, number, 12, 40, true}));
+  auto list = read_list(protocol::make_list_reply({1, number, {some_view()}, 41, true}));
+
+  ASSERT_TRUE(bulk && bulk->answer);
+  EXPECT_EQ(bulk->answer->changed, 12u);
+  EXPECT_EQ(bulk->answer->after, 40u);
+  EXPECT_TRUE(bulk->answer->more);
+  ASSERT_TRUE(list && list->answer);
+  ASSERT_EQ(list->answer->tasks.size(), 1u);
+  expect_some_task(list->answer->tasks[0]);
+  EXPECT_EQ(list->answer->after, 41u);
+  EXPECT_TRUE(list->answer->more);
+}
+
+TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
+  core::task_explained answer;
+  answer.number = number;
+  answer.reason = core::task_reason::blocked;
+  answer.view = some_view();
+  answer.until = timestamp{duration{300}};
+  answer.blocker = 4;
+  answer.blocker_state = task_state::dead;
+  answer.lease_left = 7200ms;
+  answer.queue = some_settings();
+  answer.workers = 2;
+
+  auto told = read_explain(protocol::make_explain_reply(shard_id{1}, answer));
+
+  ASSERT_TRUE(told && told->answer);
+  const auto& why = *told->answer;
+  EXPECT_EQ(why.reason, explained_reason::blocked);
+  expect_some_task(why.task);
+  EXPECT_EQ(why.task.id.shard, shard_id{1});
+  EXPECT_EQ(why.until, timestamp{duration{300}});
+  EXPECT_EQ(why.blocker, (task_id{shard_id{1}, 4}));
+  EXPECT_EQ(why.blocker_state, task_state::dead);
+  EXPECT_EQ(why.lease_left, 7200ms);
+  EXPECT_EQ(why.queue, some_config());
+  EXPECT_EQ(why.workers, 2u);
+}
+
+TEST(OperatorReplies, EveryReasonOfTheCoreHasItsName) {
+  for (auto reason = core::task_reason::deferred; reason <= core::task_reason::cancelled;
+       reason = static_cast<core::task_reason>(static_cast<int>(reason) + 1)) {
+    core::task_explained answer;
+    answer.reason = reason;
+    auto told = read_explain(protocol::make_explain_reply({}, answer));
+    ASSERT_TRUE(told && told->answer);
+    EXPECT_NE(to_string(told->answer->reason), "unknown");
+    EXPECT_NE(to_sentence(*told->answer), "unknown");
+  }
+}
+
+TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {
+  using kind = task_event::kind;
+  std::vector<task_event> events{
+    {timestamp{duration{1}}, kind::granted, 1, fencing_token{7}, "w", ""},
+    {timestamp{duration{2}}, kind::timed_out, 1, fencing_token{7}, "w", std::string("\0x", 2)}};
+
+  auto told = read_events(protocol::make_events_reply(number, events));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(*told->answer, events);
+}
+
+TEST(OperatorReplies, WhatALaterVersionSaysIsAProtocolError) {
+  auto change = protocol::change_reply::build(
+    [](auto r) { r.setResult(static_cast<schema::ChangeResult>(6)); });
+  auto state =
+    protocol::status_reply::build([](auto r) { r.setState(static_cast<schema::TaskState>(7)); });
+  auto reason = protocol::explain_reply::build(
+    [](auto r) { r.setReason(static_cast<schema::TaskReason>(13)); });
+  auto event = protocol::events_reply::build(
+    [](auto r) { r.initEvents(1)[0].setKind(static_cast<schema::TaskEventKind>(16)); });
+
+  EXPECT_EQ(read_change(change).error().code, errc::protocol_error);
+  EXPECT_EQ(read_status(state).error().code, errc::protocol_error);
+  EXPECT_EQ(read_explain(reason).error().code, errc::protocol_error);
+  EXPECT_EQ(read_events(event).error().code, errc::protocol_error);
+}
+
+} // namespace codeq::client

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/shard_walk.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::client {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
+  queue_part part;
+  part.config.max_depth = max_depth;
+  part.config.max_leased = max_leased;
+  return part;
+}
+
+task_status task(std::uint16_t shard, sequence seq, std::int64_t enqueued_at) {
+  task_status status;
+  status.id = {shard_id{shard}, seq};
+  status.enqueued_at = timestamp{duration{enqueued_at}};
+  return status;
+}
+
+} // namespace
+
+TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
+  queue_config whole;
+  whole.max_depth = 10;
+  whole.max_leased = 1;
+  whole.lease = 7s;
+
+  auto part = part_of(whole, 4);
+
+  EXPECT_EQ(part.max_depth, 3u);
+  EXPECT_EQ(part.max_leased, 1u);
+  EXPECT_EQ(part.lease, 7s);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).config, 4).max_depth, 0u);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).config, 1).max_leased, ~0ull);
+}
+
+TEST(ShardWalk, PartsTogetherAreTheQueue) {
+  auto info = merge_parts({"t", "q"}, std::vector(4, part_with(3, 0)));
+
+  EXPECT_EQ(info.queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(info.config.max_depth, 12u);
+  EXPECT_EQ(info.config.max_leased, 0u);
+  EXPECT_EQ(info.shards, 4u);
+  EXPECT_TRUE(info.is_uniform);
+  // What is shown may be set again.
+  EXPECT_EQ(part_of(info.config, 4).max_depth, 3u);
+}
+
+TEST(ShardWalk, ShardsThatDifferAreSaid) {
+  auto paused = part_with(0, 0);
+  paused.paused = true;
+
+  EXPECT_FALSE(merge_parts({}, {part_with(0, 0), paused}).is_uniform);
+  EXPECT_FALSE(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).is_uniform);
+  EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
+}
+
+TEST(ShardWalk, TheOldestOfAllShardsComeFirst) {
+  auto merged =
+    merge_oldest({{task(0, 1, 10), task(0, 2, 30)}, {task(1, 1, 20), task(1, 2, 25)}, {}}, 3);
+
+  ASSERT_EQ(merged.size(), 3u);
+  EXPECT_EQ(merged[0].id, (task_id{shard_id{0}, 1}));
+  EXPECT_EQ(merged[1].id, (task_id{shard_id{1}, 1}));
+  EXPECT_EQ(merged[2].id, (task_id{shard_id{1}, 2}));
+}
+
+TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {
+  bulk_pace pace(0, 0);
+
+  EXPECT_EQ(pace.next_part(), 1000u);
+  EXPECT_EQ(pace.take(1000), 0ms);
+  EXPECT_EQ(pace.next_part(), 1000u);
+}
+
+TEST(BulkPace, ALimitIsNeverPassed) {
+  bulk_pace pace(1500, 0);
+
+  EXPECT_EQ(pace.next_part(), 1000u);
+  static_cast<void>(pace.take(1000));
+  EXPECT_EQ(pace.next_part(), 500u);
+  static_cast<void>(pace.take(500));
+  EXPECT_EQ(pace.next_part(), 0u);
+  EXPECT_EQ(pace.changed(), 1500u);
+}
+
+TEST(BulkPace, ARateIsKeptByTheChangedTasks) {
+  bulk_pace pace(0, 200);
+
+  EXPECT_EQ(pace.next_part(), 20u);
+  EXPECT_EQ(pace.take(20), 100ms);
+  EXPECT_EQ(pace.take(0), 0ms);
+  EXPECT_EQ(bulk_pace(0, 3).next_part(), 1u);
+  EXPECT_EQ(bulk_pace(0, 3).take(1), 334ms);
+}
+
+} // namespace codeq::client

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "core/routing.hpp"
+#include "protocol/operator_convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+namespace codeq::protocol {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+capnp::Data::Reader as_data(const std::string& text) {
+  return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
+}
+
+constexpr asked_at by{7, {}};
+
+/// What a request comes to; "fine" or why it is refused.
+template <class S>
+std::string said(const std::function<void(typename S::Builder)>& fill) {
+  auto command = to_command(frame<S>::build(fill), by);
+  return command ? "fine" : to_string(command.error());
+}
+
+void good_key(schema::TaskKey::Builder key) {
+  key.initQueue().setTenant("default");
+  key.getQueue().setQueue("q");
+  key.setKey(as_data("k"));
+}
+
+std::string said_of_key(const std::function<void(schema::TaskKey::Builder)>& change) {
+  return said<schema::StatusRequest>([&](auto request) {
+    good_key(request.initKey());
+    change(request.getKey());
+  });
+}
+
+std::string said_of_change(schema::TaskChange what, bool by_key) {
+  return said<schema::ChangeRequest>([&](auto request) {
+    request.setChange(what);
+    if (by_key)
+      good_key(request.initKey());
+  });
+}
+
+std::string said_of_force(schema::ForceKind how, std::size_t text) {
+  return said<schema::ForceRequest>([&](auto request) {
+    request.setHow(how);
+    request.setText(as_data(std::string(text, 'x')));
+  });
+}
+
+std::string said_of_settings(const std::function<void(schema::QueueSettings::Builder)>& change) {
+  return said<schema::QueueRequest>([&](auto request) {
+    request.initQueue().setTenant("default");
+    request.getQueue().setQueue("q");
+    request.initSet().initDefaults();
+    change(request.getSet());
+  });
+}
+
+std::string said_of_filter(const std::function<void(schema::TaskFilter::Builder)>& change) {
+  return said<schema::ListRequest>([&](auto request) {
+    auto filter = request.initFilter();
+    filter.setTenant("default");
+    filter.setLimit(1);
+    change(filter);
+  });
+}
+
+const std::string name_rule = "it must be 1 to 128 letters, digits, `.`, `_` or `-`";
+
+} // namespace
+
+TEST(OperatorConvert, KeyAddressesAreChecked) {
+  EXPECT_EQ(said_of_key([](auto) {}), "fine");
+  EXPECT_EQ(
+    said_of_key([](auto key) { key.getQueue().setTenant("/"); }),
+    "invalid_argument: tenant is `/`; " + name_rule);
+  EXPECT_EQ(
+    said_of_key([](auto key) { key.getQueue().setQueue(""); }),
+    "invalid_argument: queue is ``; " + name_rule);
+  EXPECT_EQ(
+    said_of_key([](auto key) { key.setKey(nullptr); }),
+    "invalid_argument: key is empty; it must be 1 byte or more");
+  EXPECT_EQ(
+    said_of_key([](auto key) { key.setKey(as_data(std::string(257, 'k'))); }),
+    "too_large: key is 257 bytes; it must be at most 256");
+  EXPECT_EQ(
+    said_of_key([](auto key) { key.setGroup(as_data(std::string(257, 'g'))); }),
+    "too_large: group is 257 bytes; it must be at most 256");
+}
+
+TEST(OperatorConvert, AKeyIsLookedForOnItsOwnShardOnly) {
+  auto request = status_request::build([](auto r) { good_key(r.initKey()); });
+  auto owner = core::shard_of_name({"default", "q"}, "k", 8);
+  auto other = static_cast<shard_id>((value(owner) + 1) % 8);
+
+  auto here = to_command(request, {7, {owner, 8}});
+  auto there = to_command(request, {7, {other, 8}});
+
+  ASSERT_TRUE(here);
+  EXPECT_EQ(here->key->key, "k");
+  ASSERT_FALSE(there);
+  EXPECT_EQ(there.error().code, errc::invalid_argument);
+}
+
+TEST(OperatorConvert, ChangesTakeAnIdAndSomeAKey) {
+  using schema::TaskChange;
+
+  for (auto what :
+       {TaskChange::CANCEL, TaskChange::PROMOTE, TaskChange::REDRIVE, TaskChange::PURGE})
+    EXPECT_EQ(said_of_change(what, false), "fine");
+  EXPECT_EQ(said_of_change(TaskChange::CANCEL, true), "fine");
+  EXPECT_EQ(said_of_change(TaskChange::PROMOTE, true), "fine");
+  EXPECT_EQ(
+    said_of_change(TaskChange::REDRIVE, true),
+    "invalid_argument: redrive takes a task's id, not its key");
+  EXPECT_EQ(
+    said_of_change(TaskChange::PURGE, true),
+    "invalid_argument: purge takes a task's id, not its key");
+  EXPECT_EQ(
+    said_of_change(static_cast<TaskChange>(4), false),
+    "unsupported: change 4 is not known to this coordinator");
+}
+
+TEST(OperatorConvert, EachChangeBecomesItsCommand) {
+  auto request = change_request::build([](auto r) {
+    r.setNumber(3);
+    r.initTask().setSeq(5);
+    r.setChange(schema::TaskChange::PURGE);
+  });
+
+  auto command = to_command(request, by);
+
+  ASSERT_TRUE(command);
+  const auto* purge = std::get_if<core::purge>(&*command);
+  ASSERT_NE(purge, nullptr);
+  EXPECT_EQ(purge->peer, 7u);
+  EXPECT_EQ(purge->number, 3u);
+  EXPECT_EQ(purge->seq, 5u);
+}
+
+TEST(OperatorConvert, AForcedTextIsAsLongAsWhatItStandsFor) {
+  using schema::ForceKind;
+
+  EXPECT_EQ(said_of_force(ForceKind::REVOKE, 0), "fine");
+  EXPECT_EQ(
+    said_of_force(ForceKind::REVOKE, 1),
+    "too_large: text of a revoke is 1 bytes; it must be at most 0");
+  EXPECT_EQ(said_of_force(ForceKind::COMPLETE, limits::result_bytes_max), "fine");
+  EXPECT_EQ(
+    said_of_force(ForceKind::COMPLETE, limits::result_bytes_max + 1),
+    "too_large: result is 1048577 bytes; it must be at most 1048576");
+  EXPECT_EQ(said_of_force(ForceKind::FAIL, limits::error_text_bytes_max), "fine");
+  EXPECT_EQ(
+    said_of_force(ForceKind::FAIL, limits::error_text_bytes_max + 1),
+    "too_large: error text is 16385 bytes; it must be at most 16384");
+  EXPECT_EQ(
+    said_of_force(static_cast<ForceKind>(3), 0),
+    "unsupported: force 3 is not known to this coordinator");
+}
+
+TEST(OperatorConvert, QueueSettingsAreChecked) {
+  EXPECT_EQ(said_of_settings([](auto) {}), "fine");
+  EXPECT_EQ(
+    said_of_settings([](auto s) { s.getDefaults().setMaxAttempts(0); }),
+    "invalid_argument: max_attempts is 0; it must be 1..1000");
+  EXPECT_EQ(
+    said_of_settings([](auto s) { s.getDefaults().setLeaseMs(1); }),
+    "invalid_argument: lease is 1 ms; it must be 1000..43200000 ms");
+  EXPECT_EQ(
+    said_of_settings([](auto s) { s.getDefaults().setRetentionMs(1); }),
+    "invalid_argument: retention is 1 ms; it must be 1 h, 1 d, 7 d, 30 d or 1 y");
+  EXPECT_EQ(
+    said<schema::QueueRequest>([](auto request) { request.initQueue().setTenant("default"); }),
+    "invalid_argument: queue is ``; " + name_rule);
+}
+
+TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
+  auto of = [](const std::function<void(schema::QueueRequest::Builder)>& choose) {
+    auto request = queue_request::build([&](auto r) {
+      r.setNumber(9);
+      r.initQueue().setTenant("t");
+      r.getQueue().setQueue("q");
+      choose(r);
+    });
+    return *to_command(request, by);
+  };
+
+  EXPECT_TRUE(std::holds_alternative<core::show_queue>(of([](auto r) { r.setShow(); })));
+  EXPECT_TRUE(std::get<core::pause_queue>(of([](auto r) { r.setPause(); })).paused);
+  EXPECT_FALSE(std::get<core::pause_queue>(of([](auto r) { r.setResume(); })).paused);
+  auto configure = std::get<core::configure_queue>(of([](auto r) {
+    r.initSet().initDefaults().setLeaseMs(5000);
+    r.getSet().setMaxDepth(10);
+    r.getSet().setMaxLeased(11);
+    r.getSet().setKeepPayload(true);
+    r.getSet().setPaused(true);
+  }));
+  EXPECT_EQ(configure.number, 9u);
+  EXPECT_EQ(configure.queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(configure.settings.defaults.lease, 5s);
+  EXPECT_EQ(configure.settings.max_depth, 10u);
+  EXPECT_EQ(configure.settings.max_leased, 11u);
+  EXPECT_TRUE(configure.settings.keep_payload);
+  EXPECT_FALSE(configure.settings.paused);
+}
+
+TEST(OperatorConvert, FiltersAreChecked) {
+  EXPECT_EQ(said_of_filter([](auto) {}), "fine");
+  EXPECT_EQ(said_of_filter([](auto f) { f.setLimit(1000); }), "fine");
+  EXPECT_EQ(
+    said_of_filter([](auto f) { f.setTenant(""); }),
+    "invalid_argument: tenant is ``; " + name_rule);
+  EXPECT_EQ(
+    said_of_filter([](auto f) { f.setQueue("a/b"); }),
+    "invalid_argument: queue is `a/b`; " + name_rule);
+  EXPECT_EQ(
+    said_of_filter([](auto f) { f.setLimit(0); }),
+    "invalid_argument: limit is 0; it must be 1..1000");
+  EXPECT_EQ(
+    said_of_filter([](auto f) { f.setLimit(1001); }),
+    "invalid_argument: limit is 1001; it must be 1..1000");
+  EXPECT_EQ(
+    said_of_filter([](auto f) { f.setState(static_cast<schema::TaskState>(7)); }),
+    "unsupported: a filter's state 7 is not known to this coordinator");
+}
+
+TEST(OperatorConvert, BulkChangesSayTheirStateByTheirKind) {
+  auto said_of_bulk = [](schema::BulkKind what, bool with_state) {
+    return said<schema::BulkRequest>([&](auto request) {
+      request.setWhat(what);
+      request.initFilter().setTenant("default");
+      request.getFilter().setLimit(10);
+      if (with_state)
+        request.getFilter().setState(schema::TaskState::DEAD);
+    });
+  };
+
+  EXPECT_EQ(said_of_bulk(schema::BulkKind::PURGE_ALL, false), "fine");
+  EXPECT_EQ(
+    said_of_bulk(schema::BulkKind::REDRIVE, true),
+    "invalid_argument: state is dead; it must be left out: the kind of change says it");
+  EXPECT_EQ(
+    said_of_bulk(static_cast<schema::BulkKind>(3), false),
+    "unsupported: bulk change 3 is not known to this coordinator");
+}
+
+TEST(OperatorConvert, ARefusalHasTheNumberAndTheReason) {
+  auto refusal = make_refusal<schema::ForceRequest>(4, {errc::too_large, "why"});
+
+  auto text = refusal.read([](auto reply) -> result<std::string> {
+    return std::to_string(reply.getNumber()) + " "
+           + std::string(to_string(from_schema(reply.getCode()))) + " "
+           + std::string(reply.getContext().cStr());
+  });
+  EXPECT_EQ(*text, "4 too_large why");
+}
+
+} // namespace codeq::protocol
