@@ -104,6 +104,16 @@ void check_matches(const shard_state& state, std::vector<std::string>& found) {
   }
 }
 
+void check_purges(const shard_state& state, std::vector<std::string>& found) {
+  purge_marks marks;
+  for (const auto& queue : state.queues) {
+    if (queue->totals.purged_below > 0)
+      marks.emplace(queue->address, queue->totals.purged_below);
+  }
+  if (marks != (state.purged ? *state.purged : purge_marks{}))
+    found.push_back("I9: the marks of purged queues differ from the queues' own");
+}
+
 void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, timestamp now) {
   auto state = e.state;
   auto due = state == task_state::scheduled ? eligible_at : timestamp{};
@@ -169,6 +179,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   check_matches(state, found);
   check_groups(state, found);
   find_key_violations(state, found);
+  check_purges(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
