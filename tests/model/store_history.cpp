@@ -55,7 +55,7 @@ store_history::recover(std::uint32_t epoch, monotonic_time steady) {
 
 std::string
 store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
-  std::string wrong;
+  auto wrong = check_leftovers(state);
   for (const auto& [seq, task] : reference.tasks) {
     const auto* s = core::find_segment(state.segments, seq);
     wrong += s ? check_body(task, *s) + check_text(task, s->view(seq))
@@ -66,6 +66,29 @@ store_history::find_unreadable(const reference_shard& reference, core::shard_sta
     bool is_gone = fate && !*fate && !core::find_known(state.segments, seq);
     wrong += is_gone ? "" : short_number(seq) + " was purged and is known\n";
   }
+  return wrong;
+}
+
+std::size_t store_history::count(const storage::key_range& range) const {
+  std::size_t found = 0;
+  auto scanned = store_->scan(range.begin, range.end, [&](std::string_view, std::string_view) {
+    ++found;
+    return true;
+  });
+  if (!scanned)
+    throw std::runtime_error(to_string(scanned.error()));
+  return found;
+}
+
+std::string store_history::check_leftovers(core::shard_state& state) const {
+  std::size_t replaced = 0;
+  for (const auto& [first, s] : state.segments)
+    replaced += s.replaced ? 1 : 0;
+  std::string wrong;
+  if (count(storage::bodies_of(only_shard)) != replaced)
+    wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
+  if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
+    wrong += "there are more or fewer records of keys on disk than in memory\n";
   return wrong;
 }
 

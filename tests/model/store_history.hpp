@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/lock_step.hpp"
+#include "storage/keyspace.hpp"
 #include "storage/task_store.hpp"
 
 #include <functional>
@@ -23,11 +24,14 @@ public:
   [[nodiscard]] std::unique_ptr<core::shard_state>
   recover(std::uint32_t epoch, monotonic_time steady) override;
 
-  /// Reads every task's body, latest text and fate.
+  /// Reads every task's body, latest text and fate; counts the records of keys and replaced bodies.
   [[nodiscard]] std::string
   find_unreadable(const reference_shard& reference, core::shard_state& state) const override;
 
 private:
+  /// Records that go when a key is free again, or with the task: none may stay behind.
+  [[nodiscard]] std::string check_leftovers(core::shard_state& state) const;
+  [[nodiscard]] std::size_t count(const storage::key_range& range) const;
   void commit(const std::shared_ptr<const storage::write_set>& writes);
   [[nodiscard]] std::string check_body(const reference_task& task, const core::segment& s) const;
   [[nodiscard]] std::string

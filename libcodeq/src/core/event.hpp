@@ -7,6 +7,10 @@
 
 #include "core/command.hpp"
 #include "core/encoded_tasks.hpp"
+#include "core/queue_totals.hpp"
+#include "core/request_answer.hpp"
+#include "core/retained_key.hpp"
+#include "core/seq_run.hpp"
 #include "core/task_settings.hpp"
 #include "core/task_state.hpp"
 
@@ -19,17 +23,6 @@
 /// What a turn decided, one to one with the records on disk (`schema/record.capnp`). Positions
 /// order all events of a shard; replay in that order rebuilds the state.
 namespace codeq::core {
-
-/// Place in the shard's one log order: epoch and counter, as in a fencing token.
-using log_position = std::uint64_t;
-
-/// The tasks first .. first + count - 1.
-struct seq_run {
-  sequence first = 0;
-  std::uint32_t count = 0;
-
-  friend bool operator==(const seq_run&, const seq_run&) = default;
-};
 
 /// Which tasks of a segment answer which request.
 struct request_mark {
@@ -120,29 +113,6 @@ struct task_change {
   std::uint64_t body_bytes = 0;
 };
 
-/// What a request was told of its tasks, in their order.
-struct request_answer {
-  std::vector<seq_run> tasks;
-  /// One per task, or empty when all were created.
-  std::vector<enqueue_kind> kinds{};
-};
-
-/// The answer of a request some of whose tasks have keys: no segment tells it, since a duplicate
-/// has none.
-struct answered_request {
-  request_id request;
-  request_answer answer;
-};
-
-/// Nobody knows the tasks of a queue below a sequence any more, not even from their fates.
-struct queue_purge {
-  queue_address queue;
-  sequence below = 0;
-};
-
-/// By queue, the sequence below which all of its tasks were purged.
-using purge_marks = std::map<queue_address, sequence>;
-
 /// Tasks changed, in the order decided.
 struct tasks_changed {
   log_position position = 0;
@@ -218,34 +188,6 @@ struct segment_fate {
   std::vector<task_entry> entries;
   /// Not part of the fate: there is a record of the body that goes with the segment.
   bool replaced = false;
-};
-
-/// Whose key it was, of a task whose segment is closed.
-struct retained_key {
-  sequence seq = 0;
-  /// Where in the log the task became live; the latest task of a key has it.
-  log_position since = 0;
-  /// From this shard time on nobody has the key.
-  timestamp expires_at;
-
-  friend bool operator==(const retained_key&, const retained_key&) = default;
-};
-
-struct closed_key {
-  key_name name;
-  retained_key record;
-};
-
-struct queue_totals {
-  queue_address queue;
-  std::uint64_t completed = 0;
-  std::uint64_t dead = 0;
-  std::uint64_t cancelled = 0;
-  std::uint64_t lost = 0;
-  /// All tasks of the queue with a smaller sequence were purged.
-  sequence purged_below = 0;
-
-  friend bool operator==(const queue_totals&, const queue_totals&) = default;
 };
 
 struct producer_answer {

@@ -32,6 +32,27 @@ TEST(SegmentCache, SharesTheBytesOfTasksInOnePiece) {
   EXPECT_EQ(found->body.data(), whole.body.data() + 2);
 }
 
+TEST(SegmentCache, GivesTheBodyThatReplacedAnother) {
+  segment_cache cache(100);
+  core::segment_appended appended;
+  appended.first = 10;
+  appended.pieces = {pieces("old", {3})};
+  core::event enqueued = std::move(appended);
+  cache.take_bodies(enqueued);
+  core::task_change change{10, core::change_kind::body_replaced};
+  change.body = bytes::from("newer");
+  change.body_bytes = 5;
+  core::event changed = core::tasks_changed{1, {}, {change}};
+
+  cache.take_bodies(changed);
+
+  ASSERT_TRUE(cache.find(10, 10, 1));
+  EXPECT_EQ(cache.find(10, 10, 1)->body.view(), "newer");
+  cache.replace(10, pieces(std::string(200, 'x'), {200}));
+  EXPECT_FALSE(cache.find(10, 10, 1));
+  EXPECT_EQ(cache.byte_size(), 0u);
+}
+
 TEST(SegmentCache, ForgetsTheOldestBeyondItsBound) {
   segment_cache cache(100);
   for (sequence first = 1; first <= 5; ++first)

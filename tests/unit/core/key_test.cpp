@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/granted_run.hpp"
 #include "core/invariants.hpp"
 #include "core/task_keys.hpp"
 #include "support/shard_fixture.hpp"
@@ -386,7 +387,6 @@ TEST_F(KeyedTask, OfTwoRedrivenInOneTurnTheLaterOneHasTheKey) {
     cancel(2);
     redrive(1);
     cancel(1);
-    redrive(2);
   });
 
   EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 1 existing");
@@ -455,17 +455,17 @@ TEST_F(KeyedTask, BodyOfAnUnleasedRecordIsReplacedByEveryPolicyThatMeetsIt) {
   EXPECT_EQ(bytes_of(1), 32u);
 }
 
-TEST_F(KeyedTask, ReplacedBodyIsSaidToItsWorker) {
+TEST_F(KeyedTask, ReplacedBodyIsRememberedByARecoveredShard) {
   first();
   duplicate(on_duplicate::defer, 0ms, true);
-  restart();
-  attach("w", {"q"});
 
-  together([&] { claim("w", 1); });
+  restart();
 
   auto* s = core::find_segment(state().segments, task(1));
   EXPECT_TRUE(s->replaced);
   EXPECT_EQ(s->body_bytes, 32u);
+  auto run = core::describe_run(state(), *s, {task(1), 1}, {}, 1s);
+  EXPECT_TRUE(run.replaced);
 }
 
 TEST_F(KeyedTask, BodyOfALeasedRecordIsNotReplaced) {

@@ -30,8 +30,16 @@ Key random_key(std::mt19937_64& random) {
 template <class Key>
 class NumberedKey : public testing::Test {};
 
-using numbered_keys = testing::
-  Types<segment_key, aside_key, grant_key, outcome_key, open_key, fate_key, dead_key, change_key>;
+using numbered_keys = testing::Types<
+  segment_key,
+  aside_key,
+  grant_key,
+  outcome_key,
+  open_key,
+  fate_key,
+  dead_key,
+  change_key,
+  body_key>;
 TYPED_TEST_SUITE(NumberedKey, numbered_keys);
 
 TYPED_TEST(NumberedKey, BytesAreOrderedAsTheFields) {
@@ -75,6 +83,28 @@ TEST(ShardKey, DecodesOnlyWhatItEncoded) {
   EXPECT_FALSE(shard_key::decode("S\x01\x02"));
 }
 
+TEST(KeyKey, DecodesOnlyWhatItEncoded) {
+  // What a separator would confuse: bytes move over from each part to the next.
+  std::vector<key_key> keys{
+    {shard_id{7}, {{"t", "q"}, "", "gk"}},
+    {shard_id{7}, {{"t", "q"}, "g", "k"}},
+    {shard_id{7}, {{"t", "q"}, "gk", ""}},
+    {shard_id{7}, {{"t", "qg"}, "", "k"}},
+    {shard_id{7}, {{"", "tq"}, std::string(2, '\0'), std::string(256, '\xff')}}};
+
+  for (const auto& key : keys) {
+    EXPECT_EQ(key_key::decode(key.encode()), key);
+    EXPECT_TRUE(keys_of(shard_id{7}).contains(key.encode()));
+    EXPECT_FALSE(keys_of(shard_id{6}).contains(key.encode()));
+    EXPECT_FALSE(key_key::decode(key.encode() + '\0'));
+  }
+  auto bytes = keys[1].encode();
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(key_key::decode(bytes.substr(0, size)));
+  bytes.front() = 'S';
+  EXPECT_FALSE(key_key::decode(bytes));
+}
+
 TEST(StoreKey, DecodesOnlyWhatItEncoded) {
   EXPECT_TRUE(store_key::decode(store_key{}.encode()));
   EXPECT_FALSE(store_key::decode("M"));
@@ -94,6 +124,9 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((fate_key{shard_id{0x0102}, 0x0304}.encode()), "F" + number);
   EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
+  EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
+  key_key name{shard_id{0x0102}, {{"te", "q"}, "", "key"}};
+  EXPECT_EQ(name.encode(), std::string("K\x01\x02\0\2te\0\1q\0\0\0\3key", 17));
 }
 
 TEST(QueueKey, DecodesOnlyWhatItEncoded) {
@@ -147,6 +180,7 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_TRUE(fates_of(shard).contains(fate_key{shard, 9}.encode()));
   EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
   EXPECT_TRUE(changes_of(shard).contains(change_key{shard, 9}.encode()));
+  EXPECT_TRUE(bodies_of(shard).contains(body_key{shard, 9}.encode()));
 }
 
 TEST(Keyspace, RangeFromAPositionStartsAtIt) {
