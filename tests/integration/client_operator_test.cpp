@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
 #include "codeq/operator.hpp"
 
 #include "integration/fake_coordinator.hpp"
@@ -66,6 +67,16 @@ protected:
     client = std::move(*made);
   }
 
+  /// Takes the next request of type `Request`, which must be for that shard.
+  template <class Request>
+  std::uint64_t expect_for(std::uint16_t shard) {
+    auto request = coordinator.expect<Request>();
+    auto found =
+      request.read([](auto reader) -> result<std::uint16_t> { return reader.getShard(); });
+    EXPECT_EQ(*found, shard);
+    return number_of(request);
+  }
+
   std::future<result<task_status>> ask_status() {
     return std::async(std::launch::async, [this] { return client->status({shard_id{0}, 5}); });
   }
@@ -123,6 +134,154 @@ TEST_F(ClientOperator, StatsAreAnswered) {
   EXPECT_EQ(stats->queues[0].ready, 3u);
   EXPECT_EQ(stats->queues[0].gated, 4u);
   EXPECT_EQ(stats->gauges.count("codeq_lease_timers"), 1u);
+}
+
+TEST_F(ClientOperator, AQueueIsConfiguredOnEveryShard) {
+  connect();
+  queue_config config;
+  config.max_depth = 10;
+  auto waiting = std::async(std::launch::async, [&] {
+    return client->configure_queue({"default", "q"}, config);
+  });
+
+  for (std::uint16_t shard = 0; shard < 4; ++shard) {
+    auto request = coordinator.expect<protocol::queue_request>();
+    auto depth = request.read([&](auto reader) -> result<std::uint64_t> {
+      EXPECT_EQ(reader.getShard(), shard);
+      EXPECT_TRUE(reader.isSet());
+      return reader.getSet().getMaxDepth();
+    });
+    EXPECT_EQ(*depth, 3u);
+    coordinator.say(protocol::queue_reply::build([&](auto root) {
+                      root.setNumber(number_of(request));
+                      root.initSettings().initDefaults();
+                      root.getSettings().setMaxDepth(3);
+                    }).to_wire());
+  }
+
+  auto info = waiting.get();
+  ASSERT_TRUE(info) << to_string(info.error());
+  EXPECT_EQ(info->config.max_depth, 12u);
+  EXPECT_EQ(info->shards, 4u);
+  EXPECT_TRUE(info->is_uniform);
+}
+
+TEST_F(ClientOperator, AWalkThatFailsSaysHowFarItCame) {
+  connect();
+  auto waiting = std::async(std::launch::async, [&] {
+    return client->pause_queue({"default", "q"}, true);
+  });
+
+  coordinator.say(protocol::queue_reply::build([&](auto root) {
+                    root.setNumber(expect_for<protocol::queue_request>(0));
+                    root.initSettings().initDefaults();
+                  }).to_wire());
+  coordinator.say(protocol::queue_reply::build([&](auto root) {
+                    root.setNumber(expect_for<protocol::queue_request>(1));
+                    root.setCode(protocol::to_schema(errc::disk_full));
+                    root.setContext("no space");
+                  }).to_wire());
+
+  auto info = waiting.get();
+  ASSERT_FALSE(info);
+  EXPECT_EQ(
+    to_string(info.error()), "disk_full: no space; done on 1 of 4 shards, ask again for the rest");
+}
+
+TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
+  connect();
+  auto waiting = std::async(std::launch::async, [&] {
+    return client->purge_queue({"default", "q"});
+  });
+  auto answer = [&](std::uint16_t shard, std::uint64_t after, bool more) {
+    auto request = coordinator.expect<protocol::bulk_request>();
+    auto read = request.read([&](auto reader) -> result<std::uint64_t> {
+      EXPECT_EQ(reader.getShard(), shard);
+      EXPECT_EQ(reader.getWhat(), schema::BulkKind::PURGE_ALL);
+      return reader.getFilter().getAfter();
+    });
+    EXPECT_EQ(*read, after);
+    coordinator.say(protocol::bulk_reply::build([&](auto root) {
+                      root.setNumber(number_of(request));
+                      root.setChanged(5);
+                      root.setAfter(after + 10);
+                      root.setMore(more);
+                    }).to_wire());
+  };
+
+  answer(0, 0, true);
+  answer(0, 10, false);
+  for (std::uint16_t shard = 1; shard < 4; ++shard)
+    answer(shard, 0, false);
+
+  auto changed = waiting.get();
+  ASSERT_TRUE(changed) << to_string(changed.error());
+  EXPECT_EQ(*changed, 25u);
+}
+
+TEST_F(ClientOperator, AListIsTheOldestOfAllShards) {
+  connect();
+  auto waiting =
+    std::async(std::launch::async, [&] { return client->list({.queue = "q", .limit = 2}); });
+
+  for (std::uint16_t shard = 0; shard < 4; ++shard)
+    coordinator.say(protocol::list_reply::build([&](auto root) {
+                      root.setNumber(expect_for<protocol::list_request>(shard));
+                      auto task = root.initTasks(1)[0];
+                      task.setSeq(7);
+                      task.setEnqueuedAtMs(100 - shard);
+                    }).to_wire());
+
+  auto tasks = waiting.get();
+  ASSERT_TRUE(tasks) << to_string(tasks.error());
+  ASSERT_EQ(tasks->size(), 2u);
+  EXPECT_EQ((*tasks)[0].id, (task_id{shard_id{3}, 7}));
+  EXPECT_EQ((*tasks)[1].id, (task_id{shard_id{2}, 7}));
+}
+
+TEST_F(ClientOperator, ForceIsNotAskedAgainAfterAReconnect) {
+  connect();
+  auto waiting = std::async(std::launch::async, [&] {
+    return client->force({shard_id{0}, 5}, force_kind::revoke);
+  });
+  coordinator.expect<protocol::force_request>();
+
+  coordinator.cut();
+  auto outcome = waiting.get();
+  coordinator.accept();
+
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, errc::disconnected);
+  // The next word is the next question, not the old one.
+  auto next = ask_status();
+  coordinator.say(leased(number_of(coordinator.expect<protocol::status_request>())));
+  EXPECT_TRUE(next.get());
+}
+
+TEST_F(ClientOperator, AReplyOfAnotherTypeClosesTheConnection) {
+  connect();
+  auto waiting = ask_status();
+
+  coordinator.say(counts(number_of(coordinator.expect<protocol::status_request>())));
+  coordinator.expect<actors::connection_lost>();
+  coordinator.accept();
+
+  coordinator.say(leased(number_of(coordinator.expect<protocol::status_request>())));
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(ClientOperator, FiltersOutOfBoundsAreNotAsked) {
+  connect();
+
+  EXPECT_EQ(
+    to_string(client->list({.limit = 10'001}).error()),
+    "invalid_argument: limit is 10001; it must be 1..10000");
+  EXPECT_EQ(
+    to_string(client->change_dead({.rate = 1'000'001}, dead_change::purge).error()),
+    "invalid_argument: rate is 1000001; it must be 0..1000000");
+  EXPECT_EQ(client->purge_queue({"default", ""}).error().code, errc::invalid_argument);
+  auto text = std::string(limits::error_text_bytes_max + 1, 'x');
+  EXPECT_EQ(client->force({shard_id{0}, 5}, force_kind::fail, text).error().code, errc::too_large);
 }
 
 TEST_F(ClientOperator, ARefusalForGoodEndsConnectAtOnce) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -106,6 +107,42 @@ TEST_F(ClientProducer, BlockingEnqueueWaitsForTheAnswer) {
   ASSERT_TRUE(task);
   EXPECT_EQ(task->id.seq, 7u);
   EXPECT_EQ(task->kind, enqueue_kind::created);
+}
+
+TEST_F(ClientProducer, BatchesWithKeysAreAnsweredTaskByTask) {
+  connect();
+  coordinator.accept();
+  std::vector<task_spec> tasks(12, spec());
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    tasks[i].key = "k" + std::to_string(i);
+  auto waiting = std::async(std::launch::async, [&] { return client->enqueue_each(tasks, 10s); });
+
+  std::uint32_t asked = 0;
+  for (bool first = true; asked < tasks.size(); first = false) {
+    auto word = next_enqueue();
+    asked += word.tasks;
+    coordinator.say(first ? refused(word, errc::queue_full) : durable(word, 1));
+  }
+
+  auto answers = waiting.get();
+  ASSERT_TRUE(answers) << to_string(answers.error());
+  ASSERT_EQ(answers->size(), tasks.size());
+  EXPECT_EQ(answers->front().error().code, errc::queue_full);
+  EXPECT_TRUE(std::any_of(
+    answers->begin(), answers->end(), [](const auto& answer) { return answer.has_value(); }));
+}
+
+TEST_F(ClientProducer, AllOrNothingTakesNoKeysAndGroups) {
+  connect();
+  auto grouped = spec();
+  grouped.group = "g";
+
+  auto ids = client->enqueue(std::vector{spec(), grouped}, 10s);
+
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(
+    to_string(ids.error()),
+    "invalid_argument: task 1 has a group; enqueue_each takes batches with keys and groups");
 }
 
 TEST_F(ClientProducer, ALostAnswerIsAskedForAgainUnderTheSameNumberAndShard) {

@@ -52,6 +52,14 @@ std::string say_frame(const protocol::wire_frame& frame) {
         return {};
       });
       text += read ? "" : to_string(read.error());
+    } else if constexpr (std::is_same_v<frame_type, protocol::change_reply>) {
+      auto read = typed.read([&](auto r) -> result<void> {
+        text += "refusal " + std::to_string(r.getNumber()) + " "
+                + std::string(to_string(protocol::from_schema(r.getCode()))) + ": "
+                + std::string(r.getContext().cStr());
+        return {};
+      });
+      text += read ? "" : to_string(read.error());
     } else {
       text = "frame " + std::to_string(frame.type);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/session.hpp"
+#include "protocol/error_code.hpp"
 #include "support/deterministic_system.hpp"
 
 #include <gmock/gmock.h>
@@ -15,9 +16,24 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-actors::connection_actor::behavior_type pretended_connection(actors::connection_actor::pointer) {
+/// The refusal of a request about a queue or a task, in words.
+std::string say_refusal(const protocol::wire_frame& frame) {
+  auto read = [](auto reply) -> result<std::string> {
+    return std::to_string(reply.getNumber()) + " "
+           + std::string(to_string(protocol::from_schema(reply.getCode()))) + ": "
+           + std::string(reply.getContext().cStr());
+  };
+  if (frame.type == protocol::frame_type<schema::QueueReply>)
+    return *protocol::queue_reply::parse(frame.body)->read(read);
+  if (frame.type == protocol::frame_type<schema::ChangeReply>)
+    return *protocol::change_reply::parse(frame.body)->read(read);
+  return "frame " + std::to_string(frame.type);
+}
+
+actors::connection_actor::behavior_type
+pretended_connection(actors::connection_actor::pointer, std::vector<std::string>* lines) {
   return {
-    [](const protocol::wire_frame&) {},
+    [lines](const protocol::wire_frame& frame) { lines->push_back(say_refusal(frame)); },
     [](const actors::connection_accepted&) {},
     [](actors::probe_peer) { return true; },
     [](const actors::close_connection&) {},
@@ -40,8 +56,8 @@ pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
     [note](const actors::end_leases& m) { note(m.replaced ? "replaced" : "released"); },
     [](const actors::from_peer<schema::StatusRequest>&) {},
     [](const actors::from_peer<schema::ChangeRequest>&) {},
-    [](const actors::from_peer<schema::ForceRequest>&) {},
-    [](const actors::from_peer<schema::QueueRequest>&) {},
+    [note](const actors::from_peer<schema::ForceRequest>&) { note("force"); },
+    [note](const actors::from_peer<schema::QueueRequest>&) { note("queue"); },
     [](const actors::from_peer<schema::BulkRequest>&) {},
     [](const actors::from_peer<schema::ListRequest>&) {},
     [](const actors::from_peer<schema::ExplainRequest>&) {},
@@ -60,7 +76,7 @@ protected:
     options.node.role = schema::Role::WORKER;
     options.node.identity = {"w", 1};
     options.worker = std::make_shared<const worker_identity>(options.node.identity);
-    options.connection = system_.own(system_.get().spawn(pretended_connection));
+    options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_))};
     session_ = system_.own(system_.get().spawn(coordinator::session, options));
     system_.run();
@@ -103,6 +119,30 @@ TEST_F(CoordinatorSession, PlacesNoCreditsOfAWorkerThatTakesNoMore) {
   receive(actors::outgoing_pressure{false});
 
   EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(CoordinatorSession, PassesOperatorsRequestsToTheShardTheyName) {
+  receive(protocol::queue_request::build([](schema::QueueRequest::Builder) {}));
+  receive(protocol::force_request::build([](schema::ForceRequest::Builder) {}));
+
+  EXPECT_THAT(take(), ElementsAre("queue", "force"));
+}
+
+TEST_F(CoordinatorSession, RefusesOperatorsRequestsForAShardThatIsNotThere) {
+  receive(protocol::queue_request::build([](schema::QueueRequest::Builder root) {
+    root.setNumber(3);
+    root.setShard(1);
+  }));
+  receive(protocol::force_request::build([](schema::ForceRequest::Builder root) {
+    root.setNumber(4);
+    root.initTask().setShard(7);
+  }));
+
+  EXPECT_THAT(
+    take(),
+    ElementsAre(
+      "3 invalid_argument: shard is 1; it must be 0..0",
+      "4 unknown_task: no such task: its shard is not there"));
 }
 
 } // namespace

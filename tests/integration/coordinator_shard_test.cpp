@@ -134,6 +134,23 @@ TEST_F(CoordinatorShard, ReadsBackWhatItsCacheForgot) {
   EXPECT_THAT(take(worker), ElementsAre("drained", "tasks 1/t1 2/t2 3/t3"));
 }
 
+TEST_F(CoordinatorShard, RefusesAnOperatorsRequestThatIsOutOfBoundsAndKeepsTheSession) {
+  start();
+  auto peer = attach("");
+  auto request = protocol::force_request::build([](schema::ForceRequest::Builder root) {
+    root.setNumber(6);
+    root.setText(capnp::Data::Reader(reinterpret_cast<const capnp::byte*>("x"), 1));
+  });
+
+  caf::anon_send(shard_, actors::from_peer<schema::ForceRequest>{peer, request});
+  system_.run();
+
+  EXPECT_EQ(
+    take(peer),
+    std::vector<std::string>{
+      "refusal 6 too_large: text of a revoke is 1 bytes; it must be at most 0"});
+}
+
 TEST_F(CoordinatorShard, ArmsNothingWhileNothingHappens) {
   start();
   auto worker = attach("w");

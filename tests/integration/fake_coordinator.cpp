@@ -26,6 +26,11 @@ caf::behavior ear(caf::event_based_actor* self, channel<client_word>* words) {
     [words](const protocol::await_request& request) { words->push(request); },
     [words](const protocol::status_request& request) { words->push(request); },
     [words](const protocol::stats_request& request) { words->push(request); },
+    [words](const protocol::change_request& request) { words->push(request); },
+    [words](const protocol::force_request& request) { words->push(request); },
+    [words](const protocol::queue_request& request) { words->push(request); },
+    [words](const protocol::bulk_request& request) { words->push(request); },
+    [words](const protocol::list_request& request) { words->push(request); },
     [words](const actors::connection_lost& lost) { words->push(lost); }};
 }
 
@@ -80,6 +85,11 @@ void fake_coordinator::accept(std::uint64_t store, std::uint16_t shards) {
     schema::AwaitRequest,
     schema::StatusRequest,
     schema::StatsRequest,
+    schema::ChangeRequest,
+    schema::ForceRequest,
+    schema::QueueRequest,
+    schema::BulkRequest,
+    schema::ListRequest,
     schema::Goodbye>(ear_);
   caf::anon_send(
     connection_, actors::connection_accepted{sink, caf::actor_cast<caf::strong_actor_ptr>(ear_)});

@@ -21,6 +21,11 @@ using client_word = std::variant<
   protocol::await_request,
   protocol::status_request,
   protocol::stats_request,
+  protocol::change_request,
+  protocol::force_request,
+  protocol::queue_request,
+  protocol::bulk_request,
+  protocol::list_request,
   actors::connection_lost>;
 
 /// A coordinator without a store, on real loopback sockets: the test accepts each client, reads

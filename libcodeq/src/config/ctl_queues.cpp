@@ -82,8 +82,9 @@ void add_queue_set(ctl_commands& to) {
   auto& changes = target->changes;
   command entry{
     "queue set",
-    "Change what a queue gives its tasks and how much it takes; the rest stays. Concerns tasks "
-    "enqueued from then on",
+    "Change what a queue gives its tasks, from the next enqueue on, and how much it takes; the "
+    "rest "
+    "stays",
     {queue_option(target->queue.queue), tenant_option(target->queue.tenant)}};
   for (auto& one :
        settings_options(changes, [](const char*) { return std::string("[default: unchanged]"); }))
