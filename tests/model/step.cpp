@@ -251,6 +251,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::by_key:
     return {operator_command_of(s.kind, d, reference)};
   }
+  return {};
 }
 
 core::command

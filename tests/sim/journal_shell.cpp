@@ -4,6 +4,8 @@
 #include "codeq/limits.hpp"
 
 #include "core/deliberate_fault.hpp"
+#include "protocol/operator_convert.hpp"
+#include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
 #include "sim/session_shell.hpp"
 #include "sim/shard_shell.hpp"
@@ -153,8 +155,9 @@ void reader_shell::describe(
   if (why.what == core::inquiry::kind::change) {
     core::change_answered unchanged{};
     unchanged.number = why.number;
+    unchanged.seq = view.seq;
     unchanged.state = entry.state;
-    return to.send_later(protocol::make_change_reply(unchanged).to_wire());
+    return to.send_later(protocol::make_change_reply(shard, unchanged).to_wire());
   }
   auto text = or_throw(storage::read_text(disk_.store(), shard, entry));
   protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, text};
@@ -167,8 +170,11 @@ void reader_shell::answer_unknown(
     core::report_answer a{seq, why.token, errc::unknown_task};
     return to.send_later(protocol::make_result_reply(shard, {&a, 1}).to_wire());
   }
-  if (why.what == core::inquiry::kind::change)
-    return to.send_later(protocol::make_change_refusal(why.number, errc::unknown_task).to_wire());
+  if (why.what == core::inquiry::kind::change) {
+    error unknown{errc::unknown_task, "no such task"};
+    auto reply = protocol::make_refusal<schema::ChangeRequest>(why.number, unknown);
+    return to.send_later(reply.to_wire());
+  }
   protocol::ended_task ended{seq, errc::unknown_task, {}, 0, {}};
   to.send_later(protocol::make_tasks_ended(shard, {&ended, 1}).to_wire());
 }

@@ -17,7 +17,6 @@ bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool sa
   case lease_end_kind::completed:
   case lease_end_kind::failed_permanently:
   case lease_end_kind::cancelled:
-  case lease_end_kind::timed_out:
     return true;
   case lease_end_kind::failed:
   case lease_end_kind::nacked:
@@ -26,7 +25,9 @@ bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool sa
   case lease_end_kind::abandoned:
     return said && refunds >= limits::refunds_in_row_max;
   case lease_end_kind::expired:
+  case lease_end_kind::timed_out:
   case lease_end_kind::revoked:
+  case lease_end_kind::forced:
     return !queued;
   }
   return true;
@@ -342,6 +343,10 @@ void ledger::change(const core::task_change& c) {
     t.attempt = 0;
     t.lost = 0;
     t.refunds = 0;
+    break;
+  case core::change_kind::purged:
+  case core::change_kind::body_replaced:
+    breach("change", c.seq, "was changed in a way that nobody asked for");
     break;
   }
 }

@@ -77,6 +77,10 @@ private:
   void read(const core::batch_granted& e);
   void read(const core::leases_ended& e);
   void read(const core::tasks_changed& e);
+
+  /// Of the queues, nothing is configured here.
+  void read(const core::queue_configured&) {}
+
   void read(const core::checkpoint_taken& e);
   void grant(const core::batch_granted& e, sequence seq, fencing_token token);
   void check_order(const task& t, sequence seq);

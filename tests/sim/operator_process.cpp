@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/operator_process.hpp"
 
-#include "client/status_convert.hpp"
+#include "client/operator_replies.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -57,7 +57,8 @@ void operator_process::take(const protocol::wire_frame& frame) {
       auto reply = client::read_change(m);
       if (!reply)
         throw std::runtime_error("operator: " + to_string(reply.error()));
-      auto asked = asked_.extract(reply->number);
+      auto number = m.read([](auto r) -> result<std::uint64_t> { return r.getNumber(); });
+      auto asked = asked_.extract(*number);
       if (asked && reply->answer)
         auditor_.change_answered(asked.mapped().first, asked.mapped().second, *reply->answer);
     }

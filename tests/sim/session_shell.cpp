@@ -2,6 +2,7 @@
 #include "sim/session_shell.hpp"
 
 #include "core/deliberate_fault.hpp"
+#include "protocol/operator_convert.hpp"
 #include "protocol/reply.hpp"
 #include "sim/shard_shell.hpp"
 
@@ -131,11 +132,11 @@ void session_shell::goodbye() {
 }
 
 void session_shell::change(const protocol::change_request& m) {
-  auto order = protocol::to_order(m);
-  if (!order)
-    return end(order.error());
-  auto* to = parts_.shards[value(order->task.shard)];
-  to->box().send([to, peer = parts_.peer, order = *order] { to->change(peer, order); });
+  auto address = protocol::address_of(m);
+  if (!address)
+    return end(address.error());
+  auto* to = parts_.shards[address->shard];
+  to->box().send([to, peer = parts_.peer, m] { to->take(peer, m); });
 }
 
 void session_shell::end_later(const error& reason) {

@@ -4,6 +4,8 @@
 #include "codeq/limits.hpp"
 
 #include "core/deliberate_fault.hpp"
+#include "protocol/operator_convert.hpp"
+#include "protocol/operator_reply.hpp"
 #include "storage/projection.hpp"
 
 #include <algorithm>
@@ -197,14 +199,13 @@ void shard_shell::take(core::peer_id from, const protocol::await_request& m) {
   decide_or_end(from, protocol::to_command(m, from));
 }
 
-void shard_shell::change(core::peer_id from, const protocol::change_order& order) {
-  auto seq = order.task.seq;
-  if (order.change == schema::TaskChange::CANCEL)
-    decide(core::cancel{from, order.number, seq});
-  else if (order.change == schema::TaskChange::PROMOTE)
-    decide(core::promote{from, order.number, seq});
-  else
-    decide(core::redrive{from, order.number, seq});
+void shard_shell::take(core::peer_id from, const protocol::change_request& m) {
+  protocol::shard_place place{state_.id, parts_.shard_count};
+  auto command = protocol::to_command(m, protocol::asked_at{from, place});
+  if (command)
+    std::visit([this](const auto& one) { decide(one); }, *command);
+  else if (auto* session = session_of(from))
+    session->end_later(command.error());
 }
 
 core::shard_state* shard_shell::settled_state() {
@@ -317,7 +318,7 @@ void shard_shell::carry_out(core::task_not_here& e) {
 }
 
 void shard_shell::carry_out(core::change_answered& e) {
-  send_to(e.peer, protocol::make_change_reply(e).to_wire());
+  send_to(e.peer, protocol::make_change_reply(state_.id, e).to_wire());
 }
 
 void shard_shell::carry_out(core::cancel_wanted& e) {

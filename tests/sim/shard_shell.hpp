@@ -57,7 +57,7 @@ public:
   void take(core::peer_id from, const protocol::result_request& m);
   void take(core::peer_id from, const protocol::resume_request& m);
   void take(core::peer_id from, const protocol::await_request& m);
-  void change(core::peer_id from, const protocol::change_order& order);
+  void take(core::peer_id from, const protocol::change_request& m);
 
   /// The shard's memory when all of it is durable, else null.
   [[nodiscard]] core::shard_state* settled_state();

@@ -11,6 +11,20 @@
 
 namespace codeq::coordinator {
 
+namespace {
+
+/// Explains a task that has a fate: it runs no more, for its segment is closed.
+core::task_explained over(std::uint64_t number, const core::task_view& view) {
+  core::task_explained e;
+  e.number = number;
+  e.view = view;
+  e.reason = view.entry.state == task_state::completed ? core::task_reason::completed
+                                                       : core::task_reason::cancelled;
+  return e;
+}
+
+} // namespace
+
 void reader_state::start(actors::reader_actor::pointer self, reader_options options) {
   self_ = self;
   options_ = std::move(options);
@@ -86,10 +100,12 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
     self_->send(request.session, protocol::make_change_reply(request.shard, unchanged).to_wire());
     return;
   }
+  if (request.why.what == core::inquiry::kind::explain)
+    return self_->send(
+      request.session,
+      protocol::make_explain_reply(request.shard, over(request.why.number, view)).to_wire());
   auto text = or_fail(storage::read_text(*options_.store, request.shard, entry));
-  bool by_number = request.why.what == core::inquiry::kind::status
-                   || request.why.what == core::inquiry::kind::explain;
-  if (by_number) {
+  if (request.why.what == core::inquiry::kind::status) {
     auto reply = protocol::make_status_reply(request.shard, request.why.number, view, text);
     self_->send(request.session, reply.to_wire());
     return;
@@ -101,7 +117,10 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
 void reader_state::answer_unknown(const actors::answer_inquiry& request) {
   const error unknown{errc::unknown_task, "no such task, or it is past its retention"};
   switch (request.why.what) {
-  case core::inquiry::kind::explain:
+  case core::inquiry::kind::explain: {
+    auto reply = protocol::make_refusal<schema::ExplainRequest>(request.why.number, unknown);
+    return self_->send(request.session, reply.to_wire());
+  }
   case core::inquiry::kind::status: {
     auto reply = protocol::make_refusal<schema::StatusRequest>(request.why.number, unknown);
     return self_->send(request.session, reply.to_wire());

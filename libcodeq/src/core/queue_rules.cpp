@@ -60,10 +60,10 @@ task_settings settings_of(const shard_state& state, const enqueue_run& run) {
     settings.run_timeout = defaults.run_timeout;
   if (is_left(setting_bit::progress_timeout))
     settings.progress_timeout = defaults.progress_timeout;
-  if (is_left(setting_bit::retention)) {
+  if (is_left(setting_bit::retention))
     settings.retention = defaults.retention;
+  if (is_left(setting_bit::dead_retention))
     settings.dead_retention = defaults.dead_retention;
-  }
   if (is_left(setting_bit::on_dead))
     settings.when_dead = defaults.when_dead;
   return settings;

@@ -30,16 +30,16 @@ task_reason reason_of_ready(const shard_state& state, const queue_state& queue) 
 } // namespace
 
 void turn::run(const explain_task& c) {
-  auto* s = find_segment(state_.segments, c.seq);
-  if (!s) {
-    effects_.emplace_back(task_not_here{{inquiry::kind::explain, c.peer, c.number, {}, {}}, c.seq});
-    return;
-  }
+  auto* s = find_known(state_.segments, c.seq);
+  if (!s)
+    return say_not_here({inquiry::kind::explain, c.peer, c.number, {}, {}}, c.seq);
   task_explained e;
   e.peer = c.peer;
   e.number = c.number;
   e.view = view_of(*s, c.seq);
-  e.queue = state_.queue_of(*s).settings;
+  const auto& queue = state_.queue_of(*s);
+  e.queue = queue.settings;
+  e.workers = static_cast<std::uint32_t>(queue.claimers.size());
   if (auto until = s->eligible_at(c.seq); !is_terminal(e.view.entry.state) && until > now_.shard)
     e.until = until;
   explain(e, *s);

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input for every field: refused by name, value and limit, and nothing is stored."""
+
+import unittest
+
+import cluster
+
+LONG = "n" * 129
+LONG_KEY = "k" * 257
+
+# Options of enqueue (queue, options, payload) and words that the refusal has to hold.
+REFUSED = [
+    ((LONG, (), "x"), ("queue", LONG, "128")),
+    (("a b", (), "x"), ("queue", "a b")),
+    (("", (), "x"), ("queue",)),
+    (("q", ("--tenant", LONG), "x"), ("tenant", LONG, "128")),
+    (("q", ("--tenant", "a/b"), "x"), ("tenant", "a/b")),
+    (("q", (), "x" * ((1 << 20) + 1)), ("payload", "1048577", "1048576")),
+    (("q", ("--priority", "10"), "x"), ("priority", "10", "9")),
+    (("q", ("--priority", "-1"), "x"), ("priority", "-1", "0")),
+    (("q", ("--delay", "4000d"), "x"), ("delay", "3650")),
+    (("q", ("--delay", "5"), "x"), ("delay", "5")),
+    (("q", ("--max-attempts", "0"), "x"), ("max-attempts", "0", "1")),
+    (("q", ("--max-attempts", "1001"), "x"), ("max-attempts", "1001", "1000")),
+    (("q", ("--retry", "never"), "x"), ("retry", "never", "fixed")),
+    (("q", ("--retry-base", "366d"), "x"), ("retry-base", "365")),
+    (("q", ("--retry-cap", "366d"), "x"), ("retry-cap", "365")),
+    (("q", ("--lease", "999ms"), "x"), ("lease", "999ms", "1s")),
+    (("q", ("--lease", "13h"), "x"), ("lease", "13h", "12h")),
+    (("q", ("--run-timeout", "31d"), "x"), ("run-timeout", "31d", "30d")),
+    (("q", ("--progress-timeout", "31d"), "x"), ("progress-timeout", "31d", "30d")),
+    (("q", ("--retention", "2h"), "x"), ("retention", "2h", "1h")),
+    (("q", ("--group", LONG_KEY), "x"), ("group", "257", "256")),
+    (("q", ("--key", LONG_KEY), "x"), ("key", "257", "256")),
+    (("q", ("--on-dead", "maybe"), "x"), ("on-dead", "maybe", "skip")),
+    (("q", ("--key", "k", "--on-duplicate", "maybe"), "x"), ("on-duplicate", "maybe", "existing")),
+    (("q", ("--on-duplicate", "reject"), "x"), ("on-duplicate", "key")),
+    (("q", ("--replace-payload",), "x"), ("replace-payload", "key")),
+]
+
+# Whole commands.
+COMMANDS_REFUSED = [
+    (("promote", "--key", "k"), ("queue",)),
+    (("cancel", "--queue", "q"), ("key",)),
+    (("queue", "set", "q", "--max-attempts", "0"), ("max-attempts", "0", "1")),
+    (("queue", "set", "q", "--lease", "13h"), ("lease", "13h", "12h")),
+    (("queue", "set", "q", "--max-depth", "-1"), ("max-depth", "-1")),
+    (("tenant", "purge", "t"), ("yes",)),
+    (("list", "--state", "sleeping"), ("state", "sleeping", "ready")),
+    (("list", "--limit", "0"), ("limit", "0", "1")),
+    (("dead", "redrive", "--rate", "0"), ("rate", "0", "1")),
+    (("force", "break", "x"), ("break",)),
+    (("explain", "no-id"), ("no-id",)),
+]
+
+
+class BadInput(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.cluster.start_coordinator()
+
+    def refusal(self, *arguments, payload=None):
+        """What codeqctl says when it refuses; fails when it does not."""
+        for status in (2, 1):
+            try:
+                self.cluster.ctl(*arguments, payload=payload, status=0)
+            except AssertionError as refused:
+                return str(refused)
+        return self.fail(f"{arguments} was taken")
+
+    def check(self, said, words, what):
+        for word in words:
+            self.assertIn(word, said, what)
+
+    def test_every_field_of_a_task_is_refused_by_name_value_and_limit(self):
+        for (queue, options, payload), words in REFUSED:
+            said = self.refusal("enqueue", queue, "-", *options, payload=payload.encode())
+            self.check(said.split("ended with", 1)[-1], words, (queue[:20], options))
+
+        self.assertEqual(self.cluster.stats()["queues"], [])
+
+    def test_every_operator_command_is_refused_by_name_value_and_limit(self):
+        for command, words in COMMANDS_REFUSED:
+            self.check(self.refusal(*command).split("ended with", 1)[-1], words, command)
+
+        self.assertEqual(self.cluster.stats()["queues"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
