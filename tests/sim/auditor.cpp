@@ -42,7 +42,7 @@ void auditor::breach(const std::string& rule, const std::string& what) {
 
 void auditor::submitted(const std::string& name, const task_spec& spec, timestamp shard_now) {
   ++totals_.tasks;
-  totals_.grouped += spec.headers.contains("group") ? 1 : 0;
+  totals_.grouped += spec.group.empty() ? 0 : 1;
   auto earliest = spec.not_before ? *spec.not_before : timestamp{};
   if (spec.delay > duration{0})
     earliest = shard_now + spec.delay;

@@ -292,7 +292,8 @@ void ledger::check_next(const task& t, const core::leases_ended& record, const c
 void ledger::check_delay(
   const task& t, const core::leases_ended& record, const core::lease_end& e) {
   bool is_lost_again = e.kind == lease_end_kind::expired && t.lost > 0 && !t.queued;
-  bool by_policy = e.kind == lease_end_kind::timed_out || is_lost_again;
+  bool ran_too_long = e.kind == lease_end_kind::timed_out && !t.queued;
+  bool by_policy = ran_too_long || is_lost_again;
   if (e.kind == lease_end_kind::expired && !is_lost_again && e.due != timestamp{})
     breach("retry", e.seq, "waits after its first loss in a row");
   if (!by_policy)

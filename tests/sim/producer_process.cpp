@@ -75,9 +75,9 @@ task_spec producer_process::some_task() {
 }
 
 void producer_process::add_group(task_spec& task) {
-  task.headers["group"] = "g" + std::to_string(world_.random.below(3));
+  task.group = "g" + std::to_string(world_.random.below(3));
   if (world_.random.hits(300))
-    task.headers["on_dead"] = "block";
+    task.when_dead = on_dead::block;
 }
 
 void producer_process::crash() {
@@ -92,7 +92,6 @@ void producer_process::crash() {
 void producer_process::submit() {
   auto request = ++submitted_;
   auto like = some_task();
-  // The whole request, then, since groups are told by the first task.
   bool is_grouped = world_.random.hits(250);
   if (is_grouped)
     add_group(like);

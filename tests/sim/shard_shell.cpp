@@ -18,25 +18,6 @@ namespace {
 /// So small that bodies are often read back.
 constexpr std::size_t cache_bytes = 600;
 
-/// All tasks of a request have the group that the first one's headers name.
-void add_groups(core::enqueue& command) {
-  auto& first = command.runs.front().tasks;
-  auto body = protocol::frame<schema::TaskBody>::parse(first.body.slice(0, first.sizes.front()));
-  auto read = body->read([&](auto task) -> result<void> {
-    for (auto header : task.getHeaders()) {
-      for (auto& run : command.runs) {
-        std::string value(header.getValue().cStr());
-        if (header.getName() == "group")
-          run.group = value;
-        else if (header.getName() == "on_dead" && value == "block")
-          run.settings.when_dead = on_dead::block;
-      }
-    }
-    return {};
-  });
-  static_cast<void>(read);
-}
-
 } // namespace
 
 shard_shell::shard_shell(world& all, process& home, parts made)
@@ -168,10 +149,7 @@ void shard_shell::decide_or_end(core::peer_id from, const result<T>& command) {
 
 void shard_shell::take(core::peer_id from, const protocol::enqueue_request& m) {
   protocol::shard_place place{state_.id, parts_.shard_count};
-  auto command = protocol::to_command(m, from, clock().shard, place);
-  if (command)
-    add_groups(*command);
-  decide_or_end(from, command);
+  decide_or_end(from, protocol::to_command(m, from, clock().shard, place));
 }
 
 void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m) {

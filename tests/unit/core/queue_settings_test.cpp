@@ -112,7 +112,7 @@ TEST_F(QueueSettings, FieldsLeftToTheQueueAreAsItHasThem) {
   defaults.when_dead = on_dead::block;
   configure("q", {.defaults = defaults});
 
-  enqueue("q", 1, {.settings = {.max_attempts = 2}, .left_to_queue = 0x7f});
+  enqueue("q", 1, {.settings = {.max_attempts = 2}, .left_to_queue = 0xff});
   enqueue("q", 1, {.settings = {.max_attempts = 2}, .left_to_queue = bit(setting_bit::retry)});
 
   defaults.lease = 0s;
