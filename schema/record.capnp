@@ -22,6 +22,7 @@ struct Record {
     open @5 :OpenRecord;
     fate @6 :FateRecord;
     change @7 :ChangeRecord;
+    followUp @8 :FollowUpRecord;
   }
 }
 
@@ -165,6 +166,37 @@ struct ChangeRecord {
     notBeforeMs @2 :Int64;
     # With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
     retryAtMs @3 :Int64;
+  }
+}
+
+struct FollowUpRecord {
+  # Tasks that completions of one turn add to other shards, in the same write as the completions.
+  # Removed by a checkpoint when all those shards have theirs; until then handed to them again by
+  # each start.
+  position @0 :UInt64;
+  # Also the number under which the other shards know them.
+  atMs @1 :Int64;
+  runs @2 :List(Run);
+  tasks @3 :Common.Packed;
+  # A `TaskBody` each, in the order of the runs.
+
+  struct Run {
+    # The next `count` tasks share what stands here; the fields mean what they mean in an enqueue.
+    shard @0 :UInt16;
+    # Who must own them.
+    count @1 :UInt32;
+    queue @2 :Common.QueueAddress;
+    priority @3 :UInt8;
+    settings @4 :Task.TaskSettings;
+    leftToQueue @5 :UInt16;
+    notBeforeMs @6 :Int64;
+    # Shard time; 0 is now.
+    allowPromotion @7 :Bool;
+    group @8 :Data;
+    key @9 :Data;
+    onDuplicate @10 :UInt8;
+    # `codeq::on_duplicate`.
+    replacePayload @11 :Bool;
   }
 }
 

@@ -32,6 +32,9 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
 /// Carries a change out. @pre it fits the task: a leased one can only be marked
 void change_task(shard_state& state, const task_change& change);
 
+/// Keeps a follow-up for another shard, as a part of the record at that position.
+void keep_follow_up(shard_state& state, log_position record, const follow_up& task);
+
 /// Makes tasks ready whose time has come. Returns how many.
 std::size_t release_due(shard_state& state, timestamp now);
 

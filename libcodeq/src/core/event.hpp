@@ -90,6 +90,13 @@ struct leases_ended {
   std::vector<lease_end> ends;
 };
 
+/// Follow-ups that other shards must own, kept until those have them.
+struct follow_ups_sent {
+  log_position position = 0;
+  timestamp at;
+  std::vector<follow_up> tasks;
+};
+
 /// What was decided about a task outside of its leases. Stored on disk, never renumber.
 enum class change_kind : std::uint8_t {
   /// An unleased task ended.
@@ -200,9 +207,16 @@ struct checkpoint_taken {
   std::vector<log_position> ended_grants;
   /// Changes since the last checkpoint; this one holds what they came to.
   std::vector<log_position> merged_changes;
+  /// Records of follow-ups that all other shards have.
+  std::vector<log_position> delivered_follow_ups;
 };
 
-using event =
-  std::variant<segment_appended, batch_granted, leases_ended, tasks_changed, checkpoint_taken>;
+using event = std::variant<
+  segment_appended,
+  batch_granted,
+  leases_ended,
+  tasks_changed,
+  follow_ups_sent,
+  checkpoint_taken>;
 
 } // namespace codeq::core

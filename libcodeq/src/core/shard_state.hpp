@@ -99,6 +99,8 @@ struct shard_state {
   /// Records of changes that no checkpoint holds yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
+  /// Records of follow-ups for other shards; how many of those have not confirmed is volatile.
+  std::map<log_position, std::size_t> follow_up_records;
   /// The latest shard time seen.
   timestamp at;
 
@@ -107,6 +109,12 @@ struct shard_state {
   std::map<peer_id, attached_worker> attached;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
+  /// What other shards have not confirmed, by the record that holds it.
+  std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
+  /// Records up to this one were handed to their shards by this process.
+  log_position outgoing_said = 0;
+  /// Records that the next checkpoint may drop.
+  std::vector<log_position> delivered_follow_ups;
   /// Segments to write or to close at the next checkpoint.
   std::vector<sequence> dirty;
   /// Which queue is matched first in the next turn.

@@ -56,7 +56,8 @@ private:
   void run(const enqueue& c);
   [[nodiscard]] error refusal_of(const enqueue& c) const;
   [[nodiscard]] const std::vector<seq_run>* known_answer(const request_id& request) const;
-  void add_run(const request_id& request, const enqueue_run& r);
+  /// `request` is null when no producer asked.
+  void add_run(const request_id* request, const enqueue_run& r);
   [[nodiscard]] bool is_untouched(sequence segment) const;
   segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
 
@@ -87,10 +88,18 @@ private:
 
   // Reports.
   void run(const report& c);
-  [[nodiscard]] errc answer_to(const lease_report& r, peer_id peer, bool& is_here);
+  [[nodiscard]] error answer_to(const lease_report& r, peer_id peer, bool& is_here);
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
   void append_end(lease_end e);
+
+  // Follow-ups.
+  void run(const take_follow_ups& c);
+  void run(const confirm_follow_ups& c);
+  [[nodiscard]] error refusal_of(const lease_report& r) const;
+  void add_follow_ups(const lease_report& r);
+  void append_follow_up(const follow_up& task);
+  void say_follow_ups();
 
   // Changes.
   void run(const cancel& c);
@@ -122,6 +131,7 @@ private:
   std::vector<batch_granted> grants_;
   std::vector<leases_ended> ended_;
   std::vector<tasks_changed> changed_;
+  std::vector<follow_ups_sent> follow_ups_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
   std::vector<effect> effects_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/routing.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -40,7 +41,9 @@ std::vector<producer_record> producer_records(const shard_state& state) {
 
 checkpoint_taken turn::make_checkpoint() {
   std::erase_if(state_.producers, [&](const auto& p) {
-    return now_.shard - p.second.last_used > limits::producer_session_idle_max;
+    // A shard's follow-ups may come again whenever it restarts.
+    return !is_of_shard(p.first)
+           && now_.shard - p.second.last_used > limits::producer_session_idle_max;
   });
   checkpoint_taken c;
   c.position = state_.positions.take(1);
@@ -56,6 +59,7 @@ checkpoint_taken turn::make_checkpoint() {
       c.touched.push_back({s.first, s.aside, s.not_before, s.entries});
   }
   c.merged_changes = state_.change_records;
+  c.delivered_follow_ups = state_.delivered_follow_ups;
   c.ended_grants = state_.leases.take_ended_grants();
   return c;
 }

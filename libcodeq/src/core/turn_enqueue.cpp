@@ -49,13 +49,13 @@ void turn::run(const enqueue& c) {
     answer.tasks = *known;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
     for (const auto& r : c.runs)
-      add_run(c.request, r);
+      add_run(&c.request, r);
     answer.tasks = *known_answer(c.request);
   }
   effects_.emplace_back(std::move(answer));
 }
 
-void turn::add_run(const request_id& request, const enqueue_run& r) {
+void turn::add_run(const request_id* request, const enqueue_run& r) {
   std::size_t next = 0;
   while (next < r.tasks.count()) {
     auto& open = segment_for(r, r.tasks.sizes[next]);
@@ -67,14 +67,16 @@ void turn::add_run(const request_id& request, const enqueue_run& r) {
     } while (last < r.tasks.count() && !open.is_aside()
              && open.body_bytes + bytes + r.tasks.sizes[last] <= limits::segment_bytes_max);
     auto count = static_cast<std::uint32_t>(last - next);
-    open.requests.push_back({request, open.count, count});
+    if (request)
+      open.requests.push_back({*request, open.count, count});
     open.pieces.push_back(r.tasks.part(next, count));
     open.count += count;
     open.body_bytes += bytes;
     body_bytes_ += bytes;
     auto first = state_.sequences.take(count);
     grow_segment(state_, state_.segments.at(open.first), count, bytes);
-    remember_request(state_, request, {first, count}, now_.shard);
+    if (request)
+      remember_request(state_, *request, {first, count}, now_.shard);
     next = last;
   }
 }

@@ -18,6 +18,7 @@ enum class tag : char {
   open = 'O',
   outcome = 'R',
   segment = 'S',
+  follow_up = 'U',
   dead = 'X',
 };
 
@@ -143,6 +144,14 @@ std::optional<change_key> change_key::decode(std::string_view bytes) {
   return decode_numbered<change_key>(tag::change, bytes);
 }
 
+std::string follow_up_key::encode() const {
+  return encode_numbered(tag::follow_up, shard, position);
+}
+
+std::optional<follow_up_key> follow_up_key::decode(std::string_view bytes) {
+  return decode_numbered<follow_up_key>(tag::follow_up, bytes);
+}
+
 std::string open_key::encode() const {
   return encode_numbered(tag::open, shard, first);
 }
@@ -185,6 +194,10 @@ key_range outcomes_of(shard_id shard, std::uint64_t from_position) {
 
 key_range changes_of(shard_id shard, std::uint64_t from_position) {
   return range_of(tag::change, shard, from_position);
+}
+
+key_range follow_ups_of(shard_id shard) {
+  return range_of(tag::follow_up, shard);
 }
 
 key_range open_of(shard_id shard) {

@@ -31,6 +31,7 @@ struct store_record {
 [[nodiscard]] std::string encode(const core::batch_granted& e);
 [[nodiscard]] std::string encode(const core::leases_ended& e);
 [[nodiscard]] std::string encode(const core::tasks_changed& e);
+[[nodiscard]] std::string encode(const core::follow_ups_sent& e);
 
 /// The shard's own part of a checkpoint; segments and fates have records of their own.
 [[nodiscard]] std::string encode(const core::checkpoint_taken& e);
@@ -53,6 +54,9 @@ struct store_record {
 [[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
 
 [[nodiscard]] result<core::tasks_changed> decode_change(std::string_view value);
+
+/// With the tasks' bodies.
+[[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);
 
 /// Only the shard's own part.
 [[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);

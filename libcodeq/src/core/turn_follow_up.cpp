@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "core/routing.hpp"
+#include "core/turn.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core {
+
+error turn::refusal_of(const lease_report& r) const {
+  if (r.refusal.code != errc::none)
+    return r.refusal;
+  if (r.how != disposition::completed)
+    return {};
+  for (const auto& task : r.follow_ups) {
+    // The others decide about their queues themselves, and too late to refuse.
+    if (task.shard == state_.id && !state_.has_room_for(task.run.queue))
+      return {
+        errc::too_large,
+        "follow-up: queue \"" + task.run.queue.queue + "\" would be one more than the "
+          + std::to_string(limits::queues_per_tenant_max) + " queues that tenant \""
+          + task.run.queue.tenant + "\" may have"};
+  }
+  return {};
+}
+
+void turn::add_follow_ups(const lease_report& r) {
+  for (const auto& task : r.follow_ups) {
+    if (task.shard == state_.id)
+      add_run(nullptr, task.run);
+    else
+      append_follow_up(task);
+  }
+}
+
+void turn::append_follow_up(const follow_up& task) {
+  if (follow_ups_.empty())
+    follow_ups_.push_back({state_.positions.take(1), now_.shard, {}});
+  auto& record = follow_ups_.back();
+  keep_follow_up(state_, record.position, task);
+  body_bytes_ += task.run.tasks.body.size();
+  record.tasks.push_back(task);
+}
+
+void turn::say_follow_ups() {
+  if (state_.follow_up_records.empty())
+    return;
+  auto newest = std::max(state_.outgoing_said, state_.follow_up_records.rbegin()->first);
+  auto said = std::exchange(state_.outgoing_said, newest);
+  for (const auto& [shard, records] : state_.outgoing) {
+    auto below = records.begin()->first;
+    for (auto at = records.upper_bound(said); at != records.end(); ++at)
+      effects_.emplace_back(deliver_follow_ups{shard, at->first, below, at->second});
+  }
+}
+
+void turn::run(const take_follow_ups& c) {
+  request_id request{producer_of(c.from), c.number, c.answered_below};
+  auto session = state_.producers.find(request.producer);
+  bool is_below = session != state_.producers.end() && c.number < session->second.answered_below;
+  if (!is_below && !known_answer(request)) {
+    for (const auto& r : c.runs)
+      add_run(&request, r);
+  }
+  effects_.emplace_back(follow_ups_taken{c.from, c.number});
+}
+
+void turn::run(const confirm_follow_ups& c) {
+  auto shard = state_.outgoing.find(c.by);
+  if (shard == state_.outgoing.end() || shard->second.erase(c.number) == 0)
+    return;
+  if (shard->second.empty())
+    state_.outgoing.erase(shard);
+  if (--state_.follow_up_records.at(c.number) > 0)
+    return;
+  state_.delivered_follow_ups.push_back(c.number);
+  // Not a record, but work for the next checkpoint, which would not come without any.
+  ++state_.records_since_checkpoint;
+}
+
+} // namespace codeq::core
