@@ -78,6 +78,7 @@ void lock_step::close_turn() {
   turn_.reset();
   auto seen = observer_.observe(sealed);
   reference_.settle(seen.grants, clock_.now());
+  reference_.hand_out(seen.deliveries);
   compare_turn(seen);
   compare_state();
   reference_.expected.clear();

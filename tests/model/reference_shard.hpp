@@ -70,6 +70,22 @@ struct reference_producer {
   std::map<std::uint64_t, std::vector<sequence>> answers;
 };
 
+/// Follow-ups of one turn for one other shard.
+struct reference_delivery {
+  shard_id to{};
+  /// Chosen by the core when it hands them out first.
+  std::uint64_t number = 0;
+  /// In words, a line per run.
+  std::string tasks{};
+  /// Handed out by this process.
+  bool said = false;
+  bool confirmed = false;
+  /// Confirmed to this process.
+  bool confirmed_now = false;
+  /// A checkpoint knows that nobody misses them.
+  bool is_over = false;
+};
+
 struct reference_totals {
   std::uint64_t completed = 0;
   std::uint64_t dead = 0;
@@ -89,6 +105,9 @@ public:
 
   /// The end of a turn: due tasks, then the grants that the core made, checked one by one.
   void settle(const std::vector<core::tasks_granted>& grants, const instant& now);
+
+  /// Checks and notes what was handed to other shards.
+  void hand_out(const std::vector<core::deliver_follow_ups>& deliveries);
 
   /// Makes tasks ready whose time has come.
   void release_due(timestamp now);
@@ -112,6 +131,9 @@ public:
   std::map<core::peer_id, reference_worker> workers;
   std::map<producer_id, reference_producer> producers;
   std::map<queue_address, reference_totals> totals;
+  std::vector<reference_delivery> outgoing;
+  /// Numbers of follow-ups that came from other shards.
+  std::map<shard_id, std::set<std::uint64_t>> taken;
   std::map<sequence, std::vector<core::peer_id>> awaited;
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
@@ -127,6 +149,8 @@ private:
   void run(const core::revoke_credits& c);
   void run(const core::heartbeat& c);
   void run(const core::report& c);
+  void run(const core::take_follow_ups& c);
+  void run(const core::confirm_follow_ups& c);
   void run(const core::expire_lease& c);
   void run(const core::resume& c);
   void run(const core::release_worker& c);
@@ -139,9 +163,11 @@ private:
 
   void run(const core::tick&) {}
 
-  void run(const core::take_checkpoint&) {}
+  void run(const core::take_checkpoint&) { checkpointed_ = true; }
 
-  std::vector<sequence> add_tasks(const core::enqueue& c);
+  std::vector<sequence> add_tasks(const std::vector<core::enqueue_run>& runs);
+  void add_follow_ups(const core::lease_report& r);
+  void hand_out_one(const core::deliver_follow_ups& d);
   void report_one(core::peer_id peer, const core::lease_report& r);
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);
@@ -163,6 +189,8 @@ private:
 
   instant now_{};
   sequence next_seq_;
+  /// This turn takes a checkpoint.
+  bool checkpointed_ = false;
   /// Above every token ever given, those of crashed turns included.
   std::uint64_t token_floor_ = 0;
 };

@@ -24,7 +24,8 @@ const weight_list mixture{
   {step_kind::goodbye, 1},  {step_kind::replace, 1},        {step_kind::await, 3},
   {step_kind::describe, 3}, {step_kind::checkpoint, 3},     {step_kind::tick, 1},
   {step_kind::advance, 12}, {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},  {step_kind::redrive, 2}};
+  {step_kind::promote, 3},  {step_kind::redrive, 2},        {step_kind::confirm, 2},
+  {step_kind::take, 2}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -57,6 +58,19 @@ const weight_list to_and_fro{
   {step_kind::checkpoint, 1},
   {step_kind::restart, 1}};
 
+/// Follow-ups come and go between shards that restart.
+const weight_list handing_over{
+  {step_kind::enqueue, 6},
+  {step_kind::claim, 12},
+  {step_kind::report, 16},
+  {step_kind::confirm, 10},
+  {step_kind::take, 8},
+  {step_kind::attach, 1},
+  {step_kind::checkpoint, 6},
+  {step_kind::advance, 3},
+  {step_kind::end_turn, 26},
+  {step_kind::restart, 6}};
+
 constexpr std::uint64_t seeds_per_special = 16;
 
 constexpr std::uint64_t no_session = 0;
@@ -70,6 +84,9 @@ const weight_list& weights_of(std::uint64_t seed) {
   case 3:
   case 6:
     return stopping;
+  case 8:
+  case 9:
+    return handing_over;
   default:
     return mixture;
   }
@@ -78,11 +95,11 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 23> names{
-    "enqueue",    "repeat_request", "claim",   "revoke",   "beat",    "report",
-    "abandon",    "expire",         "cancel",  "promote",  "redrive", "attach",
-    "detach",     "resume",         "goodbye", "replace",  "await",   "describe",
-    "checkpoint", "tick",           "advance", "end_turn", "restart"};
+  constexpr std::array<std::string_view, 25> names{
+    "enqueue", "repeat_request", "claim",    "revoke",  "beat",    "report",   "abandon",
+    "confirm", "take",           "expire",   "cancel",  "promote", "redrive",  "attach",
+    "detach",  "resume",         "goodbye",  "replace", "await",   "describe", "checkpoint",
+    "tick",    "advance",        "end_turn", "restart"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -154,9 +171,13 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::beat:
     return {random_beats(d, reference)};
   case step_kind::report:
-    return {random_reports(d, reference)};
+    return {random_reports(d, reference, now)};
   case step_kind::abandon:
     return {abandon_all(d, reference)};
+  case step_kind::confirm:
+    return {random_confirmation(d, reference)};
+  case step_kind::take:
+    return {follow_ups_of_others(d, reference, now)};
   case step_kind::expire: {
     auto lease = random_lease(d, reference);
     return {core::expire_lease{lease.seq, lease.token}};
@@ -291,7 +312,8 @@ core::heartbeat step_maker::random_beats(dice& d, const reference_shard& referen
   return c;
 }
 
-core::report step_maker::random_reports(dice& d, const reference_shard& reference) {
+core::report
+step_maker::random_reports(dice& d, const reference_shard& reference, const instant& now) {
   core::report c{random_worker(d).peer, {}};
   for (auto n = 1 + d.below(3); n > 0; --n) {
     auto lease = random_lease(d, reference);
@@ -303,7 +325,62 @@ core::report step_maker::random_reports(dice& d, const reference_shard& referenc
       r.delay = duration{d.one_in(2) ? 0 : d.below(5'000)};
     r.started = !d.one_in(6);
     r.text = bytes::from("text " + std::to_string(d.below(1000)));
+    if (d.one_in(3))
+      r.follow_ups = random_follow_ups(d, now);
+    if (d.one_in(12))
+      r.refusal = {errc::invalid_argument, "a follow-up is out of bounds"};
     c.reports.push_back(std::move(r));
+  }
+  return c;
+}
+
+std::vector<core::follow_up> step_maker::random_follow_ups(dice& d, const instant& now) {
+  std::vector<core::follow_up> made;
+  for (auto n = 1 + d.below(3); n > 0; --n) {
+    auto shard = d.one_in(2) ? 0u : 1 + d.below(2);
+    made.push_back({static_cast<shard_id>(shard), random_run(d, now)});
+    if (shard == 0)
+      continue;
+    // What only the other shard will look at.
+    auto& run = made.back().run;
+    run.key = std::string(d.below(4), 'k');
+    run.duplicate = static_cast<on_duplicate>(d.below(4));
+    run.replace_payload = d.one_in(2);
+    run.left_to_queue = static_cast<std::uint16_t>(d.below(128));
+  }
+  return made;
+}
+
+core::confirm_follow_ups
+step_maker::random_confirmation(dice& d, const reference_shard& reference) {
+  std::vector<core::confirm_follow_ups> said{{shard_id{1}, 1 + d.below(100)}};
+  for (const auto& delivery : reference.outgoing)
+    if (delivery.said)
+      said.push_back({delivery.to, delivery.number});
+  return d.pick(said);
+}
+
+core::take_follow_ups
+step_maker::follow_ups_of_others(dice& d, const reference_shard& reference, const instant& now) {
+  auto from = static_cast<shard_id>(1 + d.below(2));
+  auto& earlier = handed_out_[from];
+  auto number = earlier.empty() ? 1 : earlier.rbegin()->first + 1 + d.below(3);
+  core::take_follow_ups c{from, number, number, {}};
+  if (!earlier.empty() && d.one_in(2)) {
+    auto at = earlier.begin();
+    std::advance(at, d.below(earlier.size()));
+    c = at->second;
+  } else {
+    for (auto n = 1 + d.below(2); n > 0; --n)
+      c.runs.push_back(random_run(d, now));
+    earlier.emplace(number, c);
+  }
+  // Nothing below was missed, though of what was taken it may not have heard.
+  auto taken = reference.taken.find(from);
+  for (auto at = earlier.rbegin(); at != earlier.rend(); ++at) {
+    bool is_taken = taken != reference.taken.end() && taken->second.contains(at->first);
+    if (!is_taken || d.one_in(4))
+      c.answered_below = std::min(c.answered_below, at->first);
   }
   return c;
 }

@@ -8,6 +8,7 @@
 #include "model/reference_shard.hpp"
 
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ enum class step_kind : std::uint8_t {
   beat,
   report,
   abandon,
+  confirm,
+  take,
   expire,
   cancel,
   promote,
@@ -77,7 +80,11 @@ private:
   core::command repeated_request(dice& d, const instant& now);
   core::enqueue_run random_run(dice& d, const instant& now);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
-  core::report random_reports(dice& d, const reference_shard& reference);
+  core::report random_reports(dice& d, const reference_shard& reference, const instant& now);
+  std::vector<core::follow_up> random_follow_ups(dice& d, const instant& now);
+  static core::confirm_follow_ups random_confirmation(dice& d, const reference_shard& reference);
+  core::take_follow_ups
+  follow_ups_of_others(dice& d, const reference_shard& reference, const instant& now);
   core::report abandon_all(dice& d, const reference_shard& reference);
   static core::cancel random_cancel(dice& d, const reference_shard& reference);
   core::task_lease random_lease(dice& d, const reference_shard& reference);
@@ -93,6 +100,8 @@ private:
   std::map<std::uint64_t, std::uint64_t> next_request_;
   std::map<std::uint64_t, std::uint64_t> answered_below_;
   std::vector<core::enqueue> sent_;
+  /// What other shards have handed out, by shard and number.
+  std::map<shard_id, std::map<std::uint64_t, core::take_follow_ups>> handed_out_;
 };
 
 } // namespace codeq::model

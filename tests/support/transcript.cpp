@@ -79,12 +79,12 @@ void transcript::say(const core::deliver_follow_ups& e) {
   for (const auto& run : e.runs)
     tasks += run.tasks.count();
   line(
-    "deliver #" + short_number(e.number) + " below " + short_number(e.answered_below) + " to shard "
+    "deliver " + short_number(e.number) + " below " + short_number(e.answered_below) + " to shard "
     + std::to_string(value(e.to)) + ": " + std::to_string(tasks));
 }
 
 void transcript::say(const core::follow_ups_taken& e) {
-  line("took #" + short_number(e.number) + " of shard " + std::to_string(value(e.from)));
+  line("took " + short_number(e.number) + " of shard " + std::to_string(value(e.from)));
 }
 
 void transcript::say(const core::leases_lost& e) {

@@ -184,7 +184,7 @@ TEST_F(FollowUp, OfAnotherShardIsHandedOutUnderThePositionOfItsRecord) {
 
   EXPECT_EQ(
     complete_with("w", held(1, 1), {to_shard(2), to_shard(1), to_shard(2)}),
-    "w: answered 1/t1 ok; deliver #4 below 4 to shard 1: 1; deliver #4 below 4 to shard 2: 2");
+    "w: answered 1/t1 ok; deliver 4 below 4 to shard 1: 1; deliver 4 below 4 to shard 2: 2");
 }
 
 TEST_F(FollowUp, IsHandedOutOnceByOneProcess) {
@@ -198,12 +198,12 @@ TEST_F(FollowUp, IsHandedOutAgainAfterARestartUntilItIsConfirmed) {
   lease_one();
   complete_with("w", held(1, 1), {to_shard(1), to_shard(2)});
   restart();
-  EXPECT_EQ(advance(0s), "deliver #4 below 4 to shard 1: 1; deliver #4 below 4 to shard 2: 1");
+  EXPECT_EQ(advance(0s), "deliver 4 below 4 to shard 1: 1; deliver 4 below 4 to shard 2: 1");
 
   confirm(1, position(4));
   take_checkpoint();
   restart();
-  EXPECT_EQ(advance(0s), "deliver #4 below 4 to shard 1: 1; deliver #4 below 4 to shard 2: 1");
+  EXPECT_EQ(advance(0s), "deliver 4 below 4 to shard 1: 1; deliver 4 below 4 to shard 2: 1");
 
   confirm(1, position(4));
   confirm(2, position(4));
@@ -236,7 +236,7 @@ TEST_F(FollowUp, ConfirmationOfSomethingElseChangesNothing) {
   confirm(2, position(5));
   restart();
 
-  EXPECT_EQ(advance(0s), "deliver #4 below 4 to shard 2: 1");
+  EXPECT_EQ(advance(0s), "deliver 4 below 4 to shard 2: 1");
 }
 
 TEST_F(FollowUp, SaysTheSmallestNumberThatItsShardHasNotConfirmed) {
@@ -248,20 +248,20 @@ TEST_F(FollowUp, SaysTheSmallestNumberThatItsShardHasNotConfirmed) {
 
   EXPECT_EQ(
     complete_with("w", held(3, 3), {to_shard(2)}),
-    "w: answered 3/t3 ok; deliver #8 below 4 to shard 2: 1");
+    "w: answered 3/t3 ok; deliver 8 below 4 to shard 2: 1");
   confirm(2, position(4));
   EXPECT_EQ(
     complete_with("w", held(4, 4), {to_shard(2)}),
-    "w: answered 4/t4 ok; deliver #10 below 8 to shard 2: 1");
+    "w: answered 4/t4 ok; deliver 10 below 8 to shard 2: 1");
 }
 
 TEST_F(FollowUp, OfAnotherShardIsTakenOnce) {
-  EXPECT_EQ(take(from_shard(3, 7)), "took #7 of shard 3");
+  EXPECT_EQ(take(from_shard(3, 7)), "took 7 of shard 3");
   EXPECT_EQ(state_of(1), "ready");
 
-  EXPECT_EQ(take(from_shard(3, 7)), "took #7 of shard 3");
+  EXPECT_EQ(take(from_shard(3, 7)), "took 7 of shard 3");
   restart();
-  EXPECT_EQ(take(from_shard(3, 7)), "took #7 of shard 3");
+  EXPECT_EQ(take(from_shard(3, 7)), "took 7 of shard 3");
 
   EXPECT_EQ(state_of(2), "not in memory");
 }
@@ -270,7 +270,7 @@ TEST_F(FollowUp, BelowWhatWasAnsweredIsNotTakenAgain) {
   take(from_shard(3, 7));
   take(from_shard(3, 9, 9));
 
-  EXPECT_EQ(take(from_shard(3, 7)), "took #7 of shard 3");
+  EXPECT_EQ(take(from_shard(3, 7)), "took 7 of shard 3");
 
   EXPECT_EQ(state_of(3), "not in memory");
 }
