@@ -43,6 +43,7 @@ inline constexpr std::size_t queues_per_worker_max = 1000;
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
 inline constexpr std::size_t follow_ups_max = 64;
+inline constexpr std::size_t follow_up_bytes_max = 8u << 20;
 
 // A shard.
 inline constexpr std::size_t shards_max = 1024;

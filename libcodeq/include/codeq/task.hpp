@@ -76,6 +76,9 @@ struct task_spec {
   /// Longest an attempt may run however well it beats; zero is no limit.
   duration run_timeout{0};
   std::map<std::string, std::string> headers{};
+  /// At most one task of a group (and queue) is leased, in order of arrival; at most 256 bytes,
+  /// empty is no group.
+  std::string group{};
 };
 
 /// A task's place in its life, as producers and operators see it.

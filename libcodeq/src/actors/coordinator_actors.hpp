@@ -141,6 +141,34 @@ using shard_actor = caf::typed_actor<
   // Commits and answers when all of it is durable.
   caf::replies_to<stop_shard>::with<bool>>;
 
+// Between shards.
+
+/// Follow-ups of the shard `from`, to be owned by the one that gets this.
+struct hand_over {
+  shard_id from{};
+  std::uint64_t number = 0;
+  std::uint64_t answered_below = 0;
+  std::vector<core::enqueue_run> runs;
+};
+
+/// The shard `by` has the follow-ups of that number, durably.
+struct handed_over {
+  shard_id by{};
+  std::uint64_t number = 0;
+};
+
+/// What SHARDS understand of each other.
+using shard_neighbour_actor = caf::typed_actor<
+  // Adds follow-ups once, however often they come; answered by `handed_over`.
+  caf::reacts_to<hand_over>,
+  // Lets go of follow-ups that their shard has.
+  caf::reacts_to<handed_over>>;
+
+/// All shards of the coordinator, by number; sent once, when the last one was started.
+struct meet_shards {
+  std::vector<shard_neighbour_actor> shards;
+};
+
 /// A lease's timer fired: a hint, checked against token and deadline.
 struct lease_timeout {
   sequence seq = 0;
@@ -162,6 +190,12 @@ struct wake_shard {
 
 /// What the SHARD understands inside its own process. Never handed out.
 using shard_internal_actor = shard_actor::extend<
+  // Adds follow-ups of another shard.
+  caf::reacts_to<hand_over>,
+  // Another shard has its follow-ups.
+  caf::reacts_to<handed_over>,
+  // Learns who the other shards are; what they are to get waits for it.
+  caf::reacts_to<meet_shards>,
   // Ends the lease if its time is really over.
   caf::reacts_to<lease_timeout>,
   // Releases what waited for the commit.
@@ -199,6 +233,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_task_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_change)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::hand_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::handed_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::meet_shards)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_timeout)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_turn)

@@ -3,7 +3,6 @@
 #include "core/routing.hpp"
 #include "core/turn.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace codeq::core {
@@ -46,8 +45,7 @@ void turn::append_follow_up(const follow_up& task) {
 void turn::say_follow_ups() {
   if (state_.follow_up_records.empty())
     return;
-  auto newest = std::max(state_.outgoing_said, state_.follow_up_records.rbegin()->first);
-  auto said = std::exchange(state_.outgoing_said, newest);
+  auto said = std::exchange(state_.outgoing_said, state_.follow_up_records.rbegin()->first);
   for (const auto& [shard, records] : state_.outgoing) {
     auto below = records.begin()->first;
     for (auto at = records.upper_bound(said); at != records.end(); ++at)

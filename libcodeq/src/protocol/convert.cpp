@@ -3,16 +3,25 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/routing.hpp"
 #include "encoding/shared_structs.hpp"
+#include "protocol/run_convert.hpp"
 #include "task.capnp.h"
 
 namespace codeq::protocol {
 
-namespace {
-
 error malformed(const std::string& what) {
   return {errc::protocol_error, what};
 }
+
+bytes share(const bytes& body, capnp::Data::Reader data) {
+  if (data.size() == 0)
+    return {};
+  auto offset = reinterpret_cast<const char*>(data.begin()) - body.data();
+  return body.slice(static_cast<std::size_t>(offset), data.size());
+}
+
+namespace {
 
 error out_of_range(const char* field, const std::string& found, const std::string& allowed) {
   return {errc::invalid_argument, std::string(field) + " is " + found + "; it must be " + allowed};
@@ -93,24 +102,24 @@ result<void> check_body(const bytes& body) {
   });
 }
 
-/// The slice of the message's own buffer that a data field is.
-bytes share(const bytes& body, capnp::Data::Reader data) {
-  if (data.size() == 0)
-    return {};
-  auto offset = reinterpret_cast<const char*>(data.begin()) - body.data();
-  return body.slice(static_cast<std::size_t>(offset), data.size());
+/// Says which of the tasks is refused.
+error refusal_of(const new_tasks& among, std::size_t place, const error& reason) {
+  if (among.noun.empty() || reason.code == errc::protocol_error)
+    return reason;
+  return {
+    reason.code, std::string(among.noun) + ' ' + std::to_string(place) + ": " + reason.context};
 }
 
-result<core::encoded_tasks> read_tasks(const bytes& body, schema::Packed::Reader packed) {
-  auto sizes = encoding::read_sizes(packed);
+result<core::encoded_tasks> read_tasks(const bytes& body, const new_tasks& from) {
+  auto sizes = encoding::read_sizes(from.tasks);
   if (!sizes)
     return malformed("the ends of the tasks do not fit their bytes");
-  core::encoded_tasks tasks{share(body, packed.getBytes()), std::move(*sizes)};
+  core::encoded_tasks tasks{share(body, from.tasks.getBytes()), std::move(*sizes)};
   std::size_t at = 0;
-  for (auto size : tasks.sizes) {
-    if (auto ok = check_body(tasks.body.slice(at, size)); !ok)
-      return ok.error();
-    at += size;
+  for (std::size_t i = 0; i < tasks.count(); ++i) {
+    if (auto ok = check_body(tasks.body.slice(at, tasks.sizes[i])); !ok)
+      return refusal_of(from, i, ok.error());
+    at += tasks.sizes[i];
   }
   return tasks;
 }
@@ -150,8 +159,40 @@ result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now
     return not_before.error();
   r.not_before = *not_before;
   r.allow_promotion = run.getAllowPromotion();
+  auto group = run.getGroup().asChars();
+  if (group.size() > limits::group_bytes_max)
+    return error{
+      errc::too_large,
+      "group has " + std::to_string(group.size()) + " bytes; the limit is "
+        + std::to_string(limits::group_bytes_max)};
+  r.group.assign(group.begin(), group.size());
   return r;
 }
+
+} // namespace
+
+result<std::vector<core::enqueue_run>> read_runs(const bytes& body, new_tasks from, timestamp now) {
+  auto tasks = read_tasks(body, from);
+  if (!tasks)
+    return tasks.error();
+  std::vector<core::enqueue_run> runs;
+  std::size_t next = 0;
+  for (auto run : from.runs) {
+    if (run.getCount() == 0 || run.getCount() > tasks->count() - next)
+      return malformed("the runs do not fit the tasks");
+    auto r = read_run(run, now);
+    if (!r)
+      return refusal_of(from, next, r.error());
+    r->tasks = tasks->part(next, run.getCount());
+    next += run.getCount();
+    runs.push_back(std::move(*r));
+  }
+  if (next != tasks->count())
+    return malformed("the runs do not fit the tasks");
+  return runs;
+}
+
+namespace {
 
 result<core::enqueue>
 read_enqueue(const bytes& body, schema::EnqueueRequest::Reader reader, timestamp now) {
@@ -160,51 +201,19 @@ read_enqueue(const bytes& body, schema::EnqueueRequest::Reader reader, timestamp
     encoding::read_producer(reader.getProducer()), reader.getNumber(), reader.getAnsweredBelow()};
   if (c.request.number == 0 || c.request.answered_below > c.request.number)
     return malformed("request numbers start at 1 and answered_below is not above them");
-  auto tasks = read_tasks(body, reader.getTasks());
-  if (!tasks)
-    return tasks.error();
-  if (tasks->count() == 0 || tasks->count() > limits::enqueue_tasks_max)
+  if (core::is_of_shard(c.request.producer))
+    return malformed("producer ids whose high half is 0 are the shards' own");
+  auto count = reader.getTasks().getEnds().size();
+  if (count == 0 || count > limits::enqueue_tasks_max)
     return out_of_range(
       "tasks",
-      std::to_string(tasks->count()),
+      std::to_string(count),
       "1.." + std::to_string(limits::enqueue_tasks_max) + " per request");
-  std::size_t next = 0;
-  for (auto run : reader.getRuns()) {
-    if (run.getCount() == 0 || run.getCount() > tasks->count() - next)
-      return malformed("the runs do not fit the tasks");
-    auto r = read_run(run, now);
-    if (!r)
-      return r.error();
-    r->tasks = tasks->part(next, run.getCount());
-    next += run.getCount();
-    c.runs.push_back(std::move(*r));
-  }
-  if (next != tasks->count())
-    return malformed("the runs do not fit the tasks");
+  auto runs = read_runs(body, {reader.getRuns(), reader.getTasks(), {}}, now);
+  if (!runs)
+    return runs.error();
+  c.runs = std::move(*runs);
   return c;
-}
-
-result<core::lease_report> read_report(schema::ResultRequest::Report::Reader from, bytes text) {
-  core::lease_report r;
-  r.seq = from.getSeq();
-  r.token = static_cast<fencing_token>(from.getToken());
-  r.started = from.getStarted();
-  if (from.getDisposition() > schema::Disposition::CANCELLED)
-    return malformed("an unknown disposition");
-  r.how = static_cast<core::disposition>(from.getDisposition());
-  if (r.how == core::disposition::nack && from.getDelayMs() >= 0)
-    r.delay = duration{from.getDelayMs()};
-  if (r.delay && *r.delay > limits::retry_max)
-    return malformed(
-      "a nack's delay is above " + std::to_string(limits::retry_max.count()) + " ms");
-  bool is_result = r.how == core::disposition::completed;
-  auto limit = is_result ? limits::result_bytes_max : limits::error_text_bytes_max;
-  if (text.size() > limit)
-    return malformed(
-      std::string(is_result ? "result" : "error text") + " has " + std::to_string(text.size())
-      + " bytes; the limit is " + std::to_string(limit));
-  r.text = std::move(text);
-  return r;
 }
 
 } // namespace
@@ -234,28 +243,6 @@ result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_
         {beat.getSeq(),
          static_cast<fencing_token>(beat.getToken()),
          beat.getPhase() == schema::LeasePhase::QUEUED});
-    return c;
-  });
-}
-
-result<core::report> to_command(const result_request& message, core::peer_id peer) {
-  return message.read([&](auto reader) -> result<core::report> {
-    core::report c{peer, {}};
-    auto reports = reader.getReports();
-    if (reports.size() > limits::reports_per_request_max)
-      return too_many("reports", reports.size(), limits::reports_per_request_max);
-    auto sizes = encoding::read_sizes(reader.getTexts());
-    if (!sizes || sizes->size() != reports.size())
-      return malformed("the texts do not fit the reports");
-    auto texts = share(message.body(), reader.getTexts().getBytes());
-    std::size_t at = 0;
-    for (capnp::uint i = 0; i < reports.size(); ++i) {
-      auto r = read_report(reports[i], texts.slice(at, (*sizes)[i]));
-      if (!r)
-        return r.error();
-      at += (*sizes)[i];
-      c.reports.push_back(std::move(*r));
-    }
     return c;
   });
 }

@@ -22,6 +22,13 @@ template <class S>
   });
 }
 
+/// Which shard a message has reached.
+struct shard_place {
+  shard_id shard{};
+  /// Of the store.
+  std::uint16_t shard_count = 1;
+};
+
 /// The number of a request, so that a refusal can name it.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
@@ -30,7 +37,10 @@ template <class S>
 to_command(const enqueue_request& message, core::peer_id peer, timestamp now);
 [[nodiscard]] result<core::heartbeat>
 to_command(const heartbeat_request& message, core::peer_id peer);
-[[nodiscard]] result<core::report> to_command(const result_request& message, core::peer_id peer);
+
+/// A report that is out of bounds carries its refusal. Delays of follow-ups count from `now`.
+[[nodiscard]] result<core::report>
+to_command(const result_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::resume> to_command(
   const resume_request& message,
   core::peer_id peer,

@@ -62,7 +62,8 @@ bool shares_run(const task_spec& a, const task_spec& b) {
   return a.queue == b.queue && a.tenant == b.tenant && a.priority == b.priority
          && a.delay == b.delay && a.not_before == b.not_before
          && a.allow_promotion == b.allow_promotion && a.max_attempts == b.max_attempts
-         && a.retry == b.retry && a.lease == b.lease && a.run_timeout == b.run_timeout;
+         && a.retry == b.retry && a.lease == b.lease && a.run_timeout == b.run_timeout
+         && a.group == b.group;
 }
 
 task_spec without_body(const task_spec& task) {
@@ -77,6 +78,7 @@ task_spec without_body(const task_spec& task) {
   shared.retry = task.retry;
   shared.lease = task.lease;
   shared.run_timeout = task.run_timeout;
+  shared.group = task.group;
   return shared;
 }
 
@@ -127,8 +129,8 @@ result<encoded_tasks> encoded_tasks::encode(std::span<const task_spec> tasks) {
 std::size_t encoded_tasks::request_bytes() const noexcept {
   std::size_t names = 0;
   for (const auto& one : runs_)
-    names +=
-      run_words + words_for(one.shared.queue.size() + 1) + words_for(one.shared.tenant.size() + 1);
+    names += run_words + words_for(one.shared.queue.size() + 1)
+             + words_for(one.shared.tenant.size() + 1) + words_for(one.shared.group.size());
   return word_bytes * (request_words + names + words_for(ends_.size() * 4) + words_.size());
 }
 
@@ -153,6 +155,23 @@ void encoded_tasks::write_run(const run& from, schema::EnqueueRun::Builder to) c
     to.setNotBeforeMs(from.shared.not_before->time_since_epoch().count());
   to.setDelayMs(static_cast<std::uint64_t>(from.shared.delay.count()));
   to.setAllowPromotion(from.shared.allow_promotion);
+  if (!from.shared.group.empty())
+    to.setGroup(data_of(from.shared.group));
+}
+
+void encoded_tasks::write_follow_ups(schema::FollowUps::Builder to) const {
+  write_runs(to.initRuns(static_cast<capnp::uint>(runs_.size())));
+  write_bodies(to.initTasks());
+}
+
+void encoded_tasks::write_runs(capnp::List<schema::EnqueueRun>::Builder to) const {
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    write_run(runs_[i], to[static_cast<capnp::uint>(i)]);
+}
+
+void encoded_tasks::write_bodies(schema::Packed::Builder to) const {
+  to.setEnds(kj::arrayPtr(ends_.data(), ends_.size()));
+  to.setBytes({reinterpret_cast<const capnp::byte*>(words_.data()), words_.size() * word_bytes});
 }
 
 enqueue_request encoded_tasks::to_request(const address& to) const {
@@ -163,13 +182,8 @@ enqueue_request encoded_tasks::to_request(const address& to) const {
     request.setNumber(to.number);
     request.setAnsweredBelow(to.answered_below);
     request.setShard(value(to.shard));
-    auto runs = request.initRuns(static_cast<capnp::uint>(runs_.size()));
-    for (std::size_t i = 0; i < runs_.size(); ++i)
-      write_run(runs_[i], runs[static_cast<capnp::uint>(i)]);
-    auto tasks = request.initTasks();
-    tasks.setEnds(kj::arrayPtr(ends_.data(), ends_.size()));
-    tasks.setBytes(
-      {reinterpret_cast<const capnp::byte*>(words_.data()), words_.size() * word_bytes});
+    write_runs(request.initRuns(static_cast<capnp::uint>(runs_.size())));
+    write_bodies(request.initTasks());
   };
   return enqueue_request::build(fill, request_bytes() / word_bytes);
 }

@@ -41,6 +41,9 @@ public:
   /// The request that adds these tasks.
   [[nodiscard]] enqueue_request to_request(const address& to) const;
 
+  /// Writes all tasks as follow-ups of a completion, in at most `request_bytes`.
+  void write_follow_ups(schema::FollowUps::Builder to) const;
+
 private:
   struct run {
     std::uint32_t count = 0;
@@ -51,6 +54,8 @@ private:
   encoded_tasks() = default;
   void append(const task_spec& task);
   void write_run(const run& from, schema::EnqueueRun::Builder to) const;
+  void write_runs(capnp::List<schema::EnqueueRun>::Builder to) const;
+  void write_bodies(schema::Packed::Builder to) const;
 
   std::vector<run> runs_;
   std::vector<std::uint32_t> ends_;

@@ -75,6 +75,16 @@ result<void> check_sizes(const task_spec& task) {
   return {};
 }
 
+result<void> check_group(const task_spec& task) {
+  if (task.group.size() <= limits::group_bytes_max)
+    return {};
+  return refusal(
+    errc::too_large,
+    "group",
+    to_string(task.group.size()) + " bytes",
+    "at most " + to_string(limits::group_bytes_max));
+}
+
 result<void> check_times(const task_spec& task) {
   constexpr auto zero = duration{0};
   const duration_rule rules[] = {
@@ -126,6 +136,8 @@ result<void> validate(const task_spec& task) {
       to_string(static_cast<unsigned>(task.retry.kind)),
       "fixed, linear, exponential or exponential_jitter");
   if (auto ok = check_times(task); !ok)
+    return ok;
+  if (auto ok = check_group(task); !ok)
     return ok;
   return check_sizes(task);
 }
