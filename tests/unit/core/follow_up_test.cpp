@@ -268,7 +268,7 @@ TEST_F(FollowUp, OfAnotherShardIsTakenOnce) {
 
 TEST_F(FollowUp, BelowWhatWasAnsweredIsNotTakenAgain) {
   take(from_shard(3, 7));
-  take(from_shard(3, 9, 9));
+  take(from_shard(3, 8, 8));
 
   EXPECT_EQ(take(from_shard(3, 7)), "took 7 of shard 3");
 
