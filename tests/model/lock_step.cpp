@@ -84,6 +84,7 @@ void lock_step::close_turn() {
     reference_.check_listed(answer);
   reference_.check_all_answered();
   reference_.settle(seen.grants, clock_.now());
+  reference_.hand_out(seen.deliveries);
   compare_turn(seen);
   compare_state();
   reference_.expected.clear();

@@ -81,6 +81,14 @@ void observer::see(const core::reports_answered& e) {
     seen_.lines.push_back(say_answered(e.peer, {a.seq, a.token}, a.code));
 }
 
+void observer::see(const core::deliver_follow_ups& e) {
+  seen_.deliveries.push_back(e);
+}
+
+void observer::see(const core::follow_ups_taken& e) {
+  seen_.lines.push_back(say_taken(e.from, e.number));
+}
+
 void observer::see(const core::leases_lost& e) {
   for (const auto& lease : e.leases)
     seen_.lines.push_back(say_lost(e.peer, lease));

@@ -34,6 +34,11 @@ namespace codeq::model {
 [[nodiscard]] std::string
 say_answered(core::peer_id peer, const core::task_lease& lease, errc code);
 
+[[nodiscard]] std::string say_taken(shard_id from, std::uint64_t number);
+
+/// Everything that a run says of its tasks, and their bodies.
+[[nodiscard]] std::string say_run(const core::enqueue_run& run);
+
 [[nodiscard]] std::string say_lost(core::peer_id peer, const core::task_lease& lease);
 
 [[nodiscard]] std::string say_resumed(core::peer_id peer);

@@ -5,13 +5,14 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/change_event.hpp"
 #include "core/command.hpp"
 #include "core/encoded_tasks.hpp"
+#include "core/log_position.hpp"
 #include "core/task_settings.hpp"
 #include "core/task_state.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -19,17 +20,6 @@
 /// What a turn decided, one to one with the records on disk (`schema/record.capnp`). Positions
 /// order all events of a shard; replay in that order rebuilds the state.
 namespace codeq::core {
-
-/// Place in the shard's one log order: epoch and counter, as in a fencing token.
-using log_position = std::uint64_t;
-
-/// The tasks first .. first + count - 1.
-struct seq_run {
-  sequence first = 0;
-  std::uint32_t count = 0;
-
-  friend bool operator==(const seq_run&, const seq_run&) = default;
-};
 
 /// Which tasks of a segment answer which request.
 struct request_mark {
@@ -93,63 +83,11 @@ struct leases_ended {
   std::vector<lease_end> ends;
 };
 
-/// What was decided about a task outside of its leases. Stored on disk, never renumber.
-enum class change_kind : std::uint8_t {
-  /// An unleased task ended.
-  cancelled = 0,
-  /// A leased task is to end with its lease, unless it completes.
-  cancel_requested = 1,
-  /// An unleased task waits for other times, or for none.
-  rescheduled = 2,
-  /// A dead task lives again, with all its attempts.
-  redriven = 3,
-  /// A task that is not leased is known to nobody any more.
-  purged = 4,
-  /// An unleased task has another body.
-  body_replaced = 5,
-};
-
-struct task_change {
-  sequence seq = 0;
-  change_kind kind = change_kind::cancelled;
-  /// With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
-  timestamp not_before{};
-  timestamp retry_at{};
-  /// With `body_replaced`: the body and its size. The record of the change keeps only the size.
-  bytes body{};
-  std::uint64_t body_bytes = 0;
-};
-
-/// What a request was told of its tasks, in their order.
-struct request_answer {
-  std::vector<seq_run> tasks;
-  /// One per task, or empty when all were created.
-  std::vector<enqueue_kind> kinds{};
-};
-
-/// The answer of a request some of whose tasks have keys: no segment tells it, since a duplicate
-/// has none.
-struct answered_request {
-  request_id request;
-  request_answer answer;
-};
-
-/// Nobody knows the tasks of a queue below a sequence any more, not even from their fates.
-struct queue_purge {
-  queue_address queue;
-  sequence below = 0;
-};
-
-/// By queue, the sequence below which all of its tasks were purged.
-using purge_marks = std::map<queue_address, sequence>;
-
-/// Tasks changed, in the order decided.
-struct tasks_changed {
+/// Follow-ups that other shards must own, kept until those have them.
+struct follow_ups_sent {
   log_position position = 0;
   timestamp at;
-  std::vector<task_change> changes;
-  std::vector<queue_purge> purges{};
-  std::vector<answered_request> answers{};
+  std::vector<follow_up> tasks;
 };
 
 /// One task of a segment that was touched.
@@ -284,6 +222,8 @@ struct checkpoint_taken {
   std::vector<log_position> ended_grants;
   /// Changes since the last checkpoint; this one holds what they came to.
   std::vector<log_position> merged_changes;
+  /// Records of follow-ups that all other shards have.
+  std::vector<log_position> delivered_follow_ups;
 };
 
 using event = std::variant<
@@ -292,6 +232,7 @@ using event = std::variant<
   leases_ended,
   tasks_changed,
   queue_configured,
+  follow_ups_sent,
   checkpoint_taken>;
 
 } // namespace codeq::core

@@ -31,30 +31,32 @@ void turn::run(const report& c) {
   reports_answered answered{c.peer, {}};
   for (const auto& r : c.reports) {
     bool is_here = true;
-    auto code = answer_to(r, c.peer, is_here);
+    auto answer = answer_to(r, c.peer, is_here);
     if (is_here)
-      answered.answers.push_back({r.seq, r.token, code});
+      answered.answers.push_back({r.seq, r.token, answer.code, std::move(answer.context)});
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));
 }
 
-errc turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
+error turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
   if (const auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
-    end_reported(r);
-    return errc::none;
+    auto refusal = refusal_of(r);
+    if (refusal.code == errc::none)
+      end_reported(r);
+    return refusal;
   }
   if (auto* s = find_known(state_.segments, r.seq)) {
     bool was_accepted = is_repeat(s->view(r.seq), r.token, kind_of(r.how));
     state_.stale_reports += was_accepted ? 0 : 1;
-    return was_accepted ? errc::already : errc::stale_lease;
+    return {was_accepted ? errc::already : errc::stale_lease, {}};
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
-    return errc::unknown_task;
+    return {errc::unknown_task, {}};
   is_here = false;
   inquiry why{inquiry::kind::repeated_report, peer, 0, r.token, kind_of(r.how)};
   say_not_here(why, r.seq);
-  return errc::none;
+  return {};
 }
 
 void turn::end_reported(const lease_report& r) {
@@ -63,7 +65,8 @@ void turn::end_reported(const lease_report& r) {
   case disposition::completed:
     e.next = task_state::completed;
     e.charged = true;
-    return append_end(std::move(e));
+    append_end(std::move(e));
+    return add_follow_ups(r);
   case disposition::cancelled:
     e.next = task_state::cancelled;
     e.charged = true;

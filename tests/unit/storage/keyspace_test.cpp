@@ -30,8 +30,16 @@ Key random_key(std::mt19937_64& random) {
 template <class Key>
 class NumberedKey : public testing::Test {};
 
-using numbered_keys = testing::
-  Types<segment_key, aside_key, grant_key, outcome_key, open_key, fate_key, dead_key, change_key>;
+using numbered_keys = testing::Types<
+  segment_key,
+  aside_key,
+  grant_key,
+  outcome_key,
+  open_key,
+  fate_key,
+  dead_key,
+  change_key,
+  follow_up_key>;
 TYPED_TEST_SUITE(NumberedKey, numbered_keys);
 
 TYPED_TEST(NumberedKey, BytesAreOrderedAsTheFields) {
@@ -94,6 +102,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((fate_key{shard_id{0x0102}, 0x0304}.encode()), "F" + number);
   EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
+  EXPECT_EQ((follow_up_key{shard_id{0x0102}, 0x0304}.encode()), "U" + number);
 }
 
 TEST(QueueKey, DecodesOnlyWhatItEncoded) {
@@ -147,6 +156,7 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_TRUE(fates_of(shard).contains(fate_key{shard, 9}.encode()));
   EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
   EXPECT_TRUE(changes_of(shard).contains(change_key{shard, 9}.encode()));
+  EXPECT_TRUE(follow_ups_of(shard).contains(follow_up_key{shard, 9}.encode()));
 }
 
 TEST(Keyspace, RangeFromAPositionStartsAtIt) {
