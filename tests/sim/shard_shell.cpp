@@ -165,7 +165,7 @@ void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m)
 }
 
 void shard_shell::take(core::peer_id from, const protocol::result_request& m) {
-  protocol::shard_place place{state_.id, world_.options.shards};
+  protocol::shard_place place{state_.id, parts_.shard_count};
   decide_or_end(from, protocol::to_command(m, from, clock().shard, place));
 }
 

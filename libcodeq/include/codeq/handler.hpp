@@ -90,7 +90,9 @@ public:
 
   /// Adds a task that is enqueued in the same write as this completion: once when it is accepted,
   /// and never otherwise. At most 64 of together 8 MiB, after any kind of outcome but only enqueued
-  /// by `completed`. One whose field is over its limit makes the attempt `failed`, with the reason.
+  /// by `completed`. One whose field is over its limit makes the attempt `failed`, with the reason;
+  /// a duplicate of a key follows its `on_duplicate` (`reject` adds nothing), and no limit of a
+  /// queue refuses it.
   outcome& then(task_spec follow_up) &;
   [[nodiscard]] outcome&& then(task_spec follow_up) &&;
 

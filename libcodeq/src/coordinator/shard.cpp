@@ -148,8 +148,7 @@ void shard_actor_state::refuse(core::peer_id peer, std::uint64_t number, const e
 }
 
 void shard_actor_state::report(const actors::from_peer<schema::ResultRequest>& m) {
-  protocol::shard_place place{state_->id, options_.shard_count};
-  decide_from(m, options_.clock->now().shard, place);
+  decide_from(m, options_.clock->now().shard, place());
 }
 
 void shard_actor_state::resume(const actors::from_peer<schema::ResumeRequest>& m) {

@@ -28,8 +28,6 @@ struct shard_options {
   std::shared_ptr<base::clock> clock;
   actors::journal_actor journal;
   actors::reader_actor reader;
-  /// Of the store.
-  std::uint16_t shard_count = 1;
   /// Bytes of bodies kept so that a task claimed soon is not read back.
   std::size_t cache_bytes = limits::segment_cache_bytes_default;
 };

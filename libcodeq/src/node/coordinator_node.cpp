@@ -143,7 +143,6 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.journal = journal;
     s.reader = reader;
     s.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
-    s.shard_count = identity.shard_count;
     auto shard = system->spawn(coordinator::shard, s);
     introduction.shards.emplace_back(shard);
     shards.emplace_back(shard);

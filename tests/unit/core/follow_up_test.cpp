@@ -28,6 +28,13 @@ protected:
     return {static_cast<shard_id>(shard), run};
   }
 
+  static core::follow_up keyed(const std::string& key, on_duplicate policy) {
+    auto made = to_shard(0);
+    made.run.key = key;
+    made.run.duplicate = policy;
+    return made;
+  }
+
   core::follow_up deferred(duration delay) {
     auto made = to_shard(0);
     made.run.not_before = state().at + delay;
@@ -307,6 +314,124 @@ TEST_F(FollowUp, IsTakenIntoAQueueBeyondTheTenantsLimit) {
   take(taken);
 
   EXPECT_EQ(state_of(2), "ready");
+}
+
+// Keys, groups and queues.
+
+TEST_F(FollowUp, WithAKeyThatIsTakenIsTheTaskThatHasIt) {
+  lease_one();
+  enqueue("q", 1, {.key = "x"});
+
+  complete_with("w", held(1, 1), {keyed("x", on_duplicate::existing)});
+
+  EXPECT_EQ(state_of(1), "completed");
+  EXPECT_EQ(state_of(3), "not in memory");
+}
+
+TEST_F(FollowUp, ThatRejectsDuplicatesIsNotMadeAndTheCompletionStands) {
+  lease_one();
+  enqueue("q", 1, {.key = "x"});
+
+  EXPECT_EQ(
+    complete_with("w", held(1, 1), {keyed("x", on_duplicate::reject), to_shard(0)}),
+    "w: answered 1/t1 ok");
+
+  EXPECT_EQ(state_of(3), "ready");
+  EXPECT_EQ(state_of(4), "not in memory");
+}
+
+TEST_F(FollowUp, MayDeferTheTaskThatHasItsKey) {
+  lease_one();
+  enqueue("q", 1, {.key = "x"});
+  auto later = keyed("x", on_duplicate::defer);
+  later.run.not_before = state().at + 2s;
+
+  complete_with("w", held(1, 1), {later});
+  EXPECT_EQ(state_of(2), "scheduled");
+
+  restart();
+  EXPECT_EQ(state_of(2), "scheduled");
+}
+
+TEST_F(FollowUp, MayHaveTheKeyOfTheTaskThatCompletes) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 1, {.key = "x"});
+
+  complete_with("w", held(1, 1), {keyed("x", on_duplicate::defer)});
+  EXPECT_EQ(state_of(2), "ready");
+
+  restart();
+  EXPECT_EQ(enqueue("q", 1, {.key = "x"}), "p: enqueued 2 existing");
+}
+
+TEST_F(FollowUp, WithAKeyIsTakenOnce) {
+  auto taken = from_shard(3, 7);
+  taken.runs = {keyed("x", on_duplicate::defer).run};
+  take(taken);
+  attach("w", {"q"});
+  claim("w", 1);
+  complete("w", held(1, 1));
+
+  // Another one with that key would be made by now.
+  take(taken);
+  restart();
+  EXPECT_EQ(take(taken), "took 7 of shard 3");
+
+  EXPECT_EQ(state_of(2), "not in memory");
+}
+
+TEST_F(FollowUp, ThatMetATaskWithItsKeyIsNotTakenAgain) {
+  enqueue("q", 1, {.key = "x"});
+  auto taken = from_shard(3, 7);
+  taken.runs = {keyed("x", on_duplicate::existing).run};
+  take(taken);
+  cancel(1);
+  advance(core::task_settings{}.retention + 1ms);
+  take_checkpoint();
+  advance(core::task_settings{}.retention + 1ms);
+
+  restart();
+  take(taken);
+
+  EXPECT_EQ(state_of(2), "not in memory");
+}
+
+TEST_F(FollowUp, HasTheSettingsOfItsQueue) {
+  lease_one();
+  core::queue_settings settings;
+  settings.defaults.max_attempts = 1;
+  configure("q", settings);
+  auto made = to_shard(0);
+  made.run.left_to_queue = static_cast<std::uint16_t>(core::setting_bit::max_attempts);
+
+  complete_with("w", held(1, 1), {made});
+
+  EXPECT_EQ(core::find_segment(state().segments, task(2))->settings.max_attempts, 1);
+}
+
+TEST_F(FollowUp, IsEnqueuedThoughItsQueueIsFull) {
+  lease_one();
+  core::queue_settings settings;
+  settings.max_depth = 1;
+  configure("q", settings);
+
+  EXPECT_EQ(complete_with("w", held(1, 1), {to_shard(0), to_shard(0)}), "w: answered 1/t1 ok");
+  take(from_shard(3, 7));
+
+  EXPECT_EQ(state_of(4), "ready");
+}
+
+TEST_F(FollowUp, IntoNewQueuesThatAreTooManyTogetherRefusesTheCompletion) {
+  lease_one();
+  state().tenant_queues["default"] = limits::queues_per_tenant_max - 1;
+
+  auto said = complete_with("w", held(1, 1), {to_shard(0, "new1"), to_shard(0, "new2")});
+  EXPECT_TRUE(said.starts_with("w: answered 1/t1 too_large (follow-up: queue \"new2\"")) << said;
+
+  EXPECT_EQ(
+    complete_with("w", held(1, 1), {to_shard(0, "new1"), to_shard(0, "new1")}),
+    "w: answered 1/t1 ok");
 }
 
 TEST_F(FollowUp, GoesToTheShardOfItsGroupElseItsKeyElseStays) {
