@@ -268,11 +268,23 @@ struct ResultRequest {
     # With nack: the handler's own delay; negative leaves it to the retry policy.
     started @4 :Bool = true;
     # False: the attempt never began and is not charged.
+    followUps @5 :FollowUps;
+    # With completed: enqueue these tasks in the same write as the result. When one of them is
+    # refused, so is the report, and the lease stays.
   }
 }
 
+struct FollowUps {
+  # Tasks without key and group stay on the shard of the completed task; each other one goes to its
+  # own shard.
+  runs @0 :List(EnqueueRun);
+  tasks @1 :Common.Packed;
+  # A `TaskBody` each, in the order of the runs; at most 64 and 8 MiB.
+}
+
 struct ResultReply {
-  # Durable, or refused for good; either way forget the report.
+  # Durable, or refused for good; either way forget the report. Refused for what it carries, the
+  # lease stays: report another end.
   shard @0 :UInt16;
   answers @1 :List(Answer);
 
@@ -280,7 +292,10 @@ struct ResultReply {
     seq @0 :UInt64;
     token @1 :UInt64;
     code @2 :Common.ErrorCode;
-    # none: accepted now; already: accepted before; staleLease, unknownTask: refused.
+    # none: accepted now; already: accepted before; staleLease, unknownTask: refused;
+    # invalidArgument, tooLarge: refused for what it carries.
+    context @3 :Text;
+    # What is out of bounds.
   }
 }
 

@@ -24,6 +24,7 @@ struct Record {
     change @7 :ChangeRecord;
     queue @8 :QueueRecord;
     key @9 :KeyRecord;
+    followUp @10 :FollowUpRecord;
   }
 }
 
@@ -218,6 +219,37 @@ struct QueueRecord {
   # Of a completed task, as long as its record.
   paused @6 :Bool;
   # Nothing is handed out.
+}
+
+struct FollowUpRecord {
+  # Tasks that completions of one turn add to other shards, in the same write as the completions.
+  # Removed by a checkpoint when all those shards have theirs; until then handed to them again by
+  # each start.
+  position @0 :UInt64;
+  # Also the number under which the other shards know them.
+  atMs @1 :Int64;
+  runs @2 :List(Run);
+  tasks @3 :Common.Packed;
+  # A `TaskBody` each, in the order of the runs.
+
+  struct Run {
+    # The next `count` tasks share what stands here; the fields mean what they mean in an enqueue.
+    shard @0 :UInt16;
+    # Who must own them.
+    count @1 :UInt32;
+    queue @2 :Common.QueueAddress;
+    priority @3 :UInt8;
+    settings @4 :Task.TaskSettings;
+    leftToQueue @5 :UInt16;
+    notBeforeMs @6 :Int64;
+    # Shard time; 0 is now.
+    allowPromotion @7 :Bool;
+    group @8 :Data;
+    key @9 :Data;
+    onDuplicate @10 :UInt8;
+    # `codeq::on_duplicate`.
+    replacePayload @11 :Bool;
+  }
 }
 
 struct OpenRecord {

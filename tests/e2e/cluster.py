@@ -169,6 +169,15 @@ class Cluster:
                 f"codeqctl {arguments} ended with {done.returncode}: {done.stderr.decode()}")
         return done.stdout
 
+    def ctl_error(self, *arguments, payload=None):
+        """Runs codeqctl, which has to refuse, and returns what it says on standard error."""
+        done = subprocess.run(
+            [str(word) for word in (BIN / "codeqctl", "--coordinator", self.address, *arguments)],
+            input=payload, capture_output=True, timeout=60, check=False)
+        if done.returncode == 0:
+            raise AssertionError(f"codeqctl took {arguments}: {done.stdout.decode()}")
+        return done.stderr.decode()
+
     def enqueue(self, queue, payload, *options):
         """Adds a task and returns its id."""
         return self.ctl("enqueue", queue, "-", *options, payload=payload.encode()).decode().strip()

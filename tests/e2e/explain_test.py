@@ -7,8 +7,6 @@ import unittest
 import cluster
 from cluster import wait_until
 
-UNKNOWN = "00000080-0000-0fff-3c20-000000000000"
-
 
 class Explain(cluster.ClusterTest):
     def setUp(self):
@@ -69,7 +67,7 @@ class Explain(cluster.ClusterTest):
         fields, sentence = self.explain(task)
 
         self.assertEqual(fields["reason"], "retry_waiting")
-        self.assertIn("told to fail", sentence)
+        self.assertIn("retry 2 of 5", sentence)
 
     def test_paused_queue(self):
         self.cluster.start_worker("w")
@@ -113,7 +111,12 @@ class Explain(cluster.ClusterTest):
         self.assertIn("told to fail", sentence)
 
     def test_unknown_task(self):
-        self.cluster.ctl("explain", UNKNOWN, status=2)
+        task = self.cluster.enqueue("echo", "x")
+        self.cluster.ctl("queue", "purge", "echo")
+
+        said = self.cluster.ctl_error("explain", task)
+
+        self.assertIn("unknown_task", said)
 
 
 if __name__ == "__main__":

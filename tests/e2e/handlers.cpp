@@ -43,6 +43,12 @@ void log_start(const std::string& path, const codeq::task& task) {
   std::ofstream(path, std::ios::app) << line.str() << std::flush;
 }
 
+/// Payload "PATH": logs its start.
+codeq::outcome log_and_fail(const codeq::task& task) {
+  log_start(std::string(task.payload.view()), task);
+  return codeq::outcome::failed("told to fail");
+}
+
 /// Payload "PATH MILLISECONDS ATTEMPTS": logs its start, then the first so many attempts sleep.
 codeq::outcome log_and_sleep(const codeq::task& task) {
   std::istringstream words{std::string(task.payload.view())};
@@ -61,6 +67,64 @@ codeq::outcome log_and_sleep(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
+/// One link of a chain: its log, which chain, which link of it, and how many it has.
+struct chain_link {
+  std::string path;
+  int chain = 0;
+  int link = 0;
+  int links = 0;
+};
+
+chain_link read_link(const codeq::task& task) {
+  std::istringstream words{std::string(task.payload.view())};
+  chain_link read;
+  words >> read.path >> read.chain >> read.link >> read.links;
+  return read;
+}
+
+/// The task of a link; links are of groups of their own, so that any shard may have to own them.
+codeq::task_spec task_of(const chain_link& link) {
+  auto name = std::to_string(link.chain) + ' ' + std::to_string(link.link);
+  codeq::task_spec made;
+  made.queue = "chain";
+  made.group = name;
+  made.payload = link.path + ' ' + name + ' ' + std::to_string(link.links);
+  return made;
+}
+
+/// Payload "PATH 0 0 LINKS": starts as many chains as one completion may.
+codeq::outcome fan_out(const codeq::task& task) {
+  auto link = read_link(task);
+  auto done = codeq::outcome::completed();
+  for (std::size_t i = 0; i < codeq::limits::follow_ups_max; ++i) {
+    link.chain = static_cast<int>(i);
+    done.then(task_of(link));
+  }
+  return done;
+}
+
+/// Logs "CHAIN LINK ID", works a little, and is followed by the next link and by an echo.
+codeq::outcome follow_chain(const codeq::task& task) {
+  auto link = read_link(task);
+  std::ostringstream line;
+  line << link.chain << ' ' << link.link << ' ' << codeq::to_string(task.id) << '\n';
+  std::ofstream(link.path, std::ios::app) << line.str() << std::flush;
+  std::this_thread::sleep_for(cancel_check_interval);
+  codeq::task_spec aside;
+  aside.queue = "echo";
+  auto done = codeq::outcome::completed().then(std::move(aside));
+  if (++link.link < link.links)
+    done.then(task_of(link));
+  return done;
+}
+
+/// Follows itself by a task that no queue can have.
+codeq::outcome follow_badly(const codeq::task&) {
+  codeq::task_spec bad;
+  bad.queue = "no queue";
+  return codeq::outcome::completed().then(std::move(bad));
+}
+
 } // namespace
 
 CODEQ_HANDLERS(registry) {
@@ -69,4 +133,8 @@ CODEQ_HANDLERS(registry) {
   registry.handle("fail_once", fail_once);
   registry.handle("crash", crash);
   registry.handle("sleep", log_and_sleep);
+  registry.handle("log_and_fail", log_and_fail);
+  registry.handle("fan", fan_out);
+  registry.handle("chain", follow_chain);
+  registry.handle("bad_follow_up", follow_badly);
 }

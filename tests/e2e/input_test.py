@@ -49,7 +49,6 @@ COMMANDS_REFUSED = [
     (("list", "--state", "sleeping"), ("state", "sleeping", "ready")),
     (("list", "--limit", "0"), ("limit", "0", "1")),
     (("dead", "redrive", "--rate", "0"), ("rate", "0", "1")),
-    (("force", "break", "x"), ("break",)),
     (("explain", "no-id"), ("no-id",)),
 ]
 
@@ -59,29 +58,21 @@ class BadInput(cluster.ClusterTest):
         super().setUp()
         self.cluster.start_coordinator()
 
-    def refusal(self, *arguments, payload=None):
-        """What codeqctl says when it refuses; fails when it does not."""
-        for status in (2, 1):
-            try:
-                self.cluster.ctl(*arguments, payload=payload, status=0)
-            except AssertionError as refused:
-                return str(refused)
-        return self.fail(f"{arguments} was taken")
-
     def check(self, said, words, what):
         for word in words:
-            self.assertIn(word, said, what)
+            self.assertIn(word.lower(), said.lower(), what)
 
     def test_every_field_of_a_task_is_refused_by_name_value_and_limit(self):
         for (queue, options, payload), words in REFUSED:
-            said = self.refusal("enqueue", queue, "-", *options, payload=payload.encode())
-            self.check(said.split("ended with", 1)[-1], words, (queue[:20], options))
+            said = self.cluster.ctl_error(
+                "enqueue", queue, "-", *options, payload=payload.encode())
+            self.check(said, words, (queue[:20], options))
 
         self.assertEqual(self.cluster.stats()["queues"], [])
 
     def test_every_operator_command_is_refused_by_name_value_and_limit(self):
         for command, words in COMMANDS_REFUSED:
-            self.check(self.refusal(*command).split("ended with", 1)[-1], words, command)
+            self.check(self.cluster.ctl_error(*command), words, command)
 
         self.assertEqual(self.cluster.stats()["queues"], [])
 

@@ -81,10 +81,10 @@ class Scenarios(KeyTest):
         self.cluster.result(task)
         self.cluster.ctl("queue", "purge", "echo")
 
-        self.by_key("promote", "echo", status=2)
+        self.by_key("promote", "echo", status=1)
 
-        self.by_key("get", "echo", status=2)
-        self.cluster.ctl("get", task, status=2)
+        self.by_key("get", "echo", status=1)
+        self.cluster.ctl("get", task, status=1)
 
     def test_enqueue_that_fails_leaves_its_key_free(self):
         self.cluster.ctl("queue", "set", "echo", "--max-depth", "1")

@@ -130,6 +130,7 @@ void coordinator_fixture::start(bool held) {
   coordinator::reader_options reads;
   reads.store = store_;
   reads.on_failure = fail;
+  options.shard_count = 2;
   options.reader = system_.own(system_.get().spawn(coordinator::reader, reads));
   shard_ = system_.own(system_.get().spawn(coordinator::shard, options));
   system_.run();
@@ -175,6 +176,41 @@ void coordinator_fixture::complete(core::peer_id peer, sequence seq, std::uint64
     ends.set(0, 0);
   });
   caf::anon_send(shard_, actors::from_peer<schema::ResultRequest>{peer, request});
+  system_.run();
+}
+
+void coordinator_fixture::complete_with(
+  core::peer_id peer, sequence seq, std::uint64_t token, std::string group) {
+  task_spec spec;
+  spec.queue = "q";
+  spec.group = std::move(group);
+  auto encoded = protocol::encoded_tasks::encode({&spec, 1});
+  auto request = protocol::result_request::build([&](auto r) {
+    auto report = r.initReports(1)[0];
+    report.setSeq(core::first_of_epoch(1) + seq - 1);
+    report.setToken(core::first_of_epoch(1) + token - 1);
+    encoded->write_follow_ups(report.initFollowUps());
+    r.initTexts().initEnds(1);
+  });
+  caf::anon_send(shard_, actors::from_peer<schema::ResultRequest>{peer, request});
+  system_.run();
+}
+
+void coordinator_fixture::meet_neighbour() {
+  auto log = neighbour_log_;
+  auto behavior =
+    [log](actors::shard_neighbour_actor::pointer) -> actors::shard_neighbour_actor::behavior_type {
+    return {
+      [log](const actors::hand_over& m) {
+        log->push_back("runs " + std::to_string(m.runs.size()) + " of " + m.runs.at(0).group);
+      },
+      [log](const actors::handed_over& m) {
+        log->push_back("confirmed " + std::to_string(m.number));
+      },
+    };
+  };
+  auto neighbour = system_.own(system_.get().spawn(behavior));
+  caf::anon_send(shard_, actors::meet_shards{{shard_, neighbour}});
   system_.run();
 }
 

@@ -50,6 +50,15 @@ protected:
   void enqueue(core::peer_id peer, std::uint64_t number, std::size_t tasks, duration lease);
   void add_credits(core::peer_id peer, std::uint32_t credits);
   void complete(core::peer_id peer, sequence seq, std::uint64_t token);
+  /// Completes with one follow-up of that group.
+  void complete_with(core::peer_id peer, sequence seq, std::uint64_t token, std::string group);
+
+  /// The shard, number 0 of 2, is introduced to a pretended one.
+  void meet_neighbour();
+
+  /// What the pretended neighbour was sent since the last call.
+  std::vector<std::string> take_of_neighbour() { return std::exchange(*neighbour_log_, {}); }
+
   void beat(core::peer_id peer, sequence seq, std::uint64_t token);
 
   /// Commits what a held journal has gathered.
@@ -72,6 +81,8 @@ private:
   std::map<core::peer_id, std::shared_ptr<std::vector<std::string>>> logs_;
   std::shared_ptr<std::deque<actors::commit_request>> held_ =
     std::make_shared<std::deque<actors::commit_request>>();
+  std::shared_ptr<std::vector<std::string>> neighbour_log_ =
+    std::make_shared<std::vector<std::string>>();
   core::peer_id last_peer_ = 0;
 };
 

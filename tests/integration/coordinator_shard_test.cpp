@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/routing.hpp"
 #include "integration/coordinator_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -149,6 +150,60 @@ TEST_F(CoordinatorShard, RefusesAnOperatorsRequestThatIsOutOfBoundsAndKeepsTheSe
     take(peer),
     std::vector<std::string>{
       "refusal 6 too_large: text of a revoke is 1 bytes; it must be at most 0"});
+}
+
+/// A group that the other shard owns.
+std::string group_of_the_other() {
+  std::string group = "g";
+  while (core::shard_of_name({"default", "q"}, group, 2) == shard_id{})
+    group += 'g';
+  return group;
+}
+
+TEST_F(CoordinatorShard, HandsFollowUpsToTheirShardOnlyAfterTheCommit) {
+  start(true);
+  meet_neighbour();
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 1);
+  enqueue(producer, 1, 1, 10s);
+  commit_all();
+
+  complete_with(worker, 1, 1, group_of_the_other());
+  EXPECT_THAT(take_of_neighbour(), IsEmpty());
+  commit_all();
+
+  EXPECT_THAT(take_of_neighbour(), ElementsAre("runs 1 of " + group_of_the_other()));
+}
+
+TEST_F(CoordinatorShard, HandsFollowUpsOfBeforeARestartToTheShardsThatItMeets) {
+  start();
+  auto producer = attach("");
+  auto worker = attach("w");
+  add_credits(worker, 1);
+  enqueue(producer, 1, 1, 10s);
+  complete_with(worker, 1, 1, group_of_the_other());
+
+  start();
+  EXPECT_THAT(take_of_neighbour(), IsEmpty());
+  meet_neighbour();
+
+  EXPECT_THAT(take_of_neighbour(), ElementsAre("runs 1 of " + group_of_the_other()));
+}
+
+TEST_F(CoordinatorShard, ConfirmsFollowUpsOfOthersOnlyAfterTheCommit) {
+  start(true);
+  meet_neighbour();
+  core::enqueue_run run;
+  run.queue = {"default", "q"};
+  run.tasks = {bytes::from("12345678"), {8}};
+
+  caf::anon_send(shard_, actors::hand_over{shard_id{1}, 5, 5, {run}});
+  system_.run();
+  EXPECT_THAT(take_of_neighbour(), IsEmpty());
+  commit_all();
+
+  EXPECT_THAT(take_of_neighbour(), ElementsAre("confirmed 5"));
 }
 
 TEST_F(CoordinatorShard, ArmsNothingWhileNothingHappens) {

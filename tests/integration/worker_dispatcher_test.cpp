@@ -383,6 +383,26 @@ TEST_F(Dispatcher, TaskOfAnUnknownQueueIsGivenBackUnstarted) {
   EXPECT_FALSE(report.started);
 }
 
+TEST_F(Dispatcher, CompletionRefusedForWhatItCarriesIsReportedAsAFailure) {
+  echo();
+  start();
+  connect();
+  grant task{.seq = 7, .token = 70, .payload = "hello"};
+  send_grant(task);
+  EXPECT_EQ(await_report().what, Disposition::COMPLETED);
+
+  send_answer(task, schema::ErrorCode::INVALID_ARGUMENT, "follow-up 1: priority is 10");
+
+  auto report = await_report();
+  EXPECT_EQ(report.token, 70u);
+  EXPECT_EQ(report.what, Disposition::FAILED);
+  EXPECT_THAT(report.text, HasSubstr("follow-up 1: priority is 10"));
+  // A failure that is refused is not sent for ever.
+  send_answer(task, schema::ErrorCode::INVALID_ARGUMENT, "again");
+  send_grant({.seq = 8, .token = 80});
+  EXPECT_EQ(await_report().token, 80u);
+}
+
 TEST_F(Dispatcher, RefusalByTheOnlyCoordinatorEndsTheNodeWithItsReason) {
   wait_at_gate();
   start();

@@ -121,12 +121,14 @@ void worker_fixture::send_cancel(const grant& task) {
     [&](schema::CancelNotice::Builder root) { fill(root.getLease(), task); }));
 }
 
-void worker_fixture::send_answer(const grant& task, schema::ErrorCode code) {
+void worker_fixture::send_answer(
+  const grant& task, schema::ErrorCode code, const std::string& context) {
   send_frame(protocol::result_reply::build([&](schema::ResultReply::Builder root) {
     auto line = root.initAnswers(1)[0];
     line.setSeq(task.seq);
     line.setToken(task.token);
     line.setCode(code);
+    line.setContext(context);
   }));
 }
 

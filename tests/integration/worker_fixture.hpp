@@ -50,7 +50,10 @@ protected:
   void send_grant(const grant& task);
   void send_lost(const grant& task);
   void send_cancel(const grant& task);
-  void send_answer(const grant& task, schema::ErrorCode code = schema::ErrorCode::NONE);
+  void send_answer(
+    const grant& task,
+    schema::ErrorCode code = schema::ErrorCode::NONE,
+    const std::string& context = {});
   void send_resumed();
   void drain(duration limit);
 

@@ -81,6 +81,14 @@ void observer::see(const core::reports_answered& e) {
     seen_.lines.push_back(say_answered(e.peer, {a.seq, a.token}, a.code));
 }
 
+void observer::see(const core::deliver_follow_ups& e) {
+  seen_.deliveries.push_back(e);
+}
+
+void observer::see(const core::follow_ups_taken& e) {
+  seen_.lines.push_back(say_taken(e.from, e.number));
+}
+
 void observer::see(const core::leases_lost& e) {
   for (const auto& lease : e.leases)
     seen_.lines.push_back(say_lost(e.peer, lease));
@@ -128,10 +136,7 @@ void observer::see(const core::task_explained& e) {
 }
 
 void observer::see(const core::queue_answered& e) {
-  bool is_question = e.number >= first_show_number;
-  if (is_question)
-    seen_.shown.push_back(e);
-  else if (e.refusal.code != errc::none)
+  if (e.refusal.code != errc::none)
     seen_.lines.push_back(say_queue_refused(e.peer, e.number, e.refusal.code));
   else
     seen_.lines.push_back(say_queue(e));

@@ -18,10 +18,11 @@ struct observed_turn {
   /// Timers: expected ones answer a hint, the others are checked by the age of their leases.
   std::vector<core::timer_wanted> timers;
   /// Answers that the reference checks by rules.
-  std::vector<core::queue_answered> shown;
   std::vector<core::tasks_listed> listed;
   /// In their order; where they end is checked by rules.
   std::vector<core::bulk_answered> parts;
+  /// Follow-ups for other shards; only the core knows under which numbers.
+  std::vector<core::deliver_follow_ups> deliveries;
 };
 
 /// Puts a turn's effects into words. Remembers the fates of closed segments, as the store would, so
@@ -40,6 +41,8 @@ private:
   void see(const core::work_available& e);
   void see(const core::credits_revoked& e);
   void see(const core::reports_answered& e);
+  void see(const core::deliver_follow_ups& e);
+  void see(const core::follow_ups_taken& e);
   void see(const core::leases_lost& e);
   void see(const core::resumed& e);
   void see(const core::cancel_wanted& e);

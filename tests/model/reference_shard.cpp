@@ -68,16 +68,16 @@ void reference_shard::run(const core::enqueue& c) {
     expected.push_back(say_refused(c.peer, number, errc::queue_full));
     return;
   }
-  auto added = add_tasks(c);
+  auto added = add_tasks(c.runs);
   producer.answered_below = std::max(producer.answered_below, c.request.answered_below);
   std::erase_if(producer.answers, [&](const auto& a) { return a.first < producer.answered_below; });
   producer.answers[number] = added;
   expected.push_back(say_enqueued(c.peer, number, added.tasks, added.kinds));
 }
 
-reference_answer reference_shard::add_tasks(const core::enqueue& c) {
+reference_answer reference_shard::add_tasks(const std::vector<core::enqueue_run>& runs) {
   reference_answer answer;
-  for (const auto& r : c.runs) {
+  for (const auto& r : runs) {
     for (std::size_t i = 0; i < r.tasks.count(); ++i) {
       auto* owner = r.key.empty() ? nullptr : owner_of({r.queue, r.group, r.key}, now_.shard);
       auto kind = owner ? meet(r, *owner) : enqueue_kind::created;
@@ -180,8 +180,12 @@ void reference_shard::run(const core::report& c) {
 void reference_shard::report_one(core::peer_id peer, const core::lease_report& r) {
   core::task_lease lease{r.seq, r.token};
   if (auto* task = leased_task(r.seq, r.token)) {
-    expected.push_back(say_answered(peer, lease, errc::none));
+    expected.push_back(say_answered(peer, lease, r.refusal.code));
+    if (r.refusal.code != errc::none)
+      return;
     end_as_reported(*task, r);
+    if (r.how == core::disposition::completed)
+      add_follow_ups(r);
     return;
   }
   auto at = tasks.find(r.seq);
@@ -378,8 +382,10 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
   token_floor_ = std::max(token_floor, first_of(epoch) - 1);
   workers.clear();
   awaited.clear();
-  shows.clear();
   lists.clear();
+  checkpointed_ = false;
+  for (auto& d : outgoing)
+    d.said = d.confirmed_now = false;
   release_due(now.shard);
   for (auto& [seq, task] : tasks) {
     if (task.state != task_state::leased)

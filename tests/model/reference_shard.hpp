@@ -92,17 +92,26 @@ struct reference_producer {
   std::map<std::uint64_t, reference_answer> answers;
 };
 
-/// A question about a queue, and what it was like when it was asked.
-struct shown_queue {
-  core::show_queue asked;
-  core::queue_settings settings;
-  bool is_known = false;
-};
-
 /// A list that was asked for, and the tasks that its filter picked then.
 struct asked_list {
   core::list_tasks asked;
   std::vector<reference_task> picked;
+};
+
+/// Follow-ups of one turn for one other shard.
+struct reference_delivery {
+  shard_id to{};
+  /// Chosen by the core when it hands them out first.
+  std::uint64_t number = 0;
+  /// In words, a line per run.
+  std::string tasks{};
+  /// Handed out by this process.
+  bool said = false;
+  bool confirmed = false;
+  /// Confirmed to this process.
+  bool confirmed_now = false;
+  /// A checkpoint knows that nobody misses them.
+  bool is_over = false;
 };
 
 struct reference_totals {
@@ -126,11 +135,13 @@ public:
   void settle(const std::vector<core::tasks_granted>& grants, const instant& now);
 
   /// Checks an answer to a question of this turn.
-  void check_shown(const core::queue_answered& answer);
   void check_listed(const core::tasks_listed& answer);
 
   /// At the end of a turn: nobody waits for an answer.
   void check_all_answered();
+
+  /// Checks and notes what was handed to other shards.
+  void hand_out(const std::vector<core::deliver_follow_ups>& deliveries);
 
   /// Makes tasks ready whose time has come.
   void release_due(timestamp now);
@@ -156,10 +167,12 @@ public:
   std::map<core::peer_id, reference_worker> workers;
   std::map<producer_id, reference_producer> producers;
   std::map<queue_address, reference_totals> totals;
+  std::vector<reference_delivery> outgoing;
+  /// Numbers of follow-ups that came from other shards.
+  std::map<shard_id, std::set<std::uint64_t>> taken;
   std::map<sequence, std::vector<core::peer_id>> awaited;
   std::map<queue_address, core::queue_settings> queues;
   /// Questions of this turn that are not answered yet.
-  std::vector<shown_queue> shows;
   std::vector<asked_list> lists;
   /// Tasks that nobody knows any more.
   std::set<sequence> purged;
@@ -180,6 +193,8 @@ private:
   void run(const core::revoke_credits& c);
   void run(const core::heartbeat& c);
   void run(const core::report& c);
+  void run(const core::take_follow_ups& c);
+  void run(const core::confirm_follow_ups& c);
   void run(const core::expire_lease& c);
   void run(const core::resume& c);
   void run(const core::release_worker& c);
@@ -200,9 +215,11 @@ private:
 
   void run(const core::tick&) {}
 
-  void run(const core::take_checkpoint&) { checkpoint_wanted_ = true; }
+  void run(const core::take_checkpoint&) { checkpoint_wanted_ = checkpointed_ = true; }
 
-  reference_answer add_tasks(const core::enqueue& c);
+  reference_answer add_tasks(const std::vector<core::enqueue_run>& runs);
+  void add_follow_ups(const core::lease_report& r);
+  void hand_out_one(const core::deliver_follow_ups& d);
   sequence add_task(const core::enqueue_run& r, std::size_t i);
   enqueue_kind meet(const core::enqueue_run& r, reference_task& task);
   enqueue_kind move_time(const core::enqueue_run& r, reference_task& task);
@@ -248,6 +265,8 @@ private:
   bool checkpoint_wanted_ = false;
   std::uint64_t next_live_ = 1;
   sequence next_seq_;
+  /// This turn takes a checkpoint.
+  bool checkpointed_ = false;
   /// Above every token ever given, those of crashed turns included.
   std::uint64_t token_floor_ = 0;
 };

@@ -17,18 +17,24 @@ using namespace std::chrono_literals;
 using weight_list = std::vector<std::pair<step_kind, std::size_t>>;
 
 /// A step is chosen as often as its weight says.
-const weight_list mixture{
-  {step_kind::enqueue, 14},    {step_kind::repeat_request, 3}, {step_kind::claim, 14},
-  {step_kind::revoke, 2},      {step_kind::beat, 6},           {step_kind::report, 16},
-  {step_kind::abandon, 1},     {step_kind::expire, 9},         {step_kind::cancel, 3},
-  {step_kind::attach, 2},      {step_kind::detach, 1},         {step_kind::resume, 2},
-  {step_kind::goodbye, 1},     {step_kind::replace, 1},        {step_kind::await, 3},
-  {step_kind::describe, 3},    {step_kind::checkpoint, 3},     {step_kind::tick, 1},
-  {step_kind::advance, 12},    {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},     {step_kind::redrive, 2},        {step_kind::explain, 4},
-  {step_kind::list, 2},        {step_kind::configure, 2},      {step_kind::pause, 2},
-  {step_kind::show, 1},        {step_kind::purge, 2},          {step_kind::force, 3},
-  {step_kind::change_many, 2}, {step_kind::enqueue_keyed, 4},  {step_kind::by_key, 2}};
+const weight_list mixture{{step_kind::enqueue, 14},    {step_kind::repeat_request, 3},
+                          {step_kind::claim, 14},      {step_kind::revoke, 2},
+                          {step_kind::beat, 6},        {step_kind::report, 16},
+                          {step_kind::abandon, 1},     {step_kind::expire, 9},
+                          {step_kind::cancel, 3},      {step_kind::attach, 2},
+                          {step_kind::detach, 1},      {step_kind::resume, 2},
+                          {step_kind::goodbye, 1},     {step_kind::replace, 1},
+                          {step_kind::await, 3},       {step_kind::describe, 3},
+                          {step_kind::checkpoint, 3},  {step_kind::tick, 1},
+                          {step_kind::advance, 12},    {step_kind::end_turn, 22},
+                          {step_kind::restart, 2},     {step_kind::promote, 3},
+                          {step_kind::redrive, 2},     {step_kind::explain, 4},
+                          {step_kind::list, 2},        {step_kind::configure, 2},
+                          {step_kind::pause, 2},       {step_kind::show, 1},
+                          {step_kind::purge, 2},       {step_kind::force, 3},
+                          {step_kind::change_many, 2}, {step_kind::enqueue_keyed, 4},
+                          {step_kind::by_key, 2},      {step_kind::confirm, 2},
+                          {step_kind::take, 2}};
 
 /// Workers are told to stop and do what they like about it, before and after they were away.
 const weight_list stopping{
@@ -110,6 +116,20 @@ const weight_list keyed{
   {step_kind::end_turn, 22},
   {step_kind::restart, 3}};
 
+/// Follow-ups come and go between shards that restart.
+const weight_list handing_over{
+  {step_kind::enqueue, 6},
+  {step_kind::enqueue_keyed, 3},
+  {step_kind::claim, 12},
+  {step_kind::report, 16},
+  {step_kind::confirm, 10},
+  {step_kind::take, 8},
+  {step_kind::attach, 1},
+  {step_kind::checkpoint, 6},
+  {step_kind::advance, 3},
+  {step_kind::end_turn, 26},
+  {step_kind::restart, 6}};
+
 constexpr std::uint64_t seeds_per_special = 16;
 
 constexpr std::uint64_t no_session = 0;
@@ -133,6 +153,9 @@ const weight_list& weights_of(std::uint64_t seed) {
   case 8:
   case 11:
     return keyed;
+  case 13:
+  case 14:
+    return handing_over;
   default:
     return mixture;
   }
@@ -141,13 +164,13 @@ const weight_list& weights_of(std::uint64_t seed) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 34> names{
-    "enqueue", "repeat_request", "claim",      "revoke",  "beat",    "report",
-    "abandon", "expire",         "cancel",     "promote", "redrive", "purge",
-    "force",   "change_many",    "attach",     "detach",  "resume",  "goodbye",
-    "replace", "await",          "describe",   "explain", "list",    "configure",
-    "pause",   "show",           "checkpoint", "tick",    "advance", "end_turn",
-    "restart", "enqueue_keyed",  "by_key",     "leap"};
+  constexpr std::array<std::string_view, 36> names{
+    "enqueue", "repeat_request", "claim",   "revoke",        "beat",       "report",
+    "abandon", "confirm",        "take",    "expire",        "cancel",     "promote",
+    "redrive", "purge",          "force",   "change_many",   "attach",     "detach",
+    "resume",  "goodbye",        "replace", "await",         "describe",   "explain",
+    "list",    "configure",      "pause",   "show",          "checkpoint", "tick",
+    "advance", "end_turn",       "restart", "enqueue_keyed", "by_key",     "leap"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -202,9 +225,13 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::beat:
     return {random_beats(d, reference)};
   case step_kind::report:
-    return {random_reports(d, reference)};
+    return {random_reports(d, reference, now)};
   case step_kind::abandon:
     return {abandon_all(d, reference)};
+  case step_kind::confirm:
+    return {random_confirmation(d, reference)};
+  case step_kind::take:
+    return {follow_ups_of_others(d, reference, now)};
   case step_kind::expire: {
     auto lease = random_lease(d, reference);
     return {core::expire_lease{lease.seq, lease.token}};
@@ -219,12 +246,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {core::release_worker{identity}, core::detach_peer{w.peer}};
   case step_kind::replace:
     return replace(w, d);
-  case step_kind::await: {
-    core::await_tasks c{producers_first_peer + d.below(3), {}};
-    for (auto n = 1 + d.below(3); n > 0; --n)
-      c.tasks.push_back(random_task(d, reference));
-    return {c};
-  }
+  case step_kind::await:
+    return {random_await(d, reference)};
   case step_kind::checkpoint:
     return {core::take_checkpoint{}};
   case step_kind::tick:
@@ -249,7 +272,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::pause:
   case step_kind::show:
   case step_kind::by_key:
-    return {operator_command_of(s.kind, d, reference)};
+    break;
   }
   return {};
 }
@@ -280,7 +303,7 @@ step_maker::operator_command_of(step_kind kind, dice& d, const reference_shard& 
   if (kind == step_kind::pause)
     return core::pause_queue{producers_first_peer, d.below(100), random_queue(d), d.one_in(3)};
   if (kind == step_kind::show)
-    return core::show_queue{producers_first_peer, next_question_++, random_queue(d)};
+    return core::show_queue{producers_first_peer, d.below(100), random_queue(d)};
   return random_by_key(d);
 }
 
@@ -294,6 +317,13 @@ sequence step_maker::random_task(dice& d, const reference_shard& reference) {
   auto at = reference.tasks.begin();
   std::advance(at, d.below(reference.tasks.size()));
   return at->first;
+}
+
+core::await_tasks step_maker::random_await(dice& d, const reference_shard& reference) {
+  core::await_tasks c{producers_first_peer + d.below(3), {}};
+  for (auto n = 1 + d.below(3); n > 0; --n)
+    c.tasks.push_back(random_task(d, reference));
+  return c;
 }
 
 core::cancel step_maker::random_cancel(dice& d, const reference_shard& reference) {
@@ -334,7 +364,7 @@ core::configure_queue step_maker::random_settings(dice& d) {
 }
 
 core::list_tasks step_maker::random_list(dice& d, const reference_shard& reference) {
-  core::list_tasks c{producers_first_peer, next_question_++, {}};
+  core::list_tasks c{producers_first_peer, next_list_++, {}};
   c.filter.tenant = d.one_in(8) ? "nobody" : "default";
   c.filter.queue = d.one_in(2) ? "" : random_queue(d).queue;
   if (d.one_in(2))
@@ -425,7 +455,8 @@ core::heartbeat step_maker::random_beats(dice& d, const reference_shard& referen
   return c;
 }
 
-core::report step_maker::random_reports(dice& d, const reference_shard& reference) {
+core::report
+step_maker::random_reports(dice& d, const reference_shard& reference, const instant& now) {
   core::report c{random_worker(d).peer, {}};
   for (auto n = 1 + d.below(3); n > 0; --n) {
     auto lease = random_lease(d, reference);
@@ -437,6 +468,10 @@ core::report step_maker::random_reports(dice& d, const reference_shard& referenc
       r.delay = duration{d.one_in(2) ? 0 : d.below(5'000)};
     r.started = !d.one_in(6);
     r.text = bytes::from("text " + std::to_string(d.below(1000)));
+    if (d.one_in(3))
+      r.follow_ups = random_follow_ups(d, now);
+    if (d.one_in(12))
+      r.refusal = {errc::invalid_argument, "a follow-up is out of bounds"};
     c.reports.push_back(std::move(r));
   }
   return c;

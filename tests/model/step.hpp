@@ -10,6 +10,7 @@
 #include "model/words.hpp"
 
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ enum class step_kind : std::uint8_t {
   beat,
   report,
   abandon,
+  confirm,
+  take,
   expire,
   cancel,
   promote,
@@ -93,8 +96,13 @@ private:
   core::command repeated_request(dice& d, const instant& now);
   core::enqueue_run random_run(dice& d, const instant& now);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
-  core::report random_reports(dice& d, const reference_shard& reference);
+  core::report random_reports(dice& d, const reference_shard& reference, const instant& now);
+  std::vector<core::follow_up> random_follow_ups(dice& d, const instant& now);
+  static core::confirm_follow_ups random_confirmation(dice& d, const reference_shard& reference);
+  core::take_follow_ups
+  follow_ups_of_others(dice& d, const reference_shard& reference, const instant& now);
   core::report abandon_all(dice& d, const reference_shard& reference);
+  static core::await_tasks random_await(dice& d, const reference_shard& reference);
   static core::cancel random_cancel(dice& d, const reference_shard& reference);
   static core::force random_force(dice& d, const reference_shard& reference);
   static core::change_many random_change_many(dice& d, const reference_shard& reference);
@@ -116,7 +124,9 @@ private:
   std::map<std::uint64_t, std::uint64_t> answered_below_;
   std::vector<core::enqueue> sent_;
   /// Each question has a number of its own.
-  std::uint64_t next_question_ = first_show_number;
+  std::uint64_t next_list_ = first_list_number;
+  /// What other shards have handed out, by shard and number.
+  std::map<shard_id, std::map<std::uint64_t, core::take_follow_ups>> handed_out_;
 };
 
 } // namespace codeq::model

@@ -62,6 +62,39 @@ std::string say_answered(core::peer_id peer, const core::task_lease& lease, errc
          + std::string(to_string(code));
 }
 
+std::string say_taken(shard_id from, std::uint64_t number) {
+  return "took " + std::to_string(number) + " of shard " + std::to_string(value(from));
+}
+
+std::string say_run(const core::enqueue_run& run) {
+  const auto& s = run.settings;
+  std::string text = run.queue.tenant + '/' + run.queue.queue + " group '" + run.group + "' key '"
+                     + run.key + "' bodies '" + std::string(run.tasks.body.view()) + "' of";
+  for (auto size : run.tasks.sizes)
+    text += ' ' + std::to_string(size);
+  const std::vector<std::int64_t> numbers{
+    run.priority,
+    run.not_before.time_since_epoch().count(),
+    run.allow_promotion,
+    static_cast<std::int64_t>(run.duplicate),
+    run.replace_payload,
+    run.left_to_queue,
+    s.max_attempts,
+    static_cast<std::int64_t>(s.retry.kind),
+    s.retry.base.count(),
+    s.retry.cap.count(),
+    s.lease.count(),
+    s.run_timeout.count(),
+    s.progress_timeout.count(),
+    s.retention.count(),
+    s.dead_retention.count(),
+    static_cast<std::int64_t>(s.when_dead)};
+  text += " and";
+  for (auto number : numbers)
+    text += ' ' + std::to_string(number);
+  return text;
+}
+
 std::string say_lost(core::peer_id peer, const core::task_lease& lease) {
   return peer_name(peer) + "lost " + say_task(lease.seq, lease.token);
 }

@@ -34,6 +34,11 @@ namespace codeq::model {
 [[nodiscard]] std::string
 say_answered(core::peer_id peer, const core::task_lease& lease, errc code);
 
+[[nodiscard]] std::string say_taken(shard_id from, std::uint64_t number);
+
+/// Everything that a run says of its tasks, and their bodies.
+[[nodiscard]] std::string say_run(const core::enqueue_run& run);
+
 [[nodiscard]] std::string say_lost(core::peer_id peer, const core::task_lease& lease);
 
 [[nodiscard]] std::string say_resumed(core::peer_id peer);
@@ -81,9 +86,8 @@ struct told_reason {
 
 [[nodiscard]] std::string say_explained(const told_reason& told);
 
-/// Questions about queues have numbers from here on; only by these is an answer to one told from
-/// the answer to a change.
-inline constexpr std::uint64_t first_show_number = 1'000'000;
+/// Lists have numbers from here on.
+inline constexpr std::uint64_t first_list_number = 1'000'000;
 
 /// A queue has these settings from then on.
 [[nodiscard]] std::string say_queue(const core::queue_answered& answer);

@@ -81,6 +81,9 @@ private:
   /// Of the queues, nothing is configured here.
   void read(const core::queue_configured&) {}
 
+  /// What they come to is seen where they become tasks.
+  void read(const core::follow_ups_sent&) {}
+
   void read(const core::checkpoint_taken& e);
   void grant(const core::batch_granted& e, sequence seq, fencing_token token);
   void check_order(const task& t, sequence seq);

@@ -164,7 +164,8 @@ void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m)
 }
 
 void shard_shell::take(core::peer_id from, const protocol::result_request& m) {
-  decide_or_end(from, protocol::to_command(m, from));
+  protocol::shard_place place{state_.id, parts_.shard_count};
+  decide_or_end(from, protocol::to_command(m, from, clock().shard, place));
 }
 
 void shard_shell::take(core::peer_id from, const protocol::resume_request& m) {

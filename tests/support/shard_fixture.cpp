@@ -151,6 +151,21 @@ std::string shard_fixture::complete(
   return report(worker, lease, r);
 }
 
+std::string shard_fixture::complete_with(
+  const std::string& worker, core::task_lease lease, std::vector<core::follow_up> follow_ups) {
+  auto r = reported(core::disposition::completed);
+  r.follow_ups = std::move(follow_ups);
+  return report(worker, lease, r);
+}
+
+std::string shard_fixture::take(core::take_follow_ups follow_ups) {
+  return run(std::move(follow_ups));
+}
+
+std::string shard_fixture::confirm(std::uint16_t shard, std::uint64_t number) {
+  return run(core::confirm_follow_ups{static_cast<shard_id>(shard), number});
+}
+
 std::string shard_fixture::fail(const std::string& worker, core::task_lease lease) {
   return report(worker, lease, reported(core::disposition::failed));
 }

@@ -61,6 +61,11 @@ protected:
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string
   complete(const std::string& worker, core::task_lease lease, const std::string& text = {});
+  /// Completes with follow-ups, one run each; their bodies are like those of `enqueue`.
+  std::string complete_with(
+    const std::string& worker, core::task_lease lease, std::vector<core::follow_up> follow_ups);
+  std::string take(core::take_follow_ups follow_ups);
+  std::string confirm(std::uint16_t shard, std::uint64_t number);
   std::string fail(const std::string& worker, core::task_lease lease);
   std::string fail_permanently(const std::string& worker, core::task_lease lease);
   std::string nack(const std::string& worker, core::task_lease lease, duration delay);

@@ -73,8 +73,22 @@ void transcript::say(const core::reports_answered& e) {
   std::string words = "answered";
   for (const auto& a : e.answers)
     words += ' ' + lease_text(a.seq, a.token) + ' '
-             + (a.code == errc::none ? "ok" : std::string(to_string(a.code)));
+             + (a.code == errc::none ? "ok" : std::string(to_string(a.code)))
+             + (a.context.empty() ? "" : " (" + a.context + ')');
   line(e.peer, words);
+}
+
+void transcript::say(const core::deliver_follow_ups& e) {
+  std::size_t tasks = 0;
+  for (const auto& run : e.runs)
+    tasks += run.tasks.count();
+  line(
+    "deliver " + short_number(e.number) + " below " + short_number(e.answered_below) + " to shard "
+    + std::to_string(value(e.to)) + ": " + std::to_string(tasks));
+}
+
+void transcript::say(const core::follow_ups_taken& e) {
+  line("took " + short_number(e.number) + " of shard " + std::to_string(value(e.from)));
 }
 
 void transcript::say(const core::leases_lost& e) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,14 @@ public:
   /// Gives the task back unharmed: ready at once in its old place, the attempt not charged.
   [[nodiscard]] static outcome abandon();
 
+  /// Adds a task that is enqueued in the same write as this completion: once when it is accepted,
+  /// and never otherwise. At most 64 of together 8 MiB, after any kind of outcome but only enqueued
+  /// by `completed`. One whose field is over its limit makes the attempt `failed`, with the reason;
+  /// a duplicate of a key follows its `on_duplicate` (`reject` adds nothing), and no limit of a
+  /// queue refuses it.
+  outcome& then(task_spec follow_up) &;
+  [[nodiscard]] outcome&& then(task_spec follow_up) &&;
+
   [[nodiscard]] kind what() const noexcept { return kind_; }
 
   /// The result, or the reason.
@@ -95,12 +104,16 @@ public:
   /// The nack's own delay; empty when the retry policy decides.
   [[nodiscard]] std::optional<duration> delay() const noexcept { return delay_; }
 
+  /// In the order they were added.
+  [[nodiscard]] const std::vector<task_spec>& follow_ups() const noexcept { return follow_ups_; }
+
 private:
   outcome(kind what, std::string text) : kind_(what), text_(std::move(text)) {}
 
   kind kind_;
   std::string text_;
   std::optional<duration> delay_;
+  std::vector<task_spec> follow_ups_;
 };
 
 /// The HANDLER actor interface: the only one that users implement. One actor lives per slot and

@@ -5,6 +5,7 @@
 
 #include "actors/actors.hpp"
 #include "actors/session_messages.hpp"
+#include "actors/shard_neighbours.hpp"
 #include "core/effect.hpp"
 #include "protocol/messages.hpp"
 
@@ -175,6 +176,12 @@ struct wake_shard {
 
 /// What the SHARD understands inside its own process. Never handed out.
 using shard_internal_actor = shard_actor::extend<
+  // Adds follow-ups of another shard.
+  caf::reacts_to<hand_over>,
+  // Another shard has its follow-ups.
+  caf::reacts_to<handed_over>,
+  // Learns who the other shards are; what they are to get waits for it.
+  caf::reacts_to<meet_shards>,
   // Ends the lease if its time is really over.
   caf::reacts_to<lease_timeout>,
   // Releases what waited for the commit.

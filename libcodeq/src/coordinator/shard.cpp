@@ -113,6 +113,10 @@ void shard_actor_state::refuse(core::peer_id peer, std::uint64_t number, const e
   carry_out(refusal);
 }
 
+void shard_actor_state::report(const actors::from_peer<schema::ResultRequest>& m) {
+  decide_from(m, options_.clock->now().shard, place());
+}
+
 void shard_actor_state::resume(const actors::from_peer<schema::ResumeRequest>& m) {
   auto at = peers_.find(m.peer);
   if (at != peers_.end() && at->second.worker)
@@ -305,7 +309,7 @@ actors::shard_internal_actor::behavior_type shard(
   return {
     [self](const actors::from_peer<schema::EnqueueRequest>& m) { self->state.enqueue(m); },
     [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.decide_from(m); },
-    [self](const actors::from_peer<schema::ResultRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::from_peer<schema::ResultRequest>& m) { self->state.report(m); },
     [self](const actors::from_peer<schema::ResumeRequest>& m) { self->state.resume(m); },
     [self](const actors::from_peer<schema::AwaitRequest>& m) { self->state.await(m); },
     [self](const actors::attach_session& m) { self->state.attach(m); },
@@ -327,6 +331,9 @@ actors::shard_internal_actor::behavior_type shard(
     [self](const actors::from_peer<schema::EventsRequest>& m) { self->state.operate(m); },
     [self](actors::ask_shard_stats) { return self->state.stats(); },
     [self](actors::stop_shard) { return self->state.stop(); },
+    [self](actors::hand_over& m) { self->state.take(m); },
+    [self](const actors::handed_over& m) { self->state.confirm(m); },
+    [self](const actors::meet_shards& m) { self->state.meet(m); },
     [self](const actors::lease_timeout& m) {
       self->state.decide(core::expire_lease{m.seq, m.token});
     },

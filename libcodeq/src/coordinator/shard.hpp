@@ -47,6 +47,7 @@ public:
   void decide_from(const actors::from_peer<S>& m, const Extra&... extra);
 
   void enqueue(const actors::from_peer<schema::EnqueueRequest>& m);
+  void report(const actors::from_peer<schema::ResultRequest>& m);
   void resume(const actors::from_peer<schema::ResumeRequest>& m);
   void await(const actors::from_peer<schema::AwaitRequest>& m);
   void attach(const actors::attach_session& m);
@@ -62,6 +63,11 @@ public:
   void operate(const actors::from_peer<schema::ListRequest>& m);
   void operate(const actors::from_peer<schema::ExplainRequest>& m);
   void operate(const actors::from_peer<schema::EventsRequest>& m);
+
+  // Follow-ups between shards.
+  void take(actors::hand_over& m);
+  void confirm(const actors::handed_over& m);
+  void meet(const actors::meet_shards& m);
 
   void close_turn();
   void committed(std::uint64_t number);
@@ -89,6 +95,8 @@ private:
   void carry_out(core::work_available& e);
   void carry_out(core::credits_revoked& e);
   void carry_out(core::reports_answered& e);
+  void carry_out(core::deliver_follow_ups& e);
+  void carry_out(core::follow_ups_taken& e);
   void carry_out(core::leases_lost& e);
   void carry_out(core::resumed& e);
   void carry_out(core::timer_wanted& e);
@@ -122,6 +130,9 @@ private:
   std::shared_ptr<core::shard_state> state_;
   std::optional<turn_runner> turns_;
   std::unordered_map<core::peer_id, peer> peers_;
+  std::vector<actors::shard_neighbour_actor> shards_;
+  /// Until the other shards are known.
+  std::vector<core::deliver_follow_ups> undelivered_;
   std::optional<segment_cache> cache_;
   std::optional<lease_timers> timers_;
   std::unordered_map<core::peer_id, std::vector<protocol::ended_task>> endings_;

@@ -7,6 +7,7 @@
 #include "core/task_keys.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace codeq::core {
 
@@ -150,6 +151,19 @@ void apply_event(shard_state& state, const queue_configured& e) {
   set_queue(state, e.queue, e.settings);
 }
 
+void apply_event(shard_state& state, const follow_ups_sent& e) {
+  for (const auto& task : e.tasks)
+    keep_follow_up(state, e.position, task);
+}
+
+void drop_follow_ups(shard_state& state, log_position record) {
+  state.follow_up_records.erase(record);
+  for (auto shard = state.outgoing.begin(); shard != state.outgoing.end();) {
+    shard->second.erase(record);
+    shard = shard->second.empty() ? state.outgoing.erase(shard) : std::next(shard);
+  }
+}
+
 void apply_event(shard_state& state, const checkpoint_taken& e) {
   for (const auto& fate : e.closed) {
     auto at = state.segments.find(fate.first);
@@ -161,6 +175,9 @@ void apply_event(shard_state& state, const checkpoint_taken& e) {
     state.segments.at(touched.first).dirty = false;
   state.dirty.clear();
   state.change_records.clear();
+  for (auto record : e.delivered_follow_ups)
+    drop_follow_ups(state, record);
+  state.delivered_follow_ups.clear();
   state.records_since_checkpoint = 0;
 }
 
@@ -302,6 +319,14 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
     end_purged_keys(state, purge.queue);
   }
   state.purged = std::move(marks);
+}
+
+void keep_follow_up(shard_state& state, log_position record, const follow_up& task) {
+  CODEQ_ASSERT(task.shard != state.id);
+  auto& runs = state.outgoing[task.shard][record];
+  auto& missing = state.follow_up_records[record];
+  missing += runs.empty() ? 1 : 0;
+  runs.push_back(task.run);
 }
 
 std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {

@@ -47,6 +47,9 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
 /// Notes which queues were purged, and below which sequence.
 void note_purges(shard_state& state, const std::vector<queue_purge>& purges);
 
+/// Keeps a follow-up for another shard, as a part of the record at that position.
+void keep_follow_up(shard_state& state, log_position record, const follow_up& task);
+
 /// Makes tasks ready whose time has come, at most `limit`, the earliest first. Returns how many.
 std::size_t release_due(
   shard_state& state, timestamp now, std::size_t limit = std::numeric_limits<std::size_t>::max());

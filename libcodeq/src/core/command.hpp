@@ -3,6 +3,7 @@
 
 #include "codeq/bytes.hpp"
 #include "codeq/ids.hpp"
+#include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
 #include "core/encoded_tasks.hpp"
@@ -106,6 +107,12 @@ enum class disposition : std::uint8_t {
   cancelled,
 };
 
+/// Tasks that a completion adds, and the shard that must own them.
+struct follow_up {
+  shard_id shard{};
+  enqueue_run run;
+};
+
 struct lease_report {
   sequence seq = 0;
   fencing_token token{};
@@ -116,12 +123,33 @@ struct lease_report {
   bool started = true;
   /// The result or the error text.
   bytes text;
+  /// With `completed`: added in the same write as the outcome, or not at all.
+  std::vector<follow_up> follow_ups;
+  /// Set when what it carries is out of bounds: a live lease stays, and is answered with this.
+  error refusal;
 };
 
 /// Ends leases, each decided by its token. Effects: `reports_answered`, `task_not_here`.
 struct report {
   peer_id peer = 0;
   std::vector<lease_report> reports;
+};
+
+/// Follow-ups of tasks of the shard `from`: added once, however often they come, whatever the
+/// limits of their queues. Effect: `follow_ups_taken`.
+struct take_follow_ups {
+  shard_id from{};
+  /// Names them at that shard; ascending.
+  std::uint64_t number = 0;
+  /// All smaller numbers that were ever sent have been taken and will not come again.
+  std::uint64_t answered_below = 0;
+  std::vector<enqueue_run> runs;
+};
+
+/// The shard `by` has the follow-ups of that number, durably.
+struct confirm_follow_ups {
+  shard_id by{};
+  std::uint64_t number = 0;
 };
 
 /// A lease's timer fired; a hint. Effect: `timer_wanted` when the lease was extended.
@@ -173,6 +201,8 @@ using command = std::variant<
   revoke_credits,
   heartbeat,
   report,
+  take_follow_ups,
+  confirm_follow_ups,
   expire_lease,
   resume,
   release_worker,

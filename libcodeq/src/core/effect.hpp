@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -76,11 +77,29 @@ struct report_answer {
   sequence seq = 0;
   fencing_token token{};
   errc code = errc::none;
+  /// Says what is out of bounds; empty with the codes that everybody knows.
+  std::string context{};
 };
 
 struct reports_answered {
   peer_id peer = 0;
   std::vector<report_answer> answers;
+};
+
+/// Hands follow-ups to the shard that must own them; said again after each restart until that shard
+/// has confirmed them.
+struct deliver_follow_ups {
+  shard_id to{};
+  std::uint64_t number = 0;
+  /// That shard has all smaller numbers.
+  std::uint64_t answered_below = 0;
+  std::vector<enqueue_run> runs;
+};
+
+/// Tells the shard `from` that its follow-ups are here.
+struct follow_ups_taken {
+  shard_id from{};
+  std::uint64_t number = 0;
 };
 
 /// These leases are not the worker's any more.
@@ -148,6 +167,8 @@ using effect = std::variant<
   work_available,
   credits_revoked,
   reports_answered,
+  deliver_follow_ups,
+  follow_ups_taken,
   leases_lost,
   resumed,
   cancel_wanted,

@@ -5,6 +5,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/change_event.hpp"
 #include "core/command.hpp"
 #include "core/encoded_tasks.hpp"
 #include "core/queue_totals.hpp"
@@ -15,7 +16,6 @@
 #include "core/task_state.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -86,40 +86,11 @@ struct leases_ended {
   std::vector<lease_end> ends;
 };
 
-/// What was decided about a task outside of its leases. Stored on disk, never renumber.
-enum class change_kind : std::uint8_t {
-  /// An unleased task ended.
-  cancelled = 0,
-  /// A leased task is to end with its lease, unless it completes.
-  cancel_requested = 1,
-  /// An unleased task waits for other times, or for none.
-  rescheduled = 2,
-  /// A dead task lives again, with all its attempts.
-  redriven = 3,
-  /// A task that is not leased is known to nobody any more.
-  purged = 4,
-  /// An unleased task has another body.
-  body_replaced = 5,
-};
-
-struct task_change {
-  sequence seq = 0;
-  change_kind kind = change_kind::cancelled;
-  /// With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
-  timestamp not_before{};
-  timestamp retry_at{};
-  /// With `body_replaced`: the body and its size. The record of the change keeps only the size.
-  bytes body{};
-  std::uint64_t body_bytes = 0;
-};
-
-/// Tasks changed, in the order decided.
-struct tasks_changed {
+/// Follow-ups that other shards must own, kept until those have them.
+struct follow_ups_sent {
   log_position position = 0;
   timestamp at;
-  std::vector<task_change> changes;
-  std::vector<queue_purge> purges{};
-  std::vector<answered_request> answers{};
+  std::vector<follow_up> tasks;
 };
 
 /// One task of a segment that was touched.
@@ -226,6 +197,8 @@ struct checkpoint_taken {
   std::vector<log_position> ended_grants;
   /// Changes since the last checkpoint; this one holds what they came to.
   std::vector<log_position> merged_changes;
+  /// Records of follow-ups that all other shards have.
+  std::vector<log_position> delivered_follow_ups;
 };
 
 using event = std::variant<
@@ -234,6 +207,7 @@ using event = std::variant<
   leases_ended,
   tasks_changed,
   queue_configured,
+  follow_ups_sent,
   checkpoint_taken>;
 
 } // namespace codeq::core

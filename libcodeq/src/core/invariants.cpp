@@ -78,6 +78,17 @@ void check_groups(const shard_state& state, std::vector<std::string>& found) {
     found.push_back("I8: a group without tasks is kept");
 }
 
+void check_follow_ups(const shard_state& state, std::vector<std::string>& found) {
+  std::map<log_position, std::size_t> missing;
+  for (const auto& [shard, records] : state.outgoing)
+    for (const auto& [record, runs] : records)
+      ++missing[record];
+  for (auto record : state.delivered_follow_ups)
+    missing.emplace(record, 0);
+  if (missing != state.follow_up_records)
+    found.push_back("I9: the follow-ups for other shards are counted wrongly");
+}
+
 void check_leases(shard_state& state, std::size_t leased, std::vector<std::string>& found) {
   if (leased != state.leases.size())
     found.push_back(
@@ -180,6 +191,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   check_groups(state, found);
   find_key_violations(state, found);
   check_purges(state, found);
+  check_follow_ups(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
@@ -220,6 +232,8 @@ std::string durable_text(const shard_state& state) {
     out << '\n';
   }
   write_keys(out, state);
+  for (const auto& [record, missing] : state.follow_up_records)
+    out << "follow-ups of " << record << '\n';
   return out.str();
 }
 

@@ -116,7 +116,7 @@ struct pause_queue {
   bool paused = false;
 };
 
-/// Effect: `queue_answered`; a queue that is not known is refused with `invalid_argument`.
+/// Effect: `queue_answered`; a queue that nobody has configured has the usual settings.
 struct show_queue {
   peer_id peer = 0;
   std::uint64_t number = 0;

@@ -93,6 +93,14 @@ error refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>
   return {};
 }
 
+error refusal_by_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
+  added_tasks added;
+  for (const auto& task : tasks)
+    if (task.shard == state.id)
+      added[task.run.queue] += task.run.tasks.count();
+  return refusal_of_new(state, added);
+}
+
 error too_many_queues(const queue_address& queue) {
   return {
     errc::too_large,

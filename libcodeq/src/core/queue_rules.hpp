@@ -25,6 +25,11 @@ namespace codeq::core {
 [[nodiscard]] error
 refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 
+/// Why the tenants of follow-ups that this shard owns cannot have all their queues, or
+/// `errc::none`. Other shards decide about their own, when it is too late to refuse.
+[[nodiscard]] error
+refusal_by_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
+
 /// The refusal of a queue for which its tenant has no room.
 [[nodiscard]] error too_many_queues(const queue_address& queue);
 

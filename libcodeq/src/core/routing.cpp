@@ -31,4 +31,10 @@ shard_id shard_of_name(
   return static_cast<shard_id>(mix(add(hash, name)) % shard_count);
 }
 
+shard_id
+shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept {
+  const auto& name = run.group.empty() ? run.key : run.group;
+  return name.empty() ? own : shard_of_name(run.queue, name, shard_count);
+}
+
 } // namespace codeq::core

@@ -3,6 +3,8 @@
 
 #include "codeq/ids.hpp"
 
+#include "core/command.hpp"
+
 #include <cstdint>
 #include <string_view>
 
@@ -21,5 +23,19 @@ namespace codeq::core {
 /// behind the first two, folded by the finaliser of MurmurHash3. @pre shard_count > 0
 [[nodiscard]] shard_id shard_of_name(
   const queue_address& queue, std::string_view name, std::uint16_t shard_count) noexcept;
+
+/// The shard that must own a follow-up of a task of the shard `own`. @pre shard_count > 0
+[[nodiscard]] shard_id
+shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept;
+
+/// The producer session by which a shard hands follow-ups to others.
+[[nodiscard]] constexpr producer_id producer_of(shard_id shard) noexcept {
+  return {0, value(shard)};
+}
+
+/// True for the sessions of shards; producers may not use such ids.
+[[nodiscard]] constexpr bool is_of_shard(const producer_id& producer) noexcept {
+  return producer.high == 0;
+}
 
 } // namespace codeq::core

@@ -126,6 +126,8 @@ struct shard_state {
   /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
   /// purged; replaced, never changed.
   std::shared_ptr<const purge_marks> purged;
+  /// Records of follow-ups for other shards; how many of those have not confirmed is volatile.
+  std::map<log_position, std::size_t> follow_up_records;
   /// The latest shard time seen.
   timestamp at;
 
@@ -134,6 +136,12 @@ struct shard_state {
   std::map<peer_id, attached_worker> attached;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
+  /// What other shards have not confirmed, by the record that holds it.
+  std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
+  /// Records up to this one were handed to their shards by this process.
+  log_position outgoing_said = 0;
+  /// Records that the next checkpoint may drop.
+  std::vector<log_position> delivered_follow_ups;
   /// Segments to write or to close at the next checkpoint.
   std::vector<sequence> dirty;
   /// Queues that may match at the end of the turn because something changed since the last one:

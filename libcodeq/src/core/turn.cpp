@@ -44,11 +44,13 @@ sealed_turn turn::seal(const instant& now) {
   release_due(state_, now_.shard, limits::due_released_per_turn_max);
   tell_claimers(match());
   want_timers();
+  say_follow_ups();
   sealed_turn sealed;
   move_all(segments_, sealed.events);
   move_all(ended_, sealed.events);
   move_all(changed_, sealed.events);
   move_all(configured_, sealed.events);
+  move_all(follow_ups_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);

@@ -58,7 +58,8 @@ private:
   [[nodiscard]] error refusal_of(const enqueue& c) const;
   [[nodiscard]] error refusal_by_session(const request_id& request) const;
   [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
-  request_answer add_plain(const enqueue& c);
+  /// Adds the tasks of a request, or meets those that have their keys.
+  request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);
   /// Adds the tasks of a run; their segments tell of the request `marked` unless it is null.
   std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
   [[nodiscard]] bool is_untouched(sequence segment) const;
@@ -92,10 +93,18 @@ private:
 
   // Reports.
   void run(const report& c);
-  [[nodiscard]] errc answer_to(const lease_report& r, peer_id peer, bool& is_here);
+  [[nodiscard]] error answer_to(const lease_report& r, peer_id peer, bool& is_here);
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
   void append_end(lease_end e);
+
+  // Follow-ups.
+  void run(const take_follow_ups& c);
+  void run(const confirm_follow_ups& c);
+  [[nodiscard]] error refusal_of(const lease_report& r) const;
+  void add_follow_ups(const lease_report& r);
+  void append_follow_up(const follow_up& task);
+  void say_follow_ups();
 
   // Changes.
   void run(const cancel& c);
@@ -125,7 +134,10 @@ private:
 
   // Keys.
   [[nodiscard]] error refusal_by_keys(const enqueue& c) const;
-  request_answer add_keyed(const enqueue& c);
+  request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
+  /// Adds a run no segment of which tells of a request, or meets the task that has its key; appends
+  /// to `tasks` which ones they are.
+  enqueue_kind add_or_meet(const enqueue_run& r, std::vector<seq_run>& tasks);
   enqueue_kind meet_owner(const enqueue_run& r, sequence seq);
   enqueue_kind reschedule(const enqueue_run& r, const segment& s);
   void replace_body(const enqueue_run& r, const segment& s);
@@ -160,6 +172,7 @@ private:
   std::vector<leases_ended> ended_;
   std::vector<tasks_changed> changed_;
   std::vector<queue_configured> configured_;
+  std::vector<follow_ups_sent> follow_ups_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
   /// Workers that came or claimed, or whose queues have work: they may have to be told so.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/routing.hpp"
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
@@ -53,7 +54,9 @@ std::vector<producer_record> producer_records(const shard_state& state) {
 
 checkpoint_taken turn::make_checkpoint() {
   std::erase_if(state_.producers, [&](const auto& p) {
-    return now_.shard - p.second.last_used > limits::producer_session_idle_max;
+    // A shard's follow-ups may come again whenever it restarts.
+    return !is_of_shard(p.first)
+           && now_.shard - p.second.last_used > limits::producer_session_idle_max;
   });
   checkpoint_taken c;
   c.position = state_.positions.take(1);
@@ -72,6 +75,7 @@ checkpoint_taken turn::make_checkpoint() {
   }
   note_expired_keys(state_, c);
   c.merged_changes = state_.change_records;
+  c.delivered_follow_ups = state_.delivered_follow_ups;
   c.ended_grants = state_.leases.take_ended_grants();
   return c;
 }

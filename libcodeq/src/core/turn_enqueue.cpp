@@ -10,9 +10,8 @@ namespace codeq::core {
 
 namespace {
 
-bool has_key(const enqueue& c) {
-  return std::any_of(
-    c.runs.begin(), c.runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
+bool has_key(const std::vector<enqueue_run>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
 }
 
 } // namespace
@@ -60,17 +59,19 @@ void turn::run(const enqueue& c) {
     answer.tasks = known->tasks;
     answer.kinds = known->kinds;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
-    auto given = has_key(c) ? add_keyed(c) : add_plain(c);
+    auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
     answer.kinds = std::move(given.kinds);
   }
   effects_.emplace_back(std::move(answer));
 }
 
-request_answer turn::add_plain(const enqueue& c) {
-  for (const auto& r : c.runs)
-    add_run(r, &c.request);
-  return *known_answer(c.request);
+request_answer turn::add(const request_id& request, const std::vector<enqueue_run>& runs) {
+  if (has_key(runs))
+    return add_keyed(request, runs);
+  for (const auto& r : runs)
+    add_run(r, &request);
+  return *known_answer(request);
 }
 
 std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marked) {

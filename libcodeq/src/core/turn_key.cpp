@@ -38,18 +38,11 @@ error turn::refusal_by_keys(const enqueue& c) const {
       + std::to_string(limits::retained_keys_per_shard_max)};
 }
 
-request_answer turn::add_keyed(const enqueue& c) {
+request_answer turn::add_keyed(const request_id& request, const std::vector<enqueue_run>& runs) {
   request_answer answer;
-  for (const auto& r : c.runs) {
-    auto owner = r.key.empty() ? std::nullopt : owner_of(state_, key_of(r), now_.shard);
-    auto kind = owner ? meet_owner(r, owner->seq) : enqueue_kind::created;
+  for (const auto& r : runs) {
+    auto kind = add_or_meet(r, answer.tasks);
     answer.kinds.insert(answer.kinds.end(), r.tasks.count(), kind);
-    if (kind != enqueue_kind::created) {
-      append_run(answer.tasks, {owner->seq, 1});
-      continue;
-    }
-    for (const auto& run : add_run(r, nullptr))
-      append_run(answer.tasks, run);
   }
   bool all_created = std::all_of(answer.kinds.begin(), answer.kinds.end(), [](enqueue_kind kind) {
     return kind == enqueue_kind::created;
@@ -57,10 +50,22 @@ request_answer turn::add_keyed(const enqueue& c) {
   if (all_created)
     answer.kinds.clear();
   // A duplicate leaves no segment that could tell its answer.
-  answered_request answered{c.request, answer};
+  answered_request answered{request, answer};
   remember_answer(state_, answered, now_.shard);
   open_changes().answers.push_back(std::move(answered));
   return answer;
+}
+
+enqueue_kind turn::add_or_meet(const enqueue_run& r, std::vector<seq_run>& tasks) {
+  auto owner = r.key.empty() ? std::nullopt : owner_of(state_, key_of(r), now_.shard);
+  auto kind = owner ? meet_owner(r, owner->seq) : enqueue_kind::created;
+  if (kind != enqueue_kind::created) {
+    append_run(tasks, {owner->seq, 1});
+    return kind;
+  }
+  for (const auto& run : add_run(r, nullptr))
+    append_run(tasks, run);
+  return kind;
 }
 
 enqueue_kind turn::meet_owner(const enqueue_run& r, sequence seq) {

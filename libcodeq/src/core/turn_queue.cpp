@@ -27,12 +27,9 @@ void turn::run(const pause_queue& c) {
 }
 
 void turn::run(const show_queue& c) {
-  queue_answered answer{c.peer, c.number, c.queue, {}, {}};
-  if (const auto* known = state_.find_queue(c.queue))
-    answer.settings = known->settings;
-  else
-    answer.refusal = {errc::invalid_argument, "queue \"" + c.queue.queue + "\" is not known"};
-  effects_.emplace_back(std::move(answer));
+  const auto* known = state_.find_queue(c.queue);
+  auto settings = known ? known->settings : queue_settings{};
+  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}});
 }
 
 void turn::change_queue(queue_answered answer) {

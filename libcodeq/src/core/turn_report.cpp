@@ -32,40 +32,42 @@ void turn::run(const report& c) {
   reports_answered answered{c.peer, {}};
   for (const auto& r : c.reports) {
     bool is_here = true;
-    auto code = answer_to(r, c.peer, is_here);
+    auto answer = answer_to(r, c.peer, is_here);
     if (is_here)
-      answered.answers.push_back({r.seq, r.token, code});
+      answered.answers.push_back({r.seq, r.token, answer.code, std::move(answer.context)});
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));
 }
 
-errc turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
+error turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
   if (const auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
-    end_reported(r);
-    return errc::none;
+    auto refusal = refusal_of(r);
+    if (refusal.code == errc::none)
+      end_reported(r);
+    return refusal;
   }
   if (auto* s = find_known(state_.segments, r.seq)) {
     auto entry = s->view(r.seq);
     if (is_active(deliberate_fault::stale_report_confirmed))
-      return errc::none;
+      return {};
     bool is_held = entry.state == task_state::leased;
     if (is_active(deliberate_fault::stale_token_accepted) && is_held) {
       auto current = r;
       current.token = entry.token;
       end_reported(current);
-      return errc::none;
+      return {};
     }
     bool was_accepted = is_repeat(entry, r.token, kind_of(r.how));
     state_.stale_reports += was_accepted ? 0 : 1;
-    return was_accepted ? errc::already : errc::stale_lease;
+    return {was_accepted ? errc::already : errc::stale_lease, {}};
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
-    return errc::unknown_task;
+    return {errc::unknown_task, {}};
   is_here = false;
   inquiry why{inquiry::kind::repeated_report, peer, 0, r.token, kind_of(r.how)};
   say_not_here(why, r.seq);
-  return errc::none;
+  return {};
 }
 
 void turn::end_reported(const lease_report& r) {
@@ -74,7 +76,8 @@ void turn::end_reported(const lease_report& r) {
   case disposition::completed:
     e.next = task_state::completed;
     e.charged = true;
-    return append_end(std::move(e));
+    append_end(std::move(e));
+    return add_follow_ups(r);
   case disposition::cancelled:
     e.next = task_state::cancelled;
     e.charged = true;

@@ -134,6 +134,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   reads.store = store;
   reads.on_failure = die;
   reader = system->spawn<caf::detached>(coordinator::reader, reads);
+  actors::meet_shards introduction;
   for (auto& state : states) {
     coordinator::shard_options s;
     s.clock = std::make_shared<base::system_clock>(state->at);
@@ -142,8 +143,12 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.journal = journal;
     s.reader = reader;
     s.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
-    shards.push_back(system->spawn(coordinator::shard, s));
+    auto shard = system->spawn(coordinator::shard, s);
+    introduction.shards.emplace_back(shard);
+    shards.emplace_back(shard);
   }
+  for (const auto& shard : introduction.shards)
+    caf::anon_send(caf::actor_cast<actors::shard_internal_actor>(shard), introduction);
   states.clear();
   coordinator::registrar_options r;
   r.shards = shards;

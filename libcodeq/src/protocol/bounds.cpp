@@ -141,4 +141,17 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
   return {};
 }
 
+result<void> check_follow_up_count(std::size_t found) {
+  if (found <= limits::follow_ups_max)
+    return {};
+  return error{
+    errc::too_large,
+    "the number of follow-ups is " + to_string(found) + "; it must be at most "
+      + to_string(limits::follow_ups_max)};
+}
+
+result<void> check_follow_up_bytes(std::size_t found) {
+  return check_size("the size of the follow-ups", found, limits::follow_up_bytes_max);
+}
+
 } // namespace codeq::protocol

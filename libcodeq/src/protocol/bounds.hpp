@@ -48,4 +48,9 @@ check_settings(const core::task_settings& settings, std::uint16_t left_to_queue)
 [[nodiscard]] result<void>
 check_key(std::string_view group, std::string_view key, on_duplicate duplicate, bool replaces);
 
+// Of all follow-ups of one completion together.
+
+[[nodiscard]] result<void> check_follow_up_count(std::size_t found);
+[[nodiscard]] result<void> check_follow_up_bytes(std::size_t found);
+
 } // namespace codeq::protocol

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/routing.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
 #include "protocol/shared_data.hpp"
@@ -15,29 +16,6 @@ error too_many(const char* what, std::size_t found, std::size_t limit) {
   return {
     errc::too_large,
     std::to_string(found) + " " + what + " in one request; the limit is " + std::to_string(limit)};
-}
-
-result<core::lease_report> read_report(schema::ResultRequest::Report::Reader from, bytes text) {
-  core::lease_report r;
-  r.seq = from.getSeq();
-  r.token = static_cast<fencing_token>(from.getToken());
-  r.started = from.getStarted();
-  if (from.getDisposition() > schema::Disposition::CANCELLED)
-    return malformed("an unknown disposition");
-  r.how = static_cast<core::disposition>(from.getDisposition());
-  if (r.how == core::disposition::nack && from.getDelayMs() >= 0)
-    r.delay = duration{from.getDelayMs()};
-  if (r.delay && *r.delay > limits::retry_max)
-    return malformed(
-      "a nack's delay is above " + std::to_string(limits::retry_max.count()) + " ms");
-  bool is_result = r.how == core::disposition::completed;
-  auto limit = is_result ? limits::result_bytes_max : limits::error_text_bytes_max;
-  if (text.size() > limit)
-    return malformed(
-      std::string(is_result ? "result" : "error text") + " has " + std::to_string(text.size())
-      + " bytes; the limit is " + std::to_string(limit));
-  r.text = std::move(text);
-  return r;
 }
 
 } // namespace
@@ -55,28 +33,6 @@ result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_
          static_cast<fencing_token>(beat.getToken()),
          beat.getPhase() == schema::LeasePhase::QUEUED,
          beat.getProgressed()});
-    return c;
-  });
-}
-
-result<core::report> to_command(const result_request& message, core::peer_id peer) {
-  return message.read([&](auto reader) -> result<core::report> {
-    core::report c{peer, {}};
-    auto reports = reader.getReports();
-    if (reports.size() > limits::reports_per_request_max)
-      return too_many("reports", reports.size(), limits::reports_per_request_max);
-    auto sizes = encoding::read_sizes(reader.getTexts());
-    if (!sizes || sizes->size() != reports.size())
-      return malformed("the texts do not fit the reports");
-    auto texts = share(message.body(), reader.getTexts().getBytes());
-    std::size_t at = 0;
-    for (capnp::uint i = 0; i < reports.size(); ++i) {
-      auto r = read_report(reports[i], texts.slice(at, (*sizes)[i]));
-      if (!r)
-        return r.error();
-      at += (*sizes)[i];
-      c.reports.push_back(std::move(*r));
-    }
     return c;
   });
 }

@@ -44,7 +44,10 @@ struct shard_place {
 to_command(const enqueue_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::heartbeat>
 to_command(const heartbeat_request& message, core::peer_id peer);
-[[nodiscard]] result<core::report> to_command(const result_request& message, core::peer_id peer);
+
+/// A report that is out of bounds carries its refusal. Delays of follow-ups count from `now`.
+[[nodiscard]] result<core::report>
+to_command(const result_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::resume> to_command(
   const resume_request& message,
   core::peer_id peer,

@@ -85,9 +85,11 @@ result_reply make_result_reply(shard_id shard, std::span<const core::report_answ
         list[i].setSeq(answers[i].seq);
         list[i].setToken(value(answers[i].token));
         list[i].setCode(to_schema(answers[i].code));
+        if (!answers[i].context.empty())
+          list[i].setContext(text_of(answers[i].context));
       }
     },
-    answers.size() * 3 + 16);
+    answers.size() * 4 + 16);
 }
 
 leases_lost make_leases_lost(shard_id shard, std::span<const core::task_lease> leases) {

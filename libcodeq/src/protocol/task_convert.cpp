@@ -106,8 +106,10 @@ const std::string& name_of(const task_spec& task) {
 constexpr std::size_t request_words = 32;
 constexpr std::size_t run_words = 32;
 
-std::string place_of(std::size_t i, std::size_t count) {
-  return count > 1 ? "task " + std::to_string(i) + ": " : "";
+std::string place_of(std::size_t i, std::size_t count, std::string_view noun) {
+  if (noun.empty() && count == 1)
+    return "";
+  return std::string(noun.empty() ? "task" : noun) + ' ' + std::to_string(i) + ": ";
 }
 
 error too_many_bytes(std::size_t request_bytes) {
@@ -138,11 +140,12 @@ void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::B
 
 } // namespace
 
-result<encoded_tasks> encoded_tasks::encode(std::span<const task_spec> tasks) {
+result<encoded_tasks>
+encoded_tasks::encode(std::span<const task_spec> tasks, std::string_view noun) {
   std::size_t words = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto ok = validate(tasks[i]); !ok)
-      return error{ok.error().code, place_of(i, tasks.size()) + ok.error().context};
+      return error{ok.error().code, place_of(i, tasks.size(), noun) + ok.error().context};
     words += body_words(tasks[i]);
   }
   if (words * word_bytes > limits::frame_bytes_max)
@@ -229,6 +232,19 @@ std::uint32_t encoded_tasks::end_of(const run& of) const {
   return ends_[of.first + of.count - 1];
 }
 
+void encoded_tasks::write_follow_ups(schema::FollowUps::Builder to) const {
+  auto runs = all_runs();
+  write_runs(runs, to.initRuns(static_cast<capnp::uint>(runs.size())));
+  write_bodies(runs, to.initTasks());
+}
+
+void encoded_tasks::write_runs(
+  const run_numbers& runs, capnp::List<schema::EnqueueRun>::Builder to) const {
+  capnp::uint i = 0;
+  for (auto number : runs)
+    write_run(runs_[number].shared, runs_[number].count, to[i++]);
+}
+
 void encoded_tasks::write_bodies(const run_numbers& runs, schema::Packed::Builder to) const {
   std::uint32_t tasks = 0;
   std::uint32_t byte_count = 0;
@@ -257,10 +273,7 @@ enqueue_request encoded_tasks::to_request(const address& to, const run_numbers& 
     request.setNumber(to.number);
     request.setAnsweredBelow(to.answered_below);
     request.setShard(value(to.shard));
-    auto list = request.initRuns(static_cast<capnp::uint>(runs.size()));
-    capnp::uint i = 0;
-    for (auto number : runs)
-      write_run(runs_[number].shared, runs_[number].count, list[i++]);
+    write_runs(runs, request.initRuns(static_cast<capnp::uint>(runs.size())));
     write_bodies(runs, request.initTasks());
   };
   return enqueue_request::build(fill, bytes_of(runs) / word_bytes);

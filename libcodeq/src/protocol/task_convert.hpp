@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace codeq::protocol {
@@ -17,8 +18,10 @@ namespace codeq::protocol {
 class encoded_tasks {
 public:
   /// Checks and encodes tasks. Errors: as `validate`, with the task's place when there are several;
-  /// `too_large` when they do not fit one frame (`limits::frame_bytes_max`).
-  [[nodiscard]] static result<encoded_tasks> encode(std::span<const task_spec> tasks);
+  /// `too_large` when they do not fit one frame (`limits::frame_bytes_max`). A `noun` is what
+  /// errors call a task, and they then name the place of a single one too.
+  [[nodiscard]] static result<encoded_tasks>
+  encode(std::span<const task_spec> tasks, std::string_view noun = {});
 
   /// How many tasks.
   [[nodiscard]] std::size_t count() const noexcept { return ends_.size(); }
@@ -65,6 +68,9 @@ public:
     return to_request(to, all_runs());
   }
 
+  /// Writes all tasks as follow-ups of a completion, in at most `request_bytes`.
+  void write_follow_ups(schema::FollowUps::Builder to) const;
+
 private:
   struct run {
     std::uint32_t first = 0;
@@ -78,6 +84,7 @@ private:
   [[nodiscard]] std::size_t bytes_of(const run_numbers& runs) const;
   [[nodiscard]] std::uint32_t begin_of(const run& of) const;
   [[nodiscard]] std::uint32_t end_of(const run& of) const;
+  void write_runs(const run_numbers& runs, capnp::List<schema::EnqueueRun>::Builder to) const;
   void write_bodies(const run_numbers& runs, schema::Packed::Builder to) const;
 
   std::vector<run> runs_;

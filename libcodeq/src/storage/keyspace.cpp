@@ -22,6 +22,7 @@ enum class tag : char {
   body = 'P',
   outcome = 'R',
   segment = 'S',
+  follow_up = 'U',
   dead = 'X',
 };
 
@@ -182,6 +183,14 @@ std::optional<queue_key> queue_key::decode(std::string_view bytes) {
     {std::string(tenant), std::string(queue)}};
 }
 
+std::string follow_up_key::encode() const {
+  return encode_numbered(tag::follow_up, shard, position);
+}
+
+std::optional<follow_up_key> follow_up_key::decode(std::string_view bytes) {
+  return decode_numbered<follow_up_key>(tag::follow_up, bytes);
+}
+
 std::string open_key::encode() const {
   return encode_numbered(tag::open, shard, first);
 }
@@ -260,6 +269,10 @@ key_range changes_of(shard_id shard, std::uint64_t from_position) {
 
 key_range queues_of(shard_id shard) {
   return {encode_prefix(tag::queue, shard), end_of(tag::queue, shard)};
+}
+
+key_range follow_ups_of(shard_id shard) {
+  return range_of(tag::follow_up, shard);
 }
 
 key_range open_of(shard_id shard) {

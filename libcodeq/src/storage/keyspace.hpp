@@ -23,6 +23,7 @@
 ///   'O' shard:u16 first_seq:u64   OpenRecord                 overwritten        remove
 ///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
+///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
 ///   'K' shard:u16 name            KeyRecord                  overwritten        remove
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
@@ -111,6 +112,16 @@ struct queue_key {
   [[nodiscard]] static std::optional<queue_key> decode(std::string_view bytes);
 };
 
+/// Follow-ups for other shards, at their place in the shard's log.
+struct follow_up_key {
+  shard_id shard{};
+  std::uint64_t position = 0;
+
+  friend auto operator<=>(const follow_up_key&, const follow_up_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<follow_up_key> decode(std::string_view bytes);
+};
+
 /// The state of the tasks of a touched segment; `first` as in its `segment_key`.
 struct open_key {
   shard_id shard{};
@@ -183,6 +194,7 @@ struct key_range {
 [[nodiscard]] key_range outcomes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range changes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range queues_of(shard_id shard);
+[[nodiscard]] key_range follow_ups_of(shard_id shard);
 [[nodiscard]] key_range open_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);

@@ -33,6 +33,10 @@ void project_event(shard_id shard, const core::queue_configured& e, write_set& w
   writes.put(queue_key{shard, e.queue}.encode(), encode(e));
 }
 
+void project_event(shard_id shard, const core::follow_ups_sent& e, write_set& writes) {
+  writes.put(follow_up_key{shard, e.position}.encode(), encode(e));
+}
+
 void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& touched : e.touched)
@@ -53,6 +57,8 @@ void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& w
     writes.put(key_key{shard, closed.name}.encode(), encode(closed.record));
   for (auto position : e.merged_changes)
     writes.single_remove(change_key{shard, position}.encode());
+  for (auto position : e.delivered_follow_ups)
+    writes.single_remove(follow_up_key{shard, position}.encode());
   for (auto position : e.ended_grants)
     writes.single_remove(grant_key{shard, position}.encode());
 }

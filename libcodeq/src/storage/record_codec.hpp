@@ -31,6 +31,7 @@ struct store_record {
 [[nodiscard]] std::string encode(const core::batch_granted& e);
 [[nodiscard]] std::string encode(const core::leases_ended& e);
 [[nodiscard]] std::string encode(const core::tasks_changed& e);
+[[nodiscard]] std::string encode(const core::follow_ups_sent& e);
 
 /// The queue itself is in the key.
 [[nodiscard]] std::string encode(const core::queue_configured& e);
@@ -63,6 +64,9 @@ struct store_record {
 [[nodiscard]] result<core::queue_configured>
 decode_queue(std::string_view value, const queue_address& queue);
 [[nodiscard]] result<core::retained_key> decode_key(std::string_view value);
+
+/// With the tasks' bodies.
+[[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);
 
 /// Only the shard's own part.
 [[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);

@@ -33,6 +33,7 @@ public:
   result<void> load_grants();
   result<void> load_outcomes();
   result<void> load_changes();
+  result<void> load_follow_ups();
   void replay();
 
 private:
@@ -216,6 +217,17 @@ result<void> shard_recovery::load_changes() {
   });
 }
 
+result<void> shard_recovery::load_follow_ups() {
+  return each(follow_ups_of(shard_), [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_follow_ups(value);
+    if (!e)
+      return e.error();
+    // No checkpoint holds them; they last until other shards have them.
+    tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
@@ -255,6 +267,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   if (auto ok = r.load_outcomes(); !ok)
     return ok.error();
   if (auto ok = r.load_changes(); !ok)
+    return ok.error();
+  if (auto ok = r.load_follow_ups(); !ok)
     return ok.error();
   r.replay();
   return state;

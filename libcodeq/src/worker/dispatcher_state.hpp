@@ -86,6 +86,7 @@ private:
   void end_attempt(const lease_key& key, outcome answer);
   void stop_handler(held_lease& lease, stop_cause cause);
   void lose(const lease_ref& gone);
+  void take_answer(const report_answer& answer);
   void report_later(report made);
 
   // dispatcher_links.cpp

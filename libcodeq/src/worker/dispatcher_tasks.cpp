@@ -162,17 +162,24 @@ void dispatcher_state::take_answers(std::size_t link, const protocol::result_rep
   auto read = read_result_reply(link, reply);
   if (!read)
     return break_link(link, read.error());
-  for (const auto& answer : *read) {
-    bool was_waiting = outbox_->answered(answer.key);
-    if (was_waiting && answer.code != errc::none && answer.code != errc::already)
-      CODEQ_LOG_WARN(
-        "coordinator refused report of task={} token={} code={}",
-        to_string(task_id{answer.key.shard, answer.seq}),
-        value(answer.key.token),
-        to_string(answer.code));
-  }
+  for (const auto& answer : *read)
+    take_answer(answer);
   schedule_flush();
   advance_drain();
+}
+
+void dispatcher_state::take_answer(const report_answer& answer) {
+  bool is_for_content = answer.code == errc::invalid_argument || answer.code == errc::too_large;
+  // The lease still stands; sent again as it is, the report would be refused for ever.
+  bool is_replaced = is_for_content && outbox_->refused(answer.key, answer.context);
+  bool was_waiting = is_replaced || outbox_->answered(answer.key);
+  if (was_waiting && answer.code != errc::none && answer.code != errc::already)
+    CODEQ_LOG_WARN(
+      "coordinator refused report of task={} token={} code={} reason=\"{}\"",
+      to_string(task_id{answer.key.shard, answer.seq}),
+      value(answer.key.token),
+      to_string(answer.code),
+      answer.context);
 }
 
 void dispatcher_state::report_later(report made) {

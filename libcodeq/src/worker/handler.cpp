@@ -77,6 +77,16 @@ outcome outcome::abandon() {
   return {kind::abandon, {}};
 }
 
+outcome& outcome::then(task_spec follow_up) & {
+  follow_ups_.push_back(std::move(follow_up));
+  return *this;
+}
+
+outcome&& outcome::then(task_spec follow_up) && {
+  follow_ups_.push_back(std::move(follow_up));
+  return std::move(*this);
+}
+
 namespace detail {
 
 void report_exceptions(caf::scheduled_actor* self) {

@@ -9,7 +9,7 @@ namespace codeq::worker {
 
 void outbox::add(report made) {
   auto key = made.key;
-  bytes_ += made.text.size();
+  bytes_ += made.byte_size();
   waiting_.insert_or_assign(key, entry{std::move(made), next_order_++});
   unsent_[key.link].push_back(key);
 }
@@ -30,13 +30,13 @@ std::vector<outbox::batch> outbox::take(std::size_t link) {
     auto at = open.find(key.shard);
     bool fits = at != open.end()
                 && batches[at->second.index].reports.size() < limits::reports_per_request_max
-                && at->second.bytes + made.text.size() <= limits::report_bytes_per_request_max;
+                && at->second.bytes + made.byte_size() <= limits::report_bytes_per_request_max;
     if (!fits) {
       at = open.insert_or_assign(key.shard, filling{batches.size(), 0}).first;
       batches.push_back({key.shard, {}});
     }
     batches[at->second.index].reports.push_back(&made);
-    at->second.bytes += made.text.size();
+    at->second.bytes += made.byte_size();
   }
   return batches;
 }
@@ -56,8 +56,20 @@ bool outbox::answered(const lease_key& key) {
   auto found = waiting_.find(key);
   if (found == waiting_.end())
     return false;
-  bytes_ -= found->second.made.text.size();
+  bytes_ -= found->second.made.byte_size();
   waiting_.erase(found);
+  return true;
+}
+
+bool outbox::refused(const lease_key& key, const std::string& why) {
+  auto found = waiting_.find(key);
+  if (found == waiting_.end() || found->second.made.what != disposition::completed)
+    return false;
+  auto failed = std::move(found->second.made);
+  bytes_ -= failed.byte_size();
+  waiting_.erase(found);
+  fail_for_follow_ups(failed, why);
+  add(std::move(failed));
   return true;
 }
 
@@ -66,7 +78,7 @@ void outbox::drop(std::size_t link) {
   std::erase_if(waiting_, [&](const auto& item) {
     if (item.first.link != link)
       return false;
-    bytes_ -= item.second.made.text.size();
+    bytes_ -= item.second.made.byte_size();
     return true;
   });
 }

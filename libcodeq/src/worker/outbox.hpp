@@ -34,6 +34,10 @@ public:
   /// The coordinator decided; false when the report was not waiting.
   bool answered(const lease_key& key);
 
+  /// The coordinator does not take a completion for what it carries: a failure that says so takes
+  /// its place. False when no completion was waiting.
+  bool refused(const lease_key& key, const std::string& why);
+
   /// Nobody will answer on `link` any more.
   void drop(std::size_t link);
 

@@ -3,9 +3,11 @@
 
 #include "codeq/handler.hpp"
 
+#include "protocol/task_convert.hpp"
 #include "worker/lease_book.hpp"
 #include "worker/lease_key.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -32,15 +34,27 @@ struct report {
   bool started = true;
   /// The result or the error text, within its limit.
   std::string text;
+  /// Of a completion, within their limits; null is none.
+  std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
+
+  /// What it takes in a request, near enough.
+  [[nodiscard]] std::size_t byte_size() const noexcept {
+    return text.size() + (follow_ups ? follow_ups->request_bytes() : 0);
+  }
 };
 
 /// What to report of a handler's answer: a result over its limit is a permanent failure that names
-/// both sizes, an error text over its limit is cut with a mark, and what a handler that was told
-/// to stop fails with is not held against the task.
+/// both sizes, follow-ups over a limit are a failure that names it, an error text over its limit is
+/// cut with a mark, and what a handler that was told to stop fails with is not held against the
+/// task.
 [[nodiscard]] report make_report(const lease_key& key, const held_lease& lease, outcome answer);
 
 /// What to report of a task that was never started.
 [[nodiscard]] report make_unstarted(const lease_key& key, sequence seq);
+
+/// Turns a completion into a failure, because of what it carries: the work has to be done again, or
+/// the task ends dead, where people see why.
+void fail_for_follow_ups(report& made, const std::string& why);
 
 /// `text`, or its beginning with a mark that says how much is missing, within the limit of error
 /// texts.

@@ -8,6 +8,7 @@
 #include "worker/outbox.hpp"
 
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct report_answer {
   lease_key key;
   sequence seq = 0;
   errc code = errc::none;
+  /// What is out of bounds, when that is the reason.
+  std::string context{};
 };
 
 /// The tasks of a batch; their payloads share the message's buffer. Errors: `protocol_error` when

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/wire.hpp"
 #include "protocol/version.hpp"
+#include "worker/wire.hpp"
 
 #include <algorithm>
 #include <string>
@@ -51,6 +51,8 @@ void fill_report(schema::ResultRequest::Report::Builder line, const report& made
   line.setDisposition(to_schema(made.what));
   line.setDelayMs(made.delay ? made.delay->count() : -1);
   line.setStarted(made.started);
+  if (made.follow_ups)
+    made.follow_ups->write_follow_ups(line.initFollowUps());
 }
 
 void fill_texts(schema::Packed::Builder packed, const outbox::batch& batch, std::size_t total) {
@@ -102,18 +104,21 @@ make_resumes(const std::vector<beat>& held, std::size_t shards) {
 }
 
 protocol::result_request make_results(const outbox::batch& batch) {
+  std::size_t text_bytes = 0;
   std::size_t total = 0;
-  for (const auto* made : batch.reports)
-    total += made->text.size();
+  for (const auto* made : batch.reports) {
+    text_bytes += made->text.size();
+    total += made->byte_size();
+  }
   return protocol::result_request::build(
     [&](schema::ResultRequest::Builder root) {
       root.setShard(value(batch.shard));
       auto lines = root.initReports(static_cast<unsigned>(batch.reports.size()));
       for (unsigned i = 0; i < lines.size(); ++i)
         fill_report(lines[i], *batch.reports[i]);
-      fill_texts(root.initTexts(), batch, total);
+      fill_texts(root.initTexts(), batch, text_bytes);
     },
-    batch.reports.size() * 5 + total / sizeof(capnp::word) + 32);
+    batch.reports.size() * 6 + total / sizeof(capnp::word) + 32);
 }
 
 protocol::claim_request make_claim(std::size_t credits) {

@@ -155,7 +155,8 @@ read_result_reply(std::size_t link, const protocol::result_reply& reply) {
       answers.push_back(
         {{link, shard_id{reader.getShard()}, fencing_token{answer.getToken()}},
          answer.getSeq(),
-         protocol::from_schema(answer.getCode())});
+         protocol::from_schema(answer.getCode()),
+         text_of(answer.getContext())});
     return answers;
   });
 }

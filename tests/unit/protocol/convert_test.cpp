@@ -21,6 +21,7 @@ enqueue_request enqueue_with_slack(std::size_t slack) {
   return enqueue_request::build(
     [&](schema::EnqueueRequest::Builder root) {
       auto ok = plain.read([&](schema::EnqueueRequest::Reader from) -> result<void> {
+        root.setProducer(from.getProducer());
         root.setNumber(1);
         root.setRuns(from.getRuns());
         auto body = from.getTasks().getBytes();
@@ -50,6 +51,7 @@ TEST(Convert, RefusesABodyOfEmptyHeaders) {
     [](schema::TaskBody::Builder root) { root.initHeaders(500'000); }, 1'100'000);
   auto request = enqueue_request::build(
     [&](schema::EnqueueRequest::Builder root) {
+      root.initProducer().setHigh(1);
       root.setNumber(1);
       auto run = root.initRuns(1)[0];
       run.setCount(1);

@@ -39,7 +39,8 @@ using numbered_keys = testing::Types<
   fate_key,
   dead_key,
   change_key,
-  body_key>;
+  body_key,
+  follow_up_key>;
 TYPED_TEST_SUITE(NumberedKey, numbered_keys);
 
 TYPED_TEST(NumberedKey, BytesAreOrderedAsTheFields) {
@@ -127,6 +128,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
   key_key name{shard_id{0x0102}, {{"te", "q"}, "", "key"}};
   EXPECT_EQ(name.encode(), std::string("K\x01\x02\0\2te\0\1q\0\0\0\3key", 17));
+  EXPECT_EQ((follow_up_key{shard_id{0x0102}, 0x0304}.encode()), "U" + number);
 }
 
 TEST(QueueKey, DecodesOnlyWhatItEncoded) {
@@ -181,6 +183,7 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
   EXPECT_TRUE(changes_of(shard).contains(change_key{shard, 9}.encode()));
   EXPECT_TRUE(bodies_of(shard).contains(body_key{shard, 9}.encode()));
+  EXPECT_TRUE(follow_ups_of(shard).contains(follow_up_key{shard, 9}.encode()));
 }
 
 TEST(Keyspace, RangeFromAPositionStartsAtIt) {

@@ -11,7 +11,18 @@ lease_key key_of(std::uint64_t token, std::uint16_t shard = 0, std::size_t link 
 }
 
 report make(const lease_key& key, std::string text = {}) {
-  return {key, value(key.token), disposition::completed, std::nullopt, true, std::move(text)};
+  return {key, value(key.token), disposition::completed, std::nullopt, true, std::move(text), {}};
+}
+
+/// A completion with one follow-up of that many bytes.
+report make_with_follow_up(const lease_key& key, std::size_t payload_bytes) {
+  task_spec task;
+  task.queue = "q";
+  task.payload = std::string(payload_bytes, 'x');
+  auto made = make(key);
+  auto encoded = protocol::encoded_tasks::encode({&task, 1});
+  made.follow_ups = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+  return made;
 }
 
 /// "shard: tokens" of each batch that leaves.
@@ -74,6 +85,37 @@ TEST(Outbox, LargeTextsAreSplitOverRequests) {
     box.add(make(key_of(token), std::string(limits::result_bytes_max, 'x')));
 
   EXPECT_EQ(sent(box), "0: 1 2 3 4 5 6 7 8; 0: 9; ");
+}
+
+TEST(Outbox, FollowUpsCountLikeTexts) {
+  outbox box(1);
+  std::uint64_t token = 0;
+  while (!box.is_full())
+    box.add(make_with_follow_up(key_of(++token), limits::payload_bytes_max));
+
+  EXPECT_EQ(token, limits::unanswered_bytes_max / limits::payload_bytes_max);
+  EXPECT_EQ(box.take(0)[0].reports.size(), 7u);
+  for (; token > 0; --token)
+    EXPECT_TRUE(box.answered(key_of(token)));
+  box.add(make(key_of(1), std::string(limits::unanswered_bytes_max - 1, 'x')));
+  EXPECT_FALSE(box.is_full());
+}
+
+TEST(Outbox, CompletionRefusedForItsFollowUpsLeavesOnceMoreAsAFailure) {
+  outbox box(1);
+  box.add(make_with_follow_up(key_of(1), 10));
+  EXPECT_EQ(sent(box), "0: 1; ");
+
+  EXPECT_TRUE(box.refused(key_of(1), "priority is 10"));
+
+  auto batches = box.take(0);
+  ASSERT_EQ(batches.size(), 1u);
+  const auto& failed = *batches[0].reports.at(0);
+  EXPECT_EQ(failed.what, disposition::failed);
+  EXPECT_NE(failed.text.find("priority is 10"), std::string::npos) << failed.text;
+  EXPECT_EQ(failed.follow_ups, nullptr);
+  EXPECT_FALSE(box.refused(key_of(1), "again"));
+  EXPECT_TRUE(box.answered(key_of(1)));
 }
 
 TEST(Outbox, ManyReportsAreSplitOverRequests) {

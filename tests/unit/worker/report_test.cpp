@@ -84,5 +84,71 @@ TEST(Report, UnstartedTaskIsAbandonedUncharged) {
   EXPECT_FALSE(made.started);
 }
 
+task_spec follow_up_for(const std::string& queue) {
+  task_spec task;
+  task.queue = queue;
+  return task;
+}
+
+TEST(Report, CompletionCarriesItsFollowUps) {
+  auto answer = outcome::completed("r").then(follow_up_for("a")).then(follow_up_for("b"));
+
+  auto made = after(answer);
+
+  EXPECT_EQ(made.what, disposition::completed);
+  ASSERT_NE(made.follow_ups, nullptr);
+  EXPECT_EQ(made.follow_ups->count(), 2u);
+}
+
+TEST(Report, FollowUpsMayBeAddedOneByOne) {
+  auto answer = outcome::completed();
+  for (int i = 0; i < 3; ++i)
+    answer.then(follow_up_for("q"));
+
+  EXPECT_EQ(after(std::move(answer)).follow_ups->count(), 3u);
+}
+
+TEST(Report, OnlyACompletionHasFollowUps) {
+  EXPECT_EQ(after(outcome::failed("f").then(follow_up_for("q"))).follow_ups, nullptr);
+  EXPECT_EQ(after(outcome::abandon().then(follow_up_for("not a queue"))).text, "");
+}
+
+TEST(Report, FollowUpOverALimitMakesTheAttemptFailAndIsNamed) {
+  auto made = after(outcome::completed("r").then(follow_up_for("a")).then(follow_up_for("a b")));
+
+  EXPECT_EQ(made.what, disposition::failed);
+  EXPECT_EQ(made.follow_ups, nullptr);
+  EXPECT_THAT(made.text, HasSubstr("follow-up 1: queue is `a b`; it must be"));
+}
+
+TEST(Report, MoreFollowUpsThanTheLimitMakeTheAttemptFail) {
+  auto answer = outcome::completed();
+  for (std::size_t i = 0; i < limits::follow_ups_max; ++i)
+    answer.then(follow_up_for("q"));
+  EXPECT_EQ(after(answer).what, disposition::completed);
+
+  answer.then(follow_up_for("q"));
+
+  EXPECT_EQ(after(answer).what, disposition::failed);
+  EXPECT_THAT(
+    after(answer).text, HasSubstr("the number of follow-ups is 65; it must be at most 64"));
+}
+
+TEST(Report, FollowUpsLargerThanTheLimitMakeTheAttemptFail) {
+  auto answer = outcome::completed();
+  for (std::size_t bytes = 0; bytes < limits::follow_up_bytes_max;
+       bytes += limits::payload_bytes_max) {
+    answer.then(follow_up_for("q"));
+    answer.then([] {
+      auto task = follow_up_for("q");
+      task.payload = std::string(limits::payload_bytes_max, 'x');
+      return task;
+    }());
+  }
+
+  EXPECT_EQ(after(answer).what, disposition::failed);
+  EXPECT_THAT(after(answer).text, EndsWith("it must be at most 8388608"));
+}
+
 } // namespace
 } // namespace codeq::worker

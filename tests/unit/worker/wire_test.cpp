@@ -141,5 +141,41 @@ TEST(Wire, ResumeGoesToEveryShardAlsoWithoutHoldings) {
   }
 }
 
+TEST(Wire, ResultsTakeTheirFollowUpsWithThem) {
+  task_spec task;
+  task.queue = "next";
+  task.payload = "of the second";
+  auto encoded = protocol::encoded_tasks::encode({&task, 1});
+  report plain{{0, shard_id{1}, fencing_token{10}}, 7, disposition::completed, {}, true, "r", {}};
+  auto with = plain;
+  with.follow_ups = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+
+  auto made = make_results({shard_id{1}, {&plain, &with}});
+
+  auto ok = made.read([](auto reader) -> result<void> {
+    EXPECT_FALSE(reader.getReports()[0].hasFollowUps());
+    auto follow_ups = reader.getReports()[1].getFollowUps();
+    EXPECT_EQ(follow_ups.getRuns()[0].getCount(), 1u);
+    EXPECT_EQ(std::string(follow_ups.getRuns()[0].getQueue().getQueue()), "next");
+    EXPECT_EQ(follow_ups.getTasks().getEnds().size(), 1u);
+    return {};
+  });
+  EXPECT_TRUE(ok);
+}
+
+TEST(Wire, RefusalSaysWhatIsOutOfBounds) {
+  auto reply = protocol::result_reply::build([](schema::ResultReply::Builder root) {
+    auto answer = root.initAnswers(1)[0];
+    answer.setCode(schema::ErrorCode::INVALID_ARGUMENT);
+    answer.setContext("priority is 10");
+  });
+
+  auto read = read_result_reply(0, reply);
+
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->at(0).code, errc::invalid_argument);
+  EXPECT_EQ(read->at(0).context, "priority is 10");
+}
+
 } // namespace
 } // namespace codeq::worker

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/queue_totals.hpp"
+#include "core/request_answer.hpp"
+#include "core/seq_run.hpp"
+
+#include <cstdint>
+#include <vector>
+
+/// What a turn decided about tasks outside of their enqueue and their leases.
+namespace codeq::core {
+
+/// What was decided about a task outside of its leases. Stored on disk, never renumber.
+enum class change_kind : std::uint8_t {
+  /// An unleased task ended.
+  cancelled = 0,
+  /// A leased task is to end with its lease, unless it completes.
+  cancel_requested = 1,
+  /// An unleased task waits for other times, or for none.
+  rescheduled = 2,
+  /// A dead task lives again, with all its attempts.
+  redriven = 3,
+  /// A task that is not leased is known to nobody any more.
+  purged = 4,
+  /// An unleased task has another body.
+  body_replaced = 5,
+};
+
+struct task_change {
+  sequence seq = 0;
+  change_kind kind = change_kind::cancelled;
+  /// With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
+  timestamp not_before{};
+  timestamp retry_at{};
+  /// With `body_replaced`: the body and its size. The record of the change keeps only the size.
+  bytes body{};
+  std::uint64_t body_bytes = 0;
+};
+
+/// Tasks changed, in the order decided.
+struct tasks_changed {
+  log_position position = 0;
+  timestamp at;
+  std::vector<task_change> changes;
+  std::vector<queue_purge> purges{};
+  std::vector<answered_request> answers{};
+};
+
+} // namespace codeq::core

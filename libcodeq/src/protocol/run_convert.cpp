@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/run_convert.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "encoding/shared_structs.hpp"
+#include "protocol/bounds.hpp"
+#include "protocol/shared_data.hpp"
+#include "task.capnp.h"
+
+#include <string>
+#include <utility>
+
+namespace codeq::protocol {
+
+namespace {
+
+/// The largest body that payload and headers within their limits can make: one header per byte of
+/// them takes four words.
+constexpr std::size_t body_bytes_max =
+  limits::payload_bytes_max + limits::headers_bytes_max * 4 * sizeof(capnp::word) + 64;
+
+/// Looks into a body as far as its limits need it; it is forwarded as it came.
+result<void> check_body(const bytes& body) {
+  // What no field tells of would be stored and forwarded all the same.
+  if (auto ok = check_size("body", body.size(), body_bytes_max); !ok)
+    return ok;
+  auto parsed = frame<schema::TaskBody>::parse(body);
+  if (!parsed)
+    return parsed.error();
+  return parsed->read([](auto task) -> result<void> {
+    auto payload_bytes = task.getPayload().size();
+    if (auto ok = check_size("payload", payload_bytes, limits::payload_bytes_max); !ok)
+      return ok;
+    std::size_t header_bytes = 0;
+    for (auto header : task.getHeaders()) {
+      if (header.getName().size() == 0)
+        return out_of_range("a header's name", "empty", "at least 1 byte");
+      header_bytes += header.getName().size() + header.getValue().size();
+    }
+    return check_size("headers", header_bytes, limits::headers_bytes_max);
+  });
+}
+
+/// Says which of the tasks is refused.
+error refusal_of(const new_tasks& among, std::size_t place, const error& reason) {
+  if (among.noun.empty() || reason.code == errc::protocol_error)
+    return reason;
+  return {
+    reason.code, std::string(among.noun) + ' ' + std::to_string(place) + ": " + reason.context};
+}
+
+result<core::encoded_tasks> read_tasks(const bytes& body, const new_tasks& from) {
+  auto sizes = encoding::read_sizes(from.tasks);
+  if (!sizes)
+    return malformed("the ends of the tasks do not fit their bytes");
+  core::encoded_tasks tasks{share(body, from.tasks.getBytes()), std::move(*sizes)};
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < tasks.count(); ++i) {
+    if (auto ok = check_body(tasks.body.slice(at, tasks.sizes[i])); !ok)
+      return refusal_of(from, i, ok.error());
+    at += tasks.sizes[i];
+  }
+  return tasks;
+}
+
+/// When the tasks of a run may be claimed; the epoch (0) is now.
+result<timestamp> read_not_before(schema::EnqueueRun::Reader run, timestamp now) {
+  duration delay{static_cast<duration::rep>(run.getDelayMs())};
+  if (run.getNotBeforeMs() != 0 && delay != duration{0})
+    return error{errc::invalid_argument, "not_before and delay are both set; set one of them"};
+  if (auto ok = check_duration("delay", delay, duration{0}, limits::not_before_ahead_max); !ok)
+    return ok.error();
+  if (delay != duration{0})
+    return now + delay;
+  timestamp not_before{duration{run.getNotBeforeMs()}};
+  if (not_before < timestamp{} || not_before - limits::not_before_ahead_max > now)
+    return out_of_range(
+      "not_before",
+      std::to_string(run.getNotBeforeMs()) + " ms",
+      "after 1970 and within ten years from now");
+  return not_before;
+}
+
+/// The settings given; what is left to the queue has no value of its own.
+result<core::task_settings> read_settings(schema::EnqueueRun::Reader run) {
+  using bit = core::setting_bit;
+  auto given = encoding::read_settings(run.getSettings());
+  auto left_to_queue = run.getLeftToQueue();
+  if (auto ok = check_settings(given, left_to_queue); !ok)
+    return ok.error();
+  const core::task_settings plain;
+  auto clear = [&](bit b, auto core::task_settings::*field) {
+    if ((left_to_queue & static_cast<std::uint16_t>(b)) != 0)
+      given.*field = plain.*field;
+  };
+  clear(bit::max_attempts, &core::task_settings::max_attempts);
+  clear(bit::retry, &core::task_settings::retry);
+  clear(bit::lease, &core::task_settings::lease);
+  clear(bit::run_timeout, &core::task_settings::run_timeout);
+  clear(bit::progress_timeout, &core::task_settings::progress_timeout);
+  clear(bit::retention, &core::task_settings::retention);
+  clear(bit::dead_retention, &core::task_settings::dead_retention);
+  clear(bit::on_dead, &core::task_settings::when_dead);
+  return given;
+}
+
+result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
+  // Sizes first, so that nothing is copied that is too long.
+  auto group = run.getGroup().asChars();
+  auto key = run.getKey().asChars();
+  auto duplicate = static_cast<on_duplicate>(run.getOnDuplicate());
+  if (run.getOnDuplicate() > schema::OnDuplicate::PROMOTE)
+    return out_of_range(
+      "on_duplicate",
+      std::to_string(static_cast<unsigned>(run.getOnDuplicate())),
+      "existing, reject, defer or promote");
+  auto ok = check_key(
+    {group.begin(), group.size()}, {key.begin(), key.size()}, duplicate, run.getReplacePayload());
+  if (!ok)
+    return ok;
+  if (key.size() > 0 && run.getCount() != 1)
+    return out_of_range(
+      "the number of tasks of a run with a key", std::to_string(run.getCount()), "1");
+  to.group = string_of(run.getGroup());
+  to.key = string_of(run.getKey());
+  to.duplicate = duplicate;
+  to.replace_payload = run.getReplacePayload();
+  return {};
+}
+
+/// Without the tasks.
+result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now) {
+  core::enqueue_run r;
+  r.queue = encoding::read_queue(run.getQueue());
+  r.priority = run.getPriority();
+  if (auto ok = check_queue(r.queue); !ok)
+    return ok.error();
+  if (auto ok = check_count("priority", r.priority, 0, limits::priority_max); !ok)
+    return ok.error();
+  auto settings = read_settings(run);
+  if (!settings)
+    return settings.error();
+  r.settings = *settings;
+  r.left_to_queue = run.getLeftToQueue();
+  auto not_before = read_not_before(run, now);
+  if (!not_before)
+    return not_before.error();
+  r.not_before = *not_before;
+  r.allow_promotion = run.getAllowPromotion();
+  if (auto ok = read_key(run, r); !ok)
+    return ok.error();
+  return r;
+}
+
+} // namespace
+
+result<std::vector<core::enqueue_run>> read_runs(const bytes& body, new_tasks from, timestamp now) {
+  auto tasks = read_tasks(body, from);
+  if (!tasks)
+    return tasks.error();
+  std::vector<core::enqueue_run> runs;
+  std::size_t next = 0;
+  for (auto run : from.runs) {
+    if (run.getCount() == 0 || run.getCount() > tasks->count() - next)
+      return malformed("the runs do not fit the tasks");
+    auto r = read_run(run, now);
+    if (!r)
+      return refusal_of(from, next, r.error());
+    r->tasks = tasks->part(next, run.getCount());
+    next += run.getCount();
+    runs.push_back(std::move(*r));
+  }
+  if (next != tasks->count())
+    return malformed("the runs do not fit the tasks");
+  return runs;
+}
+
+} // namespace codeq::protocol

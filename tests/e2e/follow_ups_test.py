@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that are committed with a completion: exactly once each, on whichever shard."""
+
+import collections
+import unittest
+
+import cluster
+from cluster import wait_until
+
+CHAINS = 64
+LINKS = 40
+KILLS = 5
+
+
+class Chains(cluster.ClusterTest):
+    """Each link of a chain is the follow-up of the one before, and owned by a shard of its own."""
+
+    def lines(self):
+        path = self.cluster.path("links")
+        return path.read_text().splitlines() if path.exists() else []
+
+    def completed(self, queue):
+        stats = self.cluster.queue_stats(queue)
+        return stats["completed"] if stats else 0
+
+    def run_chains(self, *options):
+        """Kills the coordinator again and again while the chains grow."""
+        total = CHAINS * LINKS
+        self.cluster.start_coordinator(*options)
+        worker = self.cluster.start_worker("w", "--slots", "8")
+        self.cluster.enqueue("fan", f"{self.cluster.path('links')} 0 0 {LINKS}")
+        for kill in range(KILLS):
+            share = (kill + 1) * total // (KILLS + 2)
+            wait_until(lambda share=share: len(self.lines()) >= share, 60, f"{share} links")
+            self.cluster.coordinator.kill()
+            self.assertLess(len(self.lines()), total, "the chains were over before the kill")
+            self.cluster.start_coordinator(*options)
+        wait_until(lambda: self.completed("chain") >= total, 60, "all links complete")
+        wait_until(lambda: self.completed("echo") >= total, 20, "all links are followed aside")
+        self.assertTrue(worker.is_running())
+
+    def check(self, *options):
+        self.run_chains(*options)
+        tasks = collections.defaultdict(set)
+        for line in self.lines():
+            chain, link, task = line.split()
+            tasks[int(chain), int(link)].add(task)
+        self.assertEqual(
+            sorted(tasks), [(chain, link) for chain in range(CHAINS) for link in range(LINKS)])
+        self.assertEqual({key: ids for key, ids in tasks.items() if len(ids) > 1}, {})
+        for queue in ("chain", "echo"):
+            stats = self.cluster.queue_stats(queue)
+            names = ("completed", "ready", "leased", "gated", "scheduled")
+            counts = [stats[name] for name in names]
+            self.assertEqual(counts, [CHAINS * LINKS, 0, 0, 0, 0], queue)
+        # An id names its shard: all of them took part.
+        shards = {task.replace("-", "")[20:24] for ids in tasks.values() for task in ids}
+        self.assertEqual(len(shards), 4)
+
+    def test_in_sync_every_link_is_enqueued_once(self):
+        self.check("--durability", "sync")
+
+    def test_in_os_every_link_is_enqueued_once(self):
+        self.check("--durability", "os")
+
+
+class Refused(cluster.ClusterTest):
+    def test_invalid_follow_up_fails_the_attempt_and_is_named(self):
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w")
+        task = self.cluster.enqueue("bad_follow_up", "", "--max-attempts", "1")
+
+        status = wait_until(
+            lambda: (lambda s: s["state"] == "dead" and s)(self.cluster.status(task)), 10,
+            "the attempt fails")
+
+        self.assertIn("queue is `no queue`", status["error_text"])
+
+
+if __name__ == "__main__":
+    unittest.main()
