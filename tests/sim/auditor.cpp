@@ -32,6 +32,7 @@ run_totals& run_totals::operator+=(const run_totals& more) {
   producer_crashes += more.producer_crashes;
   changes += more.changes;
   grouped += more.grouped;
+  follow_ups += more.follow_ups;
   return *this;
 }
 

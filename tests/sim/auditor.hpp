@@ -33,6 +33,7 @@ struct run_totals {
   std::uint64_t producer_crashes = 0;
   std::uint64_t changes = 0;
   std::uint64_t grouped = 0;
+  std::uint64_t follow_ups = 0;
 
   run_totals& operator+=(const run_totals& more);
 };
@@ -85,6 +86,10 @@ public:
   void delivered(const worker_identity& worker, const delivery& d);
   void reported(const worker::report& r, timestamp shard_now);
   void answered(const lease_place& lease, errc code);
+
+  /// A worker completes, with this result and these follow-ups, named as if they were enqueued.
+  void will_follow(
+    const lease_place& lease, const std::string& text, const std::vector<task_spec>& tasks);
   void told_lost(const lease_place& lease);
 
   /// What the worker must be told of a shard after a resume: what it holds is not among it.
@@ -129,6 +134,12 @@ public:
 
   /// Everything that was submitted has ended. Returns what has not.
   [[nodiscard]] std::string unfinished() const;
+
+  /// Follow-ups of accepted completions that nobody has seen, though all ends were told.
+  [[nodiscard]] std::string missing_follow_ups() const;
+
+  /// When all of those were seen: no follow-up of any other completion exists.
+  void check_follow_ups();
 
   /// A last look at a task: it must be as it was seen before.
   void looked_again(const task_id& id, const result<task_status>& how);
@@ -198,9 +209,20 @@ private:
     std::uint64_t clock = 0;
     std::optional<task_id> id;
     bool given_up = false;
+    bool is_follow_up = false;
+  };
+
+  /// Follow-ups of one completion, which may never have been accepted.
+  struct follow_up_plan {
+    task_id of;
+    /// Its result, which is unique.
+    std::string text;
+    std::vector<std::string> names;
   };
 
   void breach(const std::string& rule, const std::string& what);
+  /// Nothing when nobody was told.
+  [[nodiscard]] std::optional<bool> is_accepted(const follow_up_plan& plan) const;
   task_view* meet(const std::string& name, const task_id& id);
   [[nodiscard]] lease_view* find(const lease_place& lease);
   [[nodiscard]] const lease_view* find(const lease_place& lease) const;
@@ -222,6 +244,7 @@ private:
   ledger ledger_;
   std::map<std::string, wish> wishes_;
   std::map<task_id, task_view> tasks_;
+  std::vector<follow_up_plan> plans_;
   std::map<lease_place, task_id> places_;
   std::map<shard_id, fencing_token> last_token_;
   std::set<std::pair<shard_id, worker_identity>> left_;

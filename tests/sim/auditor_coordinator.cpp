@@ -166,7 +166,7 @@ std::vector<task_id> auditor::known_tasks() const {
 std::string auditor::unfinished() const {
   std::string rest;
   for (const auto& [name, wanted] : wishes_) {
-    if (wanted.given_up)
+    if (wanted.given_up || wanted.is_follow_up)
       continue;
     if (!wanted.id)
       rest += name + " was never answered\n";

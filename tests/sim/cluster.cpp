@@ -279,9 +279,19 @@ void cluster::finish() {
   run_until(settle_max, all_ended);
   if (!auditor_.breaches().empty())
     return;
+  look_at_everything();
+  if (!auditor_.unfinished().empty())
+    return;
+  auto all_followed = [&] { return ++looks % 256 == 0 && auditor_.missing_follow_ups().empty(); };
+  run_until(settle_max, all_followed);
+  auditor_.check_follow_ups();
+  look_at_everything();
+  run_until(settle_max, [this] { return unanswered() == 0; });
+}
+
+void cluster::look_at_everything() {
   producers_.front()->look_again(auditor_.known_tasks());
   run_until(settle_max, [this] { return producers_.front()->waits_for() == 0; });
-  run_until(settle_max, [this] { return unanswered() == 0; });
 }
 
 std::size_t cluster::unanswered() const {
@@ -318,6 +328,8 @@ run_report cluster::run() {
       report.failure = "I11: not ended in time:\n" + auditor_.unfinished();
     if (report.failure.empty() && producers_.front()->waits_for() > 0)
       report.failure = "the last look was not answered\n";
+    if (report.failure.empty() && !auditor_.missing_follow_ups().empty())
+      report.failure = "I1: follow-ups are missing:\n" + auditor_.missing_follow_ups();
     if (report.failure.empty() && unanswered() > 0)
       report.failure = "reports were never answered\n";
   } catch (const std::exception& e) {

@@ -63,6 +63,7 @@ private:
   /// Lets time pass until `done` or for so long; false when time ran out or something broke.
   bool run_until(virtual_time longest, const std::function<bool()>& done);
   void finish();
+  void look_at_everything();
   [[nodiscard]] std::size_t unanswered() const;
   [[nodiscard]] timestamp shard_now(shard_id shard);
   [[nodiscard]] timestamp earliest_shard_now();

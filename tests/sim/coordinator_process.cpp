@@ -48,10 +48,12 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     auto followed = disk.follow(id, identity_.epoch);
     audit.time_recovered((*state)->at, followed->at);
     audit.recovered(**state, *followed, "a follower");
+    auto neighbour = [this](shard_id other) -> shard_shell& { return *shards_[value(other)]; };
     shards_.push_back(std::make_unique<shard_shell>(
       all,
       process_,
-      shard_shell::parts{std::move(*state), &journal_, &reader_, &audit, identity_.shard_count}));
+      shard_shell::parts{
+        std::move(*state), &journal_, &reader_, &audit, identity_.shard_count, neighbour}));
   }
   world_.say("coordinator starts epoch=" + std::to_string(identity_.epoch));
 }

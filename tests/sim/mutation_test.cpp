@@ -85,6 +85,10 @@ constexpr std::array faults = {
   named_fault{deliberate_fault::waiting_worker_not_woken, "waiting worker not woken"},
   named_fault{deliberate_fault::ending_not_told, "ending not told"},
   named_fault{deliberate_fault::lower_priority_first, "lower priority first"},
+  named_fault{deliberate_fault::follow_ups_forgotten, "follow-ups forgotten"},
+  named_fault{deliberate_fault::follow_ups_of_a_repeat, "follow-ups of a repeat"},
+  named_fault{deliberate_fault::follow_ups_lost_by_restart, "follow-ups lost by restart"},
+  named_fault{deliberate_fault::outbox_delivered_twice, "outbox delivered twice"},
 };
 static_assert(faults.size() == static_cast<std::size_t>(deliberate_fault::end));
 

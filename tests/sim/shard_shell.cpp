@@ -264,6 +264,18 @@ void shard_shell::carry_out(core::reports_answered& e) {
   send_to(e.peer, protocol::make_result_reply(state_.id, e.answers).to_wire());
 }
 
+void shard_shell::carry_out(core::deliver_follow_ups& e) {
+  auto& to = parts_.neighbour(e.to);
+  core::take_follow_ups c{state_.id, e.number, e.answered_below, std::move(e.runs)};
+  to.box().send([&to, c = std::move(c)] { to.decide(c); });
+}
+
+void shard_shell::carry_out(core::follow_ups_taken& e) {
+  auto& to = parts_.neighbour(e.from);
+  core::confirm_follow_ups c{state_.id, e.number};
+  to.box().send([&to, c] { to.decide(c); });
+}
+
 void shard_shell::carry_out(core::leases_lost& e) {
   send_to(e.peer, protocol::make_leases_lost(state_.id, e.leases).to_wire());
 }

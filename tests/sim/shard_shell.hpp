@@ -12,6 +12,7 @@
 #include "sim/session_shell.hpp"
 #include "sim/world.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ public:
     reader_shell* reader = nullptr;
     auditor* audit = nullptr;
     std::uint16_t shard_count = 1;
+    /// The shards of the same process.
+    std::function<shard_shell&(shard_id)> neighbour;
   };
 
   struct peer {
@@ -90,6 +93,8 @@ private:
   void carry_out(core::work_available& e);
   void carry_out(core::credits_revoked& e);
   void carry_out(core::reports_answered& e);
+  void carry_out(core::deliver_follow_ups& e);
+  void carry_out(core::follow_ups_taken& e);
   void carry_out(core::leases_lost& e);
   void carry_out(core::resumed& e);
   void carry_out(core::timer_wanted& e);

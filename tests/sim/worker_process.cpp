@@ -21,6 +21,9 @@ T or_throw(result<T> r) {
   return std::move(*r);
 }
 
+/// The names of follow-ups begin with it.
+const std::string follow_up_mark = "f-";
+
 /// How many tasks to hold at a time; often the one that makes every credit count.
 std::size_t some_window(chance& random) {
   return random.hits(200) ? 1 : static_cast<std::size_t>(random.between(1, 12));
@@ -172,15 +175,33 @@ void worker_process::run(const waiting_task& waiting) {
   // Most tasks are short, some outlive many beats.
   bool is_long = world_.random.hits(50);
   auto wait = duration{is_long ? world_.random.between(500, 9'000) : world_.random.between(1, 150)};
-  after(wait, [this, key = waiting.key] { end_attempt(key, some_outcome(key)); });
+  after(wait, [this, waiting] { end_attempt(waiting.key, some_outcome(waiting)); });
 }
 
-outcome worker_process::some_outcome(const lease_key& key) {
+outcome worker_process::some_completion(const task& attempt, const std::string& text) {
+  auto done = outcome::completed(text);
+  // Follow-ups are not followed, else there would be no end.
+  if (attempt.payload.view().starts_with(follow_up_mark) || !world_.random.hits(300))
+    return done;
+  for (auto i = world_.random.between(1, 3); i > 0; --i) {
+    task_spec next;
+    next.queue = attempt.queue;
+    next.payload = follow_up_mark + text + "-" + std::to_string(i);
+    // Half of them for a shard of their own.
+    if (world_.random.hits(500))
+      next.group = follow_up_mark + std::to_string(world_.random.below(4));
+    done.then(std::move(next));
+  }
+  return done;
+}
+
+outcome worker_process::some_outcome(const waiting_task& waiting) {
+  const auto& key = waiting.key;
   auto text = parts_.identity.name + "-" + std::to_string(parts_.identity.incarnation) + "-"
               + std::to_string(value(key.token)) + "-" + std::to_string(++outcomes_);
   auto which = world_.random.below(100);
   if (which < 75)
-    return outcome::completed(text);
+    return some_completion(waiting.attempt, text);
   if (which < 85)
     return outcome::failed(text);
   if (which < 92)
@@ -199,7 +220,10 @@ void worker_process::end_attempt(const lease_key& key, outcome answer) {
   --running_;
   claims_.released(only_link);
   if (auto* lease = book_.find(key)) {
-    report_later(worker::make_report(key, *lease, std::move(answer)));
+    auto made = worker::make_report(key, *lease, answer);
+    if (made.follow_ups)
+      parts_.audit->will_follow({key.shard, key.token}, made.text, answer.follow_ups());
+    report_later(std::move(made));
     book_.remove(key);
   }
   start_waiting();

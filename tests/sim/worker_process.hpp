@@ -75,7 +75,8 @@ private:
   void start_waiting();
   void run(const waiting_task& waiting);
   void end_attempt(const worker::lease_key& key, outcome answer);
-  [[nodiscard]] outcome some_outcome(const worker::lease_key& key);
+  [[nodiscard]] outcome some_outcome(const waiting_task& waiting);
+  [[nodiscard]] outcome some_completion(const task& attempt, const std::string& text);
   void lose(const worker::lease_ref& gone);
   void report_later(worker::report made);
   void flush();

@@ -62,6 +62,11 @@ enum class deliberate_fault : std::uint8_t {
   waiting_worker_not_woken,
   ending_not_told,
   lower_priority_first,
+  // Follow-ups.
+  follow_ups_forgotten,
+  follow_ups_of_a_repeat,
+  follow_ups_lost_by_restart,
+  outbox_delivered_twice,
   /// No fault: how many there are.
   end,
 };

@@ -60,6 +60,8 @@ error turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
     }
     bool was_accepted = is_repeat(entry, r.token, kind_of(r.how));
     state_.stale_reports += was_accepted ? 0 : 1;
+    if (was_accepted && is_active(deliberate_fault::follow_ups_of_a_repeat))
+      add_follow_ups(r);
     return {was_accepted ? errc::already : errc::stale_lease, {}};
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
