@@ -159,11 +159,15 @@ class Cluster:
             BIN / "codeq-worker", "--coordinator", self.address, "--name", name, *libraries,
             *options])
 
-    def ctl(self, *arguments, payload=None, status=0):
-        """Runs codeqctl and returns what it printed; fails on another exit status."""
-        done = subprocess.run(
+    def try_ctl(self, *arguments, payload=None):
+        """Runs codeqctl, however it ends."""
+        return subprocess.run(
             [str(word) for word in (BIN / "codeqctl", "--coordinator", self.address, *arguments)],
             input=payload, capture_output=True, timeout=60, check=False)
+
+    def ctl(self, *arguments, payload=None, status=0):
+        """Runs codeqctl and returns what it printed; fails on another exit status."""
+        done = self.try_ctl(*arguments, payload=payload)
         if done.returncode != status:
             raise AssertionError(
                 f"codeqctl {arguments} ended with {done.returncode}: {done.stderr.decode()}")
@@ -171,9 +175,7 @@ class Cluster:
 
     def ctl_error(self, *arguments, payload=None):
         """Runs codeqctl, which has to refuse, and returns what it says on standard error."""
-        done = subprocess.run(
-            [str(word) for word in (BIN / "codeqctl", "--coordinator", self.address, *arguments)],
-            input=payload, capture_output=True, timeout=60, check=False)
+        done = self.try_ctl(*arguments, payload=payload)
         if done.returncode == 0:
             raise AssertionError(f"codeqctl took {arguments}: {done.stdout.decode()}")
         return done.stderr.decode()

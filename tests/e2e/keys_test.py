@@ -88,18 +88,15 @@ class Scenarios(KeyTest):
 
     def test_enqueue_that_fails_leaves_its_key_free(self):
         self.cluster.ctl("queue", "set", "echo", "--max-depth", "1")
-        refused = 0
         for number in range(8):
-            try:
-                self.put("echo", "fill", key=f"fill-{number}")
-            except AssertionError as error:
-                self.assertIn("queue_full", str(error))
-                refused += 1
-                full = f"fill-{number}"
-        self.assertGreater(refused, 0)
+            key = f"fill-{number}"
+            tried = self.cluster.try_ctl("enqueue", "echo", "-", "--key", key, payload=b"fill")
+            if tried.returncode != 0:
+                break
+        self.assertIn("queue_full", tried.stderr.decode())
 
         self.cluster.ctl("queue", "set", "echo", "--max-depth", "0")
-        _, kind = self.put("echo", "x", key=full)
+        _, kind = self.put("echo", "x", key=key)
 
         self.assertEqual(kind, "created")
 

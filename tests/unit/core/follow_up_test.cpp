@@ -416,7 +416,8 @@ TEST_F(FollowUp, IsEnqueuedThoughItsQueueIsFull) {
   settings.max_depth = 1;
   configure("q", settings);
 
-  EXPECT_EQ(complete_with("w", held(1, 1), {to_shard(0), to_shard(0)}), "w: answered 1/t1 ok");
+  auto said = complete_with("w", held(1, 1), {to_shard(0), to_shard(0)});
+  EXPECT_TRUE(said.starts_with("w: answered 1/t1 ok")) << said;
   take(from_shard(3, 7));
 
   EXPECT_EQ(state_of(4), "ready");

@@ -47,6 +47,7 @@ using change = std::function<void(schema::EnqueueRequest::Builder, schema::Enque
 /// A request of one good task, with a change.
 enqueue_request request_with(const change& change) {
   return enqueue_request::build([&](schema::EnqueueRequest::Builder root) {
+    root.initProducer().setHigh(1);
     root.setNumber(2);
     root.setAnsweredBelow(1);
     auto run = root.initRuns(1)[0];
