@@ -76,6 +76,8 @@ struct HelloAck {
   storeId @3 :UInt64;
   # Random, fixed when the store was created.
   pingIntervalMs @4 :UInt32;
+  nowMs @5 :Int64;
+  # Shard time. A producer's session is named after it.
 }
 
 struct Refused {

@@ -22,6 +22,8 @@ struct Record {
     open @5 :OpenRecord;
     fate @6 :FateRecord;
     change @7 :ChangeRecord;
+    dead @8 :DeadRecord;
+    producer @9 :ProducerRecord;
   }
 }
 
@@ -41,7 +43,8 @@ struct ShardRecord {
   atMs @1 :Int64;
   # Shard time.
   queues @2 :List(QueueTotals);
-  producers @3 :List(Producer);
+  obsoleteProducers @3 :List(Data);
+  # Sessions have records of their own.
 
   struct QueueTotals {
     # Since the store was created.
@@ -51,13 +54,15 @@ struct ShardRecord {
     cancelled @3 :UInt64;
     lost @4 :UInt64;
   }
+}
 
-  struct Producer {
-    producer @0 :Common.ProducerId;
-    answeredBelow @1 :UInt64;
-    lastUsedMs @2 :Int64;
-    answers @3 :List(Answer);
-  }
+struct ProducerRecord {
+  # A producer's session at a shard. Overwritten by each checkpoint in which it changed, removed when
+  # it has been idle for too long.
+  answeredBelow @0 :UInt64;
+  lastUsedMs @1 :Int64;
+  # Shard time.
+  answers @2 :List(Answer);
 
   struct Answer {
     number @0 :UInt64;
@@ -127,6 +132,8 @@ struct OutcomeRecord {
   ends @2 :List(LeaseEnd);
   texts @3 :Common.Packed;
   # The result or error text of each.
+  retentionMs @4 :UInt64;
+  # Of all its tasks: how long after `atMs` the record is kept; 0 is for ever.
 
   struct LeaseEnd {
     seq @0 :UInt64;
@@ -209,4 +216,18 @@ struct FateRecord {
   outcomePositions @9 :List(UInt64);
   outcomeIndexes @10 :List(UInt32);
   lastEnds @11 :Data;
+  retentionMs @12 :UInt64;
+  # How long after `closedAtMs` the record is kept; 0 is for ever.
+}
+
+struct DeadRecord {
+  # Why a task is dead. Removed when it is redriven or purged.
+  atMs @0 :Int64;
+  # When it died, shard time.
+  attempt @1 :UInt16;
+  # The charged attempts that it had.
+  token @2 :UInt64;
+  # Of its last lease.
+  text @3 :Data;
+  # The error of the last attempt.
 }

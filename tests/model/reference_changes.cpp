@@ -75,6 +75,7 @@ void reference_shard::run(const core::redrive& c) {
   if (task->state == task_state::dead) {
     result = core::change_result::changed;
     task->attempt = 0;
+    task->text.clear();
     task->lost = 0;
     task->refunds = 0;
     task->state = task->group.empty() ? task_state::ready : task_state::gated;

@@ -3,6 +3,7 @@
 #include "model/words.hpp"
 
 #include <algorithm>
+#include <utility>
 
 /// The end of a turn in the reference: the core chose who gets what, and here every rule that the
 /// choice must keep is checked.
@@ -28,6 +29,8 @@ void reference_shard::release_due(timestamp now) {
 
 void reference_shard::settle(const std::vector<core::tasks_granted>& grants, const instant& now) {
   now_ = now;
+  for (auto seq : std::exchange(ended_, {}))
+    tasks.at(seq).settled_at = now.shard;
   release_due(now.shard);
   std::map<queue_address, std::map<fencing_token, sequence>> granted;
   for (const auto& batch : grants)

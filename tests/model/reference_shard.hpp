@@ -25,6 +25,9 @@ struct reference_task {
   core::task_settings settings;
   std::string body;
   task_state state = task_state::ready;
+  /// When its latest lease ended, shard time, and when that turn was over.
+  timestamp ended_at{};
+  timestamp settled_at{};
   /// The user's deferral and the shard's; whichever is later counts.
   timestamp not_before{};
   timestamp retry_at{};
@@ -66,6 +69,7 @@ struct reference_worker {
 };
 
 struct reference_producer {
+  timestamp last_used;
   std::uint64_t answered_below = 0;
   std::map<std::uint64_t, std::vector<sequence>> answers;
 };
@@ -141,6 +145,7 @@ private:
 
   void run(const core::take_checkpoint&) {}
 
+  [[nodiscard]] errc session_trouble(const core::request_id& request) const;
   std::vector<sequence> add_tasks(const core::enqueue& c);
   void report_one(core::peer_id peer, const core::lease_report& r);
   void end_as_reported(reference_task& task, const core::lease_report& r);
@@ -162,6 +167,8 @@ private:
   void require(bool condition, const std::string& what);
 
   instant now_{};
+  /// Tasks whose leases ended in this turn.
+  std::vector<sequence> ended_;
   sequence next_seq_;
   /// Above every token ever given, those of crashed turns included.
   std::uint64_t token_floor_ = 0;

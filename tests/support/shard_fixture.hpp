@@ -27,6 +27,8 @@ struct enqueue_options {
   std::uint64_t answered_below = 0;
   std::size_t body_size = 16;
   std::string group{};
+  /// The producer's first one when empty.
+  std::optional<producer_id> session{};
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what
@@ -88,6 +90,9 @@ protected:
 
   [[nodiscard]] const base::manual_clock& clock() const { return clock_; }
 
+  /// Shard time.
+  [[nodiscard]] timestamp now() { return clock_.now().shard; }
+
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
 
@@ -99,6 +104,7 @@ private:
 
   base::manual_clock clock_;
   monotonic_time start_;
+  producer_id session_;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
   bool together_ = false;

@@ -2,6 +2,7 @@
 #include "core/apply.hpp"
 
 #include "base/assert.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/task_index.hpp"
 
 #include <algorithm>
@@ -56,6 +57,26 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
     entry.lost = 0;
 }
 
+/// True when the text of the task's latest end has to stay with it: an ended task's is kept for its
+/// retention only, a dead task's was copied.
+bool holds_outcome(const task_entry& entry) {
+  return entry.outcome != 0 && !is_terminal(entry.state);
+}
+
+void hold_outcome(shard_state& state, const task_entry& entry) {
+  if (holds_outcome(entry))
+    ++state.held_outcomes[entry.outcome];
+}
+
+/// Before the entry changes.
+void release_outcome(shard_state& state, const task_entry& entry) {
+  if (!holds_outcome(entry))
+    return;
+  auto at = state.held_outcomes.find(entry.outcome);
+  if (--at->second == 0)
+    state.held_outcomes.erase(at);
+}
+
 /// Changes the entry of an unleased task while it is in no index.
 void change_entry(shard_state& state, segment& s, const task_change& change) {
   auto& entry = s.touch(change.seq);
@@ -78,6 +99,9 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     entry.attempt = 0;
     entry.lost = 0;
     entry.refunds = 0;
+    // Its error went with the record of its death.
+    entry.outcome = 0;
+    entry.outcome_index = 0;
     break;
   case change_kind::cancel_requested:
     break;
@@ -120,6 +144,7 @@ void apply_event(shard_state& state, const checkpoint_taken& e) {
   for (const auto& touched : e.touched)
     state.segments.at(touched.first).dirty = false;
   state.dirty.clear();
+  settle_sessions(state, e);
   state.change_records.clear();
   state.records_since_checkpoint = 0;
 }
@@ -165,7 +190,7 @@ void remember_request(
   session.answered_below = std::max(session.answered_below, request.answered_below);
   session.answers.erase(
     session.answers.begin(), session.answers.lower_bound(session.answered_below));
-  session.last_used = at;
+  note_use(state, request.producer, session, at);
   auto& runs = session.answers[request.number];
   if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
     runs.back().count += tasks.count;
@@ -193,7 +218,9 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   CODEQ_ASSERT(entry.state == task_state::leased && entry.token == e.token);
   auto& queue = state.queue_of(*s);
   --queue.leased;
+  release_outcome(state, entry);
   end_entry(entry, e, outcome, index);
+  hold_outcome(state, entry);
   enter_index(state, *s, e.seq, entry);
   count_end(queue.totals, e);
   // A dead task keeps its segment: its payload and its errors have to stay readable.
@@ -213,7 +240,9 @@ void change_task(shard_state& state, const task_change& change) {
     return;
   }
   leave_index(state, *s, change.seq);
+  release_outcome(state, s->view(change.seq));
   change_entry(state, *s, change);
+  hold_outcome(state, s->view(change.seq));
   enter_index(state, *s, change.seq, s->view(change.seq));
   settle_group_of(state, *s);
 }
@@ -259,6 +288,7 @@ void index_segment(shard_state& state, segment& s) {
     if (entry.state != task_state::completed && entry.state != task_state::cancelled)
       ++s.kept;
     enter_index(state, s, s.first + i, entry);
+    hold_outcome(state, entry);
     if (!s.group.empty() && keeps_place(s, entry))
       state.groups[{s.queue, s.group}].members.insert(s.first);
   }

@@ -89,6 +89,16 @@ void check_leases(shard_state& state, std::size_t leased, std::vector<std::strin
   }
 }
 
+void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
+  std::map<log_position, std::uint32_t> held;
+  for (const auto& [first, s] : state.segments)
+    for (const auto& entry : s.entries)
+      if (entry.outcome != 0 && !is_terminal(entry.state))
+        ++held[entry.outcome];
+  if (held != state.held_outcomes)
+    found.push_back("I8: other outcome records are held than live tasks need");
+}
+
 void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, timestamp now) {
   auto state = e.state;
   auto due = state == task_state::scheduled ? eligible_at : timestamp{};
@@ -134,6 +144,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   }
   check_leases(state, leased, found);
   check_groups(state, found);
+  check_outcomes(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];

@@ -61,6 +61,8 @@ struct attached_worker {
 struct producer_session {
   std::uint64_t answered_below = 0;
   timestamp last_used;
+  /// Used since the last checkpoint.
+  bool dirty = false;
   std::map<std::uint64_t, std::vector<seq_run>> answers;
 };
 
@@ -99,6 +101,10 @@ struct shard_state {
   /// Records of changes that no checkpoint holds yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
+  /// When each session ends if it is not used again; the coordinator's own never do.
+  std::set<std::pair<timestamp, producer_id>> producer_ends;
+  /// Outcome records that hold the latest text of a live task, and of how many.
+  std::map<log_position, std::uint32_t> held_outcomes;
   /// The latest shard time seen.
   timestamp at;
 
@@ -109,6 +115,8 @@ struct shard_state {
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Segments to write or to close at the next checkpoint.
   std::vector<sequence> dirty;
+  /// Sessions to write at the next checkpoint.
+  std::vector<producer_id> dirty_producers;
   /// Which queue is matched first in the next turn.
   std::size_t first_queue = 0;
   /// Log records since the last checkpoint.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/turn.hpp"
-
-#include <algorithm>
 
 namespace codeq::core {
 
@@ -18,34 +17,18 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.priority = s.priority;
   fate.max_attempts = s.settings.max_attempts;
   fate.entries = s.entries;
+  fate.retention = s.settings.retention;
   return fate;
-}
-
-/// In order of their ids, so that equal states give equal checkpoints.
-std::vector<producer_record> producer_records(const shard_state& state) {
-  std::vector<producer_record> records;
-  for (const auto& [id, session] : state.producers) {
-    producer_record r{id, session.answered_below, session.last_used, {}};
-    for (const auto& [number, tasks] : session.answers)
-      r.answers.push_back({number, tasks});
-    records.push_back(std::move(r));
-  }
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
-    return a.producer < b.producer;
-  });
-  return records;
 }
 
 } // namespace
 
 checkpoint_taken turn::make_checkpoint() {
-  std::erase_if(state_.producers, [&](const auto& p) {
-    return now_.shard - p.second.last_used > limits::producer_session_idle_max;
-  });
   checkpoint_taken c;
   c.position = state_.positions.take(1);
   c.at = now_.shard;
-  c.producers = producer_records(state_);
+  c.ended_producers = ended_sessions(state_, now_.shard);
+  c.producers = used_sessions(state_, now_.shard);
   for (const auto& queue : state_.queues)
     c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {

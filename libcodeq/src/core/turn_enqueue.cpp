@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -15,10 +16,10 @@ error turn::refusal_of(const enqueue& c) const {
           + std::to_string(limits::queues_per_tenant_max) + " queues that tenant \""
           + r.queue.tenant + "\" may have"};
   }
-  auto at = state_.producers.find(c.request.producer);
-  if (at == state_.producers.end())
-    return {};
-  const auto& session = at->second;
+  const auto* known = find_session(state_, c.request.producer, now_.shard);
+  if (!known)
+    return refusal_of_new_session(state_, c.request.producer, now_.shard);
+  const auto& session = *known;
   if (c.request.number < session.answered_below)
     return {
       errc::session_expired,
@@ -36,11 +37,11 @@ error turn::refusal_of(const enqueue& c) const {
 }
 
 const std::vector<seq_run>* turn::known_answer(const request_id& request) const {
-  auto session = state_.producers.find(request.producer);
-  if (session == state_.producers.end())
+  const auto* session = find_session(state_, request.producer, now_.shard);
+  if (!session)
     return nullptr;
-  auto answer = session->second.answers.find(request.number);
-  return answer == session->second.answers.end() ? nullptr : &answer->second;
+  auto answer = session->answers.find(request.number);
+  return answer == session->answers.end() ? nullptr : &answer->second;
 }
 
 void turn::run(const enqueue& c) {

@@ -99,18 +99,28 @@ void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
   append_end(std::move(e));
 }
 
+leases_ended& turn::record_for(duration retention) {
+  // Replay follows positions: what ends after a change stands behind it.
+  auto changed = changed_.empty() ? log_position{0} : changed_.back().position;
+  for (auto at = ended_.rbegin(); at != ended_.rend() && at->position > changed; ++at) {
+    if (at->retention == retention)
+      return *at;
+  }
+  ended_.push_back({state_.positions.take(1), now_.shard, {}, retention});
+  return ended_.back();
+}
+
 void turn::append_end(lease_end e) {
   auto entry = find_segment(state_.segments, e.seq)->view(e.seq);
   if (entry.cancelling && e.next != task_state::completed) {
     e.next = task_state::cancelled;
     e.due = {};
   }
-  // Replay follows positions: what ends after a change stands behind it.
-  bool changed_since =
-    !ended_.empty() && !changed_.empty() && changed_.back().position > ended_.back().position;
-  if (ended_.empty() || changed_since)
-    ended_.push_back({state_.positions.take(1), now_.shard, {}});
-  auto& record = ended_.back();
+  if (e.next == task_state::dead)
+    e.attempt = entry.attempt;
+  auto& record = record_for(find_segment(state_.segments, e.seq)->settings.retention);
+  // The time of the last end: no text is kept for less than its retention.
+  record.at = now_.shard;
   body_bytes_ += e.text.size();
   if (state_.leases.find(e.token)->timed)
     effects_.emplace_back(timer_dropped{e.token});

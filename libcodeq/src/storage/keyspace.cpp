@@ -15,6 +15,7 @@ enum class tag : char {
   fate = 'F',
   grant = 'G',
   store = 'M',
+  producer = 'N',
   open = 'O',
   outcome = 'R',
   segment = 'S',
@@ -167,6 +168,23 @@ std::optional<dead_key> dead_key::decode(std::string_view bytes) {
   return decode_numbered<dead_key>(tag::dead, bytes);
 }
 
+std::string producer_key::encode() const {
+  auto key = encode_numbered(tag::producer, shard, producer.high);
+  append_big_endian(key, producer.low);
+  return key;
+}
+
+std::optional<producer_key> producer_key::decode(std::string_view bytes) {
+  bool fits = bytes.size() == key_prefix_bytes + 2 * number_bytes
+              && bytes.front() == static_cast<char>(tag::producer);
+  if (!fits)
+    return std::nullopt;
+  return producer_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    {read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes)),
+     read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes + number_bytes))}};
+}
+
 key_range segments_of(shard_id shard) {
   return range_of(tag::segment, shard);
 }
@@ -197,6 +215,10 @@ key_range fates_of(shard_id shard) {
 
 key_range dead_of(shard_id shard) {
   return range_of(tag::dead, shard);
+}
+
+key_range producers_of(shard_id shard) {
+  return range_of(tag::producer, shard);
 }
 
 key_range segments_up_to(shard_id shard, sequence seq) {

@@ -21,7 +21,8 @@
 ///   'O' shard:u16 first_seq:u64   OpenRecord                 overwritten        remove
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
-///   'X' shard:u16 seq:u64         empty: a dead task         put                remove
+///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
+///   'N' shard:u16 producer:u128   ProducerRecord             overwritten        remove
 ///
 /// Reserved: 'B' blocks of descriptors, 'H' history, 'K' key, 'Q' group, 'T' scheduled (due, seq).
 namespace codeq::storage {
@@ -113,7 +114,7 @@ struct fate_key {
   [[nodiscard]] static std::optional<fate_key> decode(std::string_view bytes);
 };
 
-/// The entry of one task in the list of dead ones.
+/// Why one task is dead; the keys of a shard are the list of its dead tasks.
 struct dead_key {
   shard_id shard{};
   sequence seq = 0;
@@ -121,6 +122,16 @@ struct dead_key {
   friend auto operator<=>(const dead_key&, const dead_key&) = default;
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static std::optional<dead_key> decode(std::string_view bytes);
+};
+
+/// The session of a producer; the upper half of its id comes first.
+struct producer_key {
+  shard_id shard{};
+  producer_id producer{};
+
+  friend auto operator<=>(const producer_key&, const producer_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
 };
 
 /// Tag and shard: keys that agree in so many bytes are neighbours and ascend as they are written.
@@ -146,6 +157,7 @@ struct key_range {
 [[nodiscard]] key_range open_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);
+[[nodiscard]] key_range producers_of(shard_id shard);
 
 // For `task_store::read_last`: the greatest key of the range is of the only segment, open record or
 // fate that can hold `seq`; the caller checks that it reaches so far.

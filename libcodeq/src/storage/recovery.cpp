@@ -2,6 +2,7 @@
 #include "storage/recovery.hpp"
 
 #include "core/apply.hpp"
+#include "core/producer_sessions.hpp"
 #include "storage/keyspace.hpp"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ public:
     : store_(store), state_(state), shard_(state.id) {}
 
   result<void> load_checkpoint();
+  result<void> load_producers();
   result<void> load_segments(const key_range& range);
   result<void> load_entries();
   void index_segments();
@@ -69,14 +71,20 @@ result<void> shard_recovery::load_checkpoint() {
   state_.at = checkpoint->at;
   for (const auto& totals : checkpoint->queues)
     state_.queues[state_.intern(totals.queue)]->totals = totals;
-  for (auto& p : checkpoint->producers) {
-    auto& session = state_.producers[p.producer];
-    session.answered_below = p.answered_below;
-    session.last_used = p.last_used;
-    for (auto& answer : p.answers)
-      session.answers.emplace(answer.number, std::move(answer.tasks));
-  }
   return {};
+}
+
+result<void> shard_recovery::load_producers() {
+  return each(producers_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+    auto id = producer_key::decode(key);
+    if (!id)
+      return error{errc::corruption, "a key that is not a session's among the sessions"};
+    auto session = decode_producer(v, id->producer);
+    if (!session)
+      return session.error();
+    core::restore_session(state_, std::move(*session));
+    return {};
+  });
 }
 
 result<void> shard_recovery::load_segments(const key_range& range) {
@@ -182,6 +190,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   state->steady = steady;
   shard_recovery r(store, *state);
   if (auto ok = r.load_checkpoint(); !ok)
+    return ok.error();
+  if (auto ok = r.load_producers(); !ok)
     return ok.error();
   if (auto ok = r.load_segments(segments_of(shard)); !ok)
     return ok.error();

@@ -3,6 +3,7 @@
 
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
+#include "storage/retention_codec.hpp"
 
 namespace codeq::storage {
 
@@ -20,20 +21,51 @@ read_bodies(const task_store& store, shard_id shard, sequence segment, bool asid
   return std::optional{std::move(*bodies)};
 }
 
-result<bytes> read_text(const task_store& store, shard_id shard, const core::task_entry& entry) {
+namespace {
+
+result<std::optional<bytes>> read_death(const task_store& store, shard_id shard, sequence seq) {
+  auto value = store.read(dead_key{shard, seq}.encode());
+  if (!value)
+    return value.error();
+  // Redriven since the view was taken.
+  if (!*value)
+    return std::optional{bytes{}};
+  auto record = decode_death(**value);
+  if (!record)
+    return record.error();
+  return std::optional{std::move(record->text)};
+}
+
+} // namespace
+
+result<std::optional<bytes>>
+read_text(const task_store& store, shard_id shard, const core::task_view& view, timestamp now) {
+  const auto& entry = view.entry;
+  if (entry.state == task_state::dead)
+    return read_death(store, shard, view.seq);
   if (entry.outcome == 0)
-    return bytes{};
+    return std::optional{bytes{}};
   auto value = store.read(outcome_key{shard, entry.outcome}.encode());
   if (!value)
     return value.error();
-  if (!*value)
-    return error{
-      errc::corruption, "outcome " + std::to_string(entry.outcome) + " is not in the store"};
-  return decode_outcome_text(**value, entry.outcome_index);
+  bool is_past = !*value;
+  if (*value && is_terminal(entry.state)) {
+    auto lifetime = decode_outcome_lifetime(**value);
+    if (!lifetime)
+      return lifetime.error();
+    is_past = lifetime->is_past(now);
+  }
+  // What a task failed with before it was cancelled, or before it ran again, is no result.
+  if (is_past)
+    return entry.state == task_state::completed ? std::nullopt : std::optional{bytes{}};
+  auto text = decode_outcome_text(**value, entry.outcome_index);
+  if (!text)
+    return text.error();
+  return std::optional{std::move(*text)};
 }
 
 result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq) {
+read_fate(const task_store& store, shard_id shard, sequence seq, timestamp now) {
   auto range = fates_up_to(shard, seq);
   auto found = store.read_last(range.begin, range.end);
   if (!found)
@@ -44,7 +76,8 @@ read_fate(const task_store& store, shard_id shard, sequence seq) {
   auto fate = decode_fate((*found)->second, key->first);
   if (!fate)
     return fate.error();
-  if (seq - fate->first >= fate->entries.size())
+  bool is_past = record_lifetime{0, fate->closed_at, fate->retention}.is_past(now);
+  if (is_past || seq - fate->first >= fate->entries.size())
     return std::optional<core::task_view>{};
   core::task_view view;
   view.seq = seq;

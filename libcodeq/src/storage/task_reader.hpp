@@ -17,12 +17,14 @@ namespace codeq::storage {
 [[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside);
 
-/// The text of a task's latest outcome; empty when there was none.
-[[nodiscard]] result<bytes>
-read_text(const task_store& store, shard_id shard, const core::task_entry& entry);
+/// The text of a task's latest outcome, empty when there is none. Nothing when the task completed
+/// so long before the shard time `now` that its result is past its retention: then it is unknown.
+[[nodiscard]] result<std::optional<bytes>>
+read_text(const task_store& store, shard_id shard, const core::task_view& view, timestamp now);
 
-/// What became of a task whose segment is closed, or nothing when it is past its retention.
+/// What became of a task whose segment is closed, or nothing when that is past its retention at the
+/// shard time `now`. Depends on the time only, never on whether the record is still on the disk.
 [[nodiscard]] result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq);
+read_fate(const task_store& store, shard_id shard, sequence seq, timestamp now);
 
 } // namespace codeq::storage
