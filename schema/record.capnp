@@ -57,8 +57,8 @@ struct ShardRecord {
 }
 
 struct ProducerRecord {
-  # A producer's session at a shard. Overwritten by each checkpoint in which it changed, removed when
-  # it has been idle for too long.
+  # A producer's session at a shard. Overwritten by each checkpoint in which it changed, removed
+  # when it has been idle for too long.
   answeredBelow @0 :UInt64;
   lastUsedMs @1 :Int64;
   # Shard time.

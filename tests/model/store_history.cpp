@@ -2,6 +2,7 @@
 #include "model/store_history.hpp"
 
 #include "model/words.hpp"
+#include "storage/keyspace.hpp"
 #include "storage/projection.hpp"
 #include "storage/recovery.hpp"
 #include "storage/task_reader.hpp"
@@ -55,11 +56,11 @@ void store_history::compact() {
   auto at = horizons_.upper_bound(turns_.size() - std::min(turns_.size(), turns_cut_max));
   if (at == horizons_.begin())
     return;
-  storage::horizon_map horizons{{only_shard, std::prev(at)->second}};
+  storage::retention_view view{{{only_shard, std::prev(at)->second}}, {}};
   horizons_.erase(horizons_.begin(), at);
   auto writes = std::make_shared<storage::write_set>();
   auto scanned = store_->scan({}, "\xff", [&](std::string_view key, std::string_view value) {
-    if (storage::may_drop(horizons, key, value)) {
+    if (storage::judge(view, key, value) != storage::verdict::keep) {
       dropped_.emplace_back(key);
       writes->remove(dropped_.back());
     }
@@ -102,6 +103,9 @@ std::string
 store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
   std::string wrong;
   for (const auto& [seq, task] : reference.tasks) {
+    auto death = store_->read(storage::dead_key{only_shard, seq}.encode());
+    if (!death || death->has_value() != (task.state == task_state::dead))
+      wrong += short_number(seq) + ": the record of its death does not fit its state\n";
     const auto* s = core::find_segment(state.segments, seq);
     if (!s) {
       wrong += check_fate(task, state.at);

@@ -122,32 +122,30 @@ void reader_shell::send_bodies(
     to.credits_returned(shard, gone);
 }
 
-void reader_shell::answer(
-  shard_id shard,
-  session_shell& to,
-  const core::inquiry& why,
-  sequence seq,
-  std::optional<core::task_view> view) {
-  box_.send([this, shard, &to, why, seq, view = std::move(view)] {
-    if (view)
-      return describe(shard, to, why, *view);
-    if (auto fate = or_throw(storage::read_fate(disk_.store(), shard, seq)))
-      describe(shard, to, why, *fate);
+void reader_shell::answer(shard_id shard, session_shell& to, question asked) {
+  box_.send([this, shard, &to, asked = std::move(asked)] {
+    if (asked.view)
+      return describe(shard, to, asked, *asked.view);
+    if (auto fate = or_throw(storage::read_fate(disk_.store(), shard, asked.seq, asked.now)))
+      describe(shard, to, asked, *fate);
     else
-      answer_unknown(shard, to, why, seq);
+      answer_unknown(shard, to, asked.why, asked.seq);
   });
 }
 
 void reader_shell::describe(
-  shard_id shard, session_shell& to, const core::inquiry& why, const core::task_view& view) {
+  shard_id shard, session_shell& to, const question& asked, const core::task_view& view) {
   const auto& entry = view.entry;
+  const auto& why = asked.why;
   if (why.what == core::inquiry::kind::repeated_report) {
     bool was_accepted = core::is_repeat(entry, why.token, why.reported);
     core::report_answer a{view.seq, why.token, was_accepted ? errc::already : errc::stale_lease};
     return to.send_later(protocol::make_result_reply(shard, {&a, 1}).to_wire());
   }
-  auto text = or_throw(storage::read_text(disk_.store(), shard, entry));
-  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, text};
+  auto text = or_throw(storage::read_text(disk_.store(), shard, view, asked.now));
+  if (!text)
+    return answer_unknown(shard, to, why, view.seq);
+  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, *text};
   to.send_later(protocol::make_tasks_ended(shard, {&ended, 1}).to_wire());
 }
 

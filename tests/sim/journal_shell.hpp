@@ -58,13 +58,17 @@ public:
     core::tasks_granted granted,
     std::vector<core::encoded_tasks> bodies);
 
-  /// Called from a shard. `view` is empty when the task has left the shard's memory.
-  void answer(
-    shard_id shard,
-    session_shell& to,
-    const core::inquiry& why,
-    sequence seq,
-    std::optional<core::task_view> view);
+  struct question {
+    core::inquiry why;
+    sequence seq = 0;
+    /// Empty when the task has left the shard's memory.
+    std::optional<core::task_view> view;
+    /// Shard time.
+    timestamp now;
+  };
+
+  /// Called from a shard.
+  void answer(shard_id shard, session_shell& to, question asked);
 
 private:
   void send_bodies(
@@ -72,8 +76,8 @@ private:
     session_shell& to,
     core::tasks_granted& granted,
     std::vector<core::encoded_tasks>& bodies);
-  void describe(
-    shard_id shard, session_shell& to, const core::inquiry& why, const core::task_view& view);
+  void
+  describe(shard_id shard, session_shell& to, const question& asked, const core::task_view& view);
   static void
   answer_unknown(shard_id shard, session_shell& to, const core::inquiry& why, sequence seq);
 

@@ -261,14 +261,14 @@ void shard_shell::carry_out(core::task_described& e) {
   if (!session)
     return;
   if (!e.text)
-    return parts_.reader->answer(state_.id, *session, e.why, e.view.seq, e.view);
+    return parts_.reader->answer(state_.id, *session, {e.why, e.view.seq, e.view, clock().shard});
   const auto& entry = e.view.entry;
   endings_[e.why.peer].push_back({e.view.seq, errc::none, entry.state, entry.attempt, *e.text});
 }
 
 void shard_shell::carry_out(core::task_not_here& e) {
   if (auto* session = session_of(e.why.peer))
-    parts_.reader->answer(state_.id, *session, e.why, e.seq, std::nullopt);
+    parts_.reader->answer(state_.id, *session, {e.why, e.seq, std::nullopt, clock().shard});
 }
 
 void shard_shell::flush_endings() {

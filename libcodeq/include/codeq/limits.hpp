@@ -71,6 +71,12 @@ inline constexpr std::size_t commit_group_bytes_max = 4u << 20;
 inline constexpr std::size_t commit_group_deltas_max = 2000;
 inline constexpr duration os_sync_interval = 1s;
 
+// Records of ended tasks.
+inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;
+inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
+inline constexpr std::uint64_t retention_slack_bytes = 64ull << 20;
+inline constexpr duration retention_look_interval = 1min;
+
 // A connection.
 inline constexpr std::size_t frame_bytes_max = 16u << 20;
 inline constexpr std::size_t hello_bytes_max = 4u << 10;

@@ -42,6 +42,8 @@ enqueue_outbox::enqueue_outbox(options opts)
 void enqueue_outbox::connect(send_function send, store_identity store) {
   if (store_ && *store_ != store)
     expire_sent();
+  else if (!store_)
+    session_ = options_.new_session();
   store_ = store;
   send_ = std::move(send);
   window_.for_each([this](std::uint64_t, request& one) {
@@ -72,11 +74,10 @@ void enqueue_outbox::send_waiting() {
 
 void enqueue_outbox::open(request fresh) {
   auto number = window_.next_number();
-  auto spread = number + std::hash<producer_id>{}(options_.session);
+  auto spread = number + std::hash<producer_id>{}(session_);
   auto shard = static_cast<shard_id>(spread % store_->shard_count);
-  fresh.frame =
-    fresh.tasks->to_request({options_.session, number, window_.answered_below(), shard});
-  fresh.session = options_.session;
+  fresh.frame = fresh.tasks->to_request({session_, number, window_.answered_below(), shard});
+  fresh.session = session_;
   send_(*fresh.frame);
   window_.open(std::move(fresh));
 }
@@ -136,8 +137,8 @@ bool enqueue_outbox::renew(request& refused, errc code) {
   if (code != errc::session_expired)
     return false;
   // Later requests would meet the same refusal under the old session.
-  if (refused.session == options_.session)
-    options_.session = options_.new_session();
+  if (refused.session == session_)
+    session_ = options_.new_session();
   // A request that was said once and refused was not executed: it may be said anew.
   if (refused.repeated || refused.renewed)
     return false;
@@ -158,7 +159,7 @@ void enqueue_outbox::retry_due(std::uint64_t number) {
 }
 
 void enqueue_outbox::expire_sent() {
-  options_.session = options_.new_session();
+  session_ = options_.new_session();
   for (auto& one : window_.close_all())
     one.done(store_changed());
 }

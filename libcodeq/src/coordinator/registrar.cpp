@@ -39,6 +39,7 @@ protocol::hello_ack make_ack(const registrar_options& options) {
     r.setCoordinatorId(options.coordinator_id);
     r.setStoreId(options.store_id);
     r.setPingIntervalMs(static_cast<std::uint32_t>(limits::ping_interval.count()));
+    r.setNowMs(options.clock->now().shard.time_since_epoch().count());
   });
 }
 

@@ -5,7 +5,6 @@
 
 #include "coordinator/task_batches.hpp"
 #include "protocol/convert.hpp"
-#include "storage/projection.hpp"
 
 #include <algorithm>
 #include <span>
@@ -56,18 +55,8 @@ void shard_actor_state::close_turn() {
   }
   auto sealed = turn_->seal(now);
   turn_.reset();
-  if (!sealed.events.empty()) {
-    auto writes = std::make_shared<storage::write_set>();
-    for (auto& e : sealed.events) {
-      storage::project(state_->id, e, *writes);
-      if (auto* appended = std::get_if<core::segment_appended>(&e))
-        cache_->insert(appended->first, std::move(appended->pieces));
-    }
-    self_->send(
-      options_.journal,
-      actors::commit_request{
-        caf::actor_cast<actors::shard_internal_actor>(self_), ++submitted_, std::move(writes)});
-  }
+  if (!sealed.events.empty())
+    submit(std::move(sealed.events));
   hold(std::move(sealed.effects));
   arm();
 }
@@ -310,7 +299,13 @@ void shard_actor_state::carry_out(core::task_described& e) {
     auto view = std::make_shared<const core::task_view>(e.view);
     self_->send(
       options_.reader,
-      actors::answer_inquiry{state_->id, at->second.session, e.why, e.view.seq, std::move(view)});
+      actors::answer_inquiry{
+        state_->id,
+        at->second.session,
+        e.why,
+        e.view.seq,
+        std::move(view),
+        options_.clock->now().shard});
   } else if (e.why.what == core::inquiry::kind::status) {
     auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, *e.text);
     send_to(e.why.peer, reply.to_wire());
@@ -325,7 +320,9 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
   if (at == peers_.end())
     return;
   self_->send(
-    options_.reader, actors::answer_inquiry{state_->id, at->second.session, e.why, e.seq, nullptr});
+    options_.reader,
+    actors::answer_inquiry{
+      state_->id, at->second.session, e.why, e.seq, nullptr, options_.clock->now().shard});
 }
 
 void shard_actor_state::carry_out(core::change_answered& e) {

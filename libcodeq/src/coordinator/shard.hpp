@@ -69,6 +69,8 @@ private:
     std::vector<core::effect> effects;
   };
 
+  /// Hands what a turn decided to the journal.
+  void submit(std::vector<core::event> events);
   void hold(std::vector<core::effect> effects);
   void release();
   void arm();

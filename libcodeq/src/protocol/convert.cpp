@@ -160,6 +160,10 @@ read_enqueue(const bytes& body, schema::EnqueueRequest::Reader reader, timestamp
     encoding::read_producer(reader.getProducer()), reader.getNumber(), reader.getAnsweredBelow()};
   if (c.request.number == 0 || c.request.answered_below > c.request.number)
     return malformed("request numbers start at 1 and answered_below is not above them");
+  if (is_internal(c.request.producer))
+    return error{
+      errc::invalid_argument,
+      "the upper half of producer is 0, which is reserved for the coordinator itself"};
   auto tasks = read_tasks(body, reader.getTasks());
   if (!tasks)
     return tasks.error();

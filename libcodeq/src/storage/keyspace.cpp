@@ -77,6 +77,11 @@ key_range range_of(tag kind, shard_id shard, std::uint64_t from = 0) {
   return {encode_numbered(kind, shard, from), end_of(kind, shard)};
 }
 
+key_range range_of(tag kind) {
+  auto first = static_cast<char>(kind);
+  return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
+}
+
 key_range range_up_to(tag kind, shard_id shard, std::uint64_t last) {
   // The successor of a string is the string with a zero byte behind it.
   return {encode_numbered(kind, shard, 0), encode_numbered(kind, shard, last) + '\0'};
@@ -219,6 +224,14 @@ key_range dead_of(shard_id shard) {
 
 key_range producers_of(shard_id shard) {
   return range_of(tag::producer, shard);
+}
+
+key_range all_outcomes() {
+  return range_of(tag::outcome);
+}
+
+key_range all_fates() {
+  return range_of(tag::fate);
 }
 
 key_range segments_up_to(shard_id shard, sequence seq) {

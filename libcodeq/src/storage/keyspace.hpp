@@ -159,6 +159,11 @@ struct key_range {
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range producers_of(shard_id shard);
 
+// All keys of one kind, of all shards.
+
+[[nodiscard]] key_range all_outcomes();
+[[nodiscard]] key_range all_fates();
+
 // For `task_store::read_last`: the greatest key of the range is of the only segment, open record or
 // fate that can hold `seq`; the caller checks that it reaches so far.
 

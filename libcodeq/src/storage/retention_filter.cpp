@@ -16,48 +16,58 @@ const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
   return at == horizons.end() ? nullptr : at->second.get();
 }
 
-bool is_behind(const shard_horizon& horizon, const result<record_lifetime>& lifetime) {
-  return lifetime && lifetime->position <= horizon.through && lifetime->is_past(horizon.at);
-}
-
-bool may_drop_outcome(
-  const shard_horizon& horizon, core::log_position position, std::string_view value) {
-  // In this order: the value need not be read for most.
-  return position <= horizon.through
-         && !std::binary_search(horizon.held.begin(), horizon.held.end(), position)
-         && is_behind(horizon, decode_outcome_lifetime(value));
+verdict
+judge_lifetime(const shard_horizon& horizon, timestamp evicted_before, const record_lifetime& of) {
+  if (of.position > horizon.through)
+    return verdict::keep;
+  if (of.is_past(horizon.at))
+    return verdict::past;
+  return of.since < evicted_before ? verdict::evicted : verdict::keep;
 }
 
 } // namespace
 
 shard_horizon horizon_of(const core::shard_state& state, const core::checkpoint_taken& checkpoint) {
-  shard_horizon horizon{checkpoint.position, checkpoint.at, {}};
+  shard_horizon horizon{state.id, checkpoint.position, checkpoint.at, {}};
   horizon.held.reserve(state.held_outcomes.size());
   for (const auto& [position, tasks] : state.held_outcomes)
     horizon.held.push_back(position);
   return horizon;
 }
 
-bool may_drop(const horizon_map& horizons, std::string_view key, std::string_view value) {
-  if (auto outcome = outcome_key::decode(key)) {
-    const auto* horizon = find_horizon(horizons, outcome->shard);
-    return horizon && may_drop_outcome(*horizon, outcome->position, value);
-  }
-  if (auto fate = fate_key::decode(key)) {
-    const auto* horizon = find_horizon(horizons, fate->shard);
-    return horizon && is_behind(*horizon, decode_fate_lifetime(value));
-  }
-  return false;
+verdict judge(const retention_view& view, std::string_view key, std::string_view value) {
+  auto outcome = outcome_key::decode(key);
+  auto fate = fate_key::decode(key);
+  if (!outcome && !fate)
+    return verdict::keep;
+  const auto* horizon = find_horizon(view.horizons, outcome ? outcome->shard : fate->shard);
+  if (!horizon)
+    return verdict::keep;
+  const auto& held = horizon->held;
+  // First, since then the value need not be read.
+  bool is_needed =
+    outcome
+    && (outcome->position > horizon->through || std::binary_search(held.begin(), held.end(), outcome->position));
+  if (is_needed)
+    return verdict::keep;
+  auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);
+  return lifetime ? judge_lifetime(*horizon, view.evicted_before, *lifetime) : verdict::keep;
 }
 
-void retention_horizons::publish(shard_id shard, std::shared_ptr<const shard_horizon> horizon) {
+void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
   std::lock_guard lock{mutex_};
-  horizons_.insert_or_assign(shard, std::move(horizon));
+  auto shard = horizon->shard;
+  view_.horizons.insert_or_assign(shard, std::move(horizon));
 }
 
-horizon_map retention_horizons::all() const {
+void retention_horizons::evict_before(timestamp time) {
   std::lock_guard lock{mutex_};
-  return horizons_;
+  view_.evicted_before = std::max(view_.evicted_before, time);
+}
+
+retention_view retention_horizons::view() const {
+  std::lock_guard lock{mutex_};
+  return view_;
 }
 
 } // namespace codeq::storage

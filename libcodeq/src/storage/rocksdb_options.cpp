@@ -58,7 +58,13 @@ private:
 /// by the horizons of that moment.
 class retention_filter final : public rocksdb::CompactionFilter {
 public:
-  explicit retention_filter(horizon_map horizons) : horizons_(std::move(horizons)) {}
+  explicit retention_filter(std::shared_ptr<retention_horizons> horizons)
+    : horizons_(std::move(horizons)), view_(horizons_->view()) {}
+
+  retention_filter(const retention_filter&) = delete;
+  retention_filter& operator=(const retention_filter&) = delete;
+
+  ~retention_filter() override { horizons_->count_evicted(evicted_); }
 
   const char* Name() const override { return "codeq_retention_filter"; }
 
@@ -69,9 +75,12 @@ public:
     const rocksdb::Slice& value,
     std::string*,
     std::string* skip_until) const override {
-    bool is_value = type == ValueType::kValue;
-    if (!is_value || !may_drop(horizons_, key.ToStringView(), value.ToStringView()))
+    if (type != ValueType::kValue)
       return Decision::kKeep;
+    auto how = judge(view_, key.ToStringView(), value.ToStringView());
+    if (how == verdict::keep)
+      return Decision::kKeep;
+    evicted_ += how == verdict::evicted ? 1 : 0;
     // Unlike `kRemove`, leaves no tombstone. These keys are written once: nothing older of theirs
     // can come to light.
     skip_until->assign(key.data(), key.size());
@@ -80,12 +89,15 @@ public:
   }
 
 private:
-  horizon_map horizons_;
+  std::shared_ptr<retention_horizons> horizons_;
+  retention_view view_;
+  // One thread uses a filter, but RocksDB's interface is const.
+  mutable std::uint64_t evicted_ = 0;
 };
 
 class retention_factory final : public rocksdb::CompactionFilterFactory {
 public:
-  explicit retention_factory(std::shared_ptr<const retention_horizons> horizons)
+  explicit retention_factory(std::shared_ptr<retention_horizons> horizons)
     : horizons_(std::move(horizons)) {}
 
   const char* Name() const override { return "codeq_retention_filters"; }
@@ -97,11 +109,11 @@ public:
 
   std::unique_ptr<rocksdb::CompactionFilter>
   CreateCompactionFilter(const rocksdb::CompactionFilter::Context&) override {
-    return std::make_unique<retention_filter>(horizons_->all());
+    return std::make_unique<retention_filter>(horizons_);
   }
 
 private:
-  std::shared_ptr<const retention_horizons> horizons_;
+  std::shared_ptr<retention_horizons> horizons_;
 };
 
 void set_durability(rocksdb::Options& target, durability mode) {

@@ -178,6 +178,28 @@ public:
     return found;
   }
 
+  result<void>
+  compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override {
+    rocksdb::Slice first{begin};
+    rocksdb::Slice last{end};
+    rocksdb::CompactRangeOptions how;
+    how.exclusive_manual_compaction = false;
+    how.canceled = &cancelled;
+    auto status = db_->CompactRange(how, &first, &last);
+    if (!status.ok() && !status.IsIncomplete())
+      return to_error(status);
+    return {};
+  }
+
+  std::uint64_t approximate_bytes(std::string_view begin, std::string_view end) const override {
+    rocksdb::Range range{rocksdb::Slice(begin), rocksdb::Slice(end)};
+    rocksdb::SizeApproximationOptions what;
+    what.include_memtables = true;
+    std::uint64_t size = 0;
+    auto status = db_->GetApproximateSizes(what, db_->DefaultColumnFamily(), &range, 1, &size);
+    return status.ok() ? size : 0;
+  }
+
   std::uint64_t counter(std::string_view name) const override {
     for (const auto& [known, ticker] : named_tickers)
       if (known == name)

@@ -27,7 +27,7 @@ struct rocksdb_store_options {
   /// For RocksDB's block cache, in bytes.
   std::size_t block_cache_bytes = 64u << 20;
   /// Says what has passed its retention; null keeps everything.
-  std::shared_ptr<const retention_horizons> horizons{};
+  std::shared_ptr<retention_horizons> horizons{};
   /// The file system underneath; null is the real one. For fault injection.
   rocksdb::Env* environment = nullptr;
   /// Told of background errors, from RocksDB's threads; the caller must stop the process.

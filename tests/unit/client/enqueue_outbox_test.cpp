@@ -41,8 +41,8 @@ class EnqueueOutbox : public ::testing::Test {
 protected:
   enqueue_outbox make(std::size_t in_flight_max = 10) {
     return enqueue_outbox(
-      {.session = {7, 0}, .in_flight_max = in_flight_max, .new_session = [this] {
-         return producer_id{7, ++sessions_};
+      {.in_flight_max = in_flight_max, .new_session = [this] {
+         return producer_id{7, sessions_++};
        }});
   }
 

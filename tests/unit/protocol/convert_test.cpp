@@ -22,6 +22,7 @@ enqueue_request enqueue_with_slack(std::size_t slack) {
     [&](schema::EnqueueRequest::Builder root) {
       auto ok = plain.read([&](schema::EnqueueRequest::Reader from) -> result<void> {
         root.setNumber(1);
+        root.setProducer(from.getProducer());
         root.setRuns(from.getRuns());
         auto body = from.getTasks().getBytes();
         auto size = static_cast<capnp::uint>(body.size() + slack);
@@ -45,6 +46,17 @@ TEST(Convert, RefusesABodyThatIsMostlySlack) {
   EXPECT_EQ(command.error().code, errc::too_large);
 }
 
+TEST(Convert, RefusesTheSessionsOfTheCoordinatorItself) {
+  task_spec task;
+  task.queue = "q";
+  auto request = encoded_tasks::encode({&task, 1})->to_request({{0, 2}, 1, 1, shard_id{}});
+
+  auto command = to_command(request, 1, timestamp{});
+
+  ASSERT_FALSE(command);
+  EXPECT_EQ(command.error().code, errc::invalid_argument);
+}
+
 TEST(Convert, RefusesABodyOfEmptyHeaders) {
   task_spec task;
   task.queue = "q";
@@ -53,6 +65,7 @@ TEST(Convert, RefusesABodyOfEmptyHeaders) {
   auto request = enqueue_request::build(
     [&](schema::EnqueueRequest::Builder root) {
       root.setNumber(1);
+      root.initProducer().setHigh(1);
       auto run = root.initRuns(1)[0];
       run.setCount(1);
       run.initQueue().setTenant("default");
