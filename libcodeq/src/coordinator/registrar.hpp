@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator_actors.hpp"
+#include "base/clock.hpp"
 #include "coordinator/session.hpp"
 #include "protocol/convert.hpp"
 

@@ -16,6 +16,12 @@ const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
   return at == horizons.end() ? nullptr : at->second.get();
 }
 
+/// True when recovery or a live task needs the outcome.
+bool is_needed(const shard_horizon& horizon, core::log_position outcome) {
+  const auto& held = horizon.held;
+  return outcome > horizon.through || std::binary_search(held.begin(), held.end(), outcome);
+}
+
 verdict
 judge_lifetime(const shard_horizon& horizon, timestamp evicted_before, const record_lifetime& of) {
   if (of.position > horizon.through)
@@ -43,12 +49,8 @@ verdict judge(const retention_view& view, std::string_view key, std::string_view
   const auto* horizon = find_horizon(view.horizons, outcome ? outcome->shard : fate->shard);
   if (!horizon)
     return verdict::keep;
-  const auto& held = horizon->held;
   // First, since then the value need not be read.
-  bool is_needed =
-    outcome
-    && (outcome->position > horizon->through || std::binary_search(held.begin(), held.end(), outcome->position));
-  if (is_needed)
+  if (outcome && is_needed(*horizon, outcome->position))
     return verdict::keep;
   auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);
   return lifetime ? judge_lifetime(*horizon, view.evicted_before, *lifetime) : verdict::keep;

@@ -31,9 +31,6 @@ constexpr std::uint64_t log_bytes_max = 64u << 20;
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
 
-/// How often a table is rewritten at least, in seconds.
-constexpr std::uint64_t seconds_per_look = 24 * 60 * 60;
-
 /// Passes background errors on, and keeps RocksDB from resuming by itself after one: a log whose
 /// append failed may hold what nobody was told of.
 class error_listener final : public rocksdb::EventListener {
@@ -185,8 +182,6 @@ rocksdb::Options make_options(const rocksdb_store_options& options) {
   set_tables(target, options);
   if (options.horizons)
     target.compaction_filter_factory = std::make_shared<retention_factory>(options.horizons);
-  // Tables that nothing is added to are looked at again for what has passed its retention.
-  target.periodic_compaction_seconds = seconds_per_look;
   target.listeners.push_back(std::make_shared<error_listener>(options.on_background_error));
   target.statistics = rocksdb::CreateDBStatistics();
   target.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);
