@@ -147,7 +147,9 @@ void auditor::reported(const worker::report& r, timestamp shard_now) {
   if (!l)
     return;
   // A second report under one token follows a power cut that took the answer to the first.
-  tasks_.at(l->id).texts.insert(r.text);
+  auto& t = tasks_.at(l->id);
+  t.texts.insert(r.text);
+  t.first_report = t.first_report.value_or(world_.time.now());
   l->retry_floor.reset();
   l->reported_at = world_.time.now();
   l->how = r.what;
@@ -278,13 +280,25 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
     t.final_at = world_.time.now();
 }
 
+bool auditor::may_be_forgotten(const task_view& t) const {
+  bool is_dead = t.final && t.final->state == task_state::dead;
+  auto retention = world_.options.retention;
+  // A restart may take a step of the wall clock over.
+  if (world_.options.clock_step_every > virtual_time{0})
+    retention = duration{0};
+  // Shard time may run 5 % fast.
+  bool was_reported = t.first_report && world_.time.now() - *t.first_report >= retention * 9 / 10;
+  return !is_dead && was_reported;
+}
+
 void auditor::ended(const task_id& id, const result<task_status>& how) {
   auto& t = tasks_.at(id);
   if (how)
     return check_final(id, t, *how);
   if (how.error().code != errc::unknown_task)
     return breach("await", t.name + " ended with " + to_string(how.error()));
-  if (!t.doubtful)
+  t.forgotten = t.forgotten || may_be_forgotten(t);
+  if (!t.doubtful && !t.forgotten)
     breach(
       "I1", t.name + " (task " + name_of(id) + ") is unknown, though its enqueue was answered");
 }

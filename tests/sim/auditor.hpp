@@ -147,6 +147,9 @@ private:
     std::optional<virtual_time> final_at;
     std::optional<fencing_token> final_token;
     std::optional<task_status> final;
+    std::optional<virtual_time> first_report;
+    /// Was told to be unknown, when its retention may have passed.
+    bool forgotten = false;
     std::map<fencing_token, lease_view> leases;
     /// All that workers ever reported of it.
     std::set<std::string> texts;
@@ -170,6 +173,7 @@ private:
     fencing_token token);
   void check_single_lease(const task_id& id, fencing_token token, const task_view& t);
   void check_retry_time(const task_id& id, const task_view& t);
+  [[nodiscard]] bool may_be_forgotten(const task_view& t) const;
   void check_final(const task_id& id, task_view& t, const task_status& now);
   [[nodiscard]] bool may_be_over(const lease_view& l) const;
   [[nodiscard]] duration

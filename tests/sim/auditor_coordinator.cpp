@@ -143,7 +143,7 @@ std::string auditor::unfinished() const {
   for (const auto& [name, wanted] : wishes_) {
     if (!wanted.id)
       rest += name + " was never answered\n";
-    else if (!tasks_.at(*wanted.id).final && !tasks_.at(*wanted.id).doubtful)
+    else if (const auto& t = tasks_.at(*wanted.id); !t.final && !t.doubtful && !t.forgotten)
       rest += name + " has not ended\n";
   }
   return rest;

@@ -66,12 +66,17 @@ void shard_shell::close_turn() {
 
 void shard_shell::commit(std::vector<core::event> events) {
   auto writes = std::make_shared<storage::write_set>();
+  std::shared_ptr<const storage::shard_horizon> horizon;
   for (auto& e : events) {
     storage::project(state_.id, e, *writes);
     if (auto* appended = std::get_if<core::segment_appended>(&e))
       cache_.insert(appended->first, std::move(appended->pieces));
+    if (const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e))
+      horizon =
+        std::make_shared<const storage::shard_horizon>(storage::horizon_of(state_, *checkpoint));
   }
-  parts_.journal->gather(*this, ++submitted_, {state_.id, std::move(events), std::move(writes)});
+  parts_.journal->gather(
+    *this, ++submitted_, {state_.id, std::move(events), std::move(writes), std::move(horizon)});
 }
 
 void shard_shell::committed(std::uint64_t number) {
@@ -152,7 +157,11 @@ void shard_shell::decide_or_end(core::peer_id from, const result<T>& command) {
 }
 
 void shard_shell::take(core::peer_id from, const protocol::enqueue_request& m) {
-  decide_or_end(from, protocol::to_command(m, from, clock().shard));
+  auto command = protocol::to_command(m, from, clock().shard);
+  if (command)
+    for (auto& run : command->runs)
+      run.settings.retention = world_.options.retention;
+  decide_or_end(from, command);
 }
 
 void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m) {
