@@ -48,8 +48,10 @@ struct SeqRun {
 }
 
 struct ProducerId {
-  # The 128 random bits that name a producer's session.
+  # Names a producer's session.
   high @0 :UInt64;
+  # The upper 48 bits say when it was created, in shard time as `HelloAck` told it; the rest is
+  # random. 0 is reserved for the coordinator itself.
   low @1 :UInt64;
 }
 

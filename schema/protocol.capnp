@@ -89,7 +89,7 @@ struct HelloAck {
   # Random, fixed when the store was created.
   pingIntervalMs @4 :UInt32;
   nowMs @5 :Int64;
-  # The coordinator's time, which shard times are close to; 0 when it does not say.
+  # Shard time, which a producer's session is named after; 0 when it is not said.
 }
 
 struct Refused {

@@ -25,6 +25,8 @@ struct Record {
     queue @8 :QueueRecord;
     key @9 :KeyRecord;
     followUp @10 :FollowUpRecord;
+    dead @11 :DeadRecord;
+    producer @12 :ProducerRecord;
   }
 }
 
@@ -44,7 +46,6 @@ struct ShardRecord {
   atMs @1 :Int64;
   # Shard time.
   queues @2 :List(QueueTotals);
-  producers @3 :List(Producer);
 
   struct QueueTotals {
     # Since the store was created.
@@ -56,13 +57,15 @@ struct ShardRecord {
     purgedBelow @5 :UInt64;
     # All tasks of the queue with a smaller sequence were purged, whatever their fates say.
   }
+}
 
-  struct Producer {
-    producer @0 :Common.ProducerId;
-    answeredBelow @1 :UInt64;
-    lastUsedMs @2 :Int64;
-    answers @3 :List(Answer);
-  }
+struct ProducerRecord {
+  # A producer's session at a shard. Overwritten by each checkpoint in which it changed, removed
+  # when it has been idle for too long.
+  answeredBelow @0 :UInt64;
+  lastUsedMs @1 :Int64;
+  # Shard time.
+  answers @2 :List(Answer);
 
   struct Answer {
     number @0 :UInt64;
@@ -140,6 +143,8 @@ struct OutcomeRecord {
   ends @2 :List(LeaseEnd);
   texts @3 :Common.Packed;
   # The result or error text of each.
+  retentionMs @4 :UInt64;
+  # Of all its tasks: how long after `atMs` the record is kept; 0 is for ever.
 
   struct LeaseEnd {
     seq @0 :UInt64;
@@ -303,6 +308,8 @@ struct FateRecord {
   lastEnds @11 :Data;
   gone @12 :Data;
   # 1 for a task that was purged, a byte each; empty when there is none.
+  retentionMs @13 :UInt64;
+  # How long after `closedAtMs` the record is kept; 0 is for ever.
 }
 
 struct KeyRecord {
@@ -313,4 +320,16 @@ struct KeyRecord {
   # The position at which the task became live; the key belongs to the one with the latest.
   expiresAtMs @2 :Int64;
   # Shard time from which on the key is free.
+}
+
+struct DeadRecord {
+  # Why a task is dead. Removed when it is redriven or purged.
+  atMs @0 :Int64;
+  # When it died, shard time.
+  attempt @1 :UInt16;
+  # The charged attempts that it had.
+  token @2 :UInt64;
+  # Of its last lease.
+  text @3 :Data;
+  # The error of the last attempt.
 }

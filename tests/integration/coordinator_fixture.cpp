@@ -123,10 +123,10 @@ void coordinator_fixture::start(bool held) {
   options.clock = std::make_shared<virtual_clock>(system_);
   auto steady = options.clock->now().steady;
   options.state = std::move(storage::recover(*store_, only_shard, 1, steady).value());
-  options.journal = held ? hold_journal()
-                         : system_.own(system_.get().spawn(
-                           coordinator::journal,
-                           coordinator::journal_options{store_, storage::durability::sync, fail}));
+  options.journal =
+    held ? hold_journal()
+         : system_.own(system_.get().spawn(
+           coordinator::journal, coordinator::journal_options{store_, mode_, fail, horizons_}));
   coordinator::reader_options reads;
   reads.store = store_;
   reads.on_failure = fail;

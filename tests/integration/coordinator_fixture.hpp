@@ -73,6 +73,9 @@ protected:
 
   deterministic_system system_;
   std::shared_ptr<storage::memory_store> store_ = std::make_shared<storage::memory_store>();
+  std::shared_ptr<storage::retention_horizons> horizons_ =
+    std::make_shared<storage::retention_horizons>();
+  storage::durability mode_ = storage::durability::sync;
   actors::shard_internal_actor shard_;
 
 private:

@@ -56,7 +56,11 @@ protected:
     : registrar_(system_.own(system_.get().spawn(
       coordinator::registrar,
       coordinator::registrar_options{
-        {}, 1, 2, [] { return std::map<std::string, std::int64_t>{}; }}))) {}
+        {},
+        1,
+        2,
+        [] { return std::map<std::string, std::int64_t>{}; },
+        std::make_shared<base::manual_clock>()}))) {}
 
   /// A process of worker `w` connects.
   void hello(const std::string& connection, std::uint64_t incarnation) {

@@ -55,6 +55,29 @@ TEST_F(CoordinatorShard, AnswersARepeatOfACommittedReportOnlyBehindWhatCameBefor
   EXPECT_THAT(take(worker), ElementsAre("answer 1 none", "answer 1 already"));
 }
 
+TEST_F(CoordinatorShard, LetsRecordsGoWithTheirCheckpoint) {
+  start();
+  enqueue(attach(""), 1, 1, 10s);
+  EXPECT_TRUE(horizons_->view().horizons.empty());
+
+  advance(limits::checkpoint_interval);
+
+  ASSERT_EQ(horizons_->view().horizons.size(), 1u);
+  EXPECT_GT(horizons_->view().horizons.at(shard_id{})->through, core::first_of_epoch(1));
+}
+
+TEST_F(CoordinatorShard, LetsNoRecordGoBeforeItsCheckpointIsSynced) {
+  mode_ = storage::durability::os;
+  start();
+  enqueue(attach(""), 1, 1, 10s);
+
+  advance(limits::checkpoint_interval);
+  EXPECT_TRUE(horizons_->view().horizons.empty());
+  advance(limits::os_sync_interval);
+
+  EXPECT_EQ(horizons_->view().horizons.size(), 1u);
+}
+
 TEST_F(CoordinatorShard, WakesAWaitingWorkerByTheEnqueueItself) {
   start();
   auto producer = attach("");

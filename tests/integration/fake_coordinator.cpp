@@ -79,6 +79,7 @@ void fake_coordinator::accept(std::uint64_t store, std::uint16_t shards) {
     root.setVersion(1);
     root.setShardCount(shards);
     root.setStoreId(store);
+    root.setNowMs(1'700'000'000'000);
   });
   auto sink = transport::deliver<
     schema::EnqueueRequest,
@@ -118,7 +119,7 @@ void fake_coordinator::cut() {
 enqueue_word read(const protocol::enqueue_request& request) {
   auto word = request.read([](auto reader) -> result<enqueue_word> {
     return enqueue_word{
-      reader.getProducer().getHigh(),
+      reader.getProducer().getLow(),
       reader.getNumber(),
       reader.getAnsweredBelow(),
       reader.getShard(),

@@ -81,6 +81,7 @@ void reference_shard::run(const core::redrive& c) {
   } else if (task->state == task_state::dead) {
     result = core::change_result::changed;
     task->live_since = next_live_++;
+    task->text.clear();
     live_again(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));

@@ -53,8 +53,12 @@ void reference_shard::decide(const core::command& c, const instant& now) {
 }
 
 void reference_shard::run(const core::enqueue& c) {
-  auto& producer = producers[c.request.producer];
   auto number = c.request.number;
+  if (auto trouble = session_trouble(c.request); trouble != errc::none) {
+    expected.push_back(say_refused(c.peer, number, trouble));
+    return;
+  }
+  auto& producer = producers[c.request.producer];
   if (auto known = producer.answers.find(number); known != producer.answers.end()) {
     const auto& answer = known->second;
     expected.push_back(say_enqueued(c.peer, number, answer.tasks, answer.kinds));
@@ -72,6 +76,7 @@ void reference_shard::run(const core::enqueue& c) {
   producer.answered_below = std::max(producer.answered_below, c.request.answered_below);
   std::erase_if(producer.answers, [&](const auto& a) { return a.first < producer.answered_below; });
   producer.answers[number] = added;
+  producer.last_used = now_.shard;
   expected.push_back(say_enqueued(c.peer, number, added.tasks, added.kinds));
 }
 
@@ -266,6 +271,8 @@ void reference_shard::end(reference_task& task, task_state next, bool charged) {
   task.queued = false;
   task.attempt -= charged ? 0 : 1;
   task.refunds = charged ? 0 : task.refunds + 1;
+  task.ended_at = now_.shard;
+  ended_.push_back(task.seq);
   auto& count = totals[task.queue];
   count.completed += next == task_state::completed ? 1 : 0;
   count.dead += next == task_state::dead ? 1 : 0;

@@ -26,6 +26,9 @@ struct reference_task {
   core::task_settings settings;
   std::string body;
   task_state state = task_state::ready;
+  /// When its latest lease ended, shard time, and when that turn was over.
+  timestamp ended_at{};
+  timestamp settled_at{};
   /// The user's deferral and the shard's; whichever is later counts.
   timestamp not_before{};
   timestamp retry_at{};
@@ -88,6 +91,7 @@ struct reference_answer {
 };
 
 struct reference_producer {
+  timestamp last_used;
   std::uint64_t answered_below = 0;
   std::map<std::uint64_t, reference_answer> answers;
 };
@@ -217,6 +221,7 @@ private:
 
   void run(const core::take_checkpoint&) { checkpoint_wanted_ = checkpointed_ = true; }
 
+  [[nodiscard]] errc session_trouble(const core::request_id& request) const;
   reference_answer add_tasks(const std::vector<core::enqueue_run>& runs);
   void add_follow_ups(const core::lease_report& r);
   void hand_out_one(const core::deliver_follow_ups& d);
@@ -262,6 +267,8 @@ private:
   void require(bool condition, const std::string& what);
 
   instant now_{};
+  /// Tasks whose leases ended in this turn.
+  std::vector<sequence> ended_;
   bool checkpoint_wanted_ = false;
   std::uint64_t next_live_ = 1;
   sequence next_seq_;

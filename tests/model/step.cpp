@@ -191,9 +191,12 @@ std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool resta
 
 duration step_maker::advance_of(const step& s) {
   dice d(s.randomness);
-  // Long enough for a key to be free again, too short for a producer to be forgotten.
+  // Long enough for a key to be free again.
   if (s.kind == step_kind::leap)
     return 20min + duration{d.below(3'600'000)};
+  // Producers' sessions last a day.
+  if (d.one_in(50))
+    return duration{d.below(30 * 3'600'000)};
   switch (d.below(5)) {
   case 0:
     return duration{d.below(20)};
@@ -385,6 +388,7 @@ void step_maker::leave_to_queue(dice& d, core::enqueue_run& r) {
 core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   static const std::vector<duration> delays{0ms, 1ms, 500ms, 2s, 10s, 5min};
   static const std::vector<duration> leases{1s, 2s, 10s, 1min};
+  static const std::vector<duration> retentions{24h, 1s, 1min, 1h};
   core::enqueue_run r;
   r.queue = {"default", std::string("q") + std::to_string(d.below(3))};
   r.priority = static_cast<std::uint8_t>(d.one_in(2) ? 0 : d.below(3) * 4);
@@ -393,6 +397,7 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   r.settings.retry.base = d.pick(delays);
   r.settings.retry.cap = 20s;
   r.settings.lease = d.pick(leases);
+  r.settings.retention = d.pick(retentions);
   r.settings.run_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   r.settings.progress_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   if (d.one_in(4))
@@ -407,21 +412,30 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   return r;
 }
 
+producer_id step_maker::session_of(std::uint64_t producer, dice& d, const instant& now) {
+  static const std::vector<duration> ahead{0ms, 0ms, 0ms, 0ms, 30min, 1h, 61min};
+  auto [at, is_new] = sessions_.try_emplace(producer);
+  if (is_new || d.one_in(8))
+    at->second = make_producer_id(
+      now.shard + d.pick(ahead), static_cast<std::uint16_t>(d.below(1000)), producer);
+  return at->second;
+}
+
 core::command step_maker::new_request(dice& d, const instant& now) {
-  auto c = next_request(d);
+  auto c = next_request(d, now);
   for (auto n = 1 + d.below(3); n > 0; --n)
     c.runs.push_back(random_run(d, now));
   sent_.push_back(c);
   return c;
 }
 
-core::enqueue step_maker::next_request(dice& d) {
+core::enqueue step_maker::next_request(dice& d, const instant& now) {
   auto producer = 1 + d.below(3);
   auto number = next_request_[producer]++;
   auto& below = answered_below_[producer];
   if (d.one_in(3))
     below += d.below(number - below + 1);
-  return {producers_first_peer + producer, {{producer, 7}, number, below}, {}};
+  return {producers_first_peer + producer, {session_of(producer, d, now), number, below}, {}};
 }
 
 core::command step_maker::repeated_request(dice& d, const instant& now) {

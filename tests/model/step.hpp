@@ -88,9 +88,12 @@ private:
   };
 
   core::command operator_command_of(step_kind kind, dice& d, const reference_shard& reference);
+
+  /// The session of a producer, a new one now and then.
+  producer_id session_of(std::uint64_t producer, dice& d, const instant& now);
   core::command new_request(dice& d, const instant& now);
   core::command keyed_request(dice& d, const instant& now);
-  core::enqueue next_request(dice& d);
+  core::enqueue next_request(dice& d, const instant& now);
   core::enqueue_run keyed_run(dice& d, const instant& now);
   static core::command random_by_key(dice& d);
   core::command repeated_request(dice& d, const instant& now);
@@ -120,6 +123,7 @@ private:
 
   std::vector<named_worker> workers_{{"w0"}, {"w1"}, {"w2"}};
   core::peer_id next_peer_ = 10;
+  std::map<std::uint64_t, producer_id> sessions_;
   std::map<std::uint64_t, std::uint64_t> next_request_;
   std::map<std::uint64_t, std::uint64_t> answered_below_;
   std::vector<core::enqueue> sent_;

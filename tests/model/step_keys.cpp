@@ -36,7 +36,7 @@ core::enqueue_run step_maker::keyed_run(dice& d, const instant& now) {
 }
 
 core::command step_maker::keyed_request(dice& d, const instant& now) {
-  auto c = next_request(d);
+  auto c = next_request(d, now);
   for (auto n = 1 + d.below(4); n > 0; --n)
     c.runs.push_back(d.one_in(5) ? random_run(d, now) : keyed_run(d, now));
   sent_.push_back(c);

@@ -2,11 +2,14 @@
 #include "model/store_history.hpp"
 
 #include "model/words.hpp"
+#include "storage/keyspace.hpp"
 #include "storage/projection.hpp"
 #include "storage/recovery.hpp"
 #include "storage/task_reader.hpp"
 #include "storage/write_set.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -15,6 +18,12 @@ namespace codeq::model {
 namespace {
 
 constexpr shard_id only_shard{};
+
+/// A cut takes fewer turns: what is older is as good as synced.
+constexpr std::size_t turns_cut_max = 5;
+
+/// Of another epoch than any that goes on.
+constexpr std::uint32_t passing_epoch = 1'000'000;
 
 } // namespace
 
@@ -28,6 +37,38 @@ void store_history::append(const std::vector<core::event>& events) {
     storage::project(only_shard, e, *writes);
   commit(writes);
   turns_.push_back(std::move(writes));
+  for (const auto& e : events)
+    if (const auto* c = std::get_if<core::checkpoint_taken>(&e))
+      note_checkpoint(*c);
+  compact();
+}
+
+void store_history::note_checkpoint(const core::checkpoint_taken& c) {
+  auto state = recover(passing_epoch, {});
+  horizons_[turns_.size()] =
+    std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state, c));
+  for (const auto& fate : c.closed)
+    for (std::size_t i = 0; i < fate.entries.size(); ++i)
+      closed_[fate.first + i] = c.at;
+}
+
+void store_history::compact() {
+  auto at = horizons_.upper_bound(turns_.size() - std::min(turns_.size(), turns_cut_max));
+  if (at == horizons_.begin())
+    return;
+  storage::retention_view view{{{only_shard, std::prev(at)->second}}, {}};
+  horizons_.erase(horizons_.begin(), at);
+  auto writes = std::make_shared<storage::write_set>();
+  auto scanned = store_->scan({}, "\xff", [&](std::string_view key, std::string_view value) {
+    if (storage::judge(view, key, value) != storage::verdict::keep) {
+      dropped_.emplace_back(key);
+      writes->remove(dropped_.back());
+    }
+    return true;
+  });
+  if (!scanned)
+    throw std::runtime_error(to_string(scanned.error()));
+  commit(writes);
 }
 
 void store_history::commit(const std::shared_ptr<const storage::write_set>& writes) {
@@ -39,10 +80,15 @@ void store_history::cut(std::size_t turns) {
   if (turns == turns_.size())
     return;
   turns_.resize(turns);
+  horizons_.erase(horizons_.upper_bound(turns), horizons_.end());
   store_.reset();
   store_ = make_store_();
   for (const auto& writes : turns_)
     commit(writes);
+  auto again = std::make_shared<storage::write_set>();
+  for (const auto& key : dropped_)
+    again->remove(key);
+  commit(again);
 }
 
 std::unique_ptr<core::shard_state>
@@ -57,12 +103,21 @@ std::string
 store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
   auto wrong = check_leftovers(state);
   for (const auto& [seq, task] : reference.tasks) {
+    auto death = store_->read(storage::dead_key{only_shard, seq}.encode());
+    if (!death || death->has_value() != (task.state == task_state::dead))
+      wrong += short_number(seq) + ": the record of its death does not fit its state\n";
     const auto* s = core::find_segment(state.segments, seq);
-    wrong += s ? check_body(task, *s) + check_text(task, s->view(seq))
-               : check_fate(task, state.purged.get());
+    if (!s) {
+      wrong += check_fate(task, {state.at, state.purged.get()});
+      continue;
+    }
+    core::task_view view;
+    view.seq = seq;
+    view.entry = s->view(seq);
+    wrong += check_body(task, *s) + check_text(task, view, state.at);
   }
   for (auto seq : reference.purged) {
-    auto fate = storage::read_fate(*store_, only_shard, seq, state.purged.get());
+    auto fate = storage::read_fate(*store_, only_shard, seq, {state.at, state.purged.get()});
     bool is_gone = fate && !*fate && !core::find_known(state.segments, seq);
     wrong += is_gone ? "" : short_number(seq) + " was purged and is known\n";
   }
@@ -101,18 +156,31 @@ std::string store_history::check_body(const reference_task& task, const core::se
   return agrees ? "" : "the body of " + short_number(task.seq) + " is not what was enqueued\n";
 }
 
-std::string
-store_history::check_text(const reference_task& task, const core::task_entry& entry) const {
-  auto text = storage::read_text(*store_, only_shard, entry);
+std::string store_history::check_text(
+  const reference_task& task, const core::task_view& view, timestamp now) const {
+  auto text = storage::read_text(*store_, only_shard, view, now);
+  auto retention = task.settings.retention;
+  bool is_live_or_dead = !is_terminal(task.state) || task.state == task_state::dead;
+  bool must_stay = is_live_or_dead || now < task.ended_at + retention;
+  bool may_stay = is_live_or_dead || now < task.settled_at + retention;
+  if (!text)
+    return "the text of " + short_number(task.seq) + " cannot be read\n";
   // The words of the shard's own texts are free behind the reason.
-  bool agrees =
-    text && text->view().starts_with(task.text) && (!task.reported || text->view() == task.text);
-  return agrees ? "" : "the text of " + short_number(task.seq) + " is not what was reported\n";
+  bool agrees = may_stay && *text && (*text)->view().starts_with(task.text)
+                && (!task.reported || (*text)->view() == task.text);
+  bool is_completed = task.state == task_state::completed;
+  bool is_gone = is_completed ? !*text : *text && (*text)->view().empty();
+  return agrees || (!must_stay && is_gone)
+           ? ""
+           : "the text of " + short_number(task.seq) + " is not what was reported\n";
 }
 
 std::string
-store_history::check_fate(const reference_task& task, const core::purge_marks* purged) const {
-  auto fate = storage::read_fate(*store_, only_shard, task.seq, purged);
+store_history::check_fate(const reference_task& task, const storage::fate_filter& as_of) const {
+  auto fate = storage::read_fate(*store_, only_shard, task.seq, as_of);
+  bool is_past = as_of.now >= closed_.at(task.seq) + task.settings.retention;
+  if (fate && is_past)
+    return *fate ? short_number(task.seq) + " is known beyond its retention\n" : "";
   if (!fate || !*fate)
     return "the fate of " + short_number(task.seq) + " is not on disk\n";
   const auto& view = **fate;
@@ -120,7 +188,7 @@ store_history::check_fate(const reference_task& task, const core::purge_marks* p
                 && view.max_attempts == task.settings.max_attempts && view.entry.state == task.state
                 && view.entry.token == task.token && view.entry.attempt == task.attempt;
   auto wrong = agrees ? "" : "the fate of " + short_number(task.seq) + " is another task's\n";
-  return wrong + check_text(task, view.entry);
+  return wrong + check_text(task, view, as_of.now);
 }
 
 } // namespace codeq::model

@@ -3,10 +3,14 @@
 
 #include "model/lock_step.hpp"
 #include "storage/keyspace.hpp"
+#include "storage/retention_filter.hpp"
+#include "storage/task_reader.hpp"
 #include "storage/task_store.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace codeq::model {
@@ -33,15 +37,23 @@ private:
   [[nodiscard]] std::string check_leftovers(core::shard_state& state) const;
   [[nodiscard]] std::size_t count(const storage::key_range& range) const;
   void commit(const std::shared_ptr<const storage::write_set>& writes);
+  void note_checkpoint(const core::checkpoint_taken& c);
+
+  /// Drops what has passed its retention as of the latest checkpoint that is not cut any more.
+  void compact();
   [[nodiscard]] std::string check_body(const reference_task& task, const core::segment& s) const;
   [[nodiscard]] std::string
-  check_text(const reference_task& task, const core::task_entry& entry) const;
+  check_text(const reference_task& task, const core::task_view& view, timestamp now) const;
   [[nodiscard]] std::string
-  check_fate(const reference_task& task, const core::purge_marks* purged) const;
+  check_fate(const reference_task& task, const storage::fate_filter& as_of) const;
 
   store_maker make_store_;
   std::unique_ptr<storage::task_store> store_;
   std::vector<std::shared_ptr<const storage::write_set>> turns_;
+  /// By the number of turns at the checkpoint.
+  std::map<std::size_t, std::shared_ptr<const storage::shard_horizon>> horizons_;
+  std::vector<std::string> dropped_;
+  std::map<sequence, timestamp> closed_;
 };
 
 } // namespace codeq::model

@@ -172,7 +172,9 @@ void auditor::reported(const worker::report& r, timestamp shard_now) {
   if (!l)
     return;
   // A second report under one token follows a power cut that took the answer to the first.
-  tasks_.at(l->id).texts.insert(r.text);
+  auto& t = tasks_.at(l->id);
+  t.texts.insert(r.text);
+  t.may_end_since = t.may_end_since.value_or(world_.time.now());
   l->retry_floor.reset();
   l->reported_at = world_.time.now();
   l->how = r.what;
@@ -288,8 +290,11 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
   if (t.redrive_asked && now.state == task_state::dead)
     return;
   if (t.final) {
-    bool same = t.final->state == now.state && t.final->result == now.result
-                && t.final->error_text == now.error_text && t.final->attempt == now.attempt;
+    // Of a cancelled task its error may go first.
+    bool same_text =
+      t.final->error_text == now.error_text || (now.error_text.empty() && may_be_forgotten(t));
+    bool same = t.final->state == now.state && t.final->result == now.result && same_text
+                && t.final->attempt == now.attempt;
     if (!same)
       breach(
         "I4", who + " ended twice, and differently: " + t.final->result + " and " + now.result);
@@ -310,13 +315,25 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
     t.final_at = world_.time.now();
 }
 
+bool auditor::may_be_forgotten(const task_view& t) const {
+  bool is_dead = t.final && t.final->state == task_state::dead;
+  auto retention = world_.options.retention;
+  // A restart may take a step of the wall clock over.
+  if (world_.options.clock_step_every > virtual_time{0})
+    retention = duration{0};
+  // Shard time may run 5 % fast.
+  bool is_past = t.may_end_since && world_.time.now() - *t.may_end_since >= retention * 9 / 10;
+  return !is_dead && is_past;
+}
+
 void auditor::ended(const task_id& id, const result<task_status>& how) {
   auto& t = tasks_.at(id);
   if (how)
     return check_final(id, t, *how);
   if (how.error().code != errc::unknown_task)
     return breach("await", t.name + " ended with " + to_string(how.error()));
-  if (!t.doubtful)
+  t.forgotten = t.forgotten || may_be_forgotten(t);
+  if (!t.doubtful && !t.forgotten)
     breach(
       "I1", t.name + " (task " + name_of(id) + ") is unknown, though its enqueue was answered");
 }

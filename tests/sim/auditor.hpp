@@ -191,6 +191,10 @@ private:
     std::optional<virtual_time> final_at;
     std::optional<fencing_token> final_token;
     std::optional<task_status> final;
+    /// Since the first report or wish to cancel.
+    std::optional<virtual_time> may_end_since;
+    /// Was told to be unknown, when its retention may have passed.
+    bool forgotten = false;
     std::map<fencing_token, lease_view> leases;
     /// Somebody asked for it, whatever came of it.
     bool cancel_asked = false;
@@ -235,6 +239,7 @@ private:
   void check_single_lease(const task_id& id, fencing_token token, const task_view& t);
   void check_retry_time(const task_id& id, const task_view& t);
   void check_cancelled(const task_view& t, const task_status& now);
+  [[nodiscard]] bool may_be_forgotten(const task_view& t) const;
   void check_final(const task_id& id, task_view& t, const task_status& now);
   [[nodiscard]] bool may_be_over(const lease_view& l) const;
   [[nodiscard]] duration

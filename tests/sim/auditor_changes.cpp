@@ -29,6 +29,7 @@ void auditor::change_asked(const task_id& id, task_change what) {
   switch (what) {
   case task_change::cancel:
     t.cancel_asked = true;
+    t.may_end_since = t.may_end_since.value_or(world_.time.now());
     break;
   case task_change::promote:
     t.promote_asked = true;

@@ -170,7 +170,8 @@ std::string auditor::unfinished() const {
       continue;
     if (!wanted.id)
       rest += name + " was never answered\n";
-    else if (const auto& t = tasks_.at(*wanted.id); !t.final && !t.doubtful && !t.redrive_asked)
+    else if (const auto& t = tasks_.at(*wanted.id);
+             !t.final && !t.doubtful && !t.redrive_asked && !t.forgotten)
       rest += name + " has not ended\n";
   }
   return rest;

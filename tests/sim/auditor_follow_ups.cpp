@@ -26,7 +26,7 @@ std::optional<bool> auditor::is_accepted(const follow_up_plan& plan) const {
   // Redriven since its end was told; then its worker may know.
   if (t.final_token)
     return t.leases.at(*t.final_token).text == plan.text;
-  return t.redrive_asked ? std::nullopt : std::optional{false};
+  return t.redrive_asked || t.forgotten ? std::nullopt : std::optional{false};
 }
 
 std::string auditor::missing_follow_ups() const {

@@ -121,6 +121,7 @@ void cluster::plan_faults() {
   every(o.coordinator_kill_every, [this] { kill_coordinator(false); });
   every(o.power_cut_every, [this] { kill_coordinator(true); });
   every(o.clock_step_every, [this] { step_clock(); });
+  every(o.compact_every, [this] { disk_.compact(); });
 }
 
 void cluster::stall_connection() {

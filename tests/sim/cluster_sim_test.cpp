@@ -14,6 +14,7 @@ namespace codeq::sim {
 namespace {
 
 constexpr std::uint64_t seeds_default = 600;
+constexpr std::uint64_t forgetful_seeds = 50;
 
 run_report run_seed(std::uint64_t seed) {
   return cluster(seed, scenario_of(seed)).run();
@@ -60,6 +61,21 @@ TEST(ClusterSimulation, SameSeedGivesTheSameRun) {
   // One of every scenario.
   for (std::uint64_t seed = 1; seed <= 8; ++seed)
     EXPECT_EQ(run_seed(seed).trace_hash, run_seed(seed).trace_hash) << seed;
+}
+
+TEST(ClusterSimulation, DroppingByASyncedCheckpointLosesNothing) {
+  for (std::uint64_t seed = 1; seed <= forgetful_seeds; ++seed)
+    EXPECT_EQ(cluster(seed, forgetful_scenario(seed)).run().failure, "") << seed;
+}
+
+TEST(ClusterSimulation, DroppingByAnUnsyncedCheckpointIsFound) {
+  std::string found;
+  for (std::uint64_t seed = 1; seed <= forgetful_seeds; ++seed) {
+    auto scenario = forgetful_scenario(seed);
+    scenario.drops_unsynced = true;
+    found += cluster(seed, scenario).run().failure;
+  }
+  EXPECT_NE(found.find("I12"), std::string::npos) << "recovery misses what was dropped";
 }
 
 TEST(ClusterSimulation, SeedsThatOnceFailedStayGood) {

@@ -135,18 +135,20 @@ void reader_shell::send_bodies(
 void reader_shell::answer(shard_id shard, session_shell& to, stored_inquiry asked) {
   box_.send([this, shard, &to, asked = std::move(asked)] {
     if (asked.view)
-      return describe(shard, to, asked.why, *asked.view);
-    auto fate = storage::read_fate(disk_.store(), shard, asked.seq, asked.purged.get());
+      return describe(shard, to, asked, *asked.view);
+    auto fate =
+      storage::read_fate(disk_.store(), shard, asked.seq, {asked.now, asked.purged.get()});
     if (auto view = or_throw(std::move(fate)))
-      describe(shard, to, asked.why, *view);
+      describe(shard, to, asked, *view);
     else
       answer_unknown(shard, to, asked.why, asked.seq);
   });
 }
 
 void reader_shell::describe(
-  shard_id shard, session_shell& to, const core::inquiry& why, const core::task_view& view) {
+  shard_id shard, session_shell& to, const stored_inquiry& asked, const core::task_view& view) {
   const auto& entry = view.entry;
+  const auto& why = asked.why;
   if (why.what == core::inquiry::kind::repeated_report) {
     bool was_accepted = core::is_repeat(entry, why.token, why.reported);
     core::report_answer a{view.seq, why.token, was_accepted ? errc::already : errc::stale_lease};
@@ -159,8 +161,10 @@ void reader_shell::describe(
     unchanged.state = entry.state;
     return to.send_later(protocol::make_change_reply(shard, unchanged).to_wire());
   }
-  auto text = or_throw(storage::read_text(disk_.store(), shard, entry));
-  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, text};
+  auto text = or_throw(storage::read_text(disk_.store(), shard, view, asked.now));
+  if (!text)
+    return answer_unknown(shard, to, why, view.seq);
+  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, *text};
   to.send_later(protocol::make_tasks_ended(shard, {&ended, 1}).to_wire());
 }
 

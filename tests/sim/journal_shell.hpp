@@ -55,6 +55,8 @@ struct stored_inquiry {
   sequence seq = 0;
   std::optional<core::task_view> view;
   std::shared_ptr<const core::purge_marks> purged;
+  /// Shard time.
+  timestamp now;
 };
 
 /// Reads back what the shard does not hold, as the reader does.
@@ -79,7 +81,7 @@ private:
     core::tasks_granted& granted,
     std::vector<core::encoded_tasks>& bodies);
   void describe(
-    shard_id shard, session_shell& to, const core::inquiry& why, const core::task_view& view);
+    shard_id shard, session_shell& to, const stored_inquiry& asked, const core::task_view& view);
   static void
   answer_unknown(shard_id shard, session_shell& to, const core::inquiry& why, sequence seq);
 

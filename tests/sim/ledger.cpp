@@ -9,6 +9,9 @@ namespace codeq::sim {
 
 namespace {
 
+/// Longer than a turn is open here.
+constexpr duration turn_span_max{10};
+
 using core::lease_end_kind;
 
 /// True when an end of that kind counts as an attempt of its own.
@@ -298,8 +301,10 @@ void ledger::check_delay(
     breach("retry", e.seq, "waits after its first loss in a row");
   if (!by_policy)
     return;
-  auto due = e.due == timestamp{} ? record.at : e.due;
-  if (due < record.at + least_delay(t.settings.retry, t.attempt))
+  // The record has the time of its last end; this may have been an earlier one of the turn.
+  auto ended_at = record.at - turn_span_max;
+  auto due = e.due == timestamp{} ? ended_at : e.due;
+  if (due < ended_at + least_delay(t.settings.retry, t.attempt))
     breach("retry", e.seq, "is retried too early");
   if (due > sealed_at_ + most_delay(t.settings.retry, t.attempt))
     breach("retry", e.seq, "is retried too late");

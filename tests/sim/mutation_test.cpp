@@ -163,7 +163,9 @@ verdict read_verdict(const hunter& h, int status) {
   v.seconds = took.count();
   if (WIFSIGNALED(status)) {
     v.caught = WTERMSIG(status) == SIGABRT;
-    v.words = v.caught ? "assertion: " + text.substr(0, text.find('\n')) : "ran too long";
+    v.words = v.caught                      ? "assertion: " + text.substr(0, text.find('\n'))
+              : WTERMSIG(status) == SIGALRM ? "ran too long"
+                                            : "died of signal " + std::to_string(WTERMSIG(status));
     return v;
   }
   std::istringstream in(text);

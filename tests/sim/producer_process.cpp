@@ -23,11 +23,13 @@ retry_kind some_kind(chance& random) {
   return static_cast<retry_kind>(random.below(4));
 }
 
-client::enqueue_outbox::options outbox_options(chance& random) {
+client::enqueue_outbox::options
+outbox_options(chance& random, const std::function<timestamp()>& shard_now) {
   client::enqueue_outbox::options options;
-  options.session = {random.next(), random.next()};
   options.in_flight_max = static_cast<std::size_t>(random.between(1, 8));
-  options.new_session = [&random] { return producer_id{random.next(), random.next()}; };
+  options.new_session = [&random, shard_now] {
+    return make_producer_id(shard_now(), static_cast<std::uint16_t>(random.next()), random.next());
+  };
   return options;
 }
 
@@ -38,7 +40,7 @@ producer_process::producer_process(world& all, network& net, parts made)
     parts_(std::move(made)),
     process_(all),
     link_(all, net, process_),
-    outbox_(outbox_options(all.random)) {
+    outbox_(outbox_options(all.random, parts_.shard_now)) {
   link_.start(
     make_hello(parts_.name),
     {[this](std::size_t shards, std::uint64_t store) {

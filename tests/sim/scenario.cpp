@@ -82,6 +82,18 @@ bool scenario::is_calm() const {
   return name == "calm";
 }
 
+scenario forgetful_scenario(std::uint64_t seed) {
+  chance random(seed);
+  scenario s;
+  s.name = "forgetful";
+  s.shards = 2;
+  s.os_durability = true;
+  s.power_cut_every = 800ms;
+  s.compact_every = 50ms;
+  s.retention = duration{random.between(500, 1'500)};
+  return s;
+}
+
 scenario scenario_of(std::uint64_t seed) {
   chance random(seed);
   scenario s;
@@ -92,6 +104,11 @@ scenario scenario_of(std::uint64_t seed) {
   s.producers = static_cast<std::size_t>(random.between(1, 3));
   s.os_durability = random.hits(300);
   chosen.compose(s);
+  // Long enough that some are still known, short enough that some are not.
+  if (random.hits(300)) {
+    s.retention = duration{random.between(1'000, 8'000)};
+    s.compact_every = 300ms;
+  }
   return s;
 }
 
@@ -109,6 +126,9 @@ std::string to_string(const scenario& s) {
   write(out, "coordinator kill", s.coordinator_kill_every);
   write(out, "power cut", s.power_cut_every);
   write(out, "clock step", s.clock_step_every);
+  write(out, "compaction", s.compact_every);
+  if (s.compact_every > virtual_time{0})
+    out << ", retention " << s.retention.count() << " ms";
   if (s.forgotten_batches > 0)
     out << ", forgotten batches " << s.forgotten_batches << "/1000";
   if (s.zombies > 0)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/time.hpp"
+
 #include "sim/timeline.hpp"
 
 #include <cstdint>
@@ -33,6 +35,11 @@ struct scenario {
   virtual_time coordinator_kill_every{0};
   virtual_time power_cut_every{0};
   virtual_time clock_step_every{0};
+  virtual_time compact_every{0};
+  /// How long ended tasks are known.
+  duration retention = std::chrono::hours(24);
+  /// A disk that is wrong on purpose: drops what only an unsynced checkpoint allows to.
+  bool drops_unsynced = false;
   /// In a thousand batches a worker loses so many of them between its connection and its memory.
   std::uint64_t forgotten_batches = 0;
   /// So many of a thousand workers ignore that they lost leases.
@@ -43,6 +50,9 @@ struct scenario {
   /// True when nothing goes wrong: then no lease may be lost.
   [[nodiscard]] bool is_calm() const;
 };
+
+/// Power cuts while ended tasks are forgotten after a second or so.
+[[nodiscard]] scenario forgetful_scenario(std::uint64_t seed);
 
 /// The scenario that belongs to a seed.
 [[nodiscard]] scenario scenario_of(std::uint64_t seed);

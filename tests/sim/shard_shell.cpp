@@ -79,11 +79,16 @@ void shard_shell::commit(std::vector<core::event> events) {
 
 void shard_shell::gather(std::uint64_t number, std::vector<core::event> events) {
   auto writes = std::make_shared<storage::write_set>();
+  std::shared_ptr<const storage::shard_horizon> horizon;
   for (auto& e : events) {
     storage::project(state_.id, e, *writes);
     cache_.take_bodies(e);
+    if (const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e))
+      horizon =
+        std::make_shared<const storage::shard_horizon>(storage::horizon_of(state_, *checkpoint));
   }
-  parts_.journal->gather(*this, number, {state_.id, std::move(events), std::move(writes)});
+  parts_.journal->gather(
+    *this, number, {state_.id, std::move(events), std::move(writes), std::move(horizon)});
 }
 
 void shard_shell::committed(std::uint64_t number) {
@@ -149,7 +154,14 @@ void shard_shell::decide_or_end(core::peer_id from, const result<T>& command) {
 
 void shard_shell::take(core::peer_id from, const protocol::enqueue_request& m) {
   protocol::shard_place place{state_.id, parts_.shard_count};
-  decide_or_end(from, protocol::to_command(m, from, clock().shard, place));
+  auto command = protocol::to_command(m, from, clock().shard, place);
+  if (command) {
+    for (auto& run : command->runs) {
+      run.left_to_queue &= ~static_cast<std::uint16_t>(core::setting_bit::retention);
+      run.settings.retention = world_.options.retention;
+    }
+  }
+  decide_or_end(from, command);
 }
 
 void shard_shell::take(core::peer_id from, const protocol::heartbeat_request& m) {
@@ -298,14 +310,15 @@ void shard_shell::carry_out(core::task_described& e) {
   if (!session)
     return;
   if (!e.text)
-    return parts_.reader->answer(state_.id, *session, {e.why, e.view.seq, e.view, {}});
+    return parts_.reader->answer(
+      state_.id, *session, {e.why, e.view.seq, e.view, {}, clock().shard});
   const auto& entry = e.view.entry;
   endings_[e.why.peer].push_back({e.view.seq, errc::none, entry.state, entry.attempt, *e.text});
 }
 
 void shard_shell::carry_out(core::task_not_here& e) {
   if (auto* session = session_of(e.why.peer))
-    parts_.reader->answer(state_.id, *session, {e.why, e.seq, {}, e.purged});
+    parts_.reader->answer(state_.id, *session, {e.why, e.seq, {}, e.purged, clock().shard});
 }
 
 void shard_shell::carry_out(core::change_answered& e) {

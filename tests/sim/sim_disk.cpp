@@ -2,8 +2,10 @@
 #include "sim/sim_disk.hpp"
 
 #include "core/apply.hpp"
+#include "storage/keyspace.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace codeq::sim {
 
@@ -14,17 +16,38 @@ void sim_disk::commit(std::vector<turn_writes> group, storage::durability mode) 
     sets.push_back(turn.writes);
     for (auto& e : turn.events)
       events_.emplace_back(turn.shard, std::move(e));
+    if (turn.horizon)
+      unsynced_horizons_.push_back(std::move(turn.horizon));
   }
   if (auto done = store_.commit(sets, mode); !done)
     throw std::runtime_error(to_string(done.error()));
   if (mode == storage::durability::sync)
-    unsynced_.clear();
+    synced();
+  else if (world_.options.drops_unsynced)
+    publish_horizons();
+}
+
+void sim_disk::synced() {
+  unsynced_.clear();
+  publish_horizons();
+}
+
+void sim_disk::publish_horizons() {
+  for (auto& horizon : std::exchange(unsynced_horizons_, {}))
+    horizons_->publish(std::move(horizon));
+}
+
+void sim_disk::compact() {
+  std::atomic<bool> cancelled{false};
+  for (const auto& range : {storage::all_outcomes(), storage::all_fates()})
+    if (auto done = store_.compact(range.begin, range.end, cancelled); !done)
+      throw std::runtime_error(to_string(done.error()));
 }
 
 void sim_disk::sync() {
   if (auto done = store_.sync_log(); !done)
     throw std::runtime_error(to_string(done.error()));
-  unsynced_.clear();
+  synced();
 }
 
 virtual_time sim_disk::cut_power() {
@@ -36,6 +59,7 @@ virtual_time sim_disk::cut_power() {
     events_.resize(unsynced_[kept].events_before, {shard_id{}, core::checkpoint_taken{}});
   }
   unsynced_.clear();
+  unsynced_horizons_.clear();
   return since;
 }
 

@@ -17,6 +17,8 @@ struct turn_writes {
   shard_id shard{};
   std::vector<core::event> events;
   std::shared_ptr<const storage::write_set> writes;
+  /// Of the checkpoint among the events; null without one.
+  std::shared_ptr<const storage::shard_horizon> horizon{};
 };
 
 /// The coordinator's disk: the reference store, and beside it every event that is durable, so that
@@ -31,6 +33,9 @@ public:
 
   /// Everything so far is on the disk.
   void sync();
+
+  /// Rewrites its files without what has passed its retention.
+  void compact();
 
   /// Loses a random part of what is not synced. Returns the moment of the first loss: what was
   /// seen before it is still true.
@@ -51,8 +56,15 @@ private:
     std::size_t events_before = 0;
   };
 
+  /// What is committed is synced.
+  void synced();
+  void publish_horizons();
+
   world& world_;
-  storage::memory_store store_;
+  std::shared_ptr<storage::retention_horizons> horizons_ =
+    std::make_shared<storage::retention_horizons>();
+  storage::memory_store store_{horizons_};
+  std::vector<std::shared_ptr<const storage::shard_horizon>> unsynced_horizons_;
   std::vector<std::pair<shard_id, core::event>> events_;
   std::vector<commit_mark> unsynced_;
 };

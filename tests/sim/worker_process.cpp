@@ -314,7 +314,8 @@ void worker_process::check_later(std::vector<lease_place> owed, const connection
   // What has to be read back comes a little later than the reply; nothing comes during a stall.
   auto again = [this, owed = std::move(owed), weak = std::weak_ptr(link)] {
     auto then = weak.lock();
-    if (!link_.is_up() || link_.current() != then)
+    // A worker that was paused may not have learned yet that the connection broke.
+    if (!link_.is_up() || link_.current() != then || !then->is_open())
       return;
     if (then->was_stalled(side::acceptor, 300ms))
       return check_later(owed, then);

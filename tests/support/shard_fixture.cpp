@@ -26,7 +26,9 @@ core::lease_report reported(core::disposition how) {
 } // namespace
 
 shard_fixture::shard_fixture()
-  : start_(clock_.now()), state_(std::make_unique<core::shard_state>(shard_id{}, 1)) {
+  : start_(clock_.now()),
+    session_(make_producer_id(clock_.now().shard, 1, 2)),
+    state_(std::make_unique<core::shard_state>(shard_id{}, 1)) {
 }
 
 shard_fixture::~shard_fixture() {
@@ -72,7 +74,7 @@ std::string shard_fixture::enqueue(
   const std::string& queue, std::size_t count, const enqueue_options& options) {
   core::enqueue c;
   c.peer = peer_of(producer);
-  c.request.producer = {1, 2};
+  c.request.producer = options.session ? *options.session : session_;
   c.request.number = options.request ? *options.request : next_request_++;
   c.request.answered_below = options.answered_below;
   c.runs.push_back(run_of(queue, count, options));

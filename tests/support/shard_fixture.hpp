@@ -33,6 +33,8 @@ struct enqueue_options {
   std::string key{};
   on_duplicate duplicate = on_duplicate::existing;
   bool replace_payload = false;
+  /// The producer's first one when empty.
+  std::optional<producer_id> session{};
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what
@@ -121,6 +123,9 @@ protected:
 
   [[nodiscard]] std::size_t turns() const noexcept { return turns_.size(); }
 
+  /// Shard time.
+  [[nodiscard]] timestamp now() { return clock_.now().shard; }
+
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
 
@@ -138,6 +143,7 @@ private:
 
   base::manual_clock clock_;
   instant start_;
+  producer_id session_;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
   bool together_ = false;

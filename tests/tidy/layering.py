@@ -31,9 +31,8 @@ PLACES = {
     "CAF": r"src/(actors|transport|coordinator|worker|client|node|gateway)/|codeq/handler\.hpp",
     "CAF io": r"src/(transport|node|actors)/",
     "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|node)/"
-                   r"|src/storage/(?:record_codec|record_build|change_codec|follow_up_codec)"
-                   r"|src/storage/(?:key_codec|queue_codec)",
-    "RocksDB": r"src/storage/rocksdb_store\.cpp",
+                   r"|src/storage/(?:\w+_codec|record_build)",
+    "RocksDB": r"src/storage/rocksdb_(store\.cpp|options\.[ch]pp)",
     "spdlog": r"src/observe/",
     "prometheus-cpp": r"src/observe/",
     "CLI11": r"src/config/",

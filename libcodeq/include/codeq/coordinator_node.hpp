@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
 #include <cstdint>
@@ -19,6 +20,9 @@ struct coordinator_node_options {
   std::size_t shards = 0;
   /// False acknowledges what the kernel has; a power cut may then cost the last second.
   bool sync = true;
+  /// Space for the records of ended tasks, in bytes; beyond it the oldest go before their retention
+  /// has passed. Dead tasks and live ones do not count and never go.
+  std::uint64_t retention_bytes = limits::retention_bytes_default;
   /// Single-user setup without tokens.
   bool development = false;
 };
@@ -28,8 +32,8 @@ class coordinator_node {
 public:
   /// Recovers the store, then listens. Errors: `invalid_argument`; `incompatible_store` (locked,
   /// other shard count or format); `corruption`; `unavailable` (directory or port).
-  [[nodiscard]] static result<std::unique_ptr<coordinator_node>> start(
-    coordinator_node_options options);
+  [[nodiscard]] static result<std::unique_ptr<coordinator_node>>
+  start(coordinator_node_options options);
 
   ~coordinator_node();
   coordinator_node(const coordinator_node&) = delete;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/time.hpp"
+
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -43,13 +45,32 @@ struct task_id {
 /// Reads what `to_string` wrote; empty when the shape or the check digit is wrong.
 [[nodiscard]] std::optional<task_id> parse_task_id(std::string_view text);
 
-/// A producer's session: 128 random bits, chosen once per producer process.
+/// A producer's session; chosen by the producer, and unlike any other.
 struct producer_id {
+  /// The upper 48 bits are the time of its creation in milliseconds; the rest is random. 0 is a
+  /// session of the coordinator itself, which never expires and which nobody else may name.
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
   friend auto operator<=>(const producer_id&, const producer_id&) = default;
 };
+
+/// Names a session that is created at that shard time. @pre `created` is after 1970
+[[nodiscard]] constexpr producer_id
+make_producer_id(timestamp created, std::uint16_t random_high, std::uint64_t random_low) noexcept {
+  auto ms = static_cast<std::uint64_t>(created.time_since_epoch().count());
+  return {ms << 16 | random_high, random_low};
+}
+
+/// When the session was created, by its own account.
+[[nodiscard]] constexpr timestamp created_at(const producer_id& producer) noexcept {
+  return timestamp{duration{static_cast<duration::rep>(producer.high >> 16)}};
+}
+
+/// True for a session of the coordinator itself.
+[[nodiscard]] constexpr bool is_internal(const producer_id& producer) noexcept {
+  return producer.high == 0;
+}
 
 /// A worker process: its operator's name for it, and a random number per start.
 struct worker_identity {
@@ -96,7 +117,6 @@ struct std::hash<codeq::worker_identity> {
 template <>
 struct std::hash<codeq::queue_address> {
   std::size_t operator()(const codeq::queue_address& address) const noexcept {
-    return std::hash<std::string>{}(address.queue) * 31
-           + std::hash<std::string>{}(address.tenant);
+    return std::hash<std::string>{}(address.queue) * 31 + std::hash<std::string>{}(address.tenant);
   }
 };

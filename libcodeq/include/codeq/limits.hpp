@@ -60,7 +60,9 @@ inline constexpr std::size_t producer_requests_max = 1024;
 inline constexpr std::size_t awaited_tasks_max = 1'000'000;
 inline constexpr std::size_t retained_keys_per_shard_max = 1'000'000;
 inline constexpr std::size_t expired_keys_per_checkpoint_max = 10'000;
+inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
 inline constexpr duration producer_session_idle_max = 24h;
+inline constexpr duration producer_session_ahead_max = 1h;
 inline constexpr duration overloaded_retry_after = 50ms;
 inline constexpr std::uint8_t refunds_in_row_max = 20;
 inline constexpr std::size_t grant_tasks_max = 4096;
@@ -77,6 +79,12 @@ inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
 inline constexpr std::size_t commit_group_bytes_max = 4u << 20;
 inline constexpr std::size_t commit_group_deltas_max = 2000;
 inline constexpr duration os_sync_interval = 1s;
+
+// Records of ended tasks.
+inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;
+inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
+inline constexpr std::uint64_t retention_slack_bytes = 64ull << 20;
+inline constexpr duration retention_look_interval = 1min;
 
 // A connection.
 inline constexpr std::size_t frame_bytes_max = 16u << 20;

@@ -3,6 +3,7 @@
 
 #include "actors/coordinator_actors.hpp"
 #include "core/effect.hpp"
+#include "storage/retention_filter.hpp"
 #include "storage/write_set.hpp"
 
 #include <caf/typed_actor.hpp>
@@ -11,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-/// The actor interfaces of those that touch the store: journal and reader.
+/// The actor interfaces of those that touch the store: journal, reader and keeper.
 namespace codeq::actors {
 
 /// One shard's part of a group commit.
@@ -19,6 +20,8 @@ struct commit_request {
   shard_internal_actor shard;
   std::uint64_t number = 0;
   std::shared_ptr<const storage::write_set> writes;
+  /// What may be dropped once these writes are synced; null when they hold no checkpoint.
+  std::shared_ptr<const storage::shard_horizon> horizon{};
 };
 
 /// Writes the group that has gathered.
@@ -45,7 +48,8 @@ struct fetch_bodies {
   std::vector<core::encoded_tasks> bodies;
 };
 
-/// Asks for what is on disk about a task. `view` is empty when only its fate can tell.
+/// Asks for what is on disk about a task at a shard time. `view` is empty when only its fate can
+/// tell.
 struct answer_inquiry {
   shard_id shard{};
   session_actor session;
@@ -54,6 +58,7 @@ struct answer_inquiry {
   std::shared_ptr<const core::task_view> view;
   /// Fates below these marks do not count; null when there is none.
   std::shared_ptr<const core::purge_marks> purged{};
+  timestamp now{};
 };
 
 /// The READER actor interface: reads what was committed and answers the session itself; detached,
@@ -64,6 +69,14 @@ using reader_actor = caf::typed_actor<
   // Reads a text or a fate and sends the answer.
   caf::reacts_to<answer_inquiry>>;
 
+/// Looks whether ended tasks take too much space, once in a while.
+struct look_at_retention {};
+
+/// The KEEPER actor interface: gives the space of ended tasks back; detached, since it waits.
+using keeper_actor = caf::typed_actor<
+  // Has what may be dropped rewritten, when that is worth it.
+  caf::reacts_to<look_at_retention>>;
+
 } // namespace codeq::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
@@ -71,3 +84,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::look_at_retention)

@@ -47,6 +47,8 @@ enqueue_outbox::enqueue_outbox(options opts)
 void enqueue_outbox::connect(send_function send, store_identity store) {
   if (store_ && *store_ != store)
     expire_sent();
+  else if (!store_)
+    session_ = options_.new_session();
   store_ = store;
   send_ = std::move(send);
   window_.for_each([this](std::uint64_t, request& one) {
@@ -83,8 +85,7 @@ void enqueue_outbox::send_waiting() {
 
 enqueue_outbox::request enqueue_outbox::take_part(request whole) {
   // Done anew for each part, since the next connection may lead to a store with other shards.
-  auto anywhere =
-    core::shard_of_request(options_.session, window_.next_number(), store_->shard_count);
+  auto anywhere = core::shard_of_request(session_, window_.next_number(), store_->shard_count);
   auto parts = whole.of->tasks->split(whole.runs, store_->shard_count, anywhere);
   for (auto rest = parts.rbegin(); rest + 1 != parts.rend(); ++rest) {
     auto later = whole;
@@ -99,8 +100,8 @@ enqueue_outbox::request enqueue_outbox::take_part(request whole) {
 void enqueue_outbox::open(request fresh) {
   auto number = window_.next_number();
   fresh.frame = fresh.of->tasks->to_request(
-    {options_.session, number, window_.answered_below(), fresh.shard}, fresh.runs);
-  fresh.session = options_.session;
+    {session_, number, window_.answered_below(), fresh.shard}, fresh.runs);
+  fresh.session = session_;
   send_(*fresh.frame);
   window_.open(std::move(fresh));
 }
@@ -197,8 +198,8 @@ bool enqueue_outbox::renew(request& refused, errc code) {
   if (code != errc::session_expired)
     return false;
   // Later requests would meet the same refusal under the old session.
-  if (refused.session == options_.session)
-    options_.session = options_.new_session();
+  if (refused.session == session_)
+    session_ = options_.new_session();
   // A request that was said once and refused was not executed: it may be said anew.
   if (refused.repeated || refused.renewed)
     return false;
@@ -219,7 +220,7 @@ void enqueue_outbox::retry_due(std::uint64_t number) {
 }
 
 void enqueue_outbox::expire_sent() {
-  options_.session = options_.new_session();
+  session_ = options_.new_session();
   for (auto& one : window_.close_all())
     fail(one, store_changed());
 }

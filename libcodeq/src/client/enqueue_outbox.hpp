@@ -32,9 +32,8 @@ public:
   using send_function = std::function<void(const protocol::enqueue_request&)>;
 
   struct options {
-    producer_id session;
     std::size_t in_flight_max = limits::producer_window_requests_default;
-    /// Names a new session when the coordinator has forgotten this one.
+    /// Names a new session; at the first connection, and when the coordinator has forgotten it.
     std::function<producer_id()> new_session;
   };
 
@@ -106,6 +105,8 @@ private:
   void expire_sent();
 
   options options_;
+  /// Of all requests from now on; named at the first connection.
+  producer_id session_{};
   request_window<request> window_;
   std::deque<request> waiting_;
   send_function send_;

@@ -2,8 +2,8 @@
 #include "client/peer.hpp"
 
 #include "observe/log.hpp"
-#include "transport/link.hpp"
 #include "protocol/version.hpp"
+#include "transport/link.hpp"
 
 #include <caf/send.hpp>
 
@@ -33,6 +33,11 @@ protocol::hello make_hello(const client_identity& who) {
     hello.setName(who.name);
     hello.setIncarnation(who.incarnation);
   });
+}
+
+timestamp shard_time_of(const protocol::hello_ack& ack) {
+  auto now = ack.read([](auto reader) -> result<std::int64_t> { return reader.getNowMs(); });
+  return timestamp{duration{now ? *now : 0}};
 }
 
 std::uint64_t random_bits() {

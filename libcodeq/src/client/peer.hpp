@@ -26,6 +26,9 @@ struct client_identity {
 
 [[nodiscard]] protocol::hello make_hello(const client_identity& who);
 
+/// The shard time that a coordinator names at the beginning of a connection.
+[[nodiscard]] timestamp shard_time_of(const protocol::hello_ack& ack);
+
 /// Random bits that no other process has, for sessions and incarnations.
 [[nodiscard]] std::uint64_t random_bits();
 

@@ -23,7 +23,8 @@ producer_state::producer_state(actors::producer_actor::pointer self)
 }
 
 void producer_state::start(const producer_settings& settings) {
-  outbox_.emplace(settings.outbox);
+  outbox_.emplace(
+    enqueue_outbox::options{settings.in_flight_max, [this] { return new_session(); }});
   actors::producer_actor me = self_;
   peers_.dial(
     self_->system(),
@@ -78,7 +79,14 @@ void producer_state::use(const peer& connected) {
   watches_.connect(send, connected.store);
 }
 
+producer_id producer_state::new_session() {
+  // From the coordinator's clock, since it is the coordinator who judges its age.
+  return make_producer_id(
+    server_time_.now(), static_cast<std::uint16_t>(random_bits()), random_bits());
+}
+
 void producer_state::take_up(const actors::link_up& up) {
+  server_time_.note(shard_time_of(up.ack));
   auto connected = peers_.take_up(up);
   if (connected && *connected)
     use(**connected);

@@ -5,6 +5,7 @@
 #include "client/enqueue_outbox.hpp"
 #include "client/farewell.hpp"
 #include "client/peer.hpp"
+#include "client/server_time.hpp"
 #include "client/watch_list.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -19,7 +20,7 @@ namespace codeq::client {
 struct producer_settings {
   std::vector<std::string> coordinators;
   client_identity identity;
-  enqueue_outbox::options outbox;
+  std::size_t in_flight_max = limits::producer_window_requests_default;
 };
 
 /// What a producer actor knows. Ties the outbox and the watch list to the connection in use.
@@ -43,11 +44,13 @@ public:
 private:
   void use(const peer& connected);
   void fail_all(const error& reason);
+  [[nodiscard]] producer_id new_session();
 
   actors::producer_actor::pointer self_;
   std::optional<enqueue_outbox> outbox_;
   watch_list watches_;
   peers peers_;
+  server_time server_time_;
   farewell<actors::producer_actor::pointer> farewell_;
   /// Why nothing can be done any more.
   std::optional<error> ended_;

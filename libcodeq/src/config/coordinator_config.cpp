@@ -68,6 +68,19 @@ void add_store_options(option_set& options, coordinator_config& config) {
      }});
 }
 
+void add_retention_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "retention-bytes",
+     .value = "N",
+     .help =
+       "Space for results and fates of ended tasks, in bytes, at least 1048576; beyond it the "
+       "oldest go before their retention has passed [default: 10737418240]",
+     .take = [&config](const std::string& text) {
+       return store_count(
+         config.node.retention_bytes, text, {limits::retention_bytes_min, UINT64_MAX});
+     }});
+}
+
 void add_network_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "listen",
@@ -99,6 +112,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   option_set options(
     "codeq-coordinator", "Owns task shards on disk and hands their tasks to workers.", footer);
   add_store_options(options, config);
+  add_retention_options(options, config);
   add_network_options(options, config);
   options.add(log_level_option(config.log_level));
   if (auto end = options.parse(line))

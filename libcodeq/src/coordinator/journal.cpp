@@ -34,16 +34,27 @@ void journal_state::write() {
     sets.push_back(request.writes);
   if (auto ok = options_.store->commit(sets, options_.mode); !ok)
     return options_.on_failure(ok.error());
-  for (const auto& request : group)
+  for (auto& request : group) {
     self_->send(request.shard, actors::batch_committed{request.number});
-  if (options_.mode == storage::durability::os && !std::exchange(sync_armed_, true))
+    if (request.horizon && options_.horizons)
+      horizons_.push_back(std::move(request.horizon));
+  }
+  if (options_.mode == storage::durability::sync)
+    publish_horizons();
+  else if (!std::exchange(sync_armed_, true))
     self_->delayed_send(self_, limits::os_sync_interval, actors::sync_journal{});
 }
 
 void journal_state::sync() {
   sync_armed_ = false;
   if (auto ok = options_.store->sync_log(); !ok)
-    options_.on_failure(ok.error());
+    return options_.on_failure(ok.error());
+  publish_horizons();
+}
+
+void journal_state::publish_horizons() {
+  for (auto& horizon : std::exchange(horizons_, {}))
+    options_.horizons->publish(std::move(horizon));
 }
 
 actors::journal_actor::behavior_type journal(

@@ -15,6 +15,8 @@ struct journal_options {
   storage::durability mode = storage::durability::sync;
   /// Called when the store failed; must not return. Nothing is answered from then on.
   std::function<void(const error&)> on_failure;
+  /// Learns of synced checkpoints; null when nothing is ever dropped.
+  std::shared_ptr<storage::retention_horizons> horizons{};
 };
 
 /// The state of the journal: the group that gathers while the one before is written.
@@ -31,11 +33,16 @@ public:
   void sync();
 
 private:
+  /// Everything committed so far is on the disk.
+  void publish_horizons();
+
   actors::journal_actor::pointer self_ = nullptr;
   journal_options options_;
   std::vector<actors::commit_request> group_;
   std::size_t group_bytes_ = 0;
   bool sync_armed_ = false;
+  /// Committed, maybe not synced; in order.
+  std::vector<std::shared_ptr<const storage::shard_horizon>> horizons_;
 };
 
 /// The only writer of the store, on a thread of its own: concatenates the writes of all shards into

@@ -75,8 +75,8 @@ void reader_state::fetch(actors::fetch_bodies& request) {
 void reader_state::answer(const actors::answer_inquiry& request) {
   if (request.view)
     return describe(request, *request.view);
-  auto view = or_fail(
-    storage::read_fate(*options_.store, request.shard, request.seq, request.purged.get()));
+  auto view = or_fail(storage::read_fate(
+    *options_.store, request.shard, request.seq, {request.now, request.purged.get()}));
   if (view)
     describe(request, *view);
   else
@@ -104,13 +104,15 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
     return self_->send(
       request.session,
       protocol::make_explain_reply(request.shard, over(request.why.number, view)).to_wire());
-  auto text = or_fail(storage::read_text(*options_.store, request.shard, entry));
+  auto text = or_fail(storage::read_text(*options_.store, request.shard, view, request.now));
+  if (!text)
+    return answer_unknown(request);
   if (request.why.what == core::inquiry::kind::status) {
-    auto reply = protocol::make_status_reply(request.shard, request.why.number, view, text);
+    auto reply = protocol::make_status_reply(request.shard, request.why.number, view, *text);
     self_->send(request.session, reply.to_wire());
     return;
   }
-  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, text};
+  protocol::ended_task ended{view.seq, errc::none, entry.state, entry.attempt, *text};
   self_->send(request.session, protocol::make_tasks_ended(request.shard, {&ended, 1}).to_wire());
 }
 

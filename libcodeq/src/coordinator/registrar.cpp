@@ -38,9 +38,8 @@ protocol::hello_ack make_ack(const registrar_options& options) {
     r.setShardCount(static_cast<std::uint16_t>(options.shards.size()));
     r.setCoordinatorId(options.coordinator_id);
     r.setStoreId(options.store_id);
-    if (options.now)
-      r.setNowMs(options.now().time_since_epoch().count());
     r.setPingIntervalMs(static_cast<std::uint32_t>(limits::ping_interval.count()));
+    r.setNowMs(options.clock->now().shard.time_since_epoch().count());
   });
 }
 

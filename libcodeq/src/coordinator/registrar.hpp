@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator_actors.hpp"
+#include "base/clock.hpp"
 #include "coordinator/session.hpp"
 #include "protocol/convert.hpp"
 
@@ -22,8 +23,8 @@ struct registrar_options {
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
   process_gauges gauges;
-  /// What time it is, for peers who show times; may be empty.
-  std::function<timestamp()> now{};
+  /// Of shard time; used by the registrar only.
+  std::shared_ptr<base::clock> clock;
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.

@@ -6,7 +6,6 @@
 #include "coordinator/task_batches.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_reply.hpp"
-#include "storage/projection.hpp"
 
 #include <span>
 #include <utility>
@@ -46,17 +45,6 @@ void shard_actor_state::close_turn() {
     commit(std::move(events));
   release();
   arm();
-}
-
-void shard_actor_state::commit(std::vector<core::event> events) {
-  auto writes = std::make_shared<storage::write_set>();
-  for (auto& e : events) {
-    storage::project(state_->id, e, *writes);
-    cache_->take_bodies(e);
-  }
-  auto self = caf::actor_cast<actors::shard_internal_actor>(self_);
-  self_->send(
-    options_.journal, actors::commit_request{self, turns_->submitted(), std::move(writes)});
 }
 
 void shard_actor_state::committed(std::uint64_t number) {
@@ -261,7 +249,14 @@ void shard_actor_state::carry_out(core::task_described& e) {
     auto view = std::make_shared<const core::task_view>(e.view);
     self_->send(
       options_.reader,
-      actors::answer_inquiry{state_->id, at->second.session, e.why, e.view.seq, std::move(view)});
+      actors::answer_inquiry{
+        state_->id,
+        at->second.session,
+        e.why,
+        e.view.seq,
+        std::move(view),
+        nullptr,
+        options_.clock->now().shard});
   } else if (e.why.what == core::inquiry::kind::status) {
     auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, *e.text);
     send_to(e.why.peer, reply.to_wire());
@@ -278,7 +273,13 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
   self_->send(
     options_.reader,
     actors::answer_inquiry{
-      state_->id, at->second.session, e.why, e.seq, nullptr, std::move(e.purged)});
+      state_->id,
+      at->second.session,
+      e.why,
+      e.seq,
+      nullptr,
+      std::move(e.purged),
+      options_.clock->now().shard});
 }
 
 void shard_actor_state::carry_out(core::cancel_wanted& e) {

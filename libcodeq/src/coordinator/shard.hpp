@@ -83,6 +83,7 @@ private:
     std::shared_ptr<const worker_identity> worker;
   };
 
+  /// Hands what a turn decided to the journal.
   void commit(std::vector<core::event> events);
   void release();
   void arm();

@@ -3,8 +3,10 @@
 
 #include "base/assert.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/task_index.hpp"
 #include "core/task_keys.hpp"
+#include "core/task_outcomes.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -96,6 +98,9 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
       entry.attempt = 0;
     entry.lost = 0;
     entry.refunds = 0;
+    // Its error went with the record of its death.
+    entry.outcome = 0;
+    entry.outcome_index = 0;
     break;
   case change_kind::purged:
     s.kept -= is_kept(entry) ? 1 : 0;
@@ -174,6 +179,7 @@ void apply_event(shard_state& state, const checkpoint_taken& e) {
   for (const auto& touched : e.touched)
     state.segments.at(touched.first).dirty = false;
   state.dirty.clear();
+  settle_sessions(state, e);
   state.change_records.clear();
   for (auto record : e.delivered_follow_ups)
     drop_follow_ups(state, record);
@@ -225,7 +231,7 @@ producer_session& touch_session(shard_state& state, const request_id& request, t
   session.answered_below = std::max(session.answered_below, request.answered_below);
   session.answers.erase(
     session.answers.begin(), session.answers.lower_bound(session.answered_below));
-  session.last_used = std::max(session.last_used, at);
+  note_use(state, request.producer, session, at);
   return session;
 }
 
@@ -269,7 +275,9 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
     leave_index(state, *s, e.seq);
   }
   state.stir(s->queue);
+  release_outcome(state, entry);
   end_entry(entry, e, outcome, index);
+  hold_outcome(state, entry);
   enter_index(state, *s, e.seq, entry);
   count_end(queue.totals, e);
   // A dead task keeps its segment: its payload and its errors have to stay readable.
@@ -296,7 +304,9 @@ void change_task(shard_state& state, const task_change& change, log_position pos
   if (change.kind == change_kind::redriven)
     hold_key(state, *s, position);
   leave_index(state, *s, change.seq);
+  release_outcome(state, s->view(change.seq));
   change_entry(state, *s, change);
+  hold_outcome(state, s->view(change.seq));
   enter_index(state, *s, change.seq, s->view(change.seq));
   settle_group_of(state, *s);
 }
@@ -371,6 +381,7 @@ void index_segment(shard_state& state, segment& s) {
     auto entry = s.view(s.first + i);
     s.kept += is_kept(entry) ? 1 : 0;
     enter_index(state, s, s.first + i, entry);
+    hold_outcome(state, entry);
     if (!s.group.empty() && keeps_place(s, entry))
       state.groups[{s.queue, s.group}].members.insert(s.first);
   }

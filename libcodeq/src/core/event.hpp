@@ -77,6 +77,8 @@ struct lease_end {
   /// With `scheduled`: when it is eligible again.
   timestamp due{};
   bytes text;
+  /// With `dead`: the charged attempts that the task had.
+  std::uint16_t attempt = 0;
 };
 
 /// Leases ended, in the order decided.
@@ -84,6 +86,8 @@ struct leases_ended {
   log_position position = 0;
   timestamp at;
   std::vector<lease_end> ends;
+  /// Of all these tasks: how long after `at` the record is kept; 0 is for ever.
+  duration retention{0};
 };
 
 /// Follow-ups that other shards must own, kept until those have them.
@@ -157,6 +161,8 @@ struct segment_fate {
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   std::vector<task_entry> entries;
+  /// How long after `closed_at` it is kept; 0 is for ever.
+  duration retention{0};
   /// Not part of the fate: there is a record of the body that goes with the segment.
   bool replaced = false;
 };
@@ -186,7 +192,10 @@ struct checkpoint_taken {
   log_position position = 0;
   timestamp at;
   std::vector<queue_totals> queues;
+  /// Sessions that were used since the last one, in order of their ids.
   std::vector<producer_record> producers;
+  /// Sessions that were idle for too long, in order of their ids.
+  std::vector<producer_id> ended_producers;
   std::vector<segment_entries> touched;
   std::vector<segment_fate> closed;
   /// Of the closed segments that had their keys last.

@@ -3,6 +3,7 @@
 
 #include "core/key_invariants.hpp"
 #include "core/task_index.hpp"
+#include "core/task_outcomes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -103,6 +104,16 @@ void check_leases(shard_state& state, std::size_t leased, std::vector<std::strin
   }
 }
 
+void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
+  std::map<log_position, std::uint32_t> held;
+  for (const auto& [first, s] : state.segments)
+    for (const auto& entry : s.entries)
+      if (holds_outcome(entry))
+        ++held[entry.outcome];
+  if (held != state.held_outcomes)
+    found.push_back("I8: other outcome records are held than live tasks need");
+}
+
 /// Whatever can be matched will be looked at when the next turn ends.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& queue : state.queues) {
@@ -192,6 +203,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   find_key_violations(state, found);
   check_purges(state, found);
   check_follow_ups(state, found);
+  check_outcomes(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];

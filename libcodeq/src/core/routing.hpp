@@ -33,9 +33,4 @@ shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_cou
   return {0, value(shard)};
 }
 
-/// True for the sessions of shards; producers may not use such ids.
-[[nodiscard]] constexpr bool is_of_shard(const producer_id& producer) noexcept {
-  return producer.high == 0;
-}
-
 } // namespace codeq::core

@@ -84,6 +84,8 @@ struct attached_worker {
 struct producer_session {
   std::uint64_t answered_below = 0;
   timestamp last_used;
+  /// Used since the last checkpoint.
+  bool dirty = false;
   std::map<std::uint64_t, request_answer> answers;
 };
 
@@ -123,6 +125,10 @@ struct shard_state {
   /// Records of changes that no checkpoint holds yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
+  /// When each session ends if it is not used again; the coordinator's own never do.
+  std::set<std::pair<timestamp, producer_id>> producer_ends;
+  /// Outcome records that hold the latest text of a live task, and of how many.
+  std::map<log_position, std::uint32_t> held_outcomes;
   /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
   /// purged; replaced, never changed.
   std::shared_ptr<const purge_marks> purged;
@@ -144,6 +150,8 @@ struct shard_state {
   std::vector<log_position> delivered_follow_ups;
   /// Segments to write or to close at the next checkpoint.
   std::vector<sequence> dirty;
+  /// Sessions to write at the next checkpoint.
+  std::vector<producer_id> dirty_producers;
   /// Queues that may match at the end of the turn because something changed since the last one:
   /// tasks became ready, room for leases was made or credits came.
   std::vector<std::uint32_t> stirred;

@@ -96,6 +96,7 @@ private:
   [[nodiscard]] error answer_to(const lease_report& r, peer_id peer, bool& is_here);
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
+  [[nodiscard]] leases_ended& record_for(duration retention);
   void append_end(lease_end e);
 
   // Follow-ups.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
-#include "core/routing.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
-
-#include <algorithm>
 
 namespace codeq::core {
 
@@ -22,6 +20,7 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.max_attempts = s.settings.max_attempts;
   fate.entries = s.entries;
   fate.replaced = s.replaced;
+  fate.retention = s.settings.retention;
   return fate;
 }
 
@@ -33,35 +32,14 @@ segment_entries entries_of(const segment& s) {
   return touched;
 }
 
-/// In order of their ids, so that equal states give equal checkpoints.
-std::vector<producer_record> producer_records(const shard_state& state) {
-  std::vector<producer_record> records;
-  for (const auto& [id, session] : state.producers) {
-    producer_record r{id, session.answered_below, session.last_used, {}};
-    if (is_active(deliberate_fault::request_forgotten_by_checkpoint))
-      continue;
-    for (const auto& [number, answer] : session.answers)
-      r.answers.push_back({number, answer});
-    records.push_back(std::move(r));
-  }
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
-    return a.producer < b.producer;
-  });
-  return records;
-}
-
 } // namespace
 
 checkpoint_taken turn::make_checkpoint() {
-  std::erase_if(state_.producers, [&](const auto& p) {
-    // A shard's follow-ups may come again whenever it restarts.
-    return !is_of_shard(p.first)
-           && now_.shard - p.second.last_used > limits::producer_session_idle_max;
-  });
   checkpoint_taken c;
   c.position = state_.positions.take(1);
   c.at = now_.shard;
-  c.producers = producer_records(state_);
+  c.ended_producers = ended_sessions(state_, now_.shard);
+  c.producers = used_sessions(state_, now_.shard);
   for (const auto& queue : state_.queues)
     c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/queue_rules.hpp"
 #include "core/turn.hpp"
 
@@ -25,10 +26,10 @@ error turn::refusal_of(const enqueue& c) const {
 }
 
 error turn::refusal_by_session(const request_id& request) const {
-  auto at = state_.producers.find(request.producer);
-  if (at == state_.producers.end())
-    return {};
-  const auto& session = at->second;
+  const auto* known = find_session(state_, request.producer, now_.shard);
+  if (!known)
+    return refusal_of_new_session(state_, request.producer, now_.shard);
+  const auto& session = *known;
   if (request.number < session.answered_below)
     return {
       errc::session_expired,
@@ -46,11 +47,11 @@ error turn::refusal_by_session(const request_id& request) const {
 }
 
 const request_answer* turn::known_answer(const request_id& request) const {
-  auto session = state_.producers.find(request.producer);
-  if (session == state_.producers.end())
+  const auto* session = find_session(state_, request.producer, now_.shard);
+  if (!session)
     return nullptr;
-  auto answer = session->second.answers.find(request.number);
-  return answer == session->second.answers.end() ? nullptr : &answer->second;
+  auto answer = session->answers.find(request.number);
+  return answer == session->answers.end() ? nullptr : &answer->second;
 }
 
 void turn::run(const enqueue& c) {

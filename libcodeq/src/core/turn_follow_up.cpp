@@ -60,8 +60,8 @@ void turn::run(const take_follow_ups& c) {
   request_id request{producer_of(c.from), c.number, c.answered_below};
   auto session = state_.producers.find(request.producer);
   bool is_below = session != state_.producers.end() && c.number < session->second.answered_below;
-  bool was_taken = is_below || known_answer(request);
-  if (!was_taken || is_active(deliberate_fault::outbox_delivered_twice))
+  bool is_known = known_answer(request) && !is_active(deliberate_fault::outbox_delivered_twice);
+  if (!is_below && !is_known)
     add(request, c.runs);
   effects_.emplace_back(follow_ups_taken{c.from, c.number});
 }

@@ -121,6 +121,21 @@ void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
   append_end(std::move(e));
 }
 
+leases_ended& turn::record_for(duration retention) {
+  // Replay follows positions: what ends after a change stands behind it, and an end by force also
+  // behind the enqueue.
+  auto latest = [](const auto& records) {
+    return records.empty() ? log_position{0} : records.back().position;
+  };
+  auto behind = std::max(latest(changed_), latest(segments_));
+  for (auto at = ended_.rbegin(); at != ended_.rend() && at->position > behind; ++at) {
+    if (at->retention == retention)
+      return *at;
+  }
+  ended_.push_back({state_.positions.take(1), now_.shard, {}, retention});
+  return ended_.back();
+}
+
 void turn::append_end(lease_end e) {
   auto entry = find_segment(state_.segments, e.seq)->view(e.seq);
   bool wins =
@@ -132,14 +147,11 @@ void turn::append_end(lease_end e) {
     e.next = task_state::cancelled;
     e.due = {};
   }
-  // Replay follows positions: what ends after a change stands behind it, and an end by force also
-  // behind the enqueue.
-  auto is_behind = [&](const auto& records) {
-    return records.empty() || records.back().position < ended_.back().position;
-  };
-  if (ended_.empty() || !is_behind(changed_) || !is_behind(segments_))
-    ended_.push_back({state_.positions.take(1), now_.shard, {}});
-  auto& record = ended_.back();
+  if (e.next == task_state::dead)
+    e.attempt = entry.attempt;
+  auto& record = record_for(find_segment(state_.segments, e.seq)->settings.retention);
+  // The time of the last end: no text is kept for less than its retention.
+  record.at = now_.shard;
   body_bytes_ += e.text.size();
   if (const auto* l = state_.leases.find(e.token); l && l->timed)
     effects_.emplace_back(timer_dropped{e.token});

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "coordinator/journal.hpp"
+#include "coordinator/keeper.hpp"
 #include "coordinator/reader.hpp"
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
@@ -16,6 +17,8 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -46,19 +49,24 @@ std::uint64_t random_number() {
   ::_exit(EXIT_FAILURE);
 }
 
-storage::rocksdb_store_options store_options(const coordinator_node_options& options) {
+storage::rocksdb_store_options store_options(
+  const coordinator_node_options& options,
+  const std::shared_ptr<storage::retention_horizons>& horizons) {
   storage::rocksdb_store_options s;
   s.directory = options.data;
   s.mode = options.sync ? storage::durability::sync : storage::durability::os;
+  s.horizons = horizons;
   s.on_background_error = [](const error& reason) { die(reason); };
   return s;
 }
 
 /// What the store has done since it was opened.
-std::map<std::string, std::int64_t> store_gauges(const storage::task_store& store) {
+std::map<std::string, std::int64_t>
+store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons) {
   std::map<std::string, std::int64_t> gauges;
   for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
     gauges[std::string("codeq_store_") + name] = static_cast<std::int64_t>(store.counter(name));
+  gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
   return gauges;
 }
 
@@ -70,6 +78,11 @@ result<void> check(const coordinator_node_options& options) {
       errc::invalid_argument,
       "shards is " + std::to_string(options.shards) + "; it must be at most "
         + std::to_string(limits::shards_max)};
+  if (options.retention_bytes < limits::retention_bytes_min)
+    return error{
+      errc::invalid_argument,
+      "retention_bytes is " + std::to_string(options.retention_bytes) + "; it must be at least "
+        + std::to_string(limits::retention_bytes_min)};
   return {};
 }
 
@@ -86,6 +99,8 @@ struct coordinator_node::impl {
   result<void> listen(const coordinator_node_options& options);
   void stop();
 
+  std::shared_ptr<storage::retention_horizons> horizons =
+    std::make_shared<storage::retention_horizons>();
   std::shared_ptr<storage::task_store> store;
   storage::store_record identity;
   std::vector<std::shared_ptr<core::shard_state>> states;
@@ -93,6 +108,8 @@ struct coordinator_node::impl {
   std::unique_ptr<caf::actor_system> system;
   actors::journal_actor journal;
   actors::reader_actor reader;
+  actors::keeper_actor keeper;
+  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   std::vector<actors::shard_actor> shards;
   actors::registrar_internal_actor registrar;
   transport::acceptor_handle acceptor;
@@ -100,7 +117,7 @@ struct coordinator_node::impl {
 };
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
-  auto opened = storage::open_rocksdb_store(store_options(options));
+  auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
@@ -129,13 +146,18 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   journal = system->spawn<caf::detached>(
-    coordinator::journal, coordinator::journal_options{store, mode, die});
+    coordinator::journal, coordinator::journal_options{store, mode, die, horizons});
   coordinator::reader_options reads;
   reads.store = store;
   reads.on_failure = die;
   reader = system->spawn<caf::detached>(coordinator::reader, reads);
+  keeper = system->spawn<caf::detached>(
+    coordinator::keeper,
+    coordinator::keeper_options{{store, horizons, options.retention_bytes}, cancelled, die});
+  timestamp latest{};
   actors::meet_shards introduction;
   for (auto& state : states) {
+    latest = std::max(latest, state->at);
     coordinator::shard_options s;
     s.clock = std::make_shared<base::system_clock>(state->at);
     s.state = std::move(state);
@@ -154,10 +176,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.shards = shards;
   r.coordinator_id = random_number();
   r.store_id = identity.store_id;
-  r.gauges = [s = store] { return store_gauges(*s); };
-  r.now = [clock = std::make_shared<base::system_clock>(timestamp{})] {
-    return clock->now().shard;
-  };
+  r.gauges = [s = store, h = horizons] { return store_gauges(*s, *h); };
+  r.clock = std::make_shared<base::system_clock>(latest);
   registrar = system->spawn(coordinator::registrar, r);
 }
 
@@ -179,6 +199,8 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
+  *cancelled = true;
+  caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
     caf::scoped_actor self{*system};
@@ -209,6 +231,7 @@ void coordinator_node::impl::stop() {
   registrar = nullptr;
   journal = nullptr;
   reader = nullptr;
+  keeper = nullptr;
 }
 
 coordinator_node::coordinator_node(std::unique_ptr<impl> state) : impl_(std::move(state)) {

@@ -93,11 +93,10 @@ std::string within(duration wait) {
 }
 
 client::producer_settings settings_of(const producer_options& options) {
-  auto new_session = [] { return producer_id{client::random_bits(), client::random_bits()}; };
   client::producer_settings settings;
   settings.coordinators = options.coordinators;
   settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits()};
-  settings.outbox = {new_session(), options.window_requests, new_session};
+  settings.in_flight_max = options.window_requests;
   return settings;
 }
 

@@ -23,7 +23,7 @@ result<core::enqueue> read_enqueue(schema::EnqueueRequest::Reader reader, enqueu
     encoding::read_producer(reader.getProducer()), reader.getNumber(), reader.getAnsweredBelow()};
   if (c.request.number == 0 || c.request.answered_below > c.request.number)
     return malformed("request numbers start at 1 and answered_below is not above them");
-  if (core::is_of_shard(c.request.producer))
+  if (is_internal(c.request.producer))
     return malformed("producer ids whose high half is 0 are the shards' own");
   auto count = reader.getTasks().getEnds().size();
   if (auto ok = check_count("tasks per request", count, 1, limits::enqueue_tasks_max); !ok)

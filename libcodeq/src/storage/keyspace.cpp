@@ -17,6 +17,7 @@ enum class tag : char {
   grant = 'G',
   key = 'K',
   store = 'M',
+  producer = 'N',
   open = 'O',
   queue = 'Q',
   body = 'P',
@@ -79,6 +80,11 @@ std::string end_of(tag kind, shard_id shard) {
 
 key_range range_of(tag kind, shard_id shard, std::uint64_t from = 0) {
   return {encode_numbered(kind, shard, from), end_of(kind, shard)};
+}
+
+key_range range_of(tag kind) {
+  auto first = static_cast<char>(kind);
+  return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
 }
 
 key_range range_up_to(tag kind, shard_id shard, std::uint64_t last) {
@@ -247,6 +253,23 @@ std::optional<body_key> body_key::decode(std::string_view bytes) {
   return decode_numbered<body_key>(tag::body, bytes);
 }
 
+std::string producer_key::encode() const {
+  auto key = encode_numbered(tag::producer, shard, producer.high);
+  append_big_endian(key, producer.low);
+  return key;
+}
+
+std::optional<producer_key> producer_key::decode(std::string_view bytes) {
+  bool fits = bytes.size() == key_prefix_bytes + 2 * number_bytes
+              && bytes.front() == static_cast<char>(tag::producer);
+  if (!fits)
+    return std::nullopt;
+  return producer_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    {read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes)),
+     read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes + number_bytes))}};
+}
+
 key_range segments_of(shard_id shard) {
   return range_of(tag::segment, shard);
 }
@@ -293,6 +316,18 @@ key_range bodies_of(shard_id shard) {
 
 key_range keys_of(shard_id shard) {
   return {encode_prefix(tag::key, shard), end_of(tag::key, shard)};
+}
+
+key_range producers_of(shard_id shard) {
+  return range_of(tag::producer, shard);
+}
+
+key_range all_outcomes() {
+  return range_of(tag::outcome);
+}
+
+key_range all_fates() {
+  return range_of(tag::fate);
 }
 
 key_range segments_up_to(shard_id shard, sequence seq) {

@@ -26,9 +26,10 @@
 ///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
 ///   'K' shard:u16 name            KeyRecord                  overwritten        remove
+///   'N' shard:u16 producer:u128   ProducerRecord             overwritten        remove
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
-///   'X' shard:u16 seq:u64         empty: a dead task         put                remove
+///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
 ///
 /// `name` is tenant, queue, group and key, each behind its length:u16.
 ///
@@ -142,7 +143,7 @@ struct fate_key {
   [[nodiscard]] static std::optional<fate_key> decode(std::string_view bytes);
 };
 
-/// The entry of one task in the list of dead ones.
+/// Why one task is dead; the keys of a shard are the list of its dead tasks.
 struct dead_key {
   shard_id shard{};
   sequence seq = 0;
@@ -172,6 +173,16 @@ struct body_key {
   [[nodiscard]] static std::optional<body_key> decode(std::string_view bytes);
 };
 
+/// The session of a producer; the upper half of its id comes first.
+struct producer_key {
+  shard_id shard{};
+  producer_id producer{};
+
+  friend auto operator<=>(const producer_key&, const producer_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
+};
+
 /// Tag and shard: keys that agree in so many bytes are neighbours; all but those of names ascend
 /// as they are written.
 inline constexpr std::size_t key_prefix_bytes = 3;
@@ -199,9 +210,15 @@ struct key_range {
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
+[[nodiscard]] key_range producers_of(shard_id shard);
 
 /// In the order of their bytes.
 [[nodiscard]] key_range keys_of(shard_id shard);
+
+// All keys of one kind, of all shards.
+
+[[nodiscard]] key_range all_outcomes();
+[[nodiscard]] key_range all_fates();
 
 // For `task_store::read_last`: the greatest key of the range is of the only segment, open record or
 // fate that can hold `seq`; the caller checks that it reaches so far.

@@ -2,6 +2,7 @@
 #include "storage/memory_store.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace codeq::storage {
@@ -57,6 +58,31 @@ memory_store::read_last(std::string_view begin, std::string_view end) const {
   if (after == current_.begin() || std::prev(after)->first < begin)
     return std::optional<std::pair<std::string, std::string>>{};
   return std::optional<std::pair<std::string, std::string>>{*std::prev(after)};
+}
+
+result<void>
+memory_store::compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) {
+  if (!horizons_)
+    return {};
+  auto view = horizons_->view();
+  std::lock_guard lock{mutex_};
+  // As a rewritten file, which is durable at once: also what was synced is gone.
+  for (auto at = current_.lower_bound(begin); at != current_.end() && at->first < end;) {
+    auto how = cancelled ? verdict::keep : judge(view, at->first, at->second);
+    horizons_->count_evicted(how == verdict::evicted ? 1 : 0);
+    if (how != verdict::keep)
+      synced_.erase(at->first);
+    at = how == verdict::keep ? std::next(at) : current_.erase(at);
+  }
+  return {};
+}
+
+std::uint64_t memory_store::approximate_bytes(std::string_view begin, std::string_view end) const {
+  std::lock_guard lock{mutex_};
+  std::uint64_t bytes = 0;
+  for (auto at = current_.lower_bound(begin); at != current_.end() && at->first < end; ++at)
+    bytes += at->first.size() + at->second.size();
+  return bytes;
 }
 
 std::uint64_t memory_store::counter(std::string_view name) const {

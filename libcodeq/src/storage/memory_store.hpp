@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "storage/retention_filter.hpp"
 #include "storage/task_store.hpp"
 
 #include <map>
@@ -15,6 +16,10 @@ class memory_store final : public task_store {
 public:
   memory_store() = default;
 
+  /// Drops by these horizons when it is told to compact.
+  explicit memory_store(std::shared_ptr<retention_horizons> horizons)
+    : horizons_(std::move(horizons)) {}
+
   [[nodiscard]] result<void>
   commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
   [[nodiscard]] result<void> sync_log() override;
@@ -25,6 +30,10 @@ public:
     const std::function<bool(std::string_view key, std::string_view value)>& visit) const override;
   [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const override;
+  [[nodiscard]] result<void>
+  compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override;
+  [[nodiscard]] std::uint64_t
+  approximate_bytes(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] std::uint64_t counter(std::string_view name) const override;
 
   /// Loses what was committed in `os` mode since the last sync, all but the first `kept` batches of
@@ -42,6 +51,7 @@ private:
   /// @pre `mutex_` is held.
   void bring_to_disk();
 
+  std::shared_ptr<retention_horizons> horizons_;
   mutable std::mutex mutex_;
   contents current_;
   contents synced_;

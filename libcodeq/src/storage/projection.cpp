@@ -3,6 +3,7 @@
 
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
+#include "storage/retention_codec.hpp"
 
 namespace codeq::storage {
 
@@ -20,13 +21,20 @@ void project_event(shard_id shard, const core::batch_granted& e, write_set& writ
 
 void project_event(shard_id shard, const core::leases_ended& e, write_set& writes) {
   writes.put(outcome_key{shard, e.position}.encode(), encode(e));
+  for (const auto& end : e.ends)
+    if (end.next == task_state::dead)
+      writes.put(dead_key{shard, end.seq}.encode(), encode_death(end, e.at));
 }
 
 void project_event(shard_id shard, const core::tasks_changed& e, write_set& writes) {
   writes.put(change_key{shard, e.position}.encode(), encode(e));
-  for (const auto& change : e.changes)
+  for (const auto& change : e.changes) {
     if (change.kind == core::change_kind::body_replaced)
       writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
+    // A task that is purged was perhaps dead.
+    if (change.kind == core::change_kind::redriven || change.kind == core::change_kind::purged)
+      writes.remove(dead_key{shard, change.seq}.encode());
+  }
 }
 
 void project_event(shard_id shard, const core::queue_configured& e, write_set& writes) {
@@ -39,6 +47,10 @@ void project_event(shard_id shard, const core::follow_ups_sent& e, write_set& wr
 
 void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
+  for (const auto& session : e.producers)
+    writes.put(producer_key{shard, session.producer}.encode(), encode(session));
+  for (const auto& producer : e.ended_producers)
+    writes.remove(producer_key{shard, producer}.encode());
   for (const auto& touched : e.touched)
     writes.put(open_key{shard, touched.first}.encode(), encode(touched, e.position));
   for (const auto& fate : e.closed) {

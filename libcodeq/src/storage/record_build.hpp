@@ -64,6 +64,14 @@ inline timestamp time_of(std::int64_t ms) {
   return timestamp{duration{ms}};
 }
 
+inline duration duration_of(std::uint64_t ms) {
+  return duration{static_cast<duration::rep>(ms)};
+}
+
+inline std::uint64_t count_of(duration d) {
+  return static_cast<std::uint64_t>(d.count());
+}
+
 inline std::int64_t ms_of(timestamp t) {
   return t.time_since_epoch().count();
 }

@@ -85,30 +85,6 @@ void write_marks(schema::SegmentRecord::Builder r, const std::vector<core::reque
   }
 }
 
-void write_producers(
-  schema::ShardRecord::Builder r, const std::vector<core::producer_record>& producers) {
-  auto list = r.initProducers(static_cast<capnp::uint>(producers.size()));
-  for (capnp::uint i = 0; i < producers.size(); ++i) {
-    const auto& p = producers[i];
-    write_producer(list[i].initProducer(), p.producer);
-    list[i].setAnsweredBelow(p.answered_below);
-    list[i].setLastUsedMs(ms_of(p.last_used));
-    auto answers = list[i].initAnswers(static_cast<capnp::uint>(p.answers.size()));
-    for (capnp::uint k = 0; k < p.answers.size(); ++k) {
-      answers[k].setNumber(p.answers[k].number);
-      write_answer(answers[k], p.answers[k].answer);
-    }
-  }
-}
-
-core::producer_record read_producer_record(schema::ShardRecord::Producer::Reader r) {
-  core::producer_record p{
-    read_producer(r.getProducer()), r.getAnsweredBelow(), time_of(r.getLastUsedMs()), {}};
-  for (auto answer : r.getAnswers())
-    p.answers.push_back({answer.getNumber(), read_answer(answer)});
-  return p;
-}
-
 } // namespace
 
 std::string encode(const store_record& record) {
@@ -160,6 +136,7 @@ std::string encode(const core::leases_ended& e) {
   return build<schema::OutcomeRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
+    r.setRetentionMs(count_of(e.retention));
     auto ends = r.initEnds(static_cast<capnp::uint>(e.ends.size()));
     for (capnp::uint i = 0; i < e.ends.size(); ++i) {
       ends[i].setSeq(e.ends[i].seq);
@@ -174,7 +151,7 @@ std::string encode(const core::leases_ended& e) {
 }
 
 std::string encode(const core::checkpoint_taken& e) {
-  return build<schema::ShardRecord>(small_words + e.producers.size() * 32, [&](auto r) {
+  return build<schema::ShardRecord>(small_words + e.queues.size() * 16, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
     auto queues = r.initQueues(static_cast<capnp::uint>(e.queues.size()));
@@ -186,7 +163,6 @@ std::string encode(const core::checkpoint_taken& e) {
       queues[i].setLost(e.queues[i].lost);
       queues[i].setPurgedBelow(e.queues[i].purged_below);
     }
-    write_producers(r, e.producers);
   });
 }
 
@@ -216,6 +192,7 @@ std::string encode(const core::segment_fate& fate, core::log_position position) 
     write_queue(r.initQueue(), fate.queue);
     r.setPriority(fate.priority);
     r.setMaxAttempts(fate.max_attempts);
+    r.setRetentionMs(count_of(fate.retention));
     write_entries(r, fate.entries);
   });
 }
@@ -283,6 +260,7 @@ result<core::leases_ended> decode_outcome(std::string_view value) {
     core::leases_ended e;
     e.position = r.getPosition();
     e.at = time_of(r.getAtMs());
+    e.retention = duration_of(r.getRetentionMs());
     for (auto end : r.getEnds()) {
       core::lease_end x;
       x.seq = end.getSeq();
@@ -321,8 +299,6 @@ result<core::checkpoint_taken> decode_checkpoint(std::string_view value) {
          q.getCancelled(),
          q.getLost(),
          q.getPurgedBelow()});
-    for (auto p : r.getProducers())
-      e.producers.push_back(read_producer_record(p));
     return e;
   });
 }
@@ -364,6 +340,7 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.queue = read_queue(r.getQueue());
     fate.priority = r.getPriority();
     fate.max_attempts = r.getMaxAttempts();
+    fate.retention = duration_of(r.getRetentionMs());
     fate.entries = std::move(*entries);
     return fate;
   });

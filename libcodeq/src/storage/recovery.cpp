@@ -3,6 +3,7 @@
 
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/producer_sessions.hpp"
 #include "core/task_keys.hpp"
 #include "storage/keyspace.hpp"
 
@@ -25,6 +26,7 @@ public:
 
   result<void> load_checkpoint();
   result<void> load_queues();
+  result<void> load_producers();
   result<void> load_segments(const key_range& range);
   result<void> load_entries();
   result<void> load_keys();
@@ -82,13 +84,6 @@ result<void> shard_recovery::load_checkpoint() {
       purges.push_back({totals.queue, totals.purged_below});
   }
   core::note_purges(state_, purges);
-  for (auto& p : checkpoint->producers) {
-    auto& session = state_.producers[p.producer];
-    session.answered_below = p.answered_below;
-    session.last_used = p.last_used;
-    for (auto& answer : p.answers)
-      session.answers.emplace(answer.number, std::move(answer.answer));
-  }
   return {};
 }
 
@@ -101,6 +96,19 @@ result<void> shard_recovery::load_queues() {
     if (!e)
       return e.error();
     core::apply(state_, *e);
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_producers() {
+  return each(producers_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+    auto id = producer_key::decode(key);
+    if (!id)
+      return error{errc::corruption, "a key that is not a session's among the sessions"};
+    auto session = decode_producer(v, id->producer);
+    if (!session)
+      return session.error();
+    core::restore_session(state_, std::move(*session));
     return {};
   });
 }
@@ -251,6 +259,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   if (auto ok = r.load_checkpoint(); !ok)
     return ok.error();
   if (auto ok = r.load_queues(); !ok)
+    return ok.error();
+  if (auto ok = r.load_producers(); !ok)
     return ok.error();
   if (auto ok = r.load_segments(segments_of(shard)); !ok)
     return ok.error();

@@ -4,20 +4,14 @@
 #include "storage/keyspace.hpp"
 #include "storage/log_check.hpp"
 #include "storage/position_hint.hpp"
+#include "storage/rocksdb_options.hpp"
 
-#include <rocksdb/cache.h>
-#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/listener.h>
-#include <rocksdb/slice_transform.h>
 #include <rocksdb/statistics.h>
-#include <rocksdb/table.h>
 #include <rocksdb/wal_filter.h>
 #include <rocksdb/write_batch.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -25,30 +19,8 @@ namespace codeq::storage {
 
 namespace {
 
-/// How many memtables share the write buffers; two are merged by a flush, so that a key and its
-/// `single_remove` that meet there never reach a table.
-constexpr int memtables_max = 4;
-constexpr int memtables_per_flush = 2;
-
-/// What a start may have to replay, in bytes; with one family the write buffers bound it already.
-constexpr std::uint64_t log_bytes_max = 64u << 20;
-
-constexpr double filter_bits_per_key = 10;
-constexpr std::size_t block_bytes = 16u << 10;
-
 /// In `sync` mode the position hint is refreshed once in so many commits.
 constexpr std::uint64_t commits_per_hint = 1024;
-
-/// The one place where RocksDB's words become ours. @pre `status` is not OK.
-error to_error(const rocksdb::Status& status) {
-  auto text = status.ToString();
-  if (status.IsCorruption())
-    return {errc::corruption, std::move(text)};
-  // What is asked of RocksDB is always the same, so it is the stored format that does not fit.
-  if (status.IsInvalidArgument() || status.IsNotSupported())
-    return {errc::incompatible_store, std::move(text)};
-  return {errc::io_error, std::move(text)};
-}
 
 error to_open_error(const rocksdb::Status& status, const rocksdb_store_options& options) {
   auto translated = to_error(status);
@@ -65,26 +37,6 @@ error to_open_error(const rocksdb::Status& status, const rocksdb_store_options& 
   translated.context = "cannot open the store in " + directory + ": " + translated.context;
   return translated;
 }
-
-/// Passes background errors on, and keeps RocksDB from resuming by itself after one: a log whose
-/// append failed may hold what nobody was told of.
-class error_listener final : public rocksdb::EventListener {
-public:
-  explicit error_listener(std::function<void(const error&)> report) : report_(std::move(report)) {}
-
-  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* status) override {
-    if (report_ && status && !status->ok())
-      report_(to_error(*status));
-  }
-
-  void OnErrorRecoveryBegin(
-    rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
-    *auto_recovery = false;
-  }
-
-private:
-  std::function<void(const error&)> report_;
-};
 
 /// Lets `log_continuity` see what is replayed.
 class replay_filter final : public rocksdb::WalFilter {
@@ -118,71 +70,6 @@ private:
   log_continuity continuity_;
   durability mode_;
 };
-
-void set_durability(rocksdb::Options& target, durability mode) {
-  // An acknowledged write of `sync` can only be missing by damage, so anything but a torn end is
-  // refused. In `os` mode the kernel writes pages in any order: a hole ends the usable prefix.
-  target.wal_recovery_mode = mode == durability::sync
-                               ? rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords
-                               : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  target.track_and_verify_wals_in_manifest = true;
-  target.manual_wal_flush = false;
-  target.recycle_log_file_num = 0;
-  target.max_total_wal_size = log_bytes_max;
-  // What was read back may only have been in the page cache; a flush brings it to the disk.
-  target.avoid_flush_during_recovery = false;
-  target.max_bgerror_resume_count = 0;
-}
-
-void set_memory(rocksdb::Options& target, const rocksdb_store_options& options) {
-  target.write_buffer_size = options.write_buffer_bytes / memtables_max;
-  target.max_write_buffer_number = memtables_max;
-  target.min_write_buffer_number_to_merge = memtables_per_flush;
-  // One writer and ascending keys per kind and shard: an insert finds its place at once.
-  target.allow_concurrent_memtable_write = false;
-  target.memtable_insert_with_hint_prefix_extractor.reset(
-    rocksdb::NewFixedPrefixTransform(key_prefix_bytes));
-}
-
-void set_tables(rocksdb::Options& target, const rocksdb_store_options& options) {
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
-  table.cache_index_and_filter_blocks = true;
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
-  table.block_size = block_bytes;
-  target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  target.level_compaction_dynamic_level_bytes = true;
-  // Most records die young: only those that outlive two levels are worth the time.
-  target.compression_per_level.assign(
-    static_cast<std::size_t>(target.num_levels), rocksdb::kNoCompression);
-  auto supported = rocksdb::GetSupportedCompressions();
-  if (std::find(supported.begin(), supported.end(), rocksdb::kLZ4Compression) != supported.end())
-    std::fill(
-      target.compression_per_level.begin() + 2,
-      target.compression_per_level.end(),
-      rocksdb::kLZ4Compression);
-  target.bytes_per_sync = 1u << 20;
-  target.max_background_jobs = 2;
-}
-
-rocksdb::Options make_options(const rocksdb_store_options& options) {
-  rocksdb::Options target;
-  target.create_if_missing = true;
-  if (options.environment)
-    target.env = options.environment;
-  set_durability(target, options.mode);
-  set_memory(target, options);
-  set_tables(target, options);
-  target.listeners.push_back(std::make_shared<error_listener>(options.on_background_error));
-  target.statistics = rocksdb::CreateDBStatistics();
-  target.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);
-  target.stats_dump_period_sec = target.stats_persist_period_sec = 0;
-  target.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  target.max_log_file_size = 1u << 20;
-  target.keep_log_file_num = 2;
-  return target;
-}
 
 struct named_ticker {
   std::string_view name;
@@ -289,6 +176,28 @@ public:
     if (at->Valid())
       found.emplace(at->key().ToString(), at->value().ToString());
     return found;
+  }
+
+  result<void>
+  compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override {
+    rocksdb::Slice first{begin};
+    rocksdb::Slice last{end};
+    rocksdb::CompactRangeOptions how;
+    how.exclusive_manual_compaction = false;
+    how.canceled = &cancelled;
+    auto status = db_->CompactRange(how, &first, &last);
+    if (!status.ok() && !status.IsIncomplete())
+      return to_error(status);
+    return {};
+  }
+
+  std::uint64_t approximate_bytes(std::string_view begin, std::string_view end) const override {
+    rocksdb::Range range{rocksdb::Slice(begin), rocksdb::Slice(end)};
+    rocksdb::SizeApproximationOptions what;
+    what.include_memtables = true;
+    std::uint64_t size = 0;
+    auto status = db_->GetApproximateSizes(what, db_->DefaultColumnFamily(), &range, 1, &size);
+    return status.ok() ? size : 0;
   }
 
   std::uint64_t counter(std::string_view name) const override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "storage/retention_filter.hpp"
 #include "storage/task_store.hpp"
 
 #include <filesystem>
@@ -25,6 +26,8 @@ struct rocksdb_store_options {
   std::size_t write_buffer_bytes = 64u << 20;
   /// For RocksDB's block cache, in bytes.
   std::size_t block_cache_bytes = 64u << 20;
+  /// Says what has passed its retention; null keeps everything.
+  std::shared_ptr<retention_horizons> horizons{};
   /// The file system underneath; null is the real one. For fault injection.
   rocksdb::Env* environment = nullptr;
   /// Told of background errors, from RocksDB's threads; the caller must stop the process.

@@ -3,6 +3,7 @@
 
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
+#include "storage/retention_codec.hpp"
 
 namespace codeq::storage {
 
@@ -31,16 +32,47 @@ read_replaced_body(const task_store& store, shard_id shard, sequence seq) {
   return std::optional{core::encoded_tasks{bytes::from(std::move(**value)), {size}}};
 }
 
-result<bytes> read_text(const task_store& store, shard_id shard, const core::task_entry& entry) {
+namespace {
+
+result<std::optional<bytes>> read_death(const task_store& store, shard_id shard, sequence seq) {
+  auto value = store.read(dead_key{shard, seq}.encode());
+  if (!value)
+    return value.error();
+  // Redriven since the view was taken.
+  if (!*value)
+    return std::optional{bytes{}};
+  auto record = decode_death(**value);
+  if (!record)
+    return record.error();
+  return std::optional{std::move(record->text)};
+}
+
+} // namespace
+
+result<std::optional<bytes>>
+read_text(const task_store& store, shard_id shard, const core::task_view& view, timestamp now) {
+  const auto& entry = view.entry;
+  if (entry.state == task_state::dead)
+    return read_death(store, shard, view.seq);
   if (entry.outcome == 0)
-    return bytes{};
+    return std::optional{bytes{}};
   auto value = store.read(outcome_key{shard, entry.outcome}.encode());
   if (!value)
     return value.error();
-  if (!*value)
-    return error{
-      errc::corruption, "outcome " + std::to_string(entry.outcome) + " is not in the store"};
-  return decode_outcome_text(**value, entry.outcome_index);
+  bool is_past = !*value;
+  if (*value && is_terminal(entry.state)) {
+    auto lifetime = decode_outcome_lifetime(**value);
+    if (!lifetime)
+      return lifetime.error();
+    is_past = lifetime->is_past(now);
+  }
+  // What a task failed with before it was cancelled, or before it ran again, is no result.
+  if (is_past)
+    return entry.state == task_state::completed ? std::nullopt : std::optional{bytes{}};
+  auto text = decode_outcome_text(**value, entry.outcome_index);
+  if (!text)
+    return text.error();
+  return std::optional{std::move(*text)};
 }
 
 namespace {
@@ -58,7 +90,7 @@ bool is_purged(const core::segment_fate& fate, sequence seq, const core::purge_m
 } // namespace
 
 result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq, const core::purge_marks* purged) {
+read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of) {
   auto range = fates_up_to(shard, seq);
   auto found = store.read_last(range.begin, range.end);
   if (!found)
@@ -69,7 +101,8 @@ read_fate(const task_store& store, shard_id shard, sequence seq, const core::pur
   auto fate = decode_fate((*found)->second, key->first);
   if (!fate)
     return fate.error();
-  if (seq - fate->first >= fate->entries.size() || is_purged(*fate, seq, purged))
+  bool is_past = record_lifetime{0, fate->closed_at, fate->retention}.is_past(as_of.now);
+  if (is_past || seq - fate->first >= fate->entries.size() || is_purged(*fate, seq, as_of.purged))
     return std::optional<core::task_view>{};
   core::task_view view;
   view.seq = seq;

@@ -22,13 +22,22 @@ read_bodies(const task_store& store, shard_id shard, sequence segment, bool asid
 [[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_replaced_body(const task_store& store, shard_id shard, sequence seq);
 
-/// The text of a task's latest outcome; empty when there was none.
-[[nodiscard]] result<bytes>
-read_text(const task_store& store, shard_id shard, const core::task_entry& entry);
+/// The text of a task's latest outcome, empty when there is none. Nothing when the task completed
+/// so long before the shard time `now` that its result is past its retention: then it is unknown.
+[[nodiscard]] result<std::optional<bytes>>
+read_text(const task_store& store, shard_id shard, const core::task_view& view, timestamp now);
+
+/// What a shard knows of what is not to be seen any more.
+struct fate_filter {
+  /// Shard time.
+  timestamp now;
+  /// May be null.
+  const core::purge_marks* purged = nullptr;
+};
 
 /// What became of a task whose segment is closed, or nothing when it was purged or is past its
-/// retention. `purged` may be null.
+/// retention. Depends on `as_of` only, never on whether the record is still on the disk.
 [[nodiscard]] result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq, const core::purge_marks* purged);
+read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of);
 
 } // namespace codeq::storage

@@ -5,6 +5,7 @@
 
 #include "storage/write_set.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,6 +61,15 @@ public:
   read_last(std::string_view begin, std::string_view end) const = 0;
 
   // Lifecycle.
+
+  /// Rewrites the pairs in [begin, end) and leaves out what may be dropped; takes its time. Returns
+  /// early, without an error, when `cancelled` becomes true. Any thread. Errors: as `read`.
+  [[nodiscard]] virtual result<void>
+  compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) = 0;
+
+  /// About how much space the pairs in [begin, end) take, in bytes. Any thread.
+  [[nodiscard]] virtual std::uint64_t
+  approximate_bytes(std::string_view begin, std::string_view end) const = 0;
 
   /// Counts since the store was opened, by name; for statistics and benchmarks.
   [[nodiscard]] virtual std::uint64_t counter(std::string_view name) const = 0;

@@ -43,10 +43,9 @@ said read(const protocol::enqueue_request& request) {
 class EnqueueOutbox : public ::testing::Test {
 protected:
   enqueue_outbox make(std::size_t in_flight_max = 10) {
-    return enqueue_outbox(
-      {.session = {7, 0}, .in_flight_max = in_flight_max, .new_session = [this] {
-         return producer_id{7, ++sessions_};
-       }});
+    return enqueue_outbox({.in_flight_max = in_flight_max, .new_session = [this] {
+                             return producer_id{7, sessions_++};
+                           }});
   }
 
   void connect(enqueue_outbox& box, store_identity store = store_a) {

@@ -49,6 +49,7 @@ TEST(CoordinatorConfig, DefaultsAreThoseOfTheHelpText) {
   EXPECT_EQ(config.node.listen, "127.0.0.1:7400");
   EXPECT_EQ(config.node.shards, 0u);
   EXPECT_TRUE(config.node.sync);
+  EXPECT_EQ(config.node.retention_bytes, 10'737'418'240u);
   EXPECT_TRUE(config.node.development);
   EXPECT_EQ(config.port_file, "");
   EXPECT_EQ(config.log_level, "info");
@@ -64,6 +65,8 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
       "7",
       "--durability",
       "os",
+      "--retention-bytes",
+      "1048576",
       "--port-file",
       "p",
       "--log-level",
@@ -72,6 +75,7 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
   EXPECT_EQ(config.node.listen, "[::1]:0");
   EXPECT_EQ(config.node.shards, 7u);
   EXPECT_FALSE(config.node.sync);
+  EXPECT_EQ(config.node.retention_bytes, 1'048'576u);
   EXPECT_EQ(config.port_file, "p");
   EXPECT_EQ(config.log_level, "debug");
 }

@@ -12,12 +12,12 @@ class Enqueue : public shard_fixture {};
 
 TEST_F(Enqueue, IsAnsweredOnlyByAnEffectOfTheSealedTurn) {
   core::turn open(state());
-  core::enqueue c{1, {{1, 2}, 1, 0}, {}};
+  auto now = base::manual_clock().now();
+  core::enqueue c{1, {make_producer_id(now.shard, 1, 2), 1, 0}, {}};
   core::enqueue_run r;
   r.queue = {"default", "q"};
   r.tasks = {bytes::from("body"), {4}};
   c.runs.push_back(r);
-  auto now = base::manual_clock().now();
 
   open.decide(c, now);
   auto sealed = open.seal(now);

@@ -295,7 +295,7 @@ TEST_F(FollowUp, IsStillKnownWhenProducersAreForgotten) {
 
   take(from_shard(3, 7));
 
-  EXPECT_EQ(enqueue("q", 1, {.request = 1}), "p: enqueued 3");
+  EXPECT_EQ(enqueue("q", 1, {.request = 1}), "p: refused session_expired");
 }
 
 TEST_F(FollowUp, IsTakenWhateverIsUnanswered) {

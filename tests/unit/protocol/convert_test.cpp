@@ -23,6 +23,7 @@ enqueue_request enqueue_with_slack(std::size_t slack) {
       auto ok = plain.read([&](schema::EnqueueRequest::Reader from) -> result<void> {
         root.setProducer(from.getProducer());
         root.setNumber(1);
+        root.setProducer(from.getProducer());
         root.setRuns(from.getRuns());
         auto body = from.getTasks().getBytes();
         auto size = static_cast<capnp::uint>(body.size() + slack);

@@ -87,6 +87,9 @@ const std::string long_name(257, 'k');
 
 // The settings are read by the functions that a producer uses, too; here is one row for each.
 const bad_input cases[] = {
+  {"SessionOfAShard",
+   [](auto root, auto) { root.getProducer().setHigh(0); },
+   "protocol_error: producer ids whose high half is 0 are the shards' own"},
   {"Tenant",
    [](auto, auto run) { run.getQueue().setTenant("a b"); },
    "invalid_argument: tenant is `a b`; it must be 1 to 128 letters, digits, `.`, `_` or `-`"},

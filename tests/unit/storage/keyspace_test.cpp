@@ -181,6 +181,8 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_TRUE(open_of(shard).contains(open_key{shard, 9}.encode()));
   EXPECT_TRUE(fates_of(shard).contains(fate_key{shard, 9}.encode()));
   EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
+  EXPECT_TRUE(producers_of(shard).contains(producer_key{shard, {~0ull, ~0ull}}.encode()));
+  EXPECT_FALSE(producers_of(shard).contains(producer_key{shard_id{4}, {}}.encode()));
   EXPECT_TRUE(changes_of(shard).contains(change_key{shard, 9}.encode()));
   EXPECT_TRUE(bodies_of(shard).contains(body_key{shard, 9}.encode()));
   EXPECT_TRUE(follow_ups_of(shard).contains(follow_up_key{shard, 9}.encode()));

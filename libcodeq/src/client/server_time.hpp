@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include "base/clock.hpp"
+
+namespace codeq::client {
+
+/// The coordinator's shard time, as far as a client knows it: what it said when the latest
+/// connection began, and what has passed since. Used from one thread.
+class server_time {
+public:
+  void note(timestamp said) {
+    said_ = said;
+    heard_ = clock_.now().steady;
+  }
+
+  [[nodiscard]] timestamp now() { return said_ + (clock_.now().steady - heard_); }
+
+private:
+  /// Of which only the monotonic time is used.
+  base::system_clock clock_{timestamp{}};
+  timestamp said_;
+  monotonic_time heard_;
+};
+
+} // namespace codeq::client

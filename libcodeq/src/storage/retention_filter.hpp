@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "core/event.hpp"
+#include "core/shard_state.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+/// Which outcomes and fates of a shard nobody needs any more, or has no space for. They are dropped
+/// while the store rewrites its files, so that no task costs a deletion of its own.
+///
+/// The rule: everything is judged as of one checkpoint that is synced. A record may go when
+///  - it was written at or before that checkpoint: recovery replays only what is behind its
+///    checkpoint, and no power cut can take it back to an earlier one;
+///  - its retention had passed at the time of that checkpoint, a shard time that is on the disk
+///    with it and that no restart goes back behind; or there are too many of its kind;
+///  - for an outcome, no live task had its latest text in it. Ended tasks do not hold an outcome,
+///    also while others of their segment live: their results are kept for their retention. Dead
+///    tasks have records of their own.
+/// Records of later turns may point only to outcomes of their own or of the checkpoint's state, so
+/// what was not held then never is.
+namespace codeq::storage {
+
+/// A shard as of a checkpoint.
+struct shard_horizon {
+  shard_id shard{};
+  core::log_position through = 0;
+  /// Shard time.
+  timestamp at;
+  /// Outcomes that live tasks need, ascending.
+  std::vector<core::log_position> held;
+};
+
+/// @pre the state is the one that the checkpoint was taken of
+[[nodiscard]] shard_horizon
+horizon_of(const core::shard_state& state, const core::checkpoint_taken& checkpoint);
+
+/// The horizons of a store's shards.
+using horizon_map = std::map<shard_id, std::shared_ptr<const shard_horizon>>;
+
+/// What records are judged by.
+struct retention_view {
+  horizon_map horizons;
+  /// What is older than this shard time goes before its retention has passed, for want of space.
+  timestamp evicted_before{};
+};
+
+enum class verdict : std::uint8_t {
+  keep,
+  /// Its retention has passed.
+  past,
+  /// It is to make room.
+  evicted,
+};
+
+/// Whether a record may be dropped: an outcome or fate of a shard with a horizon. Pure. What cannot
+/// be read is kept.
+[[nodiscard]] verdict
+judge(const retention_view& view, std::string_view key, std::string_view value);
+
+/// Hands horizons from the journal's thread to those that rewrite files. Thread-safe.
+class retention_horizons {
+public:
+  /// @pre the horizon's checkpoint is synced, and is not before the one published last
+  void publish(std::shared_ptr<const shard_horizon> horizon);
+
+  /// Lets everything older go before its time. Never goes back.
+  void evict_before(timestamp time);
+
+  [[nodiscard]] retention_view view() const;
+
+  /// Counts records that were dropped before their time.
+  void count_evicted(std::uint64_t records) { evicted_ += records; }
+
+  [[nodiscard]] std::uint64_t evicted() const { return evicted_; }
+
+private:
+  mutable std::mutex mutex_;
+  retention_view view_;
+  std::atomic<std::uint64_t> evicted_{0};
+};
+
+} // namespace codeq::storage

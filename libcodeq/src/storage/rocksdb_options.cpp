@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb_options.hpp"
+
+#include "storage/keyspace.hpp"
+#include "storage/retention_filter.hpp"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/compaction_filter.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/statistics.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::storage {
+
+namespace {
+
+/// How many memtables share the write buffers; two are merged by a flush, so that a key and its
+/// `single_remove` that meet there never reach a table.
+constexpr int memtables_max = 4;
+constexpr int memtables_per_flush = 2;
+
+/// What a start may have to replay, in bytes; with one family the write buffers bound it already.
+constexpr std::uint64_t log_bytes_max = 64u << 20;
+
+constexpr double filter_bits_per_key = 10;
+constexpr std::size_t block_bytes = 16u << 10;
+
+/// Passes background errors on, and keeps RocksDB from resuming by itself after one: a log whose
+/// append failed may hold what nobody was told of.
+class error_listener final : public rocksdb::EventListener {
+public:
+  explicit error_listener(std::function<void(const error&)> report) : report_(std::move(report)) {}
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* status) override {
+    if (report_ && status && !status->ok())
+      report_(to_error(*status));
+  }
+
+  void OnErrorRecoveryBegin(
+    rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+private:
+  std::function<void(const error&)> report_;
+};
+
+/// Leaves out what has passed its retention. One is made for each file that is written, and judges
+/// by the horizons of that moment.
+class retention_filter final : public rocksdb::CompactionFilter {
+public:
+  explicit retention_filter(std::shared_ptr<retention_horizons> horizons)
+    : horizons_(std::move(horizons)), view_(horizons_->view()) {}
+
+  retention_filter(const retention_filter&) = delete;
+  retention_filter& operator=(const retention_filter&) = delete;
+
+  ~retention_filter() override { horizons_->count_evicted(evicted_); }
+
+  const char* Name() const override { return "codeq_retention_filter"; }
+
+  Decision FilterV2(
+    int,
+    const rocksdb::Slice& key,
+    ValueType type,
+    const rocksdb::Slice& value,
+    std::string*,
+    std::string* skip_until) const override {
+    if (type != ValueType::kValue)
+      return Decision::kKeep;
+    auto how = judge(view_, key.ToStringView(), value.ToStringView());
+    if (how == verdict::keep)
+      return Decision::kKeep;
+    evicted_ += how == verdict::evicted ? 1 : 0;
+    // Unlike `kRemove`, leaves no tombstone. These keys are written once: nothing older of theirs
+    // can come to light.
+    skip_until->assign(key.data(), key.size());
+    skip_until->push_back('\0');
+    return Decision::kRemoveAndSkipUntil;
+  }
+
+private:
+  std::shared_ptr<retention_horizons> horizons_;
+  retention_view view_;
+  // One thread uses a filter, but RocksDB's interface is const.
+  mutable std::uint64_t evicted_ = 0;
+};
+
+class retention_factory final : public rocksdb::CompactionFilterFactory {
+public:
+  explicit retention_factory(std::shared_ptr<retention_horizons> horizons)
+    : horizons_(std::move(horizons)) {}
+
+  const char* Name() const override { return "codeq_retention_filters"; }
+
+  bool ShouldFilterTableFileCreation(rocksdb::TableFileCreationReason reason) const override {
+    return reason == rocksdb::TableFileCreationReason::kFlush
+           || reason == rocksdb::TableFileCreationReason::kCompaction;
+  }
+
+  std::unique_ptr<rocksdb::CompactionFilter>
+  CreateCompactionFilter(const rocksdb::CompactionFilter::Context&) override {
+    return std::make_unique<retention_filter>(horizons_);
+  }
+
+private:
+  std::shared_ptr<retention_horizons> horizons_;
+};
+
+void set_durability(rocksdb::Options& target, durability mode) {
+  // An acknowledged write of `sync` can only be missing by damage, so anything but a torn end is
+  // refused. In `os` mode the kernel writes pages in any order: a hole ends the usable prefix.
+  target.wal_recovery_mode = mode == durability::sync
+                               ? rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords
+                               : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  target.track_and_verify_wals_in_manifest = true;
+  target.manual_wal_flush = false;
+  target.recycle_log_file_num = 0;
+  target.max_total_wal_size = log_bytes_max;
+  // What was read back may only have been in the page cache; a flush brings it to the disk.
+  target.avoid_flush_during_recovery = false;
+  target.max_bgerror_resume_count = 0;
+}
+
+void set_memory(rocksdb::Options& target, const rocksdb_store_options& options) {
+  target.write_buffer_size = options.write_buffer_bytes / memtables_max;
+  target.max_write_buffer_number = memtables_max;
+  target.min_write_buffer_number_to_merge = memtables_per_flush;
+  // One writer and ascending keys per kind and shard: an insert finds its place at once.
+  target.allow_concurrent_memtable_write = false;
+  target.memtable_insert_with_hint_prefix_extractor.reset(
+    rocksdb::NewFixedPrefixTransform(key_prefix_bytes));
+}
+
+void set_tables(rocksdb::Options& target, const rocksdb_store_options& options) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
+  table.block_size = block_bytes;
+  target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  target.level_compaction_dynamic_level_bytes = true;
+  // Most records die young: only those that outlive two levels are worth the time.
+  target.compression_per_level.assign(
+    static_cast<std::size_t>(target.num_levels), rocksdb::kNoCompression);
+  auto supported = rocksdb::GetSupportedCompressions();
+  if (std::find(supported.begin(), supported.end(), rocksdb::kLZ4Compression) != supported.end())
+    std::fill(
+      target.compression_per_level.begin() + 2,
+      target.compression_per_level.end(),
+      rocksdb::kLZ4Compression);
+  target.bytes_per_sync = 1u << 20;
+  target.max_background_jobs = 2;
+}
+
+} // namespace
+
+error to_error(const rocksdb::Status& status) {
+  auto text = status.ToString();
+  if (status.IsCorruption())
+    return {errc::corruption, std::move(text)};
+  // What is asked of RocksDB is always the same, so it is the stored format that does not fit.
+  if (status.IsInvalidArgument() || status.IsNotSupported())
+    return {errc::incompatible_store, std::move(text)};
+  return {errc::io_error, std::move(text)};
+}
+
+rocksdb::Options make_options(const rocksdb_store_options& options) {
+  rocksdb::Options target;
+  target.create_if_missing = true;
+  if (options.environment)
+    target.env = options.environment;
+  set_durability(target, options.mode);
+  set_memory(target, options);
+  set_tables(target, options);
+  if (options.horizons)
+    target.compaction_filter_factory = std::make_shared<retention_factory>(options.horizons);
+  target.listeners.push_back(std::make_shared<error_listener>(options.on_background_error));
+  target.statistics = rocksdb::CreateDBStatistics();
+  target.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);
+  target.stats_dump_period_sec = target.stats_persist_period_sec = 0;
+  target.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  target.max_log_file_size = 1u << 20;
+  target.keep_log_file_num = 2;
+  return target;
+}
+
+} // namespace codeq::storage

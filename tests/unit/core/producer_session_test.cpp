@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/producer_sessions.hpp"
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ProducerSession : public shard_fixture {
+protected:
+  /// A session of `p`, created so long after the clock of the shard.
+  producer_id create(duration ahead = {}) { return make_producer_id(now() + ahead, 7, ++created_); }
+
+  const core::checkpoint_taken& checkpoint() {
+    return std::get<core::checkpoint_taken>(events().back());
+  }
+
+private:
+  std::uint64_t created_ = 0;
+};
+
+TEST_F(ProducerSession, IsKnownUntilItHasBeenIdleForADay) {
+  auto session = create();
+  enqueue("q", 1, {.request = 1, .session = session});
+  advance(24h - 1ms);
+  EXPECT_EQ(enqueue("q", 1, {.request = 1, .session = session}), "p: enqueued 1");
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .session = session}), "p: enqueued 2");
+  advance(24h - 1ms);
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .session = session}), "p: enqueued 2");
+
+  advance(1ms);
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .session = session}), "p: refused session_expired");
+}
+
+TEST_F(ProducerSession, ThatWasForgottenIsNeverTakenForANewOne) {
+  // Its clock was ahead, so that it is not a day old when it has been idle for one.
+  auto session = create(30min);
+  enqueue("q", 1, {.request = 1, .session = session});
+  for (int hours = 0; hours < 50; ++hours) {
+    advance(30min);
+    take_checkpoint();
+    auto said = enqueue("q", 1, {.request = 1, .session = session});
+    EXPECT_TRUE(said == "p: enqueued 1" || said == "p: refused session_expired") << said;
+  }
+  EXPECT_EQ(state().producers.count(session), 0u);
+}
+
+TEST_F(ProducerSession, OfAnotherDayThatIsUnknownHereIsRefused) {
+  auto session = create();
+  advance(24h);
+
+  EXPECT_EQ(enqueue("q", 1, {.session = session}), "p: refused session_expired");
+}
+
+TEST_F(ProducerSession, FromTheFarFutureIsRefused) {
+  EXPECT_EQ(enqueue("q", 1, {.session = create(1h)}), "p: enqueued 1");
+  EXPECT_EQ(enqueue("q", 1, {.session = create(1h + 1ms)}), "p: refused invalid_argument");
+}
+
+TEST_F(ProducerSession, OfTheCoordinatorItselfNeverExpires) {
+  producer_id internal{0, 9};
+  enqueue("q", 1, {.request = 1, .session = internal});
+  advance(1000h);
+  take_checkpoint();
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 1, .session = internal}), "p: enqueued 1");
+}
+
+TEST_F(ProducerSession, IsWrittenByCheckpointsInWhichItChanged) {
+  auto first = create();
+  auto second = create();
+  enqueue("q", 1, {.session = first});
+  enqueue("q", 1, {.session = second});
+  take_checkpoint();
+  EXPECT_EQ(checkpoint().producers.size(), 2u);
+  enqueue("q", 1, {.session = second});
+
+  take_checkpoint();
+
+  ASSERT_EQ(checkpoint().producers.size(), 1u);
+  EXPECT_EQ(checkpoint().producers[0].producer, second);
+  EXPECT_EQ(checkpoint().producers[0].answers.size(), 2u);
+}
+
+TEST_F(ProducerSession, IsForgottenByACheckpoint) {
+  auto session = create();
+  enqueue("q", 1, {.session = session});
+  take_checkpoint();
+  EXPECT_TRUE(checkpoint().ended_producers.empty());
+  advance(24h);
+
+  take_checkpoint();
+
+  EXPECT_EQ(checkpoint().ended_producers, std::vector<producer_id>{session});
+  EXPECT_TRUE(checkpoint().producers.empty());
+  EXPECT_TRUE(state().producers.empty());
+  EXPECT_TRUE(state().producer_ends.empty());
+}
+
+TEST_F(ProducerSession, OneTooManyIsRefusedAndOldOnesGoOn) {
+  auto old = create();
+  enqueue("q", 1, {.request = 1, .session = old});
+  auto more = limits::producer_sessions_per_shard_max - 1;
+  for (std::size_t i = 0; i < more; ++i)
+    core::restore_session(state(), {create(), 1, now(), {}});
+
+  EXPECT_EQ(enqueue("q", 1, {.session = create()}), "p: refused overloaded");
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .session = old}), "p: enqueued 2");
+}
+
+} // namespace
+} // namespace codeq::test

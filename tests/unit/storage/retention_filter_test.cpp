@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/keyspace.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/retention_filter.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::storage {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr shard_id shard{3};
+constexpr timestamp start{duration{1'000'000}};
+
+/// Everything is judged as of a checkpoint at position 100, a day after the start.
+class RetentionFilter : public testing::Test {
+protected:
+  void hold(core::log_position position) { horizon_.held.push_back(position); }
+
+  [[nodiscard]] bool drops_outcome(
+    core::log_position position, timestamp at, duration retention = 1h, shard_id of = shard) {
+    core::leases_ended e{position, at, {}, retention};
+    e.ends.push_back({1, fencing_token{1}, {}, true, task_state::completed, {}, {}});
+    return drops(outcome_key{of, position}.encode(), encode(e));
+  }
+
+  [[nodiscard]] bool
+  drops_fate(core::log_position position, timestamp closed_at, duration retention = 1h) {
+    core::segment_fate fate;
+    fate.first = 7;
+    fate.closed_at = closed_at;
+    fate.retention = retention;
+    fate.entries.resize(2);
+    return drops(fate_key{shard, 7}.encode(), encode(fate, position));
+  }
+
+  [[nodiscard]] bool drops(const std::string& key, const std::string& value) {
+    return judged(key, value) != verdict::keep;
+  }
+
+  [[nodiscard]] verdict judged(const std::string& key, const std::string& value) {
+    retention_view view{{{shard, std::make_shared<shard_horizon>(horizon_)}}, evicted_before_};
+    return judge(view, key, value);
+  }
+
+  const timestamp now_ = start + 24h;
+  timestamp evicted_before_{};
+
+private:
+  shard_horizon horizon_{shard, 100, now_, {}};
+};
+
+TEST_F(RetentionFilter, DropsWhatIsPastItsRetentionToTheMillisecond) {
+  EXPECT_TRUE(drops_outcome(100, now_ - 1h));
+  EXPECT_FALSE(drops_outcome(100, now_ - 1h + 1ms));
+  EXPECT_TRUE(drops_fate(100, now_ - 1h));
+  EXPECT_FALSE(drops_fate(100, now_ - 1h + 1ms));
+}
+
+TEST_F(RetentionFilter, KeepsWhatIsBehindTheCheckpoint) {
+  EXPECT_FALSE(drops_outcome(101, start));
+  EXPECT_FALSE(drops_fate(101, start));
+}
+
+TEST_F(RetentionFilter, KeepsOutcomesThatLiveTasksNeed) {
+  hold(50);
+  hold(60);
+
+  EXPECT_FALSE(drops_outcome(50, start));
+  EXPECT_TRUE(drops_outcome(51, start));
+  EXPECT_FALSE(drops_outcome(60, start));
+}
+
+TEST_F(RetentionFilter, KeepsWhatHasNoRetention) {
+  EXPECT_FALSE(drops_outcome(1, start, 0s));
+  EXPECT_FALSE(drops_fate(1, start, 0s));
+}
+
+TEST_F(RetentionFilter, EvictsWhatIsOlderButNotWhatIsNeeded) {
+  evicted_before_ = now_ - 1h;
+  hold(50);
+
+  EXPECT_TRUE(drops_outcome(1, now_ - 1h - 1ms, 24h));
+  EXPECT_FALSE(drops_outcome(1, now_ - 1h, 24h));
+  EXPECT_TRUE(drops_fate(1, now_ - 1h - 1ms, 24h));
+  EXPECT_FALSE(drops_outcome(50, start, 48h));
+  EXPECT_FALSE(drops_outcome(101, start, 48h));
+}
+
+TEST_F(RetentionFilter, TellsWhatIsEvictedFromWhatIsPast) {
+  evicted_before_ = now_;
+  auto of = [&](duration retention) {
+    core::leases_ended e{1, now_ - 1h, {}, retention};
+    return judged(outcome_key{shard, 1}.encode(), encode(e));
+  };
+
+  EXPECT_EQ(of(1h), verdict::past);
+  EXPECT_EQ(of(2h), verdict::evicted);
+}
+
+TEST_F(RetentionFilter, KeepsShardsWithoutACheckpoint) {
+  EXPECT_FALSE(drops_outcome(1, start, 1h, shard_id{4}));
+}
+
+TEST_F(RetentionFilter, KeepsOtherKindsAndWhatItCannotRead) {
+  core::leases_ended e{1, start, {}, 1h};
+
+  EXPECT_FALSE(drops(grant_key{shard, 1}.encode(), encode(e)));
+  EXPECT_FALSE(drops(dead_key{shard, 1}.encode(), encode(e)));
+  EXPECT_FALSE(drops(outcome_key{shard, 1}.encode(), "damaged"));
+  EXPECT_FALSE(drops(outcome_key{shard, 1}.encode() + "x", encode(e)));
+}
+
+TEST(RetentionHorizons, KeepTheLatestOfEachShard) {
+  retention_horizons horizons;
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{0}, 1, {}, {}}));
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{1}, 2, {}, {}}));
+  horizons.publish(std::make_shared<shard_horizon>(shard_horizon{shard_id{0}, 3, {}, {}}));
+
+  auto all = horizons.view().horizons;
+
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all.at(shard_id{0})->through, 3u);
+  EXPECT_EQ(all.at(shard_id{1})->through, 2u);
+}
+
+TEST(RetentionHorizons, EvictionNeverGoesBack) {
+  retention_horizons horizons;
+  horizons.evict_before(start + 2h);
+  horizons.evict_before(start + 1h);
+
+  EXPECT_EQ(horizons.view().evicted_before, start + 2h);
+}
+
+} // namespace
+} // namespace codeq::storage

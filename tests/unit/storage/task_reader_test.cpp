@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/keyspace.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/projection.hpp"
+#include "storage/retention_codec.hpp"
+#include "storage/task_reader.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::storage {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr shard_id shard{1};
+constexpr timestamp start{duration{1'000'000}};
+
+class TaskReader : public testing::Test {
+protected:
+  void commit(const core::event& e) {
+    auto writes = std::make_shared<write_set>();
+    project(shard, e, *writes);
+    std::shared_ptr<const write_set> set = writes;
+    ASSERT_TRUE(store_.commit({&set, 1}, durability::sync));
+  }
+
+  /// Ends task 5 at the start, in a record that is kept for an hour.
+  void end(task_state next, const std::string& text) {
+    core::leases_ended e{9, start, {}, 1h};
+    core::lease_end x{5, fencing_token{4}, {}, true, next, {}, bytes::from(text)};
+    x.attempt = 3;
+    e.ends.push_back(x);
+    commit(e);
+  }
+
+  void change(core::change_kind kind) {
+    commit(core::tasks_changed{10, start, {{5, kind, {}, {}}}});
+  }
+
+  /// Task 5, alone in its segment, is forgotten by the shard half an hour after the start.
+  void close(task_state state) {
+    core::segment_fate fate;
+    fate.first = 5;
+    fate.closed_at = start + 30min;
+    fate.retention = 1h;
+    fate.entries.push_back(view(state).entry);
+    core::checkpoint_taken c;
+    c.position = 11;
+    c.closed.push_back(fate);
+    commit(c);
+  }
+
+  static core::task_view view(task_state state) {
+    core::task_view v;
+    v.seq = 5;
+    v.entry.state = state;
+    v.entry.outcome = 9;
+    return v;
+  }
+
+  /// The text of task 5 in that state, or what is said instead of it.
+  std::string text_of(task_state state, timestamp now) {
+    auto text = read_text(store_, shard, view(state), now);
+    if (!text)
+      return to_string(text.error());
+    return *text ? "'" + std::string((*text)->view()) + "'" : "unknown";
+  }
+
+  memory_store store_;
+};
+
+TEST_F(TaskReader, CompletedTaskIsUnknownPastTheRetentionOfItsResult) {
+  end(task_state::completed, "result");
+
+  EXPECT_EQ(text_of(task_state::completed, start + 1h - 1ms), "'result'");
+  EXPECT_EQ(text_of(task_state::completed, start + 1h), "unknown");
+}
+
+TEST_F(TaskReader, CompletedTaskIsUnknownWhenItsResultIsGone) {
+  EXPECT_EQ(text_of(task_state::completed, start), "unknown");
+}
+
+TEST_F(TaskReader, CancelledTaskLosesItsTextOnly) {
+  end(task_state::cancelled, "stopped");
+
+  EXPECT_EQ(text_of(task_state::cancelled, start + 1h - 1ms), "'stopped'");
+  EXPECT_EQ(text_of(task_state::cancelled, start + 1h), "''");
+}
+
+TEST_F(TaskReader, LiveTaskKeepsItsText) {
+  end(task_state::scheduled, "error");
+
+  EXPECT_EQ(text_of(task_state::scheduled, start + 1000h), "'error'");
+}
+
+TEST_F(TaskReader, FateIsUnknownPastItsRetention) {
+  close(task_state::cancelled);
+
+  EXPECT_TRUE(*read_fate(store_, shard, 5, {start + 90min - 1ms}));
+  EXPECT_FALSE(*read_fate(store_, shard, 5, {start + 90min}));
+  EXPECT_FALSE(*read_fate(store_, shard, 6, {start}));
+}
+
+TEST_F(TaskReader, DeadTaskHasARecordOfItsOwn) {
+  end(task_state::dead, "why");
+
+  auto record = decode_death(store_.read(dead_key{shard, 5}.encode())->value());
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->at, start);
+  EXPECT_EQ(record->attempt, 3);
+  EXPECT_EQ(record->token, fencing_token{4});
+  EXPECT_EQ(record->text.view(), "why");
+  EXPECT_EQ(text_of(task_state::dead, start + 10'000h), "'why'");
+}
+
+TEST_F(TaskReader, RedrivenTaskHasNoRecordOfItsDeath) {
+  end(task_state::dead, "why");
+  change(core::change_kind::rescheduled);
+  EXPECT_TRUE(store_.read(dead_key{shard, 5}.encode())->has_value());
+
+  change(core::change_kind::redriven);
+
+  EXPECT_FALSE(store_.read(dead_key{shard, 5}.encode())->has_value());
+  EXPECT_EQ(text_of(task_state::dead, start), "''") << "it lives since the view was taken";
+}
+
+} // namespace
+} // namespace codeq::storage
