@@ -2,6 +2,7 @@
 """A network between a node and its coordinator that a test can hold back and cut."""
 
 import socket
+import struct
 import threading
 
 
@@ -16,11 +17,23 @@ class Proxy:
         self._swallows = False
         self.connections = 0
         self.swallowed = 0
+        # What the coordinator said on the latest connection.
+        self.heard = bytearray()
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def address(self):
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def frame_types(self):
+        """The types of the frames that were heard on the latest connection."""
+        with self._lock:
+            heard, types = bytes(self.heard), []
+        while heard:
+            length, kind = struct.unpack_from("<IH", heard)
+            types.append(kind)
+            heard = heard[8 + length:]
+        return types
 
     def swallow_answers(self):
         """From now on nothing that the coordinator says on today's connections arrives."""
@@ -53,6 +66,7 @@ class Proxy:
             with self._lock:
                 self._pairs.append((near, far))
                 self.connections += 1
+                self.heard = bytearray()
             threading.Thread(target=self._pump, args=(near, far, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(far, near, True), daemon=True).start()
 
@@ -64,6 +78,7 @@ class Proxy:
                     is_current = any(source in pair for pair in self._pairs)
                     drops = not is_current or (is_answer and self._swallows)
                     self.swallowed += len(data) if drops else 0
+                    self.heard += data if is_answer and is_current else b""
                 if not drops:
                     sink.sendall(data)
         except OSError:
