@@ -88,14 +88,20 @@ class Resume(ZombieTest):
 
 class Goodbye(ZombieTest):
     def test_leases_are_given_back_at_once_and_uncharged(self):
-        worker = self.cluster.start_worker(
-            "w", "--slots", "1", "--prefetch", "0", "--drain", "1s")
+        network = proxy.Proxy(lambda: self.cluster.port)
+        self.addCleanup(network.close)
+        worker = self.cluster.start("w", [
+            cluster.BIN / "codeq-worker", "--coordinator", network.address, "--name", "w",
+            "--handlers", cluster.HANDLERS, "--slots", "1", "--prefetch", "0", "--drain", "100ms"])
         task = self.cluster.enqueue("stubborn", f"{self.path} 20000", "--lease", "1h")
         wait_until(self.starts, 10, "the handler runs")
         self.cluster.start_worker("v", "--slots", "1", "--prefetch", "0")
+        network.drop(proxy.RESULT_REQUEST)
 
         worker.terminate(15)
 
+        # All that the coordinator heard is that the worker leaves.
+        self.assertIn("worker ends with unanswered reports", worker.text())
         self.assertEqual(self.cluster.result(task), "1")
         self.assertEqual(len(self.starts()), 2)
         self.assertEqual(self.cluster.queue_stats("stubborn")["lost"], 0)
