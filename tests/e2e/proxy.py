@@ -8,6 +8,7 @@ import threading
 # The type of a frame is its place in the protocol's list of messages.
 GOODBYE = 5
 RESULT_REQUEST = 12
+RESUME_REQUEST = 14
 
 
 class Proxy:
@@ -22,8 +23,9 @@ class Proxy:
         self._dropped = None
         self.connections = 0
         self.swallowed = 0
-        # What the coordinator said on the latest connection.
+        # What the coordinator said on the latest connection, and the types of a node's frames.
         self.heard = bytearray()
+        self.told = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -76,6 +78,7 @@ class Proxy:
                 self._pairs.append((near, far))
                 self.connections += 1
                 self.heard = bytearray()
+                self.told = []
             threading.Thread(target=self._pump, args=(near, far, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(far, near, True), daemon=True).start()
 
@@ -102,7 +105,8 @@ class Proxy:
         """The whole frames of `data` that may pass, and what is left of it."""
         passed = b""
         while frame := _first_frame(data):
-            passed += frame if _type_of(frame) != self._dropped else b""
+            self.told.append(_type_of(frame))
+            passed += frame if self.told[-1] != self._dropped else b""
             data = data[len(frame):]
         return passed, data
 

@@ -179,6 +179,9 @@ class Connections(RaceTest):
 
         # The slot is free again, so the answer to the repeat has come.
         self.cluster.result(self.cluster.enqueue("echo", "next"))
+        first, *_ = [kind for kind in self.proxy.told
+                     if kind in (proxy.RESULT_REQUEST, proxy.RESUME_REQUEST)]
+        self.assertEqual(first, proxy.RESULT_REQUEST, "results come before holdings")
         self.assertEqual(self.cluster.result(task), "1")
         self.assertEqual(self.cluster.queue_stats("sleep")["completed"], 1)
 
