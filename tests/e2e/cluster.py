@@ -18,6 +18,8 @@ BIN = BUILD / "bin"
 HANDLERS = BUILD / "lib" / "libe2e_handlers.so"
 OTHER_ABI = BUILD / "lib" / "libe2e_other_abi.so"
 LOAD = BIN / "tests" / "e2e_load"
+BATCHES = BIN / "tests" / "e2e_batches"
+HEADERS = BIN / "tests" / "e2e_headers"
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 

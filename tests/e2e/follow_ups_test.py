@@ -2,6 +2,7 @@
 """Tasks that are committed with a completion: exactly once each, on whichever shard."""
 
 import collections
+import json
 import unittest
 
 import cluster
@@ -65,16 +66,40 @@ class Chains(cluster.ClusterTest):
 
 
 class Refused(cluster.ClusterTest):
+    # The field of the follow-up that is out of bounds, and what has to be said of it.
+    FIELDS = {
+        "queue": "queue is `no queue`",
+        "priority": "priority is 10; it must be 0..9",
+        "payload": "payload is 1048577 bytes; it must be at most 1048576",
+        "headers": "headers is 16385 bytes; it must be at most 16384",
+        "count": "the number of follow-ups is 65; it must be at most 64",
+    }
+
     def test_invalid_follow_up_fails_the_attempt_and_is_named(self):
         self.cluster.start_coordinator()
         self.cluster.start_worker("w")
-        task = self.cluster.enqueue("bad_follow_up", "", "--max-attempts", "1")
 
-        status = wait_until(
-            lambda: (lambda s: s["state"] == "dead" and s)(self.cluster.status(task)), 10,
-            "the attempt fails")
+        for field, words in self.FIELDS.items():
+            task = self.cluster.enqueue("bad_follow_up", field, "--max-attempts", "1")
+            status = wait_until(
+                lambda task=task: (lambda s: s["state"] == "dead" and s)(
+                    self.cluster.status(task)), 10, "the attempt fails")
+            self.assertIn(words, status["error_text"])
 
-        self.assertIn("queue is `no queue`", status["error_text"])
+        self.assertEqual(self.cluster.queue_stats("echo")["completed"], 0)
+
+
+class Bare(cluster.ClusterTest):
+    def test_follow_up_without_payload_is_a_task_with_an_empty_one(self):
+        self.cluster.start_coordinator()
+        self.cluster.start_worker("w")
+
+        self.cluster.result(self.cluster.enqueue("bare_follow_up", ""))
+
+        by_key = ("--json", "get", "--queue", "echo", "--key", "bare")
+        found = wait_until(lambda: self.cluster.try_ctl(*by_key).stdout, 10,
+                           "another shard may have to take it")
+        self.assertEqual(self.cluster.result(json.loads(found)["id"]), "")
 
 
 if __name__ == "__main__":

@@ -118,11 +118,49 @@ codeq::outcome follow_chain(const codeq::task& task) {
   return done;
 }
 
-/// Follows itself by a task that no queue can have.
-codeq::outcome follow_badly(const codeq::task&) {
+/// Payload: which field of its follow-up is out of bounds.
+codeq::outcome follow_badly(const codeq::task& task) {
+  const std::string field(task.payload.view());
   codeq::task_spec bad;
-  bad.queue = "no queue";
-  return codeq::outcome::completed().then(std::move(bad));
+  bad.queue = field == "queue" ? "no queue" : "echo";
+  bad.priority = field == "priority" ? codeq::limits::priority_max + 1 : 0;
+  bad.payload.assign(field == "payload" ? codeq::limits::payload_bytes_max + 1 : 0, 'x');
+  if (field == "headers")
+    bad.headers["n"] = std::string(codeq::limits::headers_bytes_max, 'v');
+  auto done = codeq::outcome::completed();
+  for (std::size_t i = 0; i < (field == "count" ? codeq::limits::follow_ups_max + 1 : 1); ++i)
+    done.then(bad);
+  return done;
+}
+
+/// Is followed by a task that says nothing but its queue and its key.
+codeq::outcome follow_barely(const codeq::task&) {
+  codeq::task_spec bare;
+  bare.queue = "echo";
+  bare.key = "bare";
+  return codeq::outcome::completed().then(std::move(bare));
+}
+
+/// The headers of its task, and how long each is.
+codeq::outcome tell_headers(const codeq::task& task) {
+  std::string all;
+  for (const auto& [name, value] : task.headers)
+    all += name + "=" + std::to_string(value.size());
+  return codeq::outcome::completed(all);
+}
+
+/// Payload "PATH MILLISECONDS": logs its start; its first attempt sleeps whoever wants it to stop.
+codeq::outcome sleep_stubbornly(const codeq::task& task) {
+  std::istringstream words{std::string(task.payload.view())};
+  std::string path;
+  std::int64_t milliseconds = 0;
+  words >> path >> milliseconds;
+  std::ifstream log(path);
+  const bool is_first = !log.good() || log.peek() == std::ifstream::traits_type::eof();
+  log_start(path, task);
+  if (is_first)
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
 } // namespace
@@ -137,4 +175,7 @@ CODEQ_HANDLERS(registry) {
   registry.handle("fan", fan_out);
   registry.handle("chain", follow_chain);
   registry.handle("bad_follow_up", follow_badly);
+  registry.handle("bare_follow_up", follow_barely);
+  registry.handle("headers", tell_headers);
+  registry.handle("stubborn", sleep_stubbornly);
 }

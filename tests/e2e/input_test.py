@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input for every field: refused by name, value and limit, and nothing is stored."""
 
+import subprocess
 import unittest
 
 import cluster
@@ -73,6 +74,39 @@ class BadInput(cluster.ClusterTest):
     def test_every_operator_command_is_refused_by_name_value_and_limit(self):
         for command, words in COMMANDS_REFUSED:
             self.check(self.cluster.ctl_error(*command), words, command)
+
+        self.assertEqual(self.cluster.stats()["queues"], [])
+
+
+class Headers(cluster.ClusterTest):
+    """Only a producer's own code gives headers."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster.start_coordinator()
+
+    def enqueue(self, name, size):
+        return subprocess.run(
+            [cluster.HEADERS, self.cluster.address, "headers", name, str(size)],
+            capture_output=True, text=True, timeout=60, check=False)
+
+    def test_reach_the_handler(self):
+        self.cluster.start_worker("w")
+        largest = 16384 - len("traceparent")
+
+        done = self.enqueue("traceparent", largest)
+
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.cluster.result(done.stdout.strip()), f"traceparent={largest}")
+
+    def test_over_their_limit_are_refused(self):
+        for name, size, words in (
+                ("traceparent", 16384, ("too_large", "headers is 16395 bytes", "16384")),
+                ("", 1, ("invalid_argument", "header's name is empty", "at least 1"))):
+            done = self.enqueue(name, size)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            for word in words:
+                self.assertIn(word, done.stderr)
 
         self.assertEqual(self.cluster.stats()["queues"], [])
 

@@ -2,7 +2,13 @@
 """A network between a node and its coordinator that a test can hold back and cut."""
 
 import socket
+import struct
 import threading
+
+# The type of a frame is its place in the protocol's list of messages.
+GOODBYE = 5
+RESULT_REQUEST = 12
+RESUME_REQUEST = 14
 
 
 class Proxy:
@@ -14,13 +20,31 @@ class Proxy:
         self._lock = threading.Lock()
         self._pairs = []
         self._swallows = False
+        self._dropped = None
         self.connections = 0
         self.swallowed = 0
+        # What the coordinator said on the latest connection, and the types of a node's frames.
+        self.heard = bytearray()
+        self.told = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def address(self):
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def frame_types(self):
+        """The types of the frames that were heard on the latest connection."""
+        with self._lock:
+            heard, types = bytes(self.heard), []
+        while frame := _first_frame(heard):
+            types.append(_type_of(frame))
+            heard = heard[len(frame):]
+        return types
+
+    def drop(self, kind):
+        """From now on no frame of this type that a node sends arrives."""
+        with self._lock:
+            self._dropped = kind
 
     def swallow_answers(self):
         """From now on nothing that the coordinator says on today's connections arrives."""
@@ -53,10 +77,13 @@ class Proxy:
             with self._lock:
                 self._pairs.append((near, far))
                 self.connections += 1
+                self.heard = bytearray()
+                self.told = []
             threading.Thread(target=self._pump, args=(near, far, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(far, near, True), daemon=True).start()
 
     def _pump(self, source, sink, is_answer):
+        waiting = b""
         try:
             while data := source.recv(1 << 16):
                 with self._lock:
@@ -64,12 +91,34 @@ class Proxy:
                     is_current = any(source in pair for pair in self._pairs)
                     drops = not is_current or (is_answer and self._swallows)
                     self.swallowed += len(data) if drops else 0
+                    self.heard += data if is_answer and is_current else b""
+                    if not is_answer:
+                        data, waiting = self._sift(waiting + data)
                 if not drops:
                     sink.sendall(data)
         except OSError:
             pass
         _shut(source)
         _shut(sink)
+
+    def _sift(self, data):
+        """The whole frames of `data` that may pass, and what is left of it."""
+        passed = b""
+        while frame := _first_frame(data):
+            self.told.append(_type_of(frame))
+            passed += frame if self.told[-1] != self._dropped else b""
+            data = data[len(frame):]
+        return passed, data
+
+
+def _first_frame(data):
+    """Header and body of the first frame, or nothing when it is not there as a whole."""
+    size = 8 + struct.unpack_from("<I", data)[0] if len(data) >= 8 else 8
+    return data[:size] if len(data) >= size else b""
+
+
+def _type_of(frame):
+    return struct.unpack_from("<H", frame, 4)[0]
 
 
 def _shut(end):

@@ -94,6 +94,40 @@ class Queues(OperatorTest):
         self.assertEqual({task["id"] for task in listed["tasks"]}, later)
 
 
+class Order(cluster.ClusterTest):
+    def test_priority_then_enqueue_order_within_a_shard(self):
+        self.cluster.start_coordinator("--shards", "1")
+        path = self.cluster.path("starts")
+        self.cluster.ctl("queue", "pause", "sleep")
+        priorities = (0, 5, 9, 0, 9, 5)
+        tasks = [self.cluster.enqueue("sleep", f"{path} 0 0", "--priority", str(priority))
+                 for priority in priorities]
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+        self.cluster.ctl("queue", "resume", "sleep")
+        for task in tasks:
+            self.cluster.result(task)
+
+        started = [line.split()[4] for line in path.read_text().splitlines()]
+        self.assertEqual([tasks.index(task) for task in started], [2, 4, 1, 5, 0, 3])
+
+
+class Leases(OperatorTest):
+    def lease_left(self, *options):
+        """Seconds, at the beginning of a lease; the worker's only slot is free again then."""
+        task = self.cluster.enqueue("sleep", f"{self.path} 60000 1", *options)
+        wait_until(lambda: self.state(task) == "leased", 10, "it is handed out")
+        left = self.json("explain", task)["lease_left_ms"] / 1000
+        self.cluster.ctl("force", "complete", task)
+        return left
+
+    def test_lease_is_the_task_s_own_else_the_queue_s(self):
+        self.cluster.ctl("queue", "set", "sleep", "--lease", "50m")
+        self.cluster.start_worker("w", "--slots", "1", "--prefetch", "0")
+
+        self.assertAlmostEqual(self.lease_left(), 3000, delta=60)
+        self.assertAlmostEqual(self.lease_left("--lease", "20m"), 1200, delta=60)
+
+
 class Dead(OperatorTest):
     def setUp(self):
         super().setUp()

@@ -5,7 +5,9 @@ import json
 import unittest
 
 import cluster
+import proxy
 from cluster import LOAD, wait_until
+from proxy import GOODBYE
 
 TASKS = 100_000
 BATCH = 100
@@ -71,6 +73,22 @@ class Stopped(cluster.ClusterTest):
         # The handlers of before the stop report: nothing was delivered again.
         self.assertEqual([self.cluster.result(task) for task in tasks], ["1"] * 4)
         self.assertEqual(starts.read_bytes().count(b"\n"), 4)
+
+    def test_peers_are_told_that_the_coordinator_stops(self):
+        self.cluster.start_coordinator()
+        network = proxy.Proxy(lambda: self.cluster.port)
+        self.addCleanup(network.close)
+        self.cluster.start("w1", [
+            cluster.BIN / "codeq-worker", "--coordinator", network.address, "--name", "w1",
+            "--handlers", cluster.HANDLERS])
+        self.cluster.result(self.cluster.enqueue("echo", "connected"))
+        self.assertNotIn(GOODBYE, network.frame_types())
+
+        status, seconds = self.cluster.coordinator.terminate(5)
+
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 2)
+        wait_until(lambda: GOODBYE in network.frame_types(), 5, "the worker is told")
 
     def test_killed_coordinator_keeps_leases_too(self):
         starts = self.cluster.path("starts")

@@ -134,6 +134,14 @@ std::string shard_fixture::beat(const std::string& worker, core::task_lease leas
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, queued}}});
 }
 
+std::string
+shard_fixture::beat_all(const std::string& worker, const std::vector<core::task_lease>& leases) {
+  core::heartbeat c{peer_of(worker), {}};
+  for (const auto& lease : leases)
+    c.beats.push_back({lease.seq, lease.token, false});
+  return run(c);
+}
+
 std::string shard_fixture::progress(const std::string& worker, core::task_lease lease) {
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, true}}});
 }
@@ -166,6 +174,17 @@ std::string shard_fixture::take(core::take_follow_ups follow_ups) {
 
 std::string shard_fixture::confirm(std::uint16_t shard, std::uint64_t number) {
   return run(core::confirm_follow_ups{static_cast<shard_id>(shard), number});
+}
+
+std::string shard_fixture::complete_all(
+  const std::string& worker, const std::vector<core::task_lease>& leases) {
+  core::report c{peer_of(worker), {}};
+  for (const auto& lease : leases) {
+    c.reports.push_back(reported(core::disposition::completed));
+    c.reports.back().seq = lease.seq;
+    c.reports.back().token = lease.token;
+  }
+  return run(c);
 }
 
 std::string shard_fixture::fail(const std::string& worker, core::task_lease lease) {

@@ -57,6 +57,8 @@ protected:
   std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
   std::string revoke(const std::string& worker, std::uint32_t credits);
   std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
+  /// One message with a beat for each.
+  std::string beat_all(const std::string& worker, const std::vector<core::task_lease>& leases);
   /// A beat with a sign of progress.
   std::string progress(const std::string& worker, core::task_lease lease);
   std::string
@@ -68,6 +70,8 @@ protected:
     const std::string& worker, core::task_lease lease, std::vector<core::follow_up> follow_ups);
   std::string take(core::take_follow_ups follow_ups);
   std::string confirm(std::uint16_t shard, std::uint64_t number);
+  /// One message with a completion for each.
+  std::string complete_all(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string fail(const std::string& worker, core::task_lease lease);
   std::string fail_permanently(const std::string& worker, core::task_lease lease);
   std::string nack(const std::string& worker, core::task_lease lease, duration delay);

@@ -3,6 +3,7 @@
 
 import unittest
 
+import contract
 import folders
 import layering
 import sizes
@@ -108,6 +109,70 @@ class Words(unittest.TestCase):
         self.assertEqual(rules(words.check_head, "a.hpp", "#pragma once\n"), ["spdx"])
         self.assertEqual(rules(words.check_head, "a.hpp", _SPDX + "\n\n"), ["pragma-once"])
         self.assertEqual(rules(words.check_head, "a.sh", "#!/bin/sh\n# " + _SPDX[3:]), [])
+
+
+class Contract(unittest.TestCase):
+    """A project with one test of each kind, and a table that names them for every statement."""
+
+    CORE, REAL = "Lease.Ends", "Races.test_expiry"
+    SOURCES = [
+        Source("tests/unit/core/lease_test.cpp", "TEST_F(Lease, Ends) {}\n"),
+        Source("tests/fault/disk_test.cpp", "TEST(Disk, Fails) {}\n"),
+        Source("tests/e2e/races_test.py",
+               "class Races(Base):\n    def test_expiry(self):\n        pass\n"),
+    ]
+
+    def row(self, statement, core, real, promise="it holds"):
+        return f"| {statement} | {promise} | {core} | {real} |"
+
+    def hints(self, changes=None):
+        """What is said of the table when the rows of some statements are others, or left out."""
+        rows = {name: self.row(name, f"`{self.CORE}`", f"`{self.REAL}`")
+                for name in contract.statements()}
+        rows.update(changes or {})
+        text = "| folder | what |\n|---|---|\n" + "\n".join(row for row in rows.values() if row)
+        table = Source("tests/README.md", text + "\n")
+        return [finding.hint for finding in contract.check([*self.SOURCES, table])]
+
+    def test_complete_table_is_fine(self):
+        self.assertEqual(self.hints(), [])
+        self.assertEqual(self.hints({"2.1": self.row("2.1", f"`{self.CORE}`", "")}), [])
+        self.assertEqual(self.hints({"I1": self.row("I1", "", "`Disk.Fails`")}), [])
+
+    def test_every_statement_has_one_row(self):
+        self.assertEqual(len(contract.statements()), 17 + 11 + 13 + 6 + 8 + 6 + 10 + 13)
+        self.assertEqual(self.hints({"5 (f)": None}), ["add a row for statement 5 (f)"])
+        twice = self.row("I4", f"`{self.CORE}`", "")
+        self.assertEqual(self.hints({"I4": f"{twice}\n{twice}"}), ["I4 has a row already"])
+        self.assertEqual(self.hints({"2.12": self.row("2.12", f"`{self.CORE}`", "")}),
+                         ["the contract has no statement 2.12"])
+
+    def test_row_of_other_columns_is_none(self):
+        self.assertEqual(self.hints({"4.1": f"| 4.1 | order | `{self.CORE}` |"}),
+                         ["add a row for statement 4.1"])
+
+    def test_names_have_to_exist(self):
+        self.assertEqual(self.hints({"2.1": self.row("2.1", "`Lease.End`", "")}),
+                         ["there is no test Lease.End"])
+        self.assertEqual(self.hints({"2.1": self.row("2.1", "", "`Races.test_expirey`")}),
+                         ["there is no test Races.test_expirey"])
+
+    def test_cells_may_not_be_empty(self):
+        self.assertEqual(self.hints({"2.1": self.row("2.1", "Lease.Ends", "")}),
+                         ["name a test that fails without 2.1"])
+        self.assertEqual(self.hints({"2.1": self.row("2.1", f"`{self.CORE}`", "", "")}),
+                         ["say what 2.1 promises"])
+
+    def test_races_and_scenarios_need_core_and_programs(self):
+        for name in ("3.13", "5 (j)"):
+            self.assertEqual(self.hints({name: self.row(name, "", f"`{self.REAL}`")}),
+                             [f"name a core test that fails without {name}"])
+            self.assertEqual(self.hints({name: self.row(name, f"`{self.CORE}`", "`Disk.Fails`")}),
+                             [f"name a real test that fails without {name}"])
+
+    def test_tests_stand_in_their_column(self):
+        self.assertEqual(self.hints({"2.1": self.row("2.1", f"`{self.REAL}`", "")}),
+                         [f"{self.REAL} is not of the column for core tests"])
 
 
 class Project(unittest.TestCase):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import contract
 import folders
 import layering
 import sizes
@@ -16,7 +17,8 @@ _TEXT = (".cpp", ".hpp", ".capnp", ".py", ".sh", ".md", ".cmake", ".txt", ".toml
          ".html")
 _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.check_text,
              words.check_cpp, words.check_head]
-_PER_PROJECT = [folders.check_readmes, folders.check_own_header_first, folders.check_snippets]
+_PER_PROJECT = [folders.check_readmes, folders.check_own_header_first, folders.check_snippets,
+                contract.check]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 

@@ -161,6 +161,17 @@ TEST_F(Claim, TokensAscendStrictlyAlsoOverARestart) {
   EXPECT_EQ(claim("w", 1), "w: got 3/t2.1");
 }
 
+TEST_F(Claim, CountersNeverReachTheNextEpochOrTheSign) {
+  constexpr auto last = core::first_of_epoch(limits::epoch_max) - 1 + limits::token_counter_max;
+  static_assert(last < std::uint64_t{1} << 63);
+  enqueue("q", 2);
+  attach("w", {"q"});
+  state().tokens.next = core::first_of_epoch(2) - 3;
+
+  EXPECT_EQ(claim("w", 1).substr(0, 7), "w: got ");
+  EXPECT_DEATH(claim("w", 1), "");
+}
+
 TEST_F(Claim, WishedLeaseWinsOverTheTasksWithinTheLimits) {
   enqueue("q", 3, {.settings = {.lease = 30s}});
   attach("w", {"q"});

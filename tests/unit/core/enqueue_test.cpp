@@ -112,6 +112,19 @@ TEST_F(Enqueue, SegmentIsClosedAtItsLimitAndALargeTaskIsAlone) {
   EXPECT_EQ(events().size(), 2u);
 }
 
+TEST_F(Enqueue, TaskThatSaysNothingHasTheUsualSettings) {
+  core::task_settings usual;
+
+  EXPECT_EQ(usual.max_attempts, 5);
+  EXPECT_EQ(usual.retry, (retry_policy{retry_kind::exponential_jitter, 1s, 15min}));
+  EXPECT_EQ(usual.lease, 10s);
+  EXPECT_EQ(usual.run_timeout, 0s);
+  EXPECT_EQ(usual.progress_timeout, 0s);
+  EXPECT_EQ(usual.retention, 24h);
+  EXPECT_EQ(usual.dead_retention, 0s) << "for ever";
+  EXPECT_EQ(usual.when_dead, on_dead::skip);
+}
+
 TEST_F(Enqueue, DeferredTaskIsNeverEarlyAndReadyAtItsTime) {
   together([&] {
     attach("w", {"q"});

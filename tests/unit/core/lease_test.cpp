@@ -64,6 +64,27 @@ TEST_F(Lease, HeartbeatWritesNothing) {
   EXPECT_TRUE(events().empty());
 }
 
+TEST_F(Lease, StaleHeartbeatsAreCounted) {
+  lease_one();
+
+  beat("w", held(1, 7));
+  beat("w", held(1, 1));
+
+  EXPECT_EQ(state().stale_beats, 1);
+}
+
+TEST_F(Lease, EachBeatOfAMessageIsDecidedOnItsOwn) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 2, {.settings = {.lease = 10s}});
+  advance(9s);
+
+  EXPECT_EQ(beat_all("w", {held(1, 9), held(2, 2)}), "w: lost 1/t9");
+
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 10000");
+  EXPECT_EQ(expire(held(2, 2)), "timer 2/t2 at 19000");
+}
+
 TEST_F(Lease, ExpiryBeforeTheDeadlineIsOnlyAHint) {
   lease_one({.lease = 10s});
   advance(9999ms);

@@ -224,6 +224,20 @@ TEST_F(Report, TaskThatWasReportedAsQueuedButFailsWasStarted) {
   EXPECT_EQ(entry_of(1).attempt, 1);
 }
 
+TEST_F(Report, EachOfAMessageIsDecidedOnItsOwn) {
+  attach("w", {"q"});
+  claim("w", 3);
+  enqueue("q", 3);
+  complete("w", held(2, 2));
+
+  EXPECT_EQ(
+    complete_all("w", {held(1, 9), held(2, 2), held(7, 7), held(3, 3)}),
+    "w: answered 1/t9 stale_lease 2/t2 already 7/t7 unknown_task 3/t3 ok");
+
+  EXPECT_EQ(state_of(1), "leased");
+  EXPECT_EQ(state_of(3), "completed");
+}
+
 TEST_F(Report, RepeatLongAfterTheSegmentClosedIsLeftToTheStore) {
   lease_one();
   complete("w", held(1, 1));
