@@ -21,7 +21,10 @@ struct scenario {
   virtual_time length = std::chrono::seconds(20);
 
   /// What operators do is no fault.
-  virtual_time change_every = std::chrono::milliseconds(500);
+  virtual_time change_every = std::chrono::milliseconds(250);
+
+  /// Whether producers come back when the time of most ended records is over.
+  bool comes_back_later = false;
 
   virtual_time cut_every{0};
   virtual_time stall_every{0};
