@@ -209,7 +209,7 @@ void auditor::answered(const lease_place& lease, errc code) {
   if (code == errc::none && l->accepted_at)
     breach("I4", "the same report of " + who + " was accepted twice");
   l->accepted_at = world_.time.now();
-  if (t.forced && l->granted_at < t.forced->first && *l->reported_at > t.forced->second)
+  if (t.forced && l->granted_at<t.forced->first&& * l->reported_at> t.forced->second)
     breach("force", "a report of " + who + " was accepted after its lease was ended by force");
   if (t.purged_at && *l->reported_at > *t.purged_at)
     breach("purge", "a report of " + who + " was accepted after its task was purged");

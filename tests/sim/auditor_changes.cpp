@@ -107,8 +107,8 @@ bool auditor::is_cancel_owed(const lease_place& lease) const {
   if (!l || l->doubtful || l->may_have_ended || l->reported_at || l->lost)
     return false;
   const auto& t = tasks_.at(l->id);
-  bool has_left = left_.contains({l->id.shard, l->holder}) || t.force_asked
-                  || is_purge_asked(l->id, t);
+  bool has_left =
+    left_.contains({l->id.shard, l->holder}) || t.force_asked || is_purge_asked(l->id, t);
   return !has_left && t.cancelling_since && world_.steady() < l->earliest_end
          && world_.time.now() - *t.cancelling_since < within_grace;
 }

@@ -13,8 +13,13 @@ void auditor::enqueued(const std::string& name, const result<enqueued_task>& how
   check_verdict(name, *how);
   if (how->kind != enqueue_kind::created)
     return met_record(name, *how);
-  if (auto* t = meet(name, how->id); t && !t->acked_at)
-    t->acked_at = world_.time.now();
+  auto* t = meet(name, how->id);
+  if (!t)
+    return;
+  t->acked_at = t->acked_at.value_or(world_.time.now());
+  // Its part of the request was answered before the power cut, and the rest later.
+  bool was_cut = wishes_.at(name).power_cuts != totals_.power_cuts;
+  t->doubtful = t->doubtful || (was_cut && !ledger_.knows(how->id));
 }
 
 void auditor::refused(const std::string& name, const error& reason) {
@@ -57,6 +62,10 @@ void auditor::met_record(const std::string& name, const enqueued_task& how) {
   auto* t = meet(first, how.id);
   if (!t)
     return;
+  if (!ledger_.knows(how.id)) {
+    t->doubtful = t->doubtful || wanted.power_cuts != totals_.power_cuts;
+    return;
+  }
   auto now = world_.time.now();
   t->acked_at = t->acked_at.value_or(now);
   bool has_time = how.kind == enqueue_kind::deferred || how.kind == enqueue_kind::unchanged;

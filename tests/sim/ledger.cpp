@@ -256,6 +256,7 @@ void ledger::change(const core::tasks_changed& record, const core::task_change& 
     t.attempt = 0;
     t.lost = 0;
     t.refunds = 0;
+    t.since = record.position;
     turn_.has_redriven = true;
     check_sole(t, c.seq);
     break;

@@ -46,9 +46,14 @@ public:
   /// The payload under which a task was enqueued; empty when no record tells.
   [[nodiscard]] std::string first_payload_of(const task_id& id) const;
 
+  /// True when the records tell of the task.
+  [[nodiscard]] bool knows(const task_id& id) const;
+
+  /// True when the task that was enqueued with that payload has ended.
+  [[nodiscard]] bool has_ended(const std::string& first_payload) const;
+
   /// The payload that the holder of a lease must get; nothing when no record tells.
-  [[nodiscard]] std::optional<std::string>
-  payload_of(shard_id shard, fencing_token token) const;
+  [[nodiscard]] std::optional<std::string> payload_of(shard_id shard, fencing_token token) const;
 
   /// What a request with keys was told of the task of that payload, as the records have it.
   [[nodiscard]] std::optional<enqueued_task> verdict_on(const std::string& payload) const;
@@ -78,6 +83,8 @@ private:
     std::string payload;
     /// Nobody knows it any more.
     bool gone = false;
+    /// Where it became live last: the latest one has the key.
+    core::log_position since = 0;
     /// When its record was closed: so long it has its key.
     std::optional<timestamp> key_until;
 
@@ -165,12 +172,12 @@ private:
   [[nodiscard]] bool is_new(sequence seq) const;
   void read_items(const core::enqueue& c);
   [[nodiscard]] std::vector<std::string> payloads_of(const core::segment_appended& e) const;
-  void take_payload(
-    const core::segment_appended& e, sequence seq, const std::string& payload, task& t);
+  void
+  take_payload(const core::segment_appended& e, sequence seq, const std::string& payload, task& t);
   void check_as_asked(const core::segment_appended& e, const item& by);
   void take_key(const core::segment_appended& e);
   void check_sole(const task& t, sequence seq);
-  [[nodiscard]] bool has_key_still(const task& t) const;
+  [[nodiscard]] const task* latest_of(const core::key_name& key) const;
   [[nodiscard]] bool has_time_left(const task& t) const;
   /// After a crash: tasks with keys and the answers of their requests are one.
   void check_unanswered();
@@ -217,6 +224,7 @@ private:
   std::map<std::pair<shard_id, fencing_token>, std::uint32_t> attempts_;
   // Bodies are not in the records that come back after a crash.
   std::map<task_id, std::string> first_payloads_;
+  std::map<std::string, task_id> tasks_of_payloads_;
   std::map<std::pair<shard_id, core::log_position>, std::map<sequence, std::vector<std::string>>>
     replaced_payloads_;
   std::map<std::pair<shard_id, fencing_token>, std::string> leased_payloads_;

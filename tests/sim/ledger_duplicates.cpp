@@ -136,8 +136,8 @@ void ledger::check_owner(const item& by, sequence seq) {
   if (!was_ever(seq, is_known))
     breach("keys", seq, "has no key any more, and " + by.payload + " met it");
   for (auto holder : book_->keys.at(book_->tasks.at(seq).key)) {
-    bool may_be_over = is_new(holder)
-                       || was_ever(holder, [](const task& t) { return is_terminal(t.state); });
+    bool may_be_over =
+      is_new(holder) || was_ever(holder, [](const task& t) { return is_terminal(t.state); });
     if (holder != seq && !may_be_over)
       breach("keys", seq, "is answered, and " + std::to_string(holder) + " has its key");
   }

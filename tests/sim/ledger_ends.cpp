@@ -66,8 +66,9 @@ void ledger::read(const core::leases_ended& e) {
 void ledger::end(const core::leases_ended& record, const core::lease_end& e) {
   auto at = book_->tasks.find(e.seq);
   bool is_forced = e.kind == lease_end_kind::forced;
-  bool may_end = at != book_->tasks.end()
-                 && (at->second.state == task_state::leased || (is_forced && at->second.is_waiting()));
+  bool may_end =
+    at != book_->tasks.end()
+    && (at->second.state == task_state::leased || (is_forced && at->second.is_waiting()));
   if (!may_end)
     return breach("I2", e.seq, "ended a lease that it did not have");
   auto& t = at->second;

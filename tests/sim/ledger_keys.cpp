@@ -44,6 +44,17 @@ std::string ledger::first_payload_of(const task_id& id) const {
   return at == first_payloads_.end() ? std::string() : at->second;
 }
 
+bool ledger::knows(const task_id& id) const {
+  auto book = shards_.find(id.shard);
+  return book != shards_.end() && book->second.tasks.contains(id.seq);
+}
+
+bool ledger::has_ended(const std::string& first_payload) const {
+  auto id = tasks_of_payloads_.find(first_payload);
+  return id != tasks_of_payloads_.end() && knows(id->second)
+         && is_terminal(shards_.at(id->second.shard).tasks.at(id->second.seq).state);
+}
+
 std::optional<std::string> ledger::payload_of(shard_id shard, fencing_token token) const {
   auto at = leased_payloads_.find({shard, token});
   return at == leased_payloads_.end() ? std::nullopt : std::optional{at->second};
@@ -60,9 +71,8 @@ void ledger::note(sequence seq) {
 }
 
 bool ledger::is_new(sequence seq) const {
-  return std::any_of(turn_.added.begin(), turn_.added.end(), [&](const auto& added) {
-    return added.second == seq;
-  });
+  return std::any_of(
+    turn_.added.begin(), turn_.added.end(), [&](const auto& added) { return added.second == seq; });
 }
 
 std::vector<ledger::task> ledger::moments_of(sequence seq) const {
@@ -101,6 +111,7 @@ void ledger::take_payload(
   t.first_payload = payload;
   t.payload = payload;
   first_payloads_[{shard_, seq}] = payload;
+  tasks_of_payloads_[payload] = {shard_, seq};
   turn_.added.emplace(payload, seq);
   if (auto by = turn_.items.find(payload); checking_ && by != turn_.items.end())
     check_as_asked(e, by->second);
@@ -108,8 +119,8 @@ void ledger::take_payload(
 
 void ledger::check_as_asked(const core::segment_appended& e, const item& by) {
   const auto& run = by.run;
-  bool is_same = e.queue == run.queue && e.priority == run.priority && e.group == run.group
-                 && e.key == run.key;
+  bool is_same =
+    e.queue == run.queue && e.priority == run.priority && e.group == run.group && e.key == run.key;
   if (!is_same)
     breach("enqueue", e.first, "is not as " + by.payload + " was asked for");
   bool is_due = e.not_before == timestamp{} && run.not_before <= sealed_at_;
@@ -118,13 +129,11 @@ void ledger::check_as_asked(const core::segment_appended& e, const item& by) {
   if (turn_.configured.contains(e.queue))
     return;
   auto known = book_->settings.find(e.queue);
-  auto defaults =
-    known == book_->settings.end() ? core::task_settings{} : known->second.defaults;
+  auto defaults = known == book_->settings.end() ? core::task_settings{} : known->second.defaults;
   auto is_left = [&](core::setting_bit bit) {
     return (run.left_to_queue & static_cast<std::uint16_t>(bit)) != 0;
   };
-  const auto& attempts =
-    is_left(core::setting_bit::max_attempts) ? defaults : run.settings;
+  const auto& attempts = is_left(core::setting_bit::max_attempts) ? defaults : run.settings;
   const auto& retry = is_left(core::setting_bit::retry) ? defaults : run.settings;
   if (e.settings.max_attempts != attempts.max_attempts || e.settings.retry != retry.retry)
     breach("queue", e.first, "has other settings than " + by.payload + " and its queue");
@@ -137,15 +146,29 @@ void ledger::take_key(const core::segment_appended& e) {
   t.key = {e.queue, e.group, e.key};
   check_sole(t, e.first);
   auto by = turn_.items.find(t.first_payload);
-  bool waits_for_end = by != turn_.items.end()
-                       && (by->second.run.duplicate == on_duplicate::defer
-                           || by->second.run.duplicate == on_duplicate::promote);
-  auto& holders = book_->keys[t.key];
-  for (auto holder : holders) {
-    if (!waits_for_end && has_key_still(book_->tasks.at(holder)))
-      breach("keys", e.first, "was created, though " + std::to_string(holder) + " has its key");
+  bool waits_for_end =
+    by != turn_.items.end()
+    && (by->second.run.duplicate == on_duplicate::defer || by->second.run.duplicate == on_duplicate::promote);
+  const auto* latest = latest_of(t.key);
+  // Where that one is gone, an earlier one may have the key, or none.
+  bool is_taken =
+    latest && !latest->gone && (!latest->key_until || *latest->key_until > sealed_at_);
+  if (is_taken && !waits_for_end)
+    breach("keys", e.first, "was created, though " + latest->first_payload + " has its key");
+  t.since = e.position;
+  book_->keys[t.key].insert(e.first);
+}
+
+const ledger::task* ledger::latest_of(const core::key_name& key) const {
+  auto holders = book_->keys.find(key);
+  if (holders == book_->keys.end())
+    return nullptr;
+  const task* latest = nullptr;
+  for (auto holder : holders->second) {
+    const auto& t = book_->tasks.at(holder);
+    latest = !latest || latest->since < t.since ? &t : latest;
   }
-  holders.insert(e.first);
+  return latest;
 }
 
 void ledger::check_sole(const task& t, sequence seq) {
@@ -158,12 +181,7 @@ void ledger::check_sole(const task& t, sequence seq) {
   }
 }
 
-bool ledger::has_key_still(const task& t) const {
-  return !t.gone && (!t.key_until || *t.key_until > sealed_at_);
-}
-
-void ledger::replace_body(
-  const core::tasks_changed& record, const core::task_change& c, task& t) {
+void ledger::replace_body(const core::tasks_changed& record, const core::task_change& c, task& t) {
   auto& payloads = replaced_payloads_[{shard_, record.position}][c.seq];
   if (checking_)
     payloads.push_back(payload_in(c.body));

@@ -95,8 +95,8 @@ void ledger::check_purges() {
   }
 }
 
-sequence ledger::certain_target(
-  sequence seq, const std::shared_ptr<const core::key_name>& key) const {
+sequence
+ledger::certain_target(sequence seq, const std::shared_ptr<const core::key_name>& key) const {
   if (key) {
     auto holders = book_->keys.find(*key);
     if (holders == book_->keys.end() || holders->second.size() != 1)
@@ -113,8 +113,7 @@ std::size_t ledger::promotes_of(sequence seq) const {
     const auto* asked = std::get_if<core::promote>(&c);
     return asked != nullptr && (asked->key ? *asked->key == t.key : asked->seq == seq);
   };
-  return static_cast<std::size_t>(
-    std::count_if(turn_.asked.begin(), turn_.asked.end(), is_it));
+  return static_cast<std::size_t>(std::count_if(turn_.asked.begin(), turn_.asked.end(), is_it));
 }
 
 void ledger::judge_orders() {
@@ -171,8 +170,8 @@ void ledger::judge_order(const core::force& c) {
   if (seq == 0)
     return;
   const auto& t = book_->tasks.at(seq);
-  bool can = c.how == core::force::kind::revoke ? t.state == task_state::leased
-                                                : !is_terminal(t.state);
+  bool can =
+    c.how == core::force::kind::revoke ? t.state == task_state::leased : !is_terminal(t.state);
   if (can)
     breach("force", seq, "was not ended by force");
 }

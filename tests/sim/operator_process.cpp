@@ -30,9 +30,11 @@ T or_throw(result<T> r) {
 
 /// True for what answers an operator.
 template <class S>
-constexpr bool is_answer = std::is_same_v<S, schema::ChangeReply>
-                           || std::is_same_v<S, schema::QueueReply>
-                           || std::is_same_v<S, schema::BulkReply>;
+constexpr bool is_answer =
+  std::is_same_v<
+    S,
+    schema::
+      ChangeReply> || std::is_same_v<S, schema::QueueReply> || std::is_same_v<S, schema::BulkReply>;
 
 } // namespace
 
@@ -59,8 +61,7 @@ void operator_process::ask_change(
   auto text = std::to_string(static_cast<int>(what)) + " of "
               + (task.key ? task.key->key : std::to_string(of.seq));
   ask(text, client::ask_change(task, what), [this, what](const protocol::wire_frame& frame) {
-    auto reply = or_throw(
-      client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
+    auto reply = or_throw(client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
     if (reply.answer && reply.answer->what != change_outcome::kind::not_found)
       auditor_.change_answered(reply.answer->id, what, *reply.answer);
   });
@@ -86,8 +87,7 @@ void operator_process::force(const task_id& task, force_kind how) {
   auto text = how == force_kind::revoke ? std::string() : "forced-" + std::to_string(++forced_);
   auditor_.force_asked(task, how, text);
   auto answered = [this, task, how, since = world_.time.now()](const protocol::wire_frame& frame) {
-    auto reply = or_throw(
-      client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
+    auto reply = or_throw(client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
     if (reply.answer)
       auditor_.force_answered(task, how, since, *reply.answer);
   };
@@ -102,8 +102,7 @@ void operator_process::pause(const queue_address& queue, bool paused) {
     auto shard = static_cast<shard_id>(i);
     auditor_.pause_asked(shard, queue, paused);
     auto answered = [this, shard, queue](const protocol::wire_frame& frame) {
-      auto reply =
-        or_throw(client::read_queue(or_throw(protocol::queue_reply::parse(frame.body))));
+      auto reply = or_throw(client::read_queue(or_throw(protocol::queue_reply::parse(frame.body))));
       if (reply.answer)
         auditor_.pause_answered(shard, queue, reply.answer->paused);
     };

@@ -180,7 +180,6 @@ void shard_shell::take(core::peer_id from, const protocol::await_request& m) {
   decide_or_end(from, protocol::to_command(m, from));
 }
 
-
 namespace {
 
 template <class Command>

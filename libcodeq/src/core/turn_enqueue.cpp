@@ -57,7 +57,8 @@ void turn::run(const enqueue& c) {
   enqueue_answered answer{c.peer, c.request.number, {}};
   if (const auto* known = known_answer(c.request)) {
     answer.tasks = known->tasks;
-    answer.kinds = known->kinds;
+    if (!is_active(deliberate_fault::repeated_answer_differs))
+      answer.kinds = known->kinds;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
