@@ -71,12 +71,18 @@ void auditor::force_asked(const task_id& id, force_kind how, const std::string& 
 }
 
 void auditor::force_answered(
-  const task_id& id, force_kind, virtual_time asked_at, const change_outcome& answer) {
+  const task_id& id, force_kind how, virtual_time asked_at, const change_outcome& answer) {
   ++totals_.changes;
   if (answer.what != change_outcome::kind::changed)
     return;
   ++totals_.forced;
-  tasks_[id].forced = {asked_at, world_.time.now()};
+  auto& t = tasks_[id];
+  t.forced = {asked_at, world_.time.now()};
+  bool is_over = is_terminal(answer.state);
+  bool is_completed = answer.state == task_state::completed;
+  bool fits = is_over == (how != force_kind::revoke) || answer.state == task_state::cancelled;
+  if (!fits || is_completed != (how == force_kind::complete))
+    breach("force", t.name + " is " + std::string(to_string(answer.state)) + " after it");
 }
 
 void auditor::change_answered(const task_id& id, task_change what, const change_outcome& how) {

@@ -31,13 +31,14 @@ bool auditor::is_purge_asked(const task_id& id, const task_view& t) const {
 }
 
 void auditor::purged(shard_id shard, const queue_address& queue, virtual_time began_at) {
-  ++totals_.purged;
   for (auto& [id, t] : tasks_) {
     const auto* spec = id.shard == shard ? spec_of(id, t) : nullptr;
     bool is_in = spec != nullptr && spec->tenant == queue.tenant
                  && (queue.queue.empty() || queue.queue == spec->queue);
-    if (is_in && !t.name.empty() && t.seen_at < began_at && !t.doubtful && !t.purged_at)
+    if (is_in && !t.name.empty() && t.seen_at < began_at && !t.doubtful && !t.purged_at) {
       t.purged_at = world_.time.now();
+      ++totals_.purged;
+    }
   }
 }
 

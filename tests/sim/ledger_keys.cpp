@@ -145,10 +145,10 @@ void ledger::take_key(const core::segment_appended& e) {
   auto& t = book_->tasks.at(e.first);
   t.key = {e.queue, e.group, e.key};
   check_sole(t, e.first);
+  // Follow-ups have the policy that is usual.
   auto by = turn_.items.find(t.first_payload);
-  bool waits_for_end =
-    by != turn_.items.end()
-    && (by->second.run.duplicate == on_duplicate::defer || by->second.run.duplicate == on_duplicate::promote);
+  auto policy = by == turn_.items.end() ? on_duplicate::existing : by->second.run.duplicate;
+  bool waits_for_end = policy == on_duplicate::defer || policy == on_duplicate::promote;
   const auto* latest = latest_of(t.key);
   // Where that one is gone, an earlier one may have the key, or none.
   bool is_taken =

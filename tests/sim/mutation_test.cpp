@@ -106,6 +106,7 @@ constexpr std::array faults = {
   named_fault{deliberate_fault::key_taken_ignored_by_redrive, "key taken ignored by redrive"},
   named_fault{deliberate_fault::repeated_answer_differs, "repeated answer differs"},
   named_fault{deliberate_fault::keyed_answer_forgotten, "keyed answer forgotten"},
+  named_fault{deliberate_fault::refused_request_executed, "refused request executed"},
   named_fault{deliberate_fault::paused_queue_granted, "paused queue granted"},
   named_fault{deliberate_fault::pause_lost_by_restart, "pause lost by restart"},
   named_fault{deliberate_fault::max_leased_ignored, "max_leased ignored"},

@@ -85,6 +85,7 @@ enum class deliberate_fault : std::uint8_t {
   key_taken_ignored_by_redrive,
   repeated_answer_differs,
   keyed_answer_forgotten,
+  refused_request_executed,
   // Queues.
   paused_queue_granted,
   pause_lost_by_restart,

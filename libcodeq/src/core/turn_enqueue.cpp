@@ -63,6 +63,8 @@ void turn::run(const enqueue& c) {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
     answer.kinds = std::move(given.kinds);
+  } else if (is_active(deliberate_fault::refused_request_executed)) {
+    add(c.request, c.runs);
   }
   effects_.emplace_back(std::move(answer));
 }
