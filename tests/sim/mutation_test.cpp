@@ -26,7 +26,7 @@ namespace {
 using core::deliberate_fault;
 
 /// A fault is caught within so many seeds, the first ones; without a fault all of them pass.
-constexpr std::uint64_t seeds_max = 200;
+constexpr std::uint64_t seeds_max = 300;
 /// A run that takes longer has gone astray.
 constexpr unsigned seconds_max = 60;
 constexpr std::size_t words_max = 100;

@@ -16,7 +16,7 @@ struct scenario {
   std::uint16_t shards = 2;
   std::size_t workers = 3;
   std::size_t producers = 2;
-  std::size_t requests_per_producer = 35;
+  std::size_t requests_per_producer = 25;
   /// How long faults and new requests come.
   virtual_time length = std::chrono::seconds(20);
 
