@@ -8,6 +8,14 @@ namespace codeq::sim {
 
 namespace {
 
+using namespace std::chrono_literals;
+
+/// What is told so long after was not on its way before.
+constexpr virtual_time told_late = 60s;
+
+/// The shortest that producers ask for.
+constexpr duration shortest_retention = 1h;
+
 std::string name_of(const task_id& id) {
   return std::to_string(value(id.shard)) + "/" + std::to_string(id.seq >> 39) + "."
          + std::to_string(id.seq & limits::token_counter_max);
@@ -33,6 +41,11 @@ run_totals& run_totals::operator+=(const run_totals& more) {
   changes += more.changes;
   grouped += more.grouped;
   follow_ups += more.follow_ups;
+  duplicates += more.duplicates;
+  refused += more.refused;
+  forced += more.forced;
+  purged += more.purged;
+  pauses += more.pauses;
   return *this;
 }
 
@@ -48,7 +61,9 @@ void auditor::submitted(const std::string& name, const task_spec& spec, timestam
   if (spec.delay > duration{0})
     earliest = shard_now + spec.delay;
   // A time that was given holds whatever the clocks do; a delay counts from a time of the shard.
-  wishes_.emplace(name, wish{spec, earliest, spec.not_before ? ~0ull : clock_, std::nullopt});
+  wish wanted{spec, earliest, spec.not_before ? ~0ull : clock_, std::nullopt};
+  wanted.power_cuts = totals_.power_cuts;
+  wishes_.emplace(name, std::move(wanted));
 }
 
 auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
@@ -57,6 +72,8 @@ auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
     breach("I1", "task " + name_of(id) + " has a payload that nobody enqueued: " + name);
     return nullptr;
   }
+  if (wanted->second.is_settled && wanted->second.power_cuts == totals_.power_cuts)
+    breach("I10", name + " exists, and was answered with another record or refused");
   auto& known = wanted->second.id;
   // A paused process may read today what a power cut took back long ago.
   if (auto old = tasks_.find(id); old != tasks_.end() && old->second.doubtful && known != id)
@@ -76,11 +93,6 @@ auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
     breach("I1", "task " + name_of(id) + " is " + t.name + " and also " + name);
   }
   return &t;
-}
-
-void auditor::enqueued(const std::string& name, const task_id& id) {
-  if (auto* t = meet(name, id); t && !t->acked_at)
-    t->acked_at = world_.time.now();
 }
 
 void auditor::given_up(const std::string& name) {
@@ -116,9 +128,10 @@ const auditor::lease_view* auditor::find(const lease_place& lease) const {
 
 void auditor::delivered(const worker_identity& worker, const delivery& d) {
   ++(d.redelivered ? totals_.redeliveries : totals_.deliveries);
-  auto* t = meet(d.name, d.id);
+  auto name = check_payload(d);
+  auto* t = meet(name, d.id);
   auto* l = find({d.id.shard, d.token});
-  auto who = d.name + " (task " + name_of(d.id) + ", token " + name_of(d.token) + ")";
+  auto who = name + " (task " + name_of(d.id) + ", token " + name_of(d.token) + ")";
   if (!t)
     return;
   if (!l || l->id != d.id)
@@ -127,8 +140,9 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
     return breach("durability", who + " was delivered before its grant was durable");
   if (l->holder != worker)
     return breach("I2", who + " was delivered to " + worker.name + ", granted to another");
-  auto& wanted = wishes_.at(d.name);
-  if (d.attempt == 0 || d.attempt > wanted.spec.max_attempts.value_or(limits::attempts_default))
+  auto& wanted = wishes_.at(name);
+  // What a queue gives is the ledger's matter.
+  if (d.attempt == 0 || d.attempt > wanted.spec.max_attempts.value_or(limits::attempts_max))
     breach("I6", who + " is at attempt " + std::to_string(d.attempt));
   if (auto is = ledger_.attempt_of(d.id.shard, d.token); is && *is != d.attempt)
     breach(
@@ -136,9 +150,11 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
       who + " is at attempt " + std::to_string(d.attempt) + " and should be at "
         + std::to_string(*is));
   bool comparable = wanted.clock == ~0ull || wanted.clock == clock_;
-  bool was_lifted = t->promote_asked && wanted.spec.allow_promotion;
+  bool may_be_lifted = is_asked(d.id, *t, task_change::promote) || !wanted.spec.key.empty();
+  bool was_lifted = wanted.spec.allow_promotion && may_be_lifted;
   if (comparable && !was_lifted && d.shard_now < wanted.earliest)
     breach("I5", who + " was delivered before its time");
+  check_floors(who, *t, *l, d.shard_now);
   bool may_live_again =
     t->redrive_asked && !t->final_token && (!t->final || t->final->state == task_state::dead);
   if (t->final_at && *t->final_at < l->granted_at && !may_live_again)
@@ -198,6 +214,10 @@ void auditor::answered(const lease_place& lease, errc code) {
   if (code == errc::none && l->accepted_at)
     breach("I4", "the same report of " + who + " was accepted twice");
   l->accepted_at = world_.time.now();
+  if (t.forced && l->granted_at<t.forced->first&& * l->reported_at> t.forced->second)
+    breach("force", "a report of " + who + " was accepted after its lease was ended by force");
+  if (t.purged_at && *l->reported_at > *t.purged_at)
+    breach("purge", "a report of " + who + " was accepted after its task was purged");
   for (const auto& [token, later] : t.leases) {
     if (token > lease.second && !later.doubtful && later.granted_at < *l->reported_at)
       breach("I2", "a report of " + who + " was accepted after token " + name_of(token));
@@ -221,7 +241,8 @@ void auditor::told_lost(const lease_place& lease) {
   if (!l->lost && !l->reported_at)
     ++totals_.lost_leases;
   l->lost = true;
-  bool has_run_limit = l->run_end != monotonic_time::max() || tasks_.at(l->id).cancel_asked;
+  const auto& t = tasks_.at(l->id);
+  bool has_run_limit = l->run_end != monotonic_time::max() || is_meddled_with(l->id, t);
   if (world_.options.is_calm() && !l->reported_at && !has_run_limit)
     breach("lease", "token " + name_of(lease.second) + " was lost, though nothing went wrong");
 }
@@ -252,8 +273,8 @@ void auditor::check_owed(const std::vector<lease_place>& owed) {
 
 bool auditor::may_be_over(const lease_view& l) const {
   bool has_left = left_.contains({l.id.shard, l.holder});
-  return l.doubtful || tasks_.at(l.id).cancel_asked || l.may_have_ended || has_left || l.reported_at
-         || world_.steady() >= l.earliest_end;
+  return l.doubtful || l.may_have_ended || has_left || l.reported_at
+         || world_.steady() >= l.earliest_end || is_meddled_with(l.id, tasks_.at(l.id));
 }
 
 void auditor::check_single_lease(const task_id& id, fencing_token token, const task_view& t) {
@@ -268,7 +289,7 @@ void auditor::check_single_lease(const task_id& id, fencing_token token, const t
 
 void auditor::check_retry_time(const task_id& id, const task_view& t) {
   // Operators may have lifted it; the ledger knows whether they did.
-  if (t.promote_asked || t.redrive_asked)
+  if (is_asked(id, t, task_change::promote) || t.redrive_asked || t.force_asked)
     return;
   for (const auto& [token, l] : t.leases) {
     if (!l.accepted_at || !l.retry_floor || l.clock != clock_)
@@ -286,13 +307,15 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
     return breach(
       "await", who + " was told to have ended, but is " + std::string(to_string(now.state)));
   check_cancelled(t, now);
+  if (t.purged_at && world_.time.now() - *t.purged_at > told_late)
+    breach("purge", who + " was told to have ended, long after it was purged");
   // What is told may be from before a redrive.
   if (t.redrive_asked && now.state == task_state::dead)
     return;
   if (t.final) {
     // Of a cancelled task its error may go first.
     bool same_text =
-      t.final->error_text == now.error_text || (now.error_text.empty() && may_be_forgotten(t));
+      t.final->error_text == now.error_text || (now.error_text.empty() && may_be_forgotten(id, t));
     bool same = t.final->state == now.state && t.final->result == now.result && same_text
                 && t.final->attempt == now.attempt;
     if (!same)
@@ -315,24 +338,32 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
     t.final_at = world_.time.now();
 }
 
-bool auditor::may_be_forgotten(const task_view& t) const {
+bool auditor::may_be_forgotten(const task_id& id, const task_view& t) const {
   bool is_dead = t.final && t.final->state == task_state::dead;
   auto retention = world_.options.retention;
+  if (retention == duration{0})
+    retention = shortest_retention;
   // A restart may take a step of the wall clock over.
   if (world_.options.clock_step_every > virtual_time{0})
     retention = duration{0};
   // Shard time may run 5 % fast.
   bool is_past = t.may_end_since && world_.time.now() - *t.may_end_since >= retention * 9 / 10;
-  return !is_dead && is_past;
+  // By its key it may have been cancelled at any time.
+  bool is_over = is_past || (!t.cancel_asked && is_asked(id, t, task_change::cancel));
+  return !is_dead && is_over;
 }
 
 void auditor::ended(const task_id& id, const result<task_status>& how) {
   auto& t = tasks_.at(id);
   if (how)
     return check_final(id, t, *how);
+  if (how.error().code == errc::unknown_task && is_purge_asked(id, t)) {
+    t.is_unknown = true;
+    return;
+  }
   if (how.error().code != errc::unknown_task)
     return breach("await", t.name + " ended with " + to_string(how.error()));
-  t.forgotten = t.forgotten || may_be_forgotten(t);
+  t.forgotten = t.forgotten || may_be_forgotten(id, t);
   if (!t.doubtful && !t.forgotten)
     breach(
       "I1", t.name + " (task " + name_of(id) + ") is unknown, though its enqueue was answered");

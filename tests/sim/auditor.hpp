@@ -2,6 +2,8 @@
 #pragma once
 
 #include "codeq/errc.hpp"
+#include "codeq/operator_types.hpp"
+#include "codeq/producer.hpp"
 #include "codeq/task.hpp"
 
 #include "core/shard_state.hpp"
@@ -34,6 +36,11 @@ struct run_totals {
   std::uint64_t changes = 0;
   std::uint64_t grouped = 0;
   std::uint64_t follow_ups = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t forced = 0;
+  std::uint64_t purged = 0;
+  std::uint64_t pauses = 0;
 
   run_totals& operator+=(const run_totals& more);
 };
@@ -55,7 +62,8 @@ public:
   /// A task will be enqueued under a name of its own, which is its payload. `shard_now`: the
   /// earliest shard time that can be meant by "now".
   void submitted(const std::string& name, const task_spec& spec, timestamp shard_now);
-  void enqueued(const std::string& name, const task_id& id);
+  /// What the enqueue was answered: a task of its own, a record that has its key, or a refusal.
+  void enqueued(const std::string& name, const result<enqueued_task>& how);
   void ended(const task_id& id, const result<task_status>& how);
 
   /// The producer died: whether its unanswered task exists is for nobody to know.
@@ -64,7 +72,20 @@ public:
   // Operators.
 
   void change_asked(const task_id& id, task_change what);
+  void change_asked(const core::key_name& key, task_change what);
   void change_answered(const task_id& id, task_change what, const change_outcome& how);
+
+  void force_asked(const task_id& id, force_kind how, const std::string& text);
+  void force_answered(
+    const task_id& id, force_kind how, virtual_time asked_at, const change_outcome& answer);
+  void pause_asked(shard_id shard, const queue_address& queue, bool paused);
+  void pause_answered(shard_id shard, const queue_address& queue, bool paused);
+
+  /// Everything of the queue is to go; an empty name is every queue of the tenant.
+  void purge_asked(const queue_address& queue);
+
+  /// All of it that was known when the purge began is gone from the shard.
+  void purged(shard_id shard, const queue_address& queue, virtual_time began_at);
 
   // Workers.
 
@@ -106,6 +127,9 @@ public:
   void cancel_missed(const lease_place& lease);
 
   // The coordinator's life.
+
+  /// A command reached a shard.
+  void asked(shard_id shard, const core::command& c) { ledger_.asked(shard, c); }
 
   void turn_sealed(const core::shard_state& state, const std::vector<core::event>& events);
   void grant_left(shard_id shard, fencing_token token);
@@ -180,6 +204,12 @@ private:
     std::optional<virtual_time> accepted_at;
   };
 
+  /// A time that a producer was promised.
+  struct wish_floor {
+    timestamp earliest;
+    std::uint64_t clock = 0;
+  };
+
   struct task_view {
     std::string name;
     /// The first sign that the task exists.
@@ -200,6 +230,15 @@ private:
     bool cancel_asked = false;
     bool promote_asked = false;
     bool redrive_asked = false;
+    bool force_asked = false;
+    /// When it was told that the task is gone for good.
+    std::optional<virtual_time> purged_at;
+    /// Told, once it had gone for good.
+    bool is_unknown = false;
+    /// Leases from before were ended by force, as was told at the second moment.
+    std::optional<std::pair<virtual_time, virtual_time>> forced;
+    /// Not to be delivered before any of these times, by when that was told.
+    std::vector<std::pair<virtual_time, wish_floor>> floors;
     /// When it was told that the task is cancelled, or will be unless it completes.
     std::optional<virtual_time> cancelled_at;
     std::optional<virtual_time> cancelling_since;
@@ -214,6 +253,10 @@ private:
     std::optional<task_id> id;
     bool given_up = false;
     bool is_follow_up = false;
+    /// Answered, and it has no task of its own.
+    bool is_settled = false;
+    /// Power cuts before it.
+    std::uint64_t power_cuts = 0;
   };
 
   /// Follow-ups of one completion, which may never have been accepted.
@@ -228,6 +271,18 @@ private:
   /// Nothing when nobody was told.
   [[nodiscard]] std::optional<bool> is_accepted(const follow_up_plan& plan) const;
   task_view* meet(const std::string& name, const task_id& id);
+  void met_record(const std::string& name, const enqueued_task& how);
+  void refused(const std::string& name, const error& reason);
+  void check_verdict(const std::string& name, const std::optional<enqueued_task>& told);
+  void check_floors(const std::string& who, const task_view& t, const lease_view& l, timestamp at);
+  /// The name under which a task was enqueued, where it was delivered with this payload.
+  std::string check_payload(const delivery& d);
+  [[nodiscard]] const task_spec* spec_of(const task_id& id, const task_view& t) const;
+  [[nodiscard]] bool is_asked(const task_id& id, const task_view& t, task_change what) const;
+  [[nodiscard]] bool is_purge_asked(const task_id& id, const task_view& t) const;
+  /// An operator may have ended the task or its leases.
+  [[nodiscard]] bool is_meddled_with(const task_id& id, const task_view& t) const;
+  void check_start(const task_id& id, const task_view& t, const std::string& worker);
   [[nodiscard]] lease_view* find(const lease_place& lease);
   [[nodiscard]] const lease_view* find(const lease_place& lease) const;
   void granted(const core::shard_state& state, const core::batch_granted& e);
@@ -239,7 +294,7 @@ private:
   void check_single_lease(const task_id& id, fencing_token token, const task_view& t);
   void check_retry_time(const task_id& id, const task_view& t);
   void check_cancelled(const task_view& t, const task_status& now);
-  [[nodiscard]] bool may_be_forgotten(const task_view& t) const;
+  [[nodiscard]] bool may_be_forgotten(const task_id& id, const task_view& t) const;
   void check_final(const task_id& id, task_view& t, const task_status& now);
   [[nodiscard]] bool may_be_over(const lease_view& l) const;
   [[nodiscard]] duration
@@ -252,6 +307,10 @@ private:
   std::vector<follow_up_plan> plans_;
   std::map<lease_place, task_id> places_;
   std::map<shard_id, fencing_token> last_token_;
+  std::map<core::key_name, std::set<task_change>> asked_by_key_;
+  std::set<queue_address> purges_;
+  /// Queues that are surely paused, and since when; none once a resume is asked for.
+  std::map<std::pair<shard_id, queue_address>, std::optional<virtual_time>> pauses_;
   std::set<std::pair<shard_id, worker_identity>> left_;
   /// Raised when shard time went back over a restart: floors from before mean nothing.
   std::uint64_t clock_ = 0;

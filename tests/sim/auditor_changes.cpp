@@ -46,6 +46,47 @@ void auditor::change_asked(const task_id& id, task_change what) {
   }
 }
 
+void auditor::change_asked(const core::key_name& key, task_change what) {
+  // Whoever has the key then.
+  asked_by_key_[key].insert(what);
+}
+
+bool auditor::is_asked(const task_id& id, const task_view& t, task_change what) const {
+  bool by_id = what == task_change::cancel ? t.cancel_asked : t.promote_asked;
+  const auto* spec = by_id ? nullptr : spec_of(id, t);
+  if (spec == nullptr || spec->key.empty())
+    return by_id;
+  auto asked = asked_by_key_.find({{spec->tenant, spec->queue}, spec->group, spec->key});
+  return asked != asked_by_key_.end() && asked->second.contains(what);
+}
+
+bool auditor::is_meddled_with(const task_id& id, const task_view& t) const {
+  return t.force_asked || is_asked(id, t, task_change::cancel) || is_purge_asked(id, t);
+}
+
+void auditor::force_asked(const task_id& id, force_kind how, const std::string& text) {
+  auto& t = tasks_[id];
+  t.force_asked = true;
+  t.may_end_since = t.may_end_since.value_or(world_.time.now());
+  if (how == force_kind::complete)
+    t.texts.insert(text);
+}
+
+void auditor::force_answered(
+  const task_id& id, force_kind how, virtual_time asked_at, const change_outcome& answer) {
+  ++totals_.changes;
+  if (answer.what != change_outcome::kind::changed)
+    return;
+  ++totals_.forced;
+  auto& t = tasks_[id];
+  t.forced = {asked_at, world_.time.now()};
+  bool is_over = is_terminal(answer.state);
+  bool is_completed = answer.state == task_state::completed;
+  bool fits = is_over == (how != force_kind::revoke) || answer.state == task_state::cancelled;
+  if (!fits || is_completed != (how == force_kind::complete))
+    breach("force", t.name + " is " + std::string(to_string(answer.state)) + " after it");
+}
+
 void auditor::change_answered(const task_id& id, task_change what, const change_outcome& how) {
   ++totals_.changes;
   auto& t = tasks_[id];
@@ -74,7 +115,8 @@ bool auditor::is_cancel_owed(const lease_place& lease) const {
   if (!l || l->doubtful || l->may_have_ended || l->reported_at || l->lost)
     return false;
   const auto& t = tasks_.at(l->id);
-  bool has_left = left_.contains({l->id.shard, l->holder});
+  bool has_left =
+    left_.contains({l->id.shard, l->holder}) || t.force_asked || is_purge_asked(l->id, t);
   return !has_left && t.cancelling_since && world_.steady() < l->earliest_end
          && world_.time.now() - *t.cancelling_since < within_grace;
 }

@@ -15,11 +15,11 @@ constexpr duration timer_slack{1'000};
 } // namespace
 
 void auditor::turn_sealed(const core::shard_state& state, const std::vector<core::event>& events) {
+  ledger_.follow(state.id, events, state.at);
   for (const auto& e : events) {
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
       granted(state, *grant);
   }
-  ledger_.follow(state.id, events, state.at);
   for (const auto& violation : core::find_violations(state))
     breach("memory", violation);
 }
@@ -43,10 +43,9 @@ void auditor::start_view(
   fencing_token token) {
   auto& t = tasks_[id];
   check_single_lease(id, token, t);
+  check_start(id, t, e.worker->name);
   if (left_.contains({id.shard, *e.worker}))
     breach("goodbye", t.name + " was leased to " + e.worker->name + ", which had left");
-  if (t.cancelled_at || t.cancelling_since)
-    breach("cancel", t.name + " was leased after it was cancelled");
   lease_view l;
   l.holder = *e.worker;
   l.id = id;
@@ -124,13 +123,21 @@ void auditor::power_was_cut(virtual_time lost_since) {
         l.doubtful = true;
       }
     }
+    drop(t.purged_at);
+    if (t.forced && t.forced->second >= lost_since)
+      t.forced.reset();
+    std::erase_if(t.floors, [&](const auto& floor) { return floor.first >= lost_since; });
     drop(t.cancelled_at);
     drop(t.cancelling_since);
     if (drop(t.final_at)) {
       t.final_token.reset();
       t.final.reset();
     }
+    // It may be there again.
+    t.is_unknown = false;
   }
+  for (auto& [queue, since] : pauses_)
+    drop(since);
 }
 
 void auditor::time_recovered(timestamp found, timestamp durable) {
@@ -166,12 +173,12 @@ std::vector<task_id> auditor::known_tasks() const {
 std::string auditor::unfinished() const {
   std::string rest;
   for (const auto& [name, wanted] : wishes_) {
-    if (wanted.given_up || wanted.is_follow_up)
+    if (wanted.given_up || wanted.is_follow_up || wanted.is_settled)
       continue;
     if (!wanted.id)
       rest += name + " was never answered\n";
     else if (const auto& t = tasks_.at(*wanted.id);
-             !t.final && !t.doubtful && !t.redrive_asked && !t.forgotten)
+             !t.final && !t.doubtful && !t.redrive_asked && !t.is_unknown && !t.forgotten)
       rest += name + " has not ended\n";
   }
   return rest;

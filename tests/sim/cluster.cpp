@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cluster.hpp"
 
+#include "sim/workload.hpp"
+
 #include <algorithm>
-#include <array>
 #include <exception>
 
 namespace codeq::sim {
@@ -16,7 +17,8 @@ constexpr virtual_time settle_max = 5min;
 /// So many more steps than any run takes would mean that it goes round in circles.
 constexpr std::uint64_t steps_max = 20'000'000;
 
-const std::vector<std::string> queues = {"a", "b", "c"};
+/// Longer than the shortest retention, and than the checkpoint that it counts from.
+constexpr virtual_time later = 70min;
 
 } // namespace
 
@@ -42,7 +44,7 @@ void cluster::start_coordinator() {
 void cluster::start_worker(std::size_t i) {
   worker_process::parts made;
   made.identity = {"w" + std::to_string(i), next_incarnation_++};
-  made.queues = queues;
+  made.queues = served_queues();
   made.audit = &auditor_;
   made.shard_now = [this](shard_id shard) { return shard_now(shard); };
   all_workers_.push_back(std::make_unique<worker_process>(world_, network_, std::move(made)));
@@ -54,7 +56,6 @@ void cluster::start_worker(std::size_t i) {
 void cluster::start_producer(std::size_t i) {
   producer_process::parts made;
   made.name = "p" + std::to_string(all_producers_.size());
-  made.queues = queues;
   made.audit = &auditor_;
   made.shard_now = [this] { return earliest_shard_now(); };
   all_producers_.push_back(std::make_unique<producer_process>(world_, network_, std::move(made)));
@@ -115,7 +116,7 @@ void cluster::plan_faults() {
     workers_[i]->leave();
     follow_leaving(i);
   });
-  every(o.change_every, [this] { change_something(); });
+  every(o.change_every, [this] { meddling_->meddle(); });
   every(o.producer_crash_every, [this] { crash_producer(); });
   every(o.usurper_every, [this] { usurp_worker(); });
   every(o.coordinator_kill_every, [this] { kill_coordinator(false); });
@@ -156,20 +157,11 @@ void cluster::crash_producer() {
   producers_[i]->look_again({open.begin(), open.end()});
 }
 
-void cluster::change_something() {
-  constexpr std::array changes = {
-    task_change::cancel, task_change::promote, task_change::promote, task_change::redrive};
-  auto what = changes[world_.random.below(changes.size())];
-  auto candidates = auditor_.candidates(what);
-  // Now and then of any task, in whatever state.
-  if (candidates.empty() || world_.random.hits(100))
-    candidates = auditor_.known_tasks();
-  if (!candidates.empty())
-    operator_->ask(candidates[world_.random.below(candidates.size())], what);
-}
-
 void cluster::tend() {
+  if (!tending_)
+    return;
   world_.time.after(1s, [this] { tend(); });
+  meddling_->relent();
   // Of two processes with one name the last word may have been the dying one's.
   for (std::size_t i = 0; i < workers_.size(); ++i)
     replace_dead(i);
@@ -271,6 +263,22 @@ bool cluster::run_until(virtual_time longest, const std::function<bool()>& done)
 
 void cluster::finish() {
   stop_faults();
+  settle();
+  bool is_good = auditor_.breaches().empty() && auditor_.unfinished().empty();
+  if (world_.options.comes_back_later && is_good)
+    come_back_later();
+}
+
+void cluster::come_back_later() {
+  tending_ = false;
+  run_until(later, [] { return false; });
+  for (auto* producer : producers_)
+    producer->submit_keyed();
+  settle();
+}
+
+void cluster::settle() {
+  tending_ = true;
   tend();
   std::uint64_t looks = 0;
   auto all_ended = [&] {
@@ -319,6 +327,7 @@ run_report cluster::run() {
       start_producer(i);
     plan_requests();
     operator_ = std::make_unique<operator_process>(world_, network_, auditor_);
+    meddling_ = std::make_unique<meddling>(world_, auditor_, *operator_);
     plan_faults();
     run_until(world_.options.length, [] { return false; });
     if (auditor_.breaches().empty())

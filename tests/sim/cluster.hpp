@@ -3,6 +3,7 @@
 
 #include "sim/auditor.hpp"
 #include "sim/coordinator_process.hpp"
+#include "sim/meddling.hpp"
 #include "sim/network.hpp"
 #include "sim/operator_process.hpp"
 #include "sim/producer_process.hpp"
@@ -49,7 +50,6 @@ private:
   void restart_coordinator(const std::vector<core::shard_state*>& settled);
   void crash_worker();
   void crash_producer();
-  void change_something();
   /// From the end of the faults on: no name is without a process, no group stays blocked.
   void tend();
   void replace_dead(std::size_t i);
@@ -63,6 +63,10 @@ private:
   /// Lets time pass until `done` or for so long; false when time ran out or something broke.
   bool run_until(virtual_time longest, const std::function<bool()>& done);
   void finish();
+  /// Everything ends, and is as the contract says.
+  void settle();
+  /// When the time of most keys is over, they are asked for once more.
+  void come_back_later();
   void look_at_everything();
   [[nodiscard]] std::size_t unanswered() const;
   [[nodiscard]] timestamp shard_now(shard_id shard);
@@ -82,10 +86,12 @@ private:
   std::vector<worker_process*> workers_;
   std::vector<producer_process*> producers_;
   std::unique_ptr<operator_process> operator_;
+  std::unique_ptr<meddling> meddling_;
   coordinator_process* coordinator_ = nullptr;
   std::vector<timestamp> last_shard_now_;
   std::uint64_t next_incarnation_ = 1;
   bool faults_ = true;
+  bool tending_ = false;
 };
 
 } // namespace codeq::sim

@@ -1,61 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/ledger.hpp"
 
-#include "codeq/limits.hpp"
-
 #include <algorithm>
 
 namespace codeq::sim {
 
 namespace {
-
-/// Longer than a turn is open here.
-constexpr duration turn_span_max{10};
-
-using core::lease_end_kind;
-
-/// True when an end of that kind counts as an attempt of its own.
-bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool said) {
-  switch (kind) {
-  case lease_end_kind::completed:
-  case lease_end_kind::failed_permanently:
-  case lease_end_kind::cancelled:
-    return true;
-  case lease_end_kind::failed:
-  case lease_end_kind::nacked:
-    // Only the report tells whether the handler was started.
-    return said;
-  case lease_end_kind::abandoned:
-    return said && refunds >= limits::refunds_in_row_max;
-  case lease_end_kind::expired:
-  case lease_end_kind::timed_out:
-  case lease_end_kind::revoked:
-  case lease_end_kind::forced:
-    return !queued;
-  }
-  return true;
-}
-
-/// The delay that a policy without chance gives after this attempt, and the least one with it.
-duration least_delay(const retry_policy& policy, std::uint32_t attempt) {
-  switch (policy.kind) {
-  case retry_kind::fixed:
-    return std::min(policy.base, policy.cap);
-  case retry_kind::linear:
-    return std::min(policy.base * attempt, policy.cap);
-  case retry_kind::exponential:
-    return std::min<duration>(policy.base * (1ll << std::min(attempt - 1, 30u)), policy.cap);
-  case retry_kind::exponential_jitter:
-    break;
-  }
-  return duration{0};
-}
-
-duration most_delay(retry_policy policy, std::uint32_t attempt) {
-  if (policy.kind == retry_kind::exponential_jitter)
-    policy.kind = retry_kind::exponential;
-  return least_delay(policy, attempt);
-}
 
 bool is_live(task_state state) {
   return !is_terminal(state);
@@ -72,27 +22,51 @@ void ledger::follow(shard_id shard, const std::vector<core::event>& events, time
   shard_ = shard;
   book_ = &shards_[shard];
   sealed_at_ = sealed_at;
-  std::set<std::pair<producer_id, std::uint64_t>> requests;
-  for (const auto& e : events)
-    std::visit([this](const auto& x) { read(x); }, e);
-  for (const auto& e : events) {
-    if (const auto* appended = std::get_if<core::segment_appended>(&e)) {
-      for (const auto& mark : appended->requests)
-        requests.emplace(mark.request.producer, mark.request.number);
-    }
+  turn_ = {};
+  turn_.asked = std::exchange(asked_[shard], {});
+  for (const auto& c : turn_.asked)
+    if (const auto* asked = std::get_if<core::enqueue>(&c))
+      read_items(*asked);
+  // Leases are granted last, when all else is decided.
+  auto grants = std::find_if(events.begin(), events.end(), [](const core::event& e) {
+    return std::holds_alternative<core::batch_granted>(e);
+  });
+  for (auto e = events.begin(); e != grants; ++e)
+    std::visit([this](const auto& x) { read(x); }, *e);
+  if (checking_) {
+    judge_requests();
+    judge_orders();
+    check_purges();
+    check_depths();
   }
-  book_->requests.merge(requests);
+  for (auto e = grants; e != events.end(); ++e)
+    std::visit([this](const auto& x) { read(x); }, *e);
+  remember_requests(events);
   check_gone();
   if (checking_)
     check_places(events);
 }
 
+void ledger::remember_requests(const std::vector<core::event>& events) {
+  for (const auto& e : events) {
+    if (const auto* appended = std::get_if<core::segment_appended>(&e)) {
+      for (const auto& mark : appended->requests)
+        book_->requests.emplace(mark.request.producer, mark.request.number);
+    }
+  }
+  for (const auto& answered : turn_.answers)
+    book_->answered.emplace(answered.request.producer, answered.request.number);
+}
+
 void ledger::rebuild(const std::vector<std::pair<shard_id, core::event>>& durable) {
   checking_ = false;
   shards_.clear();
+  verdicts_.clear();
+  asked_.clear();
   for (const auto& [shard, e] : durable)
     follow(shard, {e}, {});
   checking_ = true;
+  check_unanswered();
 }
 
 void ledger::beaten(shard_id shard, fencing_token token, bool queued) {
@@ -132,6 +106,7 @@ void ledger::read(const core::segment_appended& e) {
     if (book_->requests.contains({mark.request.producer, mark.request.number}))
       breach("I1", e.first, "is of a request that was executed before");
   }
+  auto payloads = payloads_of(e);
   for (std::uint32_t i = 0; i < e.count; ++i) {
     task t;
     t.queue = e.queue;
@@ -140,11 +115,13 @@ void ledger::read(const core::segment_appended& e) {
     t.group = e.group;
     t.not_before = e.not_before;
     t.allow_promotion = e.allow_promotion;
+    take_payload(e, e.first + i, payloads[i], t);
     if (!book_->tasks.emplace(e.first + i, t).second)
       breach("I1", e.first + i, "was enqueued twice");
     if (!e.group.empty())
       book_->groups[{e.queue, e.group}].insert(e.first + i);
   }
+  take_key(e);
 }
 
 void ledger::read(const core::batch_granted& e) {
@@ -170,6 +147,7 @@ void ledger::grant(const core::batch_granted& e, sequence seq, fencing_token tok
     breach("I6", seq, "was leased though all its attempts are used up");
   if (!t.group.empty())
     check_order(t, seq);
+  check_queue(e, t, seq);
   t.state = task_state::leased;
   t.token = token;
   t.retry_at = {};
@@ -178,6 +156,7 @@ void ledger::grant(const core::batch_granted& e, sequence seq, fencing_token tok
   ++t.attempt;
   book_->leases.insert_or_assign(token, seq);
   attempts_.insert_or_assign({shard_, token}, t.attempt);
+  leased_payloads_.insert_or_assign({shard_, token}, t.payload);
 }
 
 void ledger::check_order(const task& t, sequence seq) {
@@ -192,9 +171,7 @@ void ledger::check_order(const task& t, sequence seq) {
 }
 
 bool ledger::may_run(sequence seq, const task& t) const {
-  if (t.state == task_state::leased || is_terminal(t.state))
-    return false;
-  if (std::max(t.not_before, t.retry_at) > sealed_at_)
+  if (!t.is_waiting() || std::max(t.not_before, t.retry_at) > sealed_at_)
     return false;
   if (t.group.empty())
     return true;
@@ -233,94 +210,23 @@ void ledger::check_places(const std::vector<core::event>& events) {
   }
 }
 
-void ledger::read(const core::leases_ended& e) {
-  for (const auto& one : e.ends)
-    end(e, one);
-}
-
-void ledger::end(const core::leases_ended& record, const core::lease_end& e) {
-  auto at = book_->tasks.find(e.seq);
-  if (at == book_->tasks.end() || at->second.state != task_state::leased)
-    return breach("I2", e.seq, "ended a lease that it did not have");
-  auto& t = at->second;
-  if (t.token != e.token)
-    breach("I3", e.seq, "ended under another token than its lease's");
-  check_charge(t, e);
-  check_next(t, record, e);
-  book_->leases.erase(t.token);
-  t.attempt -= e.charged ? 0 : 1;
-  t.refunds = e.charged ? 0 : t.refunds + 1;
-  bool was_lost = e.kind == lease_end_kind::expired;
-  if (!was_lost)
-    t.lost = 0;
-  else if (e.charged)
-    ++t.lost;
-  t.state = e.next;
-  t.retry_at = e.due;
-  t.cancelling = false;
-  auto& totals = book_->totals[t.queue];
-  totals.lost += was_lost ? 1 : 0;
-  totals.completed += e.next == task_state::completed ? 1 : 0;
-  totals.dead += e.next == task_state::dead ? 1 : 0;
-  totals.cancelled += e.next == task_state::cancelled ? 1 : 0;
-}
-
-void ledger::check_charge(const task& t, const core::lease_end& e) {
-  if (e.charged != is_charged(e.kind, t.queued, t.refunds, e.charged))
-    breach("charge", e.seq, e.charged ? "was charged wrongly" : "was not charged");
-}
-
-void ledger::check_next(const task& t, const core::leases_ended& record, const core::lease_end& e) {
-  auto must = [&](task_state state) {
-    if (e.next != state)
-      breach(
-        "end",
-        e.seq,
-        "is " + std::string(to_string(e.next)) + " and not " + std::string(to_string(state)));
-  };
-  if (e.kind == lease_end_kind::completed)
-    return must(task_state::completed);
-  if (t.cancelling || e.kind == lease_end_kind::cancelled)
-    return must(task_state::cancelled);
-  if (e.kind == lease_end_kind::failed_permanently)
-    return must(task_state::dead);
-  bool charged = is_charged(e.kind, t.queued, t.refunds, e.charged);
-  if (charged && t.attempt >= t.settings.max_attempts)
-    return must(task_state::dead);
-  if (is_terminal(e.next))
-    return breach("end", e.seq, "ended at attempt " + std::to_string(t.attempt));
-  check_delay(t, record, e);
-}
-
-void ledger::check_delay(
-  const task& t, const core::leases_ended& record, const core::lease_end& e) {
-  bool is_lost_again = e.kind == lease_end_kind::expired && t.lost > 0 && !t.queued;
-  bool ran_too_long = e.kind == lease_end_kind::timed_out && !t.queued;
-  bool by_policy = ran_too_long || is_lost_again;
-  if (e.kind == lease_end_kind::expired && !is_lost_again && e.due != timestamp{})
-    breach("retry", e.seq, "waits after its first loss in a row");
-  if (!by_policy)
-    return;
-  // The record has the time of its last end; this may have been an earlier one of the turn.
-  auto ended_at = record.at - turn_span_max;
-  auto due = e.due == timestamp{} ? ended_at : e.due;
-  if (due < ended_at + least_delay(t.settings.retry, t.attempt))
-    breach("retry", e.seq, "is retried too early");
-  if (due > sealed_at_ + most_delay(t.settings.retry, t.attempt))
-    breach("retry", e.seq, "is retried too late");
-}
-
 void ledger::read(const core::tasks_changed& e) {
   for (const auto& c : e.changes)
-    change(c);
+    change(e, c);
+  for (const auto& answered : e.answers)
+    remember(answered);
+  turn_.purges.insert(turn_.purges.end(), e.purges.begin(), e.purges.end());
+  for (const auto& purge : e.purges)
+    forget_below(purge);
 }
 
-void ledger::change(const core::task_change& c) {
+void ledger::change(const core::tasks_changed& record, const core::task_change& c) {
   auto at = book_->tasks.find(c.seq);
   if (at == book_->tasks.end())
     return breach("I1", c.seq, "was changed, but never enqueued");
   auto& t = at->second;
   bool is_leased = t.state == task_state::leased;
+  note(c.seq);
   switch (c.kind) {
   case core::change_kind::cancelled:
     if (is_leased || is_terminal(t.state))
@@ -341,6 +247,7 @@ void ledger::change(const core::task_change& c) {
       breach("promote", c.seq, "was brought forward against its producer's word");
     t.not_before = c.not_before;
     t.retry_at = c.retry_at;
+    turn_.rescheduled[c.seq].push_back(c);
     break;
   case core::change_kind::redriven:
     if (t.state != task_state::dead)
@@ -349,10 +256,19 @@ void ledger::change(const core::task_change& c) {
     t.attempt = 0;
     t.lost = 0;
     t.refunds = 0;
+    t.since = record.position;
+    turn_.has_redriven = true;
+    check_sole(t, c.seq);
     break;
   case core::change_kind::purged:
+    check_purged(c, t);
+    t.state = task_state::cancelled;
+    t.gone = true;
+    break;
   case core::change_kind::body_replaced:
-    breach("change", c.seq, "was changed in a way that nobody asked for");
+    if (!t.is_waiting())
+      breach("keys", c.seq, "got another body while " + std::string(to_string(t.state)));
+    replace_body(record, c, t);
     break;
   }
 }
@@ -365,6 +281,8 @@ void ledger::read(const core::checkpoint_taken& e) {
                      || at->second.state == task_state::dead;
       if (is_kept)
         breach("I1", fate.first + i, "was closed before it ended, or when it was dead");
+      else if (!at->second.key_until)
+        at->second.key_until = e.at + at->second.settings.retention;
     }
   }
   for (const auto& totals : e.queues) {

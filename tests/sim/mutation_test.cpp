@@ -26,7 +26,7 @@ namespace {
 using core::deliberate_fault;
 
 /// A fault is caught within so many seeds, the first ones; without a fault all of them pass.
-constexpr std::uint64_t seeds_max = 200;
+constexpr std::uint64_t seeds_max = 300;
 /// A run that takes longer has gone astray.
 constexpr unsigned seconds_max = 60;
 constexpr std::size_t words_max = 100;
@@ -89,6 +89,36 @@ constexpr std::array faults = {
   named_fault{deliberate_fault::follow_ups_of_a_repeat, "follow-ups of a repeat"},
   named_fault{deliberate_fault::follow_ups_lost_by_restart, "follow-ups lost by restart"},
   named_fault{deliberate_fault::outbox_delivered_twice, "outbox delivered twice"},
+  named_fault{deliberate_fault::key_written_later, "key written in a later batch"},
+  named_fault{deliberate_fault::retained_key_not_written, "retained key not written"},
+  named_fault{deliberate_fault::key_kept_too_long, "key kept too long"},
+  named_fault{deliberate_fault::key_freed_too_early, "key freed too early"},
+  named_fault{deliberate_fault::purged_key_kept, "purged key kept"},
+  named_fault{deliberate_fault::duplicate_creates_record, "duplicate creates a second record"},
+  named_fault{deliberate_fault::earlier_time_taken_by_defer, "earlier time taken by defer"},
+  named_fault{deliberate_fault::guard_ignored_by_duplicate, "guard ignored by duplicate"},
+  named_fault{deliberate_fault::leased_record_changed, "leased record changed by duplicate"},
+  named_fault{deliberate_fault::retry_cleared_by_duplicate, "retry cleared by duplicate"},
+  named_fault{deliberate_fault::leased_body_replaced, "leased body replaced"},
+  named_fault{deliberate_fault::body_not_replaced, "body not replaced"},
+  named_fault{deliberate_fault::old_body_delivered, "old body delivered"},
+  named_fault{deliberate_fault::replaced_body_lost_by_restart, "replaced body lost by restart"},
+  named_fault{deliberate_fault::key_taken_ignored_by_redrive, "key taken ignored by redrive"},
+  named_fault{deliberate_fault::repeated_answer_differs, "repeated answer differs"},
+  named_fault{deliberate_fault::keyed_answer_forgotten, "keyed answer forgotten"},
+  named_fault{deliberate_fault::refused_request_executed, "refused request executed"},
+  named_fault{deliberate_fault::paused_queue_granted, "paused queue granted"},
+  named_fault{deliberate_fault::pause_lost_by_restart, "pause lost by restart"},
+  named_fault{deliberate_fault::max_leased_ignored, "max_leased ignored"},
+  named_fault{deliberate_fault::max_depth_ignored, "max_depth ignored"},
+  named_fault{deliberate_fault::queue_defaults_ignored, "queue defaults ignored"},
+  named_fault{deliberate_fault::purge_leaves_tasks, "purge leaves tasks"},
+  named_fault{deliberate_fault::purge_takes_other_queues, "purge takes other queues"},
+  named_fault{deliberate_fault::purged_lease_kept, "purged lease kept"},
+  named_fault{deliberate_fault::purge_lost_by_restart, "purge lost by restart"},
+  named_fault{deliberate_fault::force_keeps_lease, "force keeps lease"},
+  named_fault{deliberate_fault::force_forgotten, "force forgotten"},
+  named_fault{deliberate_fault::retry_kept_by_promotion, "retry kept by promotion"},
 };
 static_assert(faults.size() == static_cast<std::size_t>(deliberate_fault::end));
 

@@ -4,8 +4,8 @@
 #include "client/operator_replies.hpp"
 
 #include <stdexcept>
-#include <string>
 #include <type_traits>
+#include <utility>
 
 namespace codeq::sim {
 
@@ -21,46 +21,134 @@ protocol::hello make_hello() {
   });
 }
 
+template <class T>
+T or_throw(result<T> r) {
+  if (!r)
+    throw std::runtime_error("operator: " + to_string(r.error()));
+  return std::move(*r);
+}
+
+/// True for what answers an operator.
+template <class S>
+constexpr bool is_answer =
+  std::is_same_v<
+    S,
+    schema::
+      ChangeReply> || std::is_same_v<S, schema::QueueReply> || std::is_same_v<S, schema::BulkReply>;
+
 } // namespace
 
 operator_process::operator_process(world& all, network& net, auditor& audit)
   : world_(all), auditor_(audit), process_(all), link_(all, net, process_) {
   link_.start(
     make_hello(),
-    {[](std::size_t, std::uint64_t) {},
+    {[this](std::size_t shards, std::uint64_t) { shards_ = static_cast<std::uint16_t>(shards); },
      [this] { asked_.clear(); },
      [this](const protocol::wire_frame& frame) { take(frame); },
      [](errc) {}});
 }
 
+void operator_process::ask(
+  const std::string& what, const client::question& q, answer_function answered) {
+  auto number = next_number_++;
+  world_.say("operator asks for " + what);
+  asked_.emplace(number, std::move(answered));
+  link_.send(q(number));
+}
+
+void operator_process::ask_change(
+  const task_id& of, const client::task_address& task, task_change what) {
+  auto text = std::to_string(static_cast<int>(what)) + " of "
+              + (task.key ? task.key->key : std::to_string(of.seq));
+  ask(text, client::ask_change(task, what), [this, what](const protocol::wire_frame& frame) {
+    auto reply = or_throw(client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
+    if (reply.answer && reply.answer->what != change_outcome::kind::not_found)
+      auditor_.change_answered(reply.answer->id, what, *reply.answer);
+  });
+}
+
 void operator_process::ask(const task_id& task, task_change what) {
   if (!link_.is_up())
     return;
-  auto number = next_number_++;
-  world_.say(
-    "operator asks for " + std::to_string(static_cast<int>(what)) + " of "
-    + std::to_string(value(task.shard)) + "/" + std::to_string(task.seq));
-  asked_.emplace(number, std::pair{task, what});
   auditor_.change_asked(task, what);
-  link_.send(protocol::change_request::build([&](auto r) {
-    r.setNumber(number);
-    auto named = r.initTask();
-    named.setShard(value(task.shard));
-    named.setSeq(task.seq);
-    r.setChange(static_cast<schema::TaskChange>(what));
-  }));
+  ask_change(task, {task}, what);
+}
+
+void operator_process::ask(const task_key& key, task_change what) {
+  if (!link_.is_up())
+    return;
+  auditor_.change_asked(core::key_name{{key.tenant, key.queue}, key.group, key.key}, what);
+  ask_change({}, client::address_of(key, shards_), what);
+}
+
+void operator_process::force(const task_id& task, force_kind how) {
+  if (!link_.is_up())
+    return;
+  auto text = how == force_kind::revoke ? std::string() : "forced-" + std::to_string(++forced_);
+  auditor_.force_asked(task, how, text);
+  auto answered = [this, task, how, since = world_.time.now()](const protocol::wire_frame& frame) {
+    auto reply = or_throw(client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
+    if (reply.answer)
+      auditor_.force_answered(task, how, since, *reply.answer);
+  };
+  ask(
+    "force " + std::to_string(static_cast<int>(how)) + " of " + std::to_string(task.seq),
+    client::ask_force(task, how, text),
+    answered);
+}
+
+void operator_process::pause(const queue_address& queue, bool paused) {
+  for (std::uint16_t i = 0; link_.is_up() && i < shards_; ++i) {
+    auto shard = static_cast<shard_id>(i);
+    auditor_.pause_asked(shard, queue, paused);
+    auto answered = [this, shard, queue](const protocol::wire_frame& frame) {
+      auto reply = or_throw(client::read_queue(or_throw(protocol::queue_reply::parse(frame.body))));
+      if (reply.answer)
+        auditor_.pause_answered(shard, queue, reply.answer->paused);
+    };
+    ask(
+      (paused ? "pause of " : "resume of ") + queue.queue,
+      client::pause_queue(i, queue, paused),
+      answered);
+  }
+}
+
+void operator_process::configure(const queue_address& queue, const queue_config& config) {
+  for (std::uint16_t i = 0; link_.is_up() && i < shards_; ++i)
+    ask("settings of " + queue.queue, client::set_queue(i, queue, config), [](const auto&) {});
+}
+
+void operator_process::purge(const queue_address& queue) {
+  if (!link_.is_up())
+    return;
+  auditor_.purge_asked(queue);
+  for (std::uint16_t i = 0; i < shards_; ++i)
+    purge_part({queue, {i, 0, 0}, world_.time.now()});
+}
+
+void operator_process::purge_part(const walk& w) {
+  auto part = w;
+  part.at.limit = static_cast<std::uint32_t>(world_.random.between(1, 8));
+  auto answered = [this, w](const protocol::wire_frame& frame) {
+    auto reply = or_throw(client::read_bulk(or_throw(protocol::bulk_reply::parse(frame.body))));
+    auto next = w;
+    next.at.after = or_throw(std::move(reply.answer)).after;
+    if (reply.answer->more)
+      return purge_part(next);
+    auditor_.purged(static_cast<shard_id>(w.at.shard), w.queue, w.began_at);
+  };
+  ask(
+    "a purge of " + w.queue.tenant + "/" + w.queue.queue,
+    client::change_many(client::bulk_kind::purge_all, w.queue, part.at),
+    answered);
 }
 
 void operator_process::take(const protocol::wire_frame& frame) {
-  auto handled = protocol::visit_frame(frame, [this]<class S>(const protocol::frame<S>& m) {
-    if constexpr (std::is_same_v<S, schema::ChangeReply>) {
-      auto reply = client::read_change(m);
-      if (!reply)
-        throw std::runtime_error("operator: " + to_string(reply.error()));
+  auto handled = protocol::visit_frame(frame, [&]<class S>(const protocol::frame<S>& m) {
+    if constexpr (is_answer<S>) {
       auto number = m.read([](auto r) -> result<std::uint64_t> { return r.getNumber(); });
-      auto asked = asked_.extract(*number);
-      if (asked && reply->answer)
-        auditor_.change_answered(asked.mapped().first, asked.mapped().second, *reply->answer);
+      if (auto asked = asked_.extract(*number))
+        asked.mapped()(frame);
     }
   });
   if (!handled)

@@ -1,33 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "client/operator_questions.hpp"
 #include "sim/auditor.hpp"
 #include "sim/peer_link.hpp"
 #include "sim/world.hpp"
 
+#include <functional>
 #include <map>
-#include <utility>
+#include <string>
 
 namespace codeq::sim {
 
-/// Somebody who changes tasks by chance: cancels, promotes, redrives. What is not answered when the
-/// connection ends is not asked again, so that nobody knows what became of it.
+/// Somebody who changes tasks and queues. What is not answered when the connection ends is not
+/// asked again, so that nobody knows what became of it.
 class operator_process {
 public:
   operator_process(world& all, network& net, auditor& audit);
 
-  /// Asks for one change; nothing happens without a connection.
+  // Each asks for one thing; nothing happens without a connection.
+
   void ask(const task_id& task, task_change what);
+  void ask(const task_key& key, task_change what);
+  void force(const task_id& task, force_kind how);
+
+  /// On every shard.
+  void pause(const queue_address& queue, bool paused);
+  void configure(const queue_address& queue, const queue_config& config);
+
+  /// Everything of it on every shard, some tasks at a time; an empty name is all of the tenant.
+  void purge(const queue_address& queue);
 
 private:
+  /// One shard's part of a purge.
+  struct walk {
+    queue_address queue;
+    client::walk_position at;
+    virtual_time began_at{0};
+  };
+
+  using answer_function = std::function<void(const protocol::wire_frame&)>;
+
+  void ask(const std::string& what, const client::question& q, answer_function answered);
+  void ask_change(const task_id& of, const client::task_address& task, task_change what);
+  void purge_part(const walk& w);
   void take(const protocol::wire_frame& frame);
 
   world& world_;
   auditor& auditor_;
   process process_;
   peer_link link_;
-  std::map<std::uint64_t, std::pair<task_id, task_change>> asked_;
+  std::uint16_t shards_ = 1;
+  std::map<std::uint64_t, answer_function> asked_;
   std::uint64_t next_number_ = 1;
+  std::uint64_t forced_ = 0;
 };
 
 } // namespace codeq::sim

@@ -30,8 +30,12 @@ public:
   /// Nothing happens when there is no connection.
   template <class S>
   void send(const protocol::frame<S>& message) {
+    send(message.to_wire());
+  }
+
+  void send(const protocol::wire_frame& message) {
     if (link_ && welcomed_)
-      link_->send(side::dialler, message.to_wire());
+      link_->send(side::dialler, message);
   }
 
   [[nodiscard]] bool is_up() const noexcept { return link_ && welcomed_; }

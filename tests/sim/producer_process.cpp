@@ -19,10 +19,6 @@ protocol::hello make_hello(const std::string& name) {
   });
 }
 
-retry_kind some_kind(chance& random) {
-  return static_cast<retry_kind>(random.below(4));
-}
-
 client::enqueue_outbox::options
 outbox_options(chance& random, const std::function<timestamp()>& shard_now) {
   client::enqueue_outbox::options options;
@@ -40,7 +36,8 @@ producer_process::producer_process(world& all, network& net, parts made)
     parts_(std::move(made)),
     process_(all),
     link_(all, net, process_),
-    outbox_(outbox_options(all.random, parts_.shard_now)) {
+    outbox_(outbox_options(all.random, parts_.shard_now)),
+    workload_(all) {
   link_.start(
     make_hello(parts_.name),
     {[this](std::size_t shards, std::uint64_t store) {
@@ -57,31 +54,6 @@ producer_process::producer_process(world& all, network& net, parts made)
      [](errc) {}});
 }
 
-task_spec producer_process::some_task() {
-  auto& random = world_.random;
-  task_spec task;
-  task.queue = parts_.queues[random.below(parts_.queues.size())];
-  task.priority = static_cast<int>(random.below(3) * 4);
-  task.max_attempts = static_cast<std::uint32_t>(random.between(1, 5));
-  task.retry = retry_policy{
-    some_kind(random), duration{random.between(50, 1'500)}, duration{random.between(1'500, 4'000)}};
-  task.lease = duration{random.between(1'000, 4'000)};
-  if (random.hits(100))
-    task.run_timeout = duration{random.between(200, 6'000)};
-  if (random.hits(150))
-    task.delay = duration{random.between(1, 4'000)};
-  else if (random.hits(50))
-    task.not_before = world_.wall() + duration{random.between(-500, 3'000)};
-  task.allow_promotion = random.hits(300);
-  return task;
-}
-
-void producer_process::add_group(task_spec& task) {
-  task.group = "g" + std::to_string(world_.random.below(3));
-  if (world_.random.hits(300))
-    task.when_dead = on_dead::block;
-}
-
 void producer_process::crash() {
   world_.say("producer dies " + parts_.name);
   process_.kill();
@@ -92,40 +64,46 @@ void producer_process::crash() {
 }
 
 void producer_process::submit() {
+  submit(workload_.some_request());
+}
+
+void producer_process::submit_keyed() {
+  for (auto& task : workload_.all_keys())
+    submit({std::move(task)});
+}
+
+void producer_process::submit(std::vector<task_spec> tasks) {
   auto request = ++submitted_;
-  auto like = some_task();
-  bool is_grouped = world_.random.hits(250);
-  if (is_grouped)
-    add_group(like);
-  std::vector<task_spec> tasks;
   std::vector<std::string> names;
-  auto count = static_cast<std::size_t>(world_.random.hits(300) ? world_.random.between(2, 20) : 1);
-  for (std::size_t i = 0; i < count; ++i) {
-    tasks.push_back(is_grouped || world_.random.hits(700) ? like : some_task());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
     names.push_back(parts_.name + "." + std::to_string(request) + "." + std::to_string(i));
-    tasks.back().payload = names.back();
+    tasks[i].payload = names.back();
     unanswered_.insert(names.back());
-    parts_.audit->submitted(names.back(), tasks.back(), parts_.shard_now());
+    parts_.audit->submitted(names.back(), tasks[i], parts_.shard_now());
   }
-  world_.say(parts_.name + " enqueues " + std::to_string(count) + " in " + std::to_string(request));
+  world_.say(
+    parts_.name + " enqueues " + std::to_string(tasks.size()) + " in " + std::to_string(request));
   auto encoded = protocol::encoded_tasks::encode(tasks);
   if (!encoded)
     throw std::runtime_error(to_string(encoded.error()));
-  auto done = [this, names](const result<enqueue_answers>& answers) {
-    // The coordinator refuses nothing that is enqueued here.
-    if (!answers)
-      throw std::runtime_error(names.front() + " was refused: " + to_string(answers.error()));
-    world_.say("enqueued " + names.front() + " and on");
-    std::vector<task_id> ids;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      ids.push_back((*answers)[i]->id);
-      unanswered_.erase(names[i]);
-      parts_.audit->enqueued(names[i], ids.back());
-    }
-    look_again(ids);
-  };
+  auto done = [this, names](const result<enqueue_answers>& answers) { answered(names, answers); };
   outbox_.submit(
     std::make_shared<const protocol::encoded_tasks>(std::move(*encoded)), std::move(done));
+}
+
+void producer_process::answered(
+  const std::vector<std::string>& names, const result<enqueue_answers>& answers) {
+  world_.say("enqueued " + names.front() + " and on");
+  std::vector<task_id> ids;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    unanswered_.erase(names[i]);
+    // Tasks that may go to any shard are refused together.
+    result<enqueued_task> how = answers ? (*answers)[i] : answers.error();
+    parts_.audit->enqueued(names[i], how);
+    if (how)
+      ids.push_back(how->id);
+  }
+  look_again(ids);
 }
 
 void producer_process::look_again(const std::vector<task_id>& tasks) {

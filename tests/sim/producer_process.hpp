@@ -5,6 +5,7 @@
 #include "client/watch_list.hpp"
 #include "sim/auditor.hpp"
 #include "sim/peer_link.hpp"
+#include "sim/workload.hpp"
 #include "sim/world.hpp"
 
 #include <functional>
@@ -19,7 +20,6 @@ class producer_process {
 public:
   struct parts {
     std::string name;
-    std::vector<std::string> queues;
     auditor* audit = nullptr;
     /// The earliest shard time that "now" can mean.
     std::function<timestamp()> shard_now;
@@ -29,6 +29,9 @@ public:
 
   /// Enqueues one request of random tasks.
   void submit();
+
+  /// Enqueues every key in requests of their own.
+  void submit_keyed();
 
   /// Asks for the ends of tasks once more.
   void look_again(const std::vector<task_id>& tasks);
@@ -43,8 +46,8 @@ public:
   [[nodiscard]] std::size_t waits_for() const { return watches_.size(); }
 
 private:
-  [[nodiscard]] task_spec some_task();
-  void add_group(task_spec& task);
+  void submit(std::vector<task_spec> tasks);
+  void answered(const std::vector<std::string>& names, const result<enqueue_answers>& answers);
   void take(const protocol::wire_frame& frame);
 
   world& world_;
@@ -53,6 +56,7 @@ private:
   peer_link link_;
   client::enqueue_outbox outbox_;
   client::watch_list watches_;
+  workload workload_;
   std::uint64_t submitted_ = 0;
   /// Names of tasks whose enqueue was not answered.
   std::set<std::string> unanswered_;

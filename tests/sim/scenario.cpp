@@ -103,6 +103,7 @@ scenario scenario_of(std::uint64_t seed) {
   s.workers = static_cast<std::size_t>(random.between(1, 4));
   s.producers = static_cast<std::size_t>(random.between(1, 3));
   s.os_durability = random.hits(300);
+  s.comes_back_later = random.hits(150);
   chosen.compose(s);
   // Long enough that some are still known, short enough that some are not.
   if (random.hits(300)) {
@@ -116,6 +117,8 @@ std::string to_string(const scenario& s) {
   std::ostringstream out;
   out << s.name << ": " << (s.os_durability ? "os" : "sync") << ", shards " << s.shards
       << ", workers " << s.workers << ", producers " << s.producers;
+  if (s.comes_back_later)
+    out << ", comes back later";
   write(out, "cut", s.cut_every);
   write(out, "stall", s.stall_every);
   write(out, "worker crash", s.worker_crash_every);

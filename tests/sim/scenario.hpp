@@ -23,7 +23,10 @@ struct scenario {
   virtual_time length = std::chrono::seconds(20);
 
   /// What operators do is no fault.
-  virtual_time change_every = std::chrono::milliseconds(500);
+  virtual_time change_every = std::chrono::milliseconds(250);
+
+  /// Whether producers come back when the time of most ended records is over.
+  bool comes_back_later = false;
 
   virtual_time cut_every{0};
   virtual_time stall_every{0};
@@ -36,8 +39,8 @@ struct scenario {
   virtual_time power_cut_every{0};
   virtual_time clock_step_every{0};
   virtual_time compact_every{0};
-  /// How long ended tasks are known.
-  duration retention = std::chrono::hours(24);
+  /// How long ended tasks are known; 0 is as long as their producers want.
+  duration retention{0};
   /// A disk that is wrong on purpose: drops what only an unsynced checkpoint allows to.
   bool drops_unsynced = false;
   /// In a thousand batches a worker loses so many of them between its connection and its memory.

@@ -27,6 +27,18 @@ constexpr bool names_shard<schema::ResumeRequest> = true;
 template <>
 constexpr bool names_shard<schema::AwaitRequest> = true;
 
+/// True for what operators ask of one shard.
+template <class S>
+constexpr bool is_of_operator = false;
+template <>
+constexpr bool is_of_operator<schema::ChangeRequest> = true;
+template <>
+constexpr bool is_of_operator<schema::ForceRequest> = true;
+template <>
+constexpr bool is_of_operator<schema::QueueRequest> = true;
+template <>
+constexpr bool is_of_operator<schema::BulkRequest> = true;
+
 } // namespace
 
 session_shell::session_shell(world& all, process& home, parts made)
@@ -56,8 +68,8 @@ void session_shell::read(const protocol::wire_frame& frame) {
       forward(m);
     else if constexpr (std::is_same_v<S, schema::ClaimRequest>)
       claim(m);
-    else if constexpr (std::is_same_v<S, schema::ChangeRequest>)
-      change(m);
+    else if constexpr (is_of_operator<S>)
+      ask_shard(m);
     else if constexpr (std::is_same_v<S, schema::Goodbye>)
       goodbye();
   });
@@ -131,7 +143,8 @@ void session_shell::goodbye() {
   parts_.link->close(side::acceptor);
 }
 
-void session_shell::change(const protocol::change_request& m) {
+template <class S>
+void session_shell::ask_shard(const protocol::frame<S>& m) {
   auto address = protocol::address_of(m);
   if (!address)
     return end(address.error());

@@ -58,12 +58,15 @@ private:
   void read(const protocol::wire_frame& frame);
   void claim(const protocol::claim_request& m);
   void goodbye();
-  void change(const protocol::change_request& m);
   void carry_out(const coordinator::claim_router::moves& moves);
   void end(const error& reason);
 
   template <class S>
   void forward(const protocol::frame<S>& m);
+
+  /// Passes on what an operator asks of one shard.
+  template <class S>
+  void ask_shard(const protocol::frame<S>& m);
 
   world& world_;
   parts parts_;

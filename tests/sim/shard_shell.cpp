@@ -9,6 +9,7 @@
 #include "storage/projection.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace codeq::sim {
@@ -41,6 +42,7 @@ instant shard_shell::clock() {
 }
 
 void shard_shell::decide(const core::command& c) {
+  parts_.audit->asked(state_.id, c);
   if (turns_.decide(c, clock()))
     box_.send([this] { close_turn(); });
 }
@@ -155,7 +157,7 @@ void shard_shell::decide_or_end(core::peer_id from, const result<T>& command) {
 void shard_shell::take(core::peer_id from, const protocol::enqueue_request& m) {
   protocol::shard_place place{state_.id, parts_.shard_count};
   auto command = protocol::to_command(m, from, clock().shard, place);
-  if (command) {
+  if (command && world_.options.retention > duration{0}) {
     for (auto& run : command->runs) {
       run.left_to_queue &= ~static_cast<std::uint16_t>(core::setting_bit::retention);
       run.settings.retention = world_.options.retention;
@@ -190,13 +192,44 @@ void shard_shell::take(core::peer_id from, const protocol::await_request& m) {
   decide_or_end(from, protocol::to_command(m, from));
 }
 
-void shard_shell::take(core::peer_id from, const protocol::change_request& m) {
+namespace {
+
+template <class Command>
+core::command as_command(const Command& one) {
+  return one;
+}
+
+template <class... Commands>
+core::command as_command(const std::variant<Commands...>& any) {
+  return std::visit([](const auto& one) { return core::command{one}; }, any);
+}
+
+} // namespace
+
+template <class S>
+void shard_shell::operate(core::peer_id from, const protocol::frame<S>& m) {
   protocol::shard_place place{state_.id, parts_.shard_count};
   auto command = protocol::to_command(m, protocol::asked_at{from, place});
   if (command)
-    std::visit([this](const auto& one) { decide(one); }, *command);
-  else if (auto* session = session_of(from))
-    session->end_later(command.error());
+    return decide(as_command(*command));
+  // The simulation asks for nothing that is out of bounds.
+  throw std::runtime_error("operator: " + to_string(command.error()));
+}
+
+void shard_shell::take(core::peer_id from, const protocol::change_request& m) {
+  operate(from, m);
+}
+
+void shard_shell::take(core::peer_id from, const protocol::force_request& m) {
+  operate(from, m);
+}
+
+void shard_shell::take(core::peer_id from, const protocol::queue_request& m) {
+  operate(from, m);
+}
+
+void shard_shell::take(core::peer_id from, const protocol::bulk_request& m) {
+  operate(from, m);
 }
 
 core::shard_state* shard_shell::settled_state() {
@@ -323,6 +356,14 @@ void shard_shell::carry_out(core::task_not_here& e) {
 
 void shard_shell::carry_out(core::change_answered& e) {
   send_to(e.peer, protocol::make_change_reply(state_.id, e).to_wire());
+}
+
+void shard_shell::carry_out(core::queue_answered& e) {
+  send_to(e.peer, protocol::make_queue_reply(e).to_wire());
+}
+
+void shard_shell::carry_out(core::bulk_answered& e) {
+  send_to(e.peer, protocol::make_bulk_reply(e).to_wire());
 }
 
 void shard_shell::carry_out(core::cancel_wanted& e) {

@@ -61,6 +61,9 @@ public:
   void take(core::peer_id from, const protocol::resume_request& m);
   void take(core::peer_id from, const protocol::await_request& m);
   void take(core::peer_id from, const protocol::change_request& m);
+  void take(core::peer_id from, const protocol::force_request& m);
+  void take(core::peer_id from, const protocol::queue_request& m);
+  void take(core::peer_id from, const protocol::bulk_request& m);
 
   /// The shard's memory when all of it is durable, else null.
   [[nodiscard]] core::shard_state* settled_state();
@@ -83,6 +86,10 @@ private:
   template <class T>
   void decide_or_end(core::peer_id from, const result<T>& command);
 
+  /// Decides what an operator asks, or refuses it.
+  template <class S>
+  void operate(core::peer_id from, const protocol::frame<S>& m);
+
   /// What nobody in the simulation asks for.
   template <class Effect>
   void carry_out(Effect&) {}
@@ -102,6 +109,8 @@ private:
   void carry_out(core::task_described& e);
   void carry_out(core::task_not_here& e);
   void carry_out(core::change_answered& e);
+  void carry_out(core::queue_answered& e);
+  void carry_out(core::bulk_answered& e);
   void carry_out(core::cancel_wanted& e);
 
   world& world_;

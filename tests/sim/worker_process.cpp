@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/worker_process.hpp"
 
+#include "sim/workload.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <type_traits>
@@ -180,8 +182,10 @@ void worker_process::run(const waiting_task& waiting) {
 
 outcome worker_process::some_completion(const task& attempt, const std::string& text) {
   auto done = outcome::completed(text);
-  // Follow-ups are not followed, else there would be no end.
-  if (attempt.payload.view().starts_with(follow_up_mark) || !world_.random.hits(300))
+  // Follow-ups are not followed, else there would be no end; purged ones would be missed.
+  bool may_follow =
+    !attempt.payload.view().starts_with(follow_up_mark) && attempt.queue != purged_queue;
+  if (!may_follow || !world_.random.hits(300))
     return done;
   for (auto i = world_.random.between(1, 3); i > 0; --i) {
     task_spec next;

@@ -85,7 +85,7 @@ std::string
 shard_fixture::enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks) {
   core::enqueue c;
   c.peer = peer_of(producer);
-  c.request.producer = {1, 2};
+  c.request.producer = session_;
   c.request.number = tasks.front().request ? *tasks.front().request : next_request_++;
   for (const auto& options : tasks)
     c.runs.push_back(run_of(queue, 1, options));

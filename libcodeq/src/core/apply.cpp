@@ -107,7 +107,8 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     entry.state = task_state::cancelled;
     entry.retry_at = {};
     entry.gone = true;
-    release_key(state, s);
+    if (!is_active(deliberate_fault::purged_key_kept))
+      release_key(state, s);
     break;
   case change_kind::cancel_requested:
   case change_kind::body_replaced:
@@ -147,8 +148,10 @@ void apply_event(shard_state& state, const tasks_changed& e) {
   state.change_records.push_back(e.position);
   for (const auto& change : e.changes)
     change_task(state, change, e.position);
-  for (const auto& answered : e.answers)
-    remember_answer(state, answered, e.at);
+  if (!is_active(deliberate_fault::keyed_answer_forgotten)) {
+    for (const auto& answered : e.answers)
+      remember_answer(state, answered, e.at);
+  }
   note_purges(state, e.purges);
 }
 
@@ -270,7 +273,8 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   auto& queue = state.queue_of(*s);
   if (was_leased) {
     --queue.leased;
-    state.leases.erase(e.token);
+    if (e.kind != lease_end_kind::forced || !is_active(deliberate_fault::force_keeps_lease))
+      state.leases.erase(e.token);
   } else {
     leave_index(state, *s, e.seq);
   }
@@ -314,6 +318,8 @@ void change_task(shard_state& state, const task_change& change, log_position pos
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings) {
   auto index = state.intern(queue);
   state.queues[index]->settings = settings;
+  if (is_active(deliberate_fault::paused_queue_granted))
+    state.queues[index]->settings.paused = false;
   state.stir(index);
 }
 

@@ -122,7 +122,9 @@ struct task_entry {
 
 /// False while the task is as it was enqueued: its segment has its place in the lane.
 [[nodiscard]] constexpr bool has_history(const task_entry& entry) noexcept {
-  return entry.token != fencing_token{} || entry.outcome != 0;
+  // Redriven, what was failed by force without ever being leased has only the kind of its end.
+  bool was_failed = entry.last_end != lease_end_kind::completed;
+  return entry.token != fencing_token{} || entry.outcome != 0 || was_failed;
 }
 
 /// True while the record of the task's segment must stay: it is live, or dead.

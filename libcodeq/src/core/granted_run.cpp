@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/granted_run.hpp"
 
+#include "core/deliberate_fault.hpp"
+
 namespace codeq::core {
 
 namespace {
@@ -30,7 +32,7 @@ granted_run describe_run(
   run.first_token = first_token;
   run.segment = s.first;
   run.aside = s.aside;
-  run.replaced = s.replaced;
+  run.replaced = s.replaced && !is_active(deliberate_fault::old_body_delivered);
   run.queue = state.queue_of(s).address;
   run.priority = s.priority;
   run.lease = lease;

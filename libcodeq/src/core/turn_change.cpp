@@ -28,8 +28,10 @@ void turn::run(const promote& c) {
     bool is_guarded = !s->allow_promotion && s->not_before > now_.shard
                       && !is_active(deliberate_fault::guard_ignored_by_promotion);
     auto not_before = is_guarded ? s->not_before : timestamp{};
-    if (s->not_before != not_before || entry.retry_at != timestamp{})
-      append_change({*seq, change_kind::rescheduled, not_before, {}});
+    auto retry_at =
+      is_active(deliberate_fault::retry_kept_by_promotion) ? entry.retry_at : timestamp{};
+    if (s->not_before != not_before || entry.retry_at != retry_at)
+      append_change({*seq, change_kind::rescheduled, not_before, retry_at});
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
     answer.state = s->view(*seq).state;
   }

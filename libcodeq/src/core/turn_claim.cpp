@@ -108,6 +108,8 @@ void turn::match_queue(std::uint32_t queue) {
       auto sharers = waiting.size() - i;
       auto share = (q.grantable() + sharers - 1) / sharers;
       auto credits = state_.attached.at(waiting[i]).credits;
+      if (is_active(deliberate_fault::max_leased_ignored))
+        share = q.ready;
       grant(queue, waiting[i], static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
     }
     std::erase_if(waiting, [&](peer_id peer) { return state_.attached.at(peer).credits == 0; });

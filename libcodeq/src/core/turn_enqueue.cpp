@@ -58,11 +58,14 @@ void turn::run(const enqueue& c) {
   enqueue_answered answer{c.peer, c.request.number, {}};
   if (const auto* known = known_answer(c.request)) {
     answer.tasks = known->tasks;
-    answer.kinds = known->kinds;
+    if (!is_active(deliberate_fault::repeated_answer_differs))
+      answer.kinds = known->kinds;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
     answer.kinds = std::move(given.kinds);
+  } else if (is_active(deliberate_fault::refused_request_executed)) {
+    add(c.request, c.runs);
   }
   effects_.emplace_back(std::move(answer));
 }

@@ -83,7 +83,8 @@ result<void> shard_recovery::load_checkpoint() {
     if (totals.purged_below > 0)
       purges.push_back({totals.queue, totals.purged_below});
   }
-  core::note_purges(state_, purges);
+  if (!core::is_active(core::deliberate_fault::purge_lost_by_restart))
+    core::note_purges(state_, purges);
   return {};
 }
 
@@ -95,6 +96,8 @@ result<void> shard_recovery::load_queues() {
     auto e = decode_queue(value, queue->queue);
     if (!e)
       return e.error();
+    if (core::is_active(core::deliberate_fault::pause_lost_by_restart))
+      e->settings.paused = false;
     core::apply(state_, *e);
     return {};
   });
@@ -153,7 +156,8 @@ result<void> shard_recovery::load_entries() {
 void shard_recovery::restore(core::segment& s, core::segment_entries touched) {
   s.entries = std::move(touched.entries);
   s.not_before = touched.not_before;
-  s.replaced = touched.replaced;
+  s.replaced =
+    touched.replaced && !core::is_active(core::deliberate_fault::replaced_body_lost_by_restart);
   if (s.replaced)
     s.body_bytes = touched.body_bytes;
   if (touched.key_since != 0)

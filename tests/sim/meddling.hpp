@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sim/auditor.hpp"
+#include "sim/operator_process.hpp"
+#include "sim/world.hpp"
+
+#include <vector>
+
+namespace codeq::sim {
+
+/// What operators take it into their heads to do, by chance.
+class meddling {
+public:
+  meddling(world& all, auditor& audit, operator_process& who)
+    : world_(all), auditor_(audit), operator_(who) {}
+
+  /// Does something.
+  void meddle();
+
+  /// Takes back what would keep tasks from ending: pauses and limits.
+  void relent();
+
+private:
+  void change_task();
+  void change_by_key();
+  void force_task();
+  void change_queue();
+
+  world& world_;
+  auditor& auditor_;
+  operator_process& operator_;
+};
+
+} // namespace codeq::sim

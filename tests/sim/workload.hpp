@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/task.hpp"
+
+#include "sim/world.hpp"
+
+#include <string>
+#include <vector>
+
+namespace codeq::sim {
+
+/// Plain tasks and groups; nobody meddles with these queues.
+inline const std::vector<std::string> plain_queues = {"a", "b", "c"};
+/// Tasks with keys; paused now and then.
+inline const std::string keyed_queue = "k";
+/// Paused, limited, and with defaults that change.
+inline const std::string managed_queue = "q";
+/// Purged now and then.
+inline const std::string purged_queue = "p";
+/// No worker serves it: its tasks wait until all of it is purged.
+inline const std::string other_tenant = "other";
+
+/// All queues that workers serve.
+[[nodiscard]] std::vector<std::string> served_queues();
+
+/// So few names that most are taken.
+inline constexpr std::uint64_t key_count = 4;
+
+[[nodiscard]] std::string some_key(chance& random);
+
+/// Empty most times.
+[[nodiscard]] std::string some_group_of_key(chance& random);
+
+/// Invents what producers enqueue. The payloads are for the producer to set.
+class workload {
+public:
+  explicit workload(world& all) : world_(all) {}
+
+  /// The tasks of one request.
+  [[nodiscard]] std::vector<task_spec> some_request();
+
+  /// A task for each key of the queue of keys, apart from groups.
+  [[nodiscard]] std::vector<task_spec> all_keys();
+
+private:
+  [[nodiscard]] task_spec some_task();
+  void add_group(task_spec& task);
+  void add_key(task_spec& task);
+  void add_time(task_spec& task);
+  [[nodiscard]] task_spec some_special_task();
+  [[nodiscard]] std::vector<task_spec> some_plain_request();
+
+  world& world_;
+};
+
+} // namespace codeq::sim
