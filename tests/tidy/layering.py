@@ -32,7 +32,7 @@ PLACES = {
     "CAF io": r"src/(transport|node|actors)/",
     "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|node)/"
                    r"|src/storage/(?:record_codec|record_build|change_codec|follow_up_codec)"
-                   r"|src/storage/(?:key_codec|queue_codec)",
+                   r"|src/storage/(?:key_codec|queue_codec|history_codec)",
     "RocksDB": r"src/storage/rocksdb_store\.cpp",
     "spdlog": r"src/observe/",
     "prometheus-cpp": r"src/observe/",

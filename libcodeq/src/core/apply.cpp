@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/history.hpp"
 #include "core/task_index.hpp"
 #include "core/task_keys.hpp"
 
@@ -48,6 +49,7 @@ void count_end(queue_totals& totals, const lease_end& e) {
 /// Writes the end into the task's entry.
 void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std::uint32_t index) {
   bool was_leased = entry.state == task_state::leased;
+  entry.notes += is_noted(entry, e) ? 1 : 0;
   entry.outcome = outcome;
   entry.outcome_index = is_active(deliberate_fault::outcome_of_another_task) ? 0 : index;
   entry.last_end = e.kind;
@@ -118,7 +120,7 @@ void apply_event(shard_state& state, const segment_appended& e) {
 }
 
 void apply_event(shard_state& state, const batch_granted& e) {
-  state.leases.add_grant(e.position, {e.worker, e.lease, 0});
+  state.leases.add_grant(e.position, {e.worker, e.lease, e.at});
   auto token = value(e.first_token);
   for (const auto& run : e.runs) {
     for (std::uint32_t i = 0; i < run.count; ++i, ++token) {
@@ -284,6 +286,7 @@ void change_task(shard_state& state, const task_change& change, log_position pos
   auto* s = find_segment(state.segments, change.seq);
   CODEQ_ASSERT(s);
   mark_dirty(state, *s);
+  s->touch(change.seq).notes += is_noted(change.kind) ? 1 : 0;
   if (change.kind == change_kind::cancel_requested) {
     s->touch(change.seq).cancelling = true;
     return;
@@ -347,7 +350,7 @@ std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {
 }
 
 void restore_grant(shard_state& state, const batch_granted& e) {
-  live_grant grant{e.worker, e.lease, 0};
+  live_grant grant{e.worker, e.lease, e.at};
   auto token = value(e.first_token);
   bool added = false;
   for (const auto& run : e.runs) {

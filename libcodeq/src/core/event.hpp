@@ -12,6 +12,7 @@
 #include "core/request_answer.hpp"
 #include "core/retained_key.hpp"
 #include "core/seq_run.hpp"
+#include "core/task_note.hpp"
 #include "core/task_settings.hpp"
 #include "core/task_state.hpp"
 
@@ -84,6 +85,8 @@ struct leases_ended {
   log_position position = 0;
   timestamp at;
   std::vector<lease_end> ends;
+  /// What histories get of it; not part of the record.
+  std::vector<task_note> notes{};
 };
 
 /// Follow-ups that other shards must own, kept until those have them.
@@ -108,6 +111,8 @@ struct task_entry {
   std::uint8_t lost = 0;
   /// Uncharged ends in a row.
   std::uint8_t refunds = 0;
+  /// In its history so far, those included that are not kept any more. Not in fates.
+  std::uint32_t notes = 0;
   /// Leased, and cancelled however the lease ends, unless it completes.
   bool cancelling = false;
   /// Purged: its state is `cancelled`, and nobody knows it any more.
