@@ -5,6 +5,8 @@
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -68,18 +70,16 @@ std::string state_text(task_state state, timestamp until) {
 
 /// True when the event alone does not say how the task was from then on.
 bool has_to_say_state(const task_event& event) {
-  switch (event.what) {
-  case task_event::kind::enqueued:
-  case task_event::kind::granted:
-  case task_event::kind::completed:
-  case task_event::kind::cancelled:
-  case task_event::kind::cancel_requested:
-  case task_event::kind::payload_replaced:
-  case task_event::kind::forced_to_complete:
-    return false;
-  default:
-    return true;
-  }
+  using kind = task_event::kind;
+  static constexpr std::array clear{
+    kind::enqueued,
+    kind::granted,
+    kind::completed,
+    kind::cancelled,
+    kind::cancel_requested,
+    kind::payload_replaced,
+    kind::forced_to_complete};
+  return std::find(clear.begin(), clear.end(), event.what) == clear.end();
 }
 
 std::string to_text(const task_event& event) {

@@ -85,6 +85,7 @@ void reference_shard::grant_one(
   require(task.eligible_at() <= now_.shard, name + " is delivered early");
   require(hands_out(task.queue), name + " is of a queue that hands nothing out");
   task.state = task_state::leased;
+  task.retry_at = {};
   task.token = token;
   ++task.attempt;
   auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);

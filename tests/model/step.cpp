@@ -293,6 +293,8 @@ step_maker::operator_command_of(step_kind kind, dice& d, const reference_shard& 
     return random_change_many(d, reference);
   if (kind == step_kind::describe)
     return core::describe_task{producers_first_peer, d.below(100), random_task(d, reference)};
+  if (kind == step_kind::explain && d.one_in(3))
+    return core::tell_history{producers_first_peer, d.below(100), random_task(d, reference)};
   if (kind == step_kind::explain)
     return core::explain_task{producers_first_peer, d.below(100), random_task(d, reference)};
   if (kind == step_kind::list)

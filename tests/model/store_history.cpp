@@ -55,11 +55,18 @@ store_history::recover(std::uint32_t epoch, monotonic_time steady) {
 
 std::string
 store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
-  auto wrong = check_leftovers(state);
+  auto wrong = check_leftovers(reference, state);
   for (const auto& [seq, task] : reference.tasks) {
     const auto* s = core::find_segment(state.segments, seq);
-    wrong += s ? check_body(task, *s) + check_text(task, s->view(seq))
-               : check_fate(task, state.purged.get());
+    if (!s) {
+      wrong += check_fate(task, state.purged.get());
+      continue;
+    }
+    core::task_view view;
+    view.seq = seq;
+    view.entry = s->view(seq);
+    wrong += check_body(task, *s) + check_text(task, view.entry)
+             + check_history(task, view, storage::view_source::memory);
   }
   for (auto seq : reference.purged) {
     auto fate = storage::read_fate(*store_, only_shard, seq, state.purged.get());
@@ -80,7 +87,11 @@ std::size_t store_history::count(const storage::key_range& range) const {
   return found;
 }
 
-std::string store_history::check_leftovers(core::shard_state& state) const {
+std::string store_history::check_leftovers(
+  const reference_shard& reference, core::shard_state& state) const {
+  auto noted = reference.filed_history;
+  for (const auto& [seq, task] : reference.tasks)
+    noted += kept_of(task.history.size());
   std::size_t replaced = 0;
   for (const auto& [first, s] : state.segments)
     replaced += s.replaced ? 1 : 0;
@@ -89,6 +100,8 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
   if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
     wrong += "there are more or fewer records of keys on disk than in memory\n";
+  if (count(storage::histories_of(only_shard)) != noted)
+    wrong += "there are more or fewer entries of histories on disk than tasks that are known have\n";
   return wrong;
 }
 
@@ -120,7 +133,34 @@ store_history::check_fate(const reference_task& task, const core::purge_marks* p
                 && view.max_attempts == task.settings.max_attempts && view.entry.state == task.state
                 && view.entry.token == task.token && view.entry.attempt == task.attempt;
   auto wrong = agrees ? "" : "the fate of " + short_number(task.seq) + " is another task's\n";
-  return wrong + check_text(task, view.entry);
+  return wrong + check_text(task, view.entry)
+         + check_history(task, view, storage::view_source::fate);
+}
+
+std::string store_history::check_history(
+  const reference_task& task, const core::task_view& view, storage::view_source source) const {
+  auto timeline = storage::read_timeline(*store_, only_shard, view, source);
+  if (!timeline || !*timeline)
+    return "what happened to " + short_number(task.seq) + " cannot be read\n";
+  std::string told;
+  for (const auto& event : (*timeline)->events) {
+    bool is_derived = event.what == task_event::kind::enqueued
+                      || event.what == task_event::kind::granted
+                      || (event.what == task_event::kind::completed && task.history.empty());
+    if (!is_derived)
+      told += say_event(event.what, event.state) + say_attempt(event.attempt, event.worker) + '\n';
+  }
+  auto kept = kept_of(task.history.size());
+  auto dropped = task.history.size() - kept;
+  std::string expected;
+  for (auto i = dropped; i < task.history.size(); ++i)
+    expected += task.history[i] + '\n';
+  bool has_end = (*timeline)->events.size() > 1;
+  bool agrees = told == expected && (*timeline)->dropped == dropped
+                && (task.state != task_state::completed || has_end);
+  return agrees ? ""
+                : "to " + short_number(task.seq) + " should have happened:\n" + expected
+                    + "but it is told:\n" + told;
 }
 
 } // namespace codeq::model
