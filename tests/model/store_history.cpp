@@ -87,8 +87,8 @@ std::size_t store_history::count(const storage::key_range& range) const {
   return found;
 }
 
-std::string store_history::check_leftovers(
-  const reference_shard& reference, core::shard_state& state) const {
+std::string
+store_history::check_leftovers(const reference_shard& reference, core::shard_state& state) const {
   auto noted = reference.filed_history;
   for (const auto& [seq, task] : reference.tasks)
     noted += kept_of(task.history.size());
@@ -101,7 +101,8 @@ std::string store_history::check_leftovers(
   if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
     wrong += "there are more or fewer records of keys on disk than in memory\n";
   if (count(storage::histories_of(only_shard)) != noted)
-    wrong += "there are more or fewer entries of histories on disk than tasks that are known have\n";
+    wrong +=
+      "there are more or fewer entries of histories on disk than tasks that are known have\n";
   return wrong;
 }
 

@@ -159,7 +159,7 @@ struct task_event {
     redriven = 12,
     forced_to_complete = 13,
     forced_to_fail = 14,
-    timed_out = 15, ///< The attempt ran longer, or longer without progress, than it may.
+    timed_out = 15,        ///< The attempt ran longer, or longer without progress, than it may.
     payload_replaced = 16, ///< By a duplicate.
   };
 

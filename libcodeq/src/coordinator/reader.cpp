@@ -76,8 +76,8 @@ void reader_state::fetch(actors::fetch_bodies& request) {
 void reader_state::answer(const actors::answer_inquiry& request) {
   if (request.view)
     return describe(request, *request.view);
-  auto view = or_fail(
-    storage::read_fate(*options_.store, request.shard, request.seq, request.purged.get()));
+  auto view =
+    or_fail(storage::read_fate(*options_.store, request.shard, request.seq, request.purged.get()));
   if (view)
     describe(request, *view);
   else

@@ -34,8 +34,7 @@ void shard_actor_state::decide_request(const actors::from_peer<S>& m) {
   if (!command && (!address || command.error().code == errc::protocol_error))
     return send_to(m.peer, actors::peer_misbehaved{command.error()});
   if (!command)
-    return send_to(
-      m.peer, protocol::make_refusal<S>(address->number, command.error()).to_wire());
+    return send_to(m.peer, protocol::make_refusal<S>(address->number, command.error()).to_wire());
   visit_command(*command, [&](auto& one) { decide(std::move(one)); });
 }
 

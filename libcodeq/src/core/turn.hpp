@@ -119,8 +119,8 @@ private:
   // History.
   void run(const tell_history& c);
   /// What is to be noted of a task, before it changes.
-  [[nodiscard]] task_note begin_note(
-    const segment& s, sequence seq, task_event::kind what, task_event::author by);
+  [[nodiscard]] task_note
+  begin_note(const segment& s, sequence seq, task_event::kind what, task_event::author by);
   /// The same, after it changed.
   [[nodiscard]] static task_note finish_note(task_note note, const segment& s);
 

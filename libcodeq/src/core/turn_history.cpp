@@ -4,8 +4,8 @@
 
 namespace codeq::core {
 
-task_note turn::begin_note(
-  const segment& s, sequence seq, task_event::kind what, task_event::author by) {
+task_note
+turn::begin_note(const segment& s, sequence seq, task_event::kind what, task_event::author by) {
   auto entry = s.view(seq);
   task_note note;
   note.seq = seq;

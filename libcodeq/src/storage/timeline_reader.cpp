@@ -32,9 +32,8 @@ read_notes(const task_store& store, shard_id shard, sequence seq) {
     return scanned.error();
   if (!outcome)
     return outcome.error();
-  std::sort(notes.begin(), notes.end(), [](const auto& a, const auto& b) {
-    return a.number < b.number;
-  });
+  std::sort(
+    notes.begin(), notes.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   return notes;
 }
 
