@@ -104,6 +104,8 @@ struct task_entry {
   /// The shard's own deferral after a failed attempt; 0 is none.
   timestamp retry_at{};
   std::uint32_t outcome_index = 0;
+  /// In its history so far, those included that are not kept any more. Not in fates.
+  std::uint32_t notes = 0;
   std::uint16_t attempt = 0;
   task_state state = task_state::ready;
   lease_end_kind last_end = lease_end_kind::completed;
@@ -111,8 +113,6 @@ struct task_entry {
   std::uint8_t lost = 0;
   /// Uncharged ends in a row.
   std::uint8_t refunds = 0;
-  /// In its history so far, those included that are not kept any more. Not in fates.
-  std::uint32_t notes = 0;
   /// Leased, and cancelled however the lease ends, unless it completes.
   bool cancelling = false;
   /// Purged: its state is `cancelled`, and nobody knows it any more.
