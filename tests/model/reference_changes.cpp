@@ -60,10 +60,10 @@ void reference_shard::run(const core::promote& c) {
     bool had_retry = task->retry_at != timestamp{};
     task->retry_at = {};
     result = core::change_result::changed;
-    if (task->allow_promotion)
-      task->not_before = {};
-    else if (task->not_before > now_.shard)
+    if (!task->allow_promotion && task->not_before > now_.shard)
       result = core::change_result::guarded;
+    else
+      task->not_before = {};
     if (task->state == task_state::scheduled && task->eligible_at() <= now_.shard)
       task->state = task_state::ready;
     if (had_retry || task->not_before != not_before)

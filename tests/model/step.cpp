@@ -274,7 +274,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::by_key:
     break;
   }
-  return {};
+  return {operator_command_of(s.kind, d, reference)};
 }
 
 core::command
