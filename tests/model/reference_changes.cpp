@@ -77,20 +77,24 @@ void reference_shard::run(const core::redrive& c) {
   if (!task)
     return;
   auto result = core::change_result::unchanged;
-  auto* owner =
-    task->key.empty() ? nullptr : owner_of({task->queue, task->group, task->key}, now_.shard);
-  bool is_taken = owner && owner != task && !is_terminal(owner->state);
-  if (task->state == task_state::dead && is_taken) {
+  if (task->state == task_state::dead && is_key_taken(*task)) {
     result = core::change_result::key_taken;
   } else if (task->state == task_state::dead) {
     result = core::change_result::changed;
-    task->live_since = next_live_++;
     live_again(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
 }
 
+bool reference_shard::is_key_taken(const reference_task& task) {
+  if (task.key.empty())
+    return false;
+  auto* owner = owner_of({task.queue, task.group, task.key}, now_.shard);
+  return owner && owner != &task && !is_terminal(owner->state);
+}
+
 void reference_shard::live_again(reference_task& task) {
+  task.live_since = next_live_++;
   task.attempt = 0;
   task.lost = 0;
   task.refunds = 0;

@@ -72,11 +72,16 @@ void reference_shard::forget(sequence seq) {
   tell_ended(forgotten);
 }
 
-void reference_shard::change_one(core::change_many::kind what, sequence seq) {
-  if (what == core::change_many::kind::redrive)
-    live_again(tasks.at(seq));
-  else
+bool reference_shard::change_one(core::change_many::kind what, sequence seq) {
+  if (what != core::change_many::kind::redrive) {
     forget(seq);
+    return true;
+  }
+  auto& task = tasks.at(seq);
+  if (is_key_taken(task))
+    return false;
+  live_again(task);
+  return true;
 }
 
 void reference_shard::run(const core::change_many& c) {
@@ -102,8 +107,7 @@ void reference_shard::run(const core::change_many& c) {
     part.after_min = seq;
   }
   for (auto seq : picked)
-    change_one(c.what, seq);
-  answer.changed = picked.size();
+    answer.changed += change_one(c.what, seq) ? 1 : 0;
   expected.push_back(say_bulk(answer));
   expected_parts.push_back(part);
   bool is_whole = c.what == core::change_many::kind::purge_all && !c.filter.state && !answer.more;

@@ -234,7 +234,8 @@ void reference_shard::fail(
     return end(task, what, task_state::dead, true);
   auto wait = delay ? *delay : delay_after(task);
   require(wait >= duration{0}, "the jittered delay of " + short_number(task.seq) + " is too long");
-  task.retry_at = now_.shard + wait;
+  if (wait > duration{0})
+    task.retry_at = now_.shard + wait;
   end(task, what, wait > duration{0} ? task_state::scheduled : task_state::ready, true);
 }
 

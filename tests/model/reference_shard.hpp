@@ -258,7 +258,8 @@ private:
   void tell_ended(const reference_task& task);
   void force_end(reference_task& task, task_state next, bool charged, const std::string& text);
   void forget(sequence seq);
-  void change_one(core::change_many::kind what, sequence seq);
+  bool change_one(core::change_many::kind what, sequence seq);
+  [[nodiscard]] bool is_key_taken(const reference_task& task);
   void live_again(reference_task& task);
   void start_clocks(reference_task& task);
   void fail(reference_task& task, task_event::kind what, std::optional<duration> delay);
