@@ -342,6 +342,17 @@ enum TaskEventKind @0x87f8e9dacbb2394a {
   forcedToFail @14;
   timedOut @15;
   # The attempt ran longer, or longer without progress, than it may.
+  payloadReplaced @16;
+  # By a duplicate.
+}
+
+enum TaskEventAuthor @0x98a1b2c3d4e5f60b {
+  # Mirrors `codeq::task_event::author`.
+  coordinator @0;
+  producer @1;
+  worker @2;
+  operatorUser @3;
+  # Whoever asked for a change of the task.
 }
 
 struct EventsReply {
@@ -350,7 +361,13 @@ struct EventsReply {
   context @2 :Text;
   # With a code: why nothing is known; the rest means nothing.
   events @3 :List(Event);
-  # In the order in which they happened; of a task with very many attempts the latest.
+  # In the order in which they happened: the enqueue, and of very many after it the latest.
+  dropped @4 :UInt64;
+  # Events behind the enqueue that are not remembered any more.
+  state @5 :Task.TaskState;
+  # How the task is now.
+  untilMs @6 :Int64;
+  # 0 when it does not wait for a time.
 
   struct Event {
     atMs @0 :Int64;
@@ -359,6 +376,11 @@ struct EventsReply {
     token @3 :UInt64;
     worker @4 :Text;
     text @5 :Data;
-    # Of an attempt that ended: the result or the error text, cut to 1 KiB.
+    # Of an attempt that ended: the result or the error text, cut to 1 KiB with a mark.
+    by @6 :TaskEventAuthor;
+    state @7 :Task.TaskState;
+    # The task's from then on.
+    untilMs @8 :Int64;
+    # With `scheduled`: when it is eligible.
   }
 }

@@ -27,6 +27,7 @@ struct Record {
     followUp @10 :FollowUpRecord;
     dead @11 :DeadRecord;
     producer @12 :ProducerRecord;
+    history @13 :HistoryRecord;
   }
 }
 
@@ -289,6 +290,8 @@ struct OpenRecord {
   # The body was replaced since the enqueue.
   bodyBytes @15 :UInt64;
   # With `replaced`: the size of the new body.
+  notes @16 :List(UInt32);
+  # In each task's history so far; empty when there is none.
 }
 
 struct FateRecord {
@@ -332,4 +335,34 @@ struct DeadRecord {
   # Of its last lease.
   text @3 :Data;
   # The error of the last attempt.
+}
+
+struct HistoryRecord {
+  # One of the latest events of a task's life, of those that are out of the ordinary: other ends of
+  # leases than plain completions, changes, and all that follows one. Written with the record of
+  # what it tells of; goes with the task.
+  number @0 :UInt32;
+  # Of all such events of the task, from 0. The key has it modulo 32.
+  atMs @1 :Int64;
+  # Shard time.
+  kind @2 :UInt8;
+  # `codeq::task_event::kind`.
+  by @3 :UInt8;
+  # `codeq::task_event::author`.
+  state @4 :Task.TaskState;
+  # The task's state from here on.
+  untilMs @5 :Int64;
+  # With `scheduled`: when it is eligible.
+  attempt @6 :UInt16;
+  # This and the next three with an event of a leased task.
+  token @7 :UInt64;
+  grantedAtMs @8 :Int64;
+  worker @9 :Text;
+  text @10 :Data;
+  # The result or the error text, cut to 1 KiB with a mark.
+  segment @11 :UInt64;
+  # The first sequence of the task's segment. When neither that nor its fate is there, nothing of
+  # the task is left, and this is not needed either.
+  aside @12 :Bool;
+  # The segment has an aside's key.
 }

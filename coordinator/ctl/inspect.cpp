@@ -5,6 +5,8 @@
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -29,36 +31,81 @@ std::string to_json(const task_explanation& why) {
   return out.end_object().text() + "\n";
 }
 
-std::string to_json(task_id task, const std::vector<task_event>& events) {
-  json_writer out;
-  out.begin_object().member("id", to_string(task)).begin_array("events");
-  for (const auto& event : events) {
-    out.begin_object().member("at_ms", event.at.time_since_epoch().count());
-    out.member("event", to_string(event.what)).member("attempt", event.attempt);
+void write_event(json_writer& out, const task_event& event) {
+  out.begin_object().member("at_ms", event.at.time_since_epoch().count());
+  out.member("event", to_string(event.what)).member("by", to_string(event.by));
+  if (event.attempt != 0) {
+    out.member("attempt", event.attempt);
     // As text: a token may be larger than what a JSON number holds exactly.
     out.member("token", std::to_string(value(event.token)));
-    if (!event.worker.empty())
-      out.member("worker", event.worker);
-    if (!event.text.empty())
-      out.bytes_member("text", event.text);
-    out.end_object();
   }
-  return out.end_array().end_object().text() + "\n";
+  if (!event.worker.empty())
+    out.member("worker", event.worker);
+  if (!event.text.empty())
+    out.bytes_member("text", event.text);
+  if (event.what != task_event::kind::enqueued)
+    out.member("state", to_string(event.state));
+  if (event.until != timestamp{})
+    out.member("until_ms", event.until.time_since_epoch().count());
+  out.end_object();
 }
 
-std::string to_text(const std::vector<task_event>& events) {
+std::string to_json(task_id task, const task_timeline& timeline) {
+  json_writer out;
+  out.begin_object().member("id", to_string(task)).begin_array("events");
+  for (const auto& event : timeline.events)
+    write_event(out, event);
+  out.end_array().member("dropped", timeline.dropped);
+  out.member("state", to_string(timeline.state));
+  if (timeline.until != timestamp{})
+    out.member("until_ms", timeline.until.time_since_epoch().count());
+  return out.end_object().text() + "\n";
+}
+
+/// "scheduled until 2026-01-31 12:00:00.000 UTC".
+std::string state_text(task_state state, timestamp until) {
+  auto text = std::string(to_string(state));
+  return until == timestamp{} ? text : text + " until " + to_string(until);
+}
+
+/// True when the event alone does not say how the task was from then on.
+bool has_to_say_state(const task_event& event) {
+  using kind = task_event::kind;
+  static constexpr std::array clear{
+    kind::enqueued,
+    kind::granted,
+    kind::completed,
+    kind::cancelled,
+    kind::cancel_requested,
+    kind::payload_replaced,
+    kind::forced_to_complete};
+  return std::find(clear.begin(), clear.end(), event.what) == clear.end();
+}
+
+std::string to_text(const task_event& event) {
+  auto text = to_string(event.at) + "  " + std::string(to_string(event.what)) + " by "
+              + std::string(to_string(event.by));
+  if (!event.worker.empty() && event.by == task_event::author::worker)
+    text += " " + printable(event.worker);
+  if (event.attempt != 0)
+    text += ", attempt " + std::to_string(event.attempt);
+  if (!event.worker.empty() && event.by != task_event::author::worker)
+    text += ", worker " + printable(event.worker);
+  if (has_to_say_state(event))
+    text += ", then " + state_text(event.state, event.until);
+  if (!event.text.empty())
+    text += ": " + in_one_line(event.text);
+  return text + "\n";
+}
+
+std::string to_text(const task_timeline& timeline) {
   std::string text;
-  for (const auto& event : events) {
-    text += to_string(event.at) + "  " + std::string(to_string(event.what));
-    if (event.attempt != 0)
-      text += ", attempt " + std::to_string(event.attempt);
-    if (!event.worker.empty())
-      text += ", worker " + printable(event.worker);
-    if (!event.text.empty())
-      text += ": " + in_one_line(event.text);
-    text += "\n";
+  for (const auto& event : timeline.events) {
+    text += to_text(event);
+    if (event.what == task_event::kind::enqueued && timeline.dropped > 0)
+      text += "(earlier events that are not kept: " + std::to_string(timeline.dropped) + ")\n";
   }
-  return text;
+  return text + "now " + state_text(timeline.state, timeline.until) + "\n";
 }
 
 std::string to_json(const std::vector<task_status>& tasks) {
@@ -96,8 +143,8 @@ int run(const config::ctl_config& config, const config::explain_command& command
 
 int run(const config::ctl_config& config, const config::events_command& command) {
   auto ask = [&](operator_client& client) { return client.events(command.task); };
-  return ask_and_show(config, ask, [&](const std::vector<task_event>& events) {
-    print(config.json ? to_json(command.task, events) : to_text(events));
+  return ask_and_show(config, ask, [&](const task_timeline& timeline) {
+    print(config.json ? to_json(command.task, timeline) : to_text(timeline));
     return exit_done;
   });
 }

@@ -177,6 +177,7 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
   bool agrees = !entry.gone && entry.state == expected.state && entry.token == expected.token
                 && entry.attempt == expected.attempt && entry.lost == expected.lost
                 && entry.refunds == expected.refunds && entry.cancelling == expected.cancelling
+                && entry.notes == expected.history.size()
                 && (!scheduled || s.eligible_at(expected.seq) == expected.eligible_at());
   if (!agrees)
     require(
@@ -184,9 +185,10 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
       "task " + short_number(expected.seq) + " should be " + std::string(to_string(expected.state))
         + " at attempt " + std::to_string(expected.attempt) + ", lost "
         + std::to_string(expected.lost) + ", refunds " + std::to_string(expected.refunds)
-        + ", but is " + std::string(to_string(entry.state)) + " at attempt "
-        + std::to_string(entry.attempt) + ", lost " + std::to_string(entry.lost) + ", refunds "
-        + std::to_string(entry.refunds));
+        + ", noted " + std::to_string(expected.history.size()) + ", but is "
+        + std::string(to_string(entry.state)) + " at attempt " + std::to_string(entry.attempt)
+        + ", lost " + std::to_string(entry.lost) + ", refunds " + std::to_string(entry.refunds)
+        + ", noted " + std::to_string(entry.notes));
   require(s.settings == expected.settings, short_number(expected.seq) + " has other settings");
   if (expected.state != task_state::leased)
     return;

@@ -56,14 +56,18 @@ void reference_shard::run(const core::promote& c) {
   auto result = core::change_result::unchanged;
   bool waits = task->state == task_state::gated && task->eligible_at() > now_.shard;
   if (waits || task->state == task_state::scheduled) {
+    auto not_before = task->not_before;
+    bool had_retry = task->retry_at != timestamp{};
     task->retry_at = {};
     result = core::change_result::changed;
-    if (task->allow_promotion)
-      task->not_before = {};
-    else if (task->not_before > now_.shard)
+    if (!task->allow_promotion && task->not_before > now_.shard)
       result = core::change_result::guarded;
+    else
+      task->not_before = {};
     if (task->state == task_state::scheduled && task->eligible_at() <= now_.shard)
       task->state = task_state::ready;
+    if (had_retry || task->not_before != not_before)
+      note_change(*task, task_event::kind::rescheduled);
   }
   expected.push_back(say_changed({c.peer, c.number, *seq, result, task->state}));
 }
@@ -73,21 +77,25 @@ void reference_shard::run(const core::redrive& c) {
   if (!task)
     return;
   auto result = core::change_result::unchanged;
-  auto* owner =
-    task->key.empty() ? nullptr : owner_of({task->queue, task->group, task->key}, now_.shard);
-  bool is_taken = owner && owner != task && !is_terminal(owner->state);
-  if (task->state == task_state::dead && is_taken) {
+  if (task->state == task_state::dead && is_key_taken(*task)) {
     result = core::change_result::key_taken;
   } else if (task->state == task_state::dead) {
     result = core::change_result::changed;
-    task->live_since = next_live_++;
-    task->text.clear();
     live_again(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
 }
 
+bool reference_shard::is_key_taken(const reference_task& task) {
+  if (task.key.empty())
+    return false;
+  auto* owner = owner_of({task.queue, task.group, task.key}, now_.shard);
+  return owner && owner != &task && !is_terminal(owner->state);
+}
+
 void reference_shard::live_again(reference_task& task) {
+  task.live_since = next_live_++;
+  task.text.clear();
   task.attempt = 0;
   task.lost = 0;
   task.refunds = 0;
@@ -95,6 +103,14 @@ void reference_shard::live_again(reference_task& task) {
                : task.eligible_at() > now_.shard ? task_state::scheduled
                                                  : task_state::ready;
   settle_group(task);
+  note_change(task, task_event::kind::redriven);
+}
+
+void reference_shard::note_change(reference_task& task, task_event::kind what) {
+  bool is_leased = task.state == task_state::leased;
+  task.history.push_back(
+    say_event(what, task.state)
+    + (is_leased ? say_attempt(task.attempt, task.holder.name) : say_attempt(0, {})));
 }
 
 void reference_shard::run(const core::cancel& c) {
@@ -112,11 +128,14 @@ void reference_shard::run(const core::cancel& c) {
     task.state = task_state::cancelled;
     ++totals[task.queue].cancelled;
     settle_group(task);
+    note_change(task, task_event::kind::cancelled);
     tell_ended(task);
     auto changed = core::change_result::changed;
     expected.push_back(say_changed({c.peer, c.number, *seq, changed, task_state::cancelled}));
     return;
   }
+  if (!task.cancelling)
+    note_change(task, task_event::kind::cancel_requested);
   task.cancelling = true;
   auto requested = core::change_result::requested;
   expected.push_back(say_changed({c.peer, c.number, *seq, requested, task_state::leased}));

@@ -28,9 +28,12 @@ enqueue_kind reference_shard::meet(const core::enqueue_run& r, reference_task& t
     return enqueue_kind::created;
   if (moves && is_leased)
     return enqueue_kind::running;
-  if (r.replace_payload && is_live && !is_leased)
+  auto kind = moves ? move_time(r, task) : enqueue_kind::existing;
+  if (r.replace_payload && is_live && !is_leased) {
     task.body = r.tasks.body.view();
-  return moves ? move_time(r, task) : enqueue_kind::existing;
+    note_change(task, task_event::kind::payload_replaced);
+  }
+  return kind;
 }
 
 enqueue_kind reference_shard::move_time(const core::enqueue_run& r, reference_task& task) {
@@ -45,6 +48,7 @@ enqueue_kind reference_shard::move_time(const core::enqueue_run& r, reference_ta
   task.not_before = becomes;
   if (task.state != task_state::gated)
     task.state = task.eligible_at() > now ? task_state::scheduled : task_state::ready;
+  note_change(task, task_event::kind::rescheduled);
   return becomes > is ? enqueue_kind::deferred : enqueue_kind::promoted;
 }
 

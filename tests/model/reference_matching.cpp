@@ -23,8 +23,10 @@ std::vector<sequence> reference_shard::ready_in_order(const queue_address& queue
 
 void reference_shard::release_due(timestamp now) {
   for (auto& [seq, task] : tasks)
-    if (task.state == task_state::scheduled && task.eligible_at() <= now)
+    if (task.state == task_state::scheduled && task.eligible_at() <= now) {
       task.state = task_state::ready;
+      task.retry_at = {};
+    }
 }
 
 void reference_shard::settle(const std::vector<core::tasks_granted>& grants, const instant& now) {
@@ -87,6 +89,7 @@ void reference_shard::grant_one(
   require(task.eligible_at() <= now_.shard, name + " is delivered early");
   require(hands_out(task.queue), name + " is of a queue that hands nothing out");
   task.state = task_state::leased;
+  task.retry_at = {};
   task.token = token;
   ++task.attempt;
   auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);

@@ -39,6 +39,9 @@ void reference_shard::run(const core::force& c) {
 
 void reference_shard::force_end(
   reference_task& task, task_state next, bool charged, const std::string& text) {
+  auto what = next == task_state::ready       ? task_event::kind::revoked
+              : next == task_state::completed ? task_event::kind::forced_to_complete
+                                              : task_event::kind::forced_to_fail;
   task.reported = std::nullopt;
   task.text = text;
   if (task.state == task_state::leased) {
@@ -46,7 +49,7 @@ void reference_shard::force_end(
       if (worker.identity == task.holder)
         expected.push_back(say_lost(peer, {task.seq, task.token}));
     task.lost = 0;
-    return end(task, next, charged);
+    return end(task, what, next, charged);
   }
   task.state = next;
   task.retry_at = {};
@@ -54,6 +57,7 @@ void reference_shard::force_end(
   count.completed += next == task_state::completed ? 1 : 0;
   count.dead += next == task_state::dead ? 1 : 0;
   settle_group(task);
+  note_change(task, what);
   tell_ended(task);
 }
 
@@ -68,11 +72,16 @@ void reference_shard::forget(sequence seq) {
   tell_ended(forgotten);
 }
 
-void reference_shard::change_one(core::change_many::kind what, sequence seq) {
-  if (what == core::change_many::kind::redrive)
-    live_again(tasks.at(seq));
-  else
+bool reference_shard::change_one(core::change_many::kind what, sequence seq) {
+  if (what != core::change_many::kind::redrive) {
     forget(seq);
+    return true;
+  }
+  auto& task = tasks.at(seq);
+  if (is_key_taken(task))
+    return false;
+  live_again(task);
+  return true;
 }
 
 void reference_shard::run(const core::change_many& c) {
@@ -98,15 +107,16 @@ void reference_shard::run(const core::change_many& c) {
     part.after_min = seq;
   }
   for (auto seq : picked)
-    change_one(c.what, seq);
-  answer.changed = picked.size();
+    answer.changed += change_one(c.what, seq) ? 1 : 0;
   expected.push_back(say_bulk(answer));
   expected_parts.push_back(part);
   bool is_whole = c.what == core::change_many::kind::purge_all && !c.filter.state && !answer.more;
   for (auto at = tasks.begin(); is_whole && at != tasks.end();) {
     bool goes = at->second.filed && is_of_queue(at->second);
-    if (goes)
+    if (goes) {
       purged.insert(at->first);
+      filed_history += kept_of(at->second.history.size());
+    }
     at = goes ? tasks.erase(at) : std::next(at);
   }
 }

@@ -36,6 +36,10 @@ duration delay_after(const reference_task& task) {
   return duration::min();
 }
 
+std::string say_run_of(const reference_task& task) {
+  return say_attempt(task.attempt, task.holder.name);
+}
+
 } // namespace
 
 reference_shard::reference_shard(std::uint32_t epoch)
@@ -208,31 +212,36 @@ void reference_shard::end_as_reported(reference_task& task, const core::lease_re
   task.reported = r.how;
   task.lost = 0;
   task.text = r.text.view();
+  using kind = task_event::kind;
   switch (r.how) {
   case core::disposition::completed:
-    return end(task, task_state::completed, true);
+    return end(task, kind::completed, task_state::completed, true);
   case core::disposition::cancelled:
-    return end(task, task_state::cancelled, true);
+    return end(task, kind::cancelled, task_state::cancelled, true);
   case core::disposition::failed_permanently:
-    return end(task, task_state::dead, true);
+    return end(task, kind::failed_permanently, task_state::dead, true);
   case core::disposition::failed:
-    return r.started ? fail(task, r.delay) : end(task, task_state::ready, false);
+    return r.started ? fail(task, kind::failed, r.delay)
+                     : end(task, kind::failed, task_state::ready, false);
   case core::disposition::nack:
-    return r.started ? fail(task, r.delay) : end(task, task_state::ready, false);
+    return r.started ? fail(task, kind::nacked, r.delay)
+                     : end(task, kind::nacked, task_state::ready, false);
   case core::disposition::abandon:
     if (task.refunds < abandons_uncharged)
-      return end(task, task_state::ready, false);
-    return fail(task, duration{0});
+      return end(task, kind::abandoned, task_state::ready, false);
+    return fail(task, kind::abandoned, duration{0});
   }
 }
 
-void reference_shard::fail(reference_task& task, std::optional<duration> delay) {
+void reference_shard::fail(
+  reference_task& task, task_event::kind what, std::optional<duration> delay) {
   if (task.attempt >= task.settings.max_attempts)
-    return end(task, task_state::dead, true);
+    return end(task, what, task_state::dead, true);
   auto wait = delay ? *delay : delay_after(task);
   require(wait >= duration{0}, "the jittered delay of " + short_number(task.seq) + " is too long");
-  task.retry_at = now_.shard + wait;
-  end(task, wait > duration{0} ? task_state::scheduled : task_state::ready, true);
+  if (wait > duration{0})
+    task.retry_at = now_.shard + wait;
+  end(task, what, wait > duration{0} ? task_state::scheduled : task_state::ready, true);
 }
 
 void reference_shard::lose(reference_task& task) {
@@ -240,26 +249,28 @@ void reference_shard::lose(reference_task& task) {
   if (task.cancelling && now_.steady >= task.run_deadline) {
     task.lost = 0;
     task.text = "cancelled";
-    return end(task, task_state::cancelled, !task.queued);
+    return end(task, task_event::kind::revoked, task_state::cancelled, !task.queued);
   }
   bool ran_too_long = now_.steady >= task.run_deadline;
   if (ran_too_long || now_.steady >= task.progress_deadline) {
     task.lost = 0;
     task.text = ran_too_long ? "run_timeout" : "progress_timeout";
-    return task.queued ? end(task, task_state::ready, false) : fail(task, std::nullopt);
+    return task.queued ? end(task, task_event::kind::timed_out, task_state::ready, false)
+                       : fail(task, task_event::kind::timed_out, std::nullopt);
   }
   if (task.queued) {
     ++totals[task.queue].lost;
     task.text.clear();
-    return end(task, task_state::ready, false);
+    return end(task, task_event::kind::lost, task_state::ready, false);
   }
   ++totals[task.queue].lost;
   task.text = "lease_expired";
   bool first = task.lost++ == 0;
-  fail(task, first ? std::optional{duration{0}} : std::nullopt);
+  fail(task, task_event::kind::lost, first ? std::optional{duration{0}} : std::nullopt);
 }
 
-void reference_shard::end(reference_task& task, task_state next, bool charged) {
+void reference_shard::end(
+  reference_task& task, task_event::kind what, task_state next, bool charged) {
   if (task.timed)
     expected.push_back(say_timer_dropped(task.token));
   // After a cancel, only a completion is anything else.
@@ -269,6 +280,7 @@ void reference_shard::end(reference_task& task, task_state next, bool charged) {
   task.state = next;
   task.timed = false;
   task.queued = false;
+  auto ran = say_run_of(task);
   task.attempt -= charged ? 0 : 1;
   task.refunds = charged ? 0 : task.refunds + 1;
   task.ended_at = now_.shard;
@@ -278,6 +290,9 @@ void reference_shard::end(reference_task& task, task_state next, bool charged) {
   count.dead += next == task_state::dead ? 1 : 0;
   count.cancelled += next == task_state::cancelled ? 1 : 0;
   settle_group(task);
+  bool is_plain = what == task_event::kind::completed;
+  if (!is_plain || !task.history.empty())
+    task.history.push_back(say_event(what, task.state) + ran);
   if (is_terminal(next))
     tell_ended(task);
 }
@@ -338,7 +353,7 @@ void reference_shard::run(const core::release_worker& c) {
     task.reported = core::disposition::abandon;
     task.lost = 0;
     task.text.clear();
-    end(task, task_state::ready, false);
+    end(task, task_event::kind::abandoned, task_state::ready, false);
   }
 }
 
@@ -371,6 +386,10 @@ void reference_shard::run(const core::describe_task& c) {
   auto* named = c.key ? owner_of(*c.key, now_.shard) : nullptr;
   auto seq = !c.key ? c.seq : named ? named->seq : 0;
   describe({core::inquiry::kind::status, c.peer, c.number, {}, {}}, seq);
+}
+
+void reference_shard::run(const core::tell_history& c) {
+  describe({core::inquiry::kind::history, c.peer, c.number, {}, {}}, c.seq);
 }
 
 void reference_shard::describe(const core::inquiry& why, sequence seq) {

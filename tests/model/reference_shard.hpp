@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
@@ -49,6 +50,8 @@ struct reference_task {
   /// What a report would have to say to be a repeat of the latest end.
   std::optional<core::disposition> reported;
   std::string text;
+  /// What was out of the ordinary, and all that followed it, in words.
+  std::vector<std::string> history;
 
   // While leased.
   worker_identity holder;
@@ -67,6 +70,12 @@ struct reference_task {
 
   [[nodiscard]] timestamp eligible_at() const { return std::max(not_before, retry_at); }
 };
+
+/// How much of so long a history is kept.
+[[nodiscard]] constexpr std::size_t kept_of(std::size_t events) noexcept {
+  constexpr std::size_t events_kept = 32;
+  return std::min(events, events_kept);
+}
 
 /// An attached worker of the reference.
 struct reference_worker {
@@ -180,6 +189,8 @@ public:
   std::vector<asked_list> lists;
   /// Tasks that nobody knows any more.
   std::set<sequence> purged;
+  /// Entries of histories of tasks that were purged when they were on disk only.
+  std::size_t filed_history = 0;
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
 
@@ -216,6 +227,7 @@ private:
   void run(const core::show_queue& c);
   void run(const core::list_tasks& c);
   void run(const core::explain_task& c);
+  void run(const core::tell_history& c);
 
   void run(const core::tick&) {}
 
@@ -251,11 +263,13 @@ private:
   void tell_ended(const reference_task& task);
   void force_end(reference_task& task, task_state next, bool charged, const std::string& text);
   void forget(sequence seq);
-  void change_one(core::change_many::kind what, sequence seq);
+  bool change_one(core::change_many::kind what, sequence seq);
+  [[nodiscard]] bool is_key_taken(const reference_task& task);
   void live_again(reference_task& task);
   void start_clocks(reference_task& task);
-  void fail(reference_task& task, std::optional<duration> delay);
-  void end(reference_task& task, task_state next, bool charged);
+  void fail(reference_task& task, task_event::kind what, std::optional<duration> delay);
+  void end(reference_task& task, task_event::kind what, task_state next, bool charged);
+  static void note_change(reference_task& task, task_event::kind what);
   void describe(const core::inquiry& why, sequence seq);
   [[nodiscard]] std::vector<sequence> held_by(const worker_identity& worker) const;
 

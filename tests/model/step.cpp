@@ -277,7 +277,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::by_key:
     break;
   }
-  return {};
+  return {operator_command_of(s.kind, d, reference)};
 }
 
 core::command
@@ -296,6 +296,8 @@ step_maker::operator_command_of(step_kind kind, dice& d, const reference_shard& 
     return random_change_many(d, reference);
   if (kind == step_kind::describe)
     return core::describe_task{producers_first_peer, d.below(100), random_task(d, reference)};
+  if (kind == step_kind::explain && d.one_in(3))
+    return core::tell_history{producers_first_peer, d.below(100), random_task(d, reference)};
   if (kind == step_kind::explain)
     return core::explain_task{producers_first_peer, d.below(100), random_task(d, reference)};
   if (kind == step_kind::list)

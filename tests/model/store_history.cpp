@@ -101,7 +101,7 @@ store_history::recover(std::uint32_t epoch, monotonic_time steady) {
 
 std::string
 store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
-  auto wrong = check_leftovers(state);
+  auto wrong = check_leftovers(reference, state);
   for (const auto& [seq, task] : reference.tasks) {
     auto death = store_->read(storage::dead_key{only_shard, seq}.encode());
     if (!death || death->has_value() != (task.state == task_state::dead))
@@ -114,7 +114,8 @@ store_history::find_unreadable(const reference_shard& reference, core::shard_sta
     core::task_view view;
     view.seq = seq;
     view.entry = s->view(seq);
-    wrong += check_body(task, *s) + check_text(task, view, state.at);
+    wrong += check_body(task, *s) + check_text(task, view, state.at)
+             + check_history(task, view, storage::view_source::memory, state.at);
   }
   for (auto seq : reference.purged) {
     auto fate = storage::read_fate(*store_, only_shard, seq, {state.at, state.purged.get()});
@@ -135,7 +136,11 @@ std::size_t store_history::count(const storage::key_range& range) const {
   return found;
 }
 
-std::string store_history::check_leftovers(core::shard_state& state) const {
+std::string
+store_history::check_leftovers(const reference_shard& reference, core::shard_state& state) const {
+  auto noted = reference.filed_history;
+  for (const auto& [seq, task] : reference.tasks)
+    noted += kept_of(task.history.size());
   std::size_t replaced = 0;
   for (const auto& [first, s] : state.segments)
     replaced += s.replaced ? 1 : 0;
@@ -144,6 +149,9 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
   if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
     wrong += "there are more or fewer records of keys on disk than in memory\n";
+  if (count(storage::histories_of(only_shard)) != noted)
+    wrong +=
+      "there are more or fewer entries of histories on disk than tasks that are known have\n";
   return wrong;
 }
 
@@ -188,7 +196,40 @@ store_history::check_fate(const reference_task& task, const storage::fate_filter
                 && view.max_attempts == task.settings.max_attempts && view.entry.state == task.state
                 && view.entry.token == task.token && view.entry.attempt == task.attempt;
   auto wrong = agrees ? "" : "the fate of " + short_number(task.seq) + " is another task's\n";
-  return wrong + check_text(task, view, as_of.now);
+  return wrong + check_text(task, view, as_of.now)
+         + check_history(task, view, storage::view_source::fate, as_of.now);
+}
+
+std::string store_history::check_history(
+  const reference_task& task,
+  const core::task_view& view,
+  storage::view_source source,
+  timestamp now) const {
+  auto timeline = storage::read_timeline(*store_, only_shard, view, source);
+  bool may_be_gone = is_terminal(task.state) && now >= task.ended_at + task.settings.retention;
+  if (timeline && !*timeline && may_be_gone)
+    return "";
+  if (!timeline || !*timeline)
+    return "what happened to " + short_number(task.seq) + " cannot be read\n";
+  std::string told;
+  for (const auto& event : (*timeline)->events) {
+    bool is_derived = event.what == task_event::kind::enqueued
+                      || event.what == task_event::kind::granted
+                      || (event.what == task_event::kind::completed && task.history.empty());
+    if (!is_derived)
+      told += say_event(event.what, event.state) + say_attempt(event.attempt, event.worker) + '\n';
+  }
+  auto kept = kept_of(task.history.size());
+  auto dropped = task.history.size() - kept;
+  std::string expected;
+  for (auto i = dropped; i < task.history.size(); ++i)
+    expected += task.history[i] + '\n';
+  bool has_end = (*timeline)->events.size() > 1;
+  bool agrees = told == expected && (*timeline)->dropped == dropped
+                && (task.state != task_state::completed || has_end);
+  return agrees ? ""
+                : "to " + short_number(task.seq) + " should have happened:\n" + expected
+                    + "but it is told:\n" + told;
 }
 
 } // namespace codeq::model

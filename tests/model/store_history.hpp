@@ -6,6 +6,7 @@
 #include "storage/retention_filter.hpp"
 #include "storage/task_reader.hpp"
 #include "storage/task_store.hpp"
+#include "storage/timeline_reader.hpp"
 
 #include <functional>
 #include <map>
@@ -28,13 +29,15 @@ public:
   [[nodiscard]] std::unique_ptr<core::shard_state>
   recover(std::uint32_t epoch, monotonic_time steady) override;
 
-  /// Reads every task's body, latest text and fate; counts the records of keys and replaced bodies.
+  /// Reads every task's body, latest text, fate and history; counts the records of keys, replaced
+  /// bodies and histories.
   [[nodiscard]] std::string
   find_unreadable(const reference_shard& reference, core::shard_state& state) const override;
 
 private:
   /// Records that go when a key is free again, or with the task: none may stay behind.
-  [[nodiscard]] std::string check_leftovers(core::shard_state& state) const;
+  [[nodiscard]] std::string
+  check_leftovers(const reference_shard& reference, core::shard_state& state) const;
   [[nodiscard]] std::size_t count(const storage::key_range& range) const;
   void commit(const std::shared_ptr<const storage::write_set>& writes);
   void note_checkpoint(const core::checkpoint_taken& c);
@@ -46,6 +49,11 @@ private:
   check_text(const reference_task& task, const core::task_view& view, timestamp now) const;
   [[nodiscard]] std::string
   check_fate(const reference_task& task, const storage::fate_filter& as_of) const;
+  [[nodiscard]] std::string check_history(
+    const reference_task& task,
+    const core::task_view& view,
+    storage::view_source source,
+    timestamp now) const;
 
   store_maker make_store_;
   std::unique_ptr<storage::task_store> store_;

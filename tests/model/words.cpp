@@ -19,6 +19,9 @@ std::string inquirer(const core::inquiry& why) {
     return peer_name(why.peer) + "wanted a change #" + std::to_string(why.number) + " and is told ";
   case core::inquiry::kind::explain:
     return peer_name(why.peer) + "asked why #" + std::to_string(why.number) + " and is told ";
+  case core::inquiry::kind::history:
+    return peer_name(why.peer) + "asked what happened #" + std::to_string(why.number)
+           + " and is told ";
   case core::inquiry::kind::repeated_report:
     break;
   }
@@ -147,6 +150,15 @@ std::string say_bulk(const core::bulk_answered& answer) {
 std::string say_described(const core::inquiry& why, const told_task& task) {
   return inquirer(why) + say_task(task.seq, task.token) + " is "
          + std::string(to_string(task.state)) + " at attempt " + std::to_string(task.attempt);
+}
+
+std::string say_event(task_event::kind what, task_state state) {
+  return std::string(to_string(what)) + ", then " + std::string(to_string(state));
+}
+
+std::string say_attempt(std::uint32_t attempt, const std::string& worker) {
+  return attempt == 0 && worker.empty() ? ""
+                                        : ", attempt " + std::to_string(attempt) + " at " + worker;
 }
 
 std::string say_explained(const told_reason& told) {

@@ -3,6 +3,7 @@
 
 #include "codeq/errc.hpp"
 #include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
@@ -85,6 +86,10 @@ struct told_reason {
 };
 
 [[nodiscard]] std::string say_explained(const told_reason& told);
+
+/// An event of a task's history, and behind it the attempt that it was about, if any.
+[[nodiscard]] std::string say_event(task_event::kind what, task_state state);
+[[nodiscard]] std::string say_attempt(std::uint32_t attempt, const std::string& worker);
 
 /// Lists have numbers from here on.
 inline constexpr std::uint64_t first_list_number = 1'000'000;

@@ -280,6 +280,10 @@ std::string shard_fixture::explain(int number) {
   return run(core::explain_task{peer_of(operator_name), 1, task(number)});
 }
 
+std::string shard_fixture::tell_history(int number) {
+  return run(core::tell_history{peer_of(operator_name), 1, task(number)});
+}
+
 std::string
 shard_fixture::configure(const std::string& queue, const core::queue_settings& settings) {
   return run(core::configure_queue{peer_of(operator_name), 1, {"default", queue}, settings});

@@ -92,6 +92,7 @@ protected:
   std::string await(const std::string& peer, const std::vector<int>& tasks);
   std::string describe(const std::string& peer, int task);
   std::string explain(int task);
+  std::string tell_history(int task);
   std::string configure(const std::string& queue, const core::queue_settings& settings);
   std::string pause(const std::string& queue);
   std::string unpause(const std::string& queue);
@@ -132,6 +133,10 @@ protected:
 
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }
+
+  [[nodiscard]] const std::vector<core::event>& events_of(std::size_t turn) const {
+    return turns_.at(turn);
+  }
 
   /// Any command, as the verbs run theirs.
 

@@ -52,8 +52,8 @@ public:
   /// Why the task does not run at this moment. Errors: `unknown_task`.
   [[nodiscard]] result<task_explanation> explain(task_id task);
 
-  /// What happened to a task, in order. Errors: `unknown_task`.
-  [[nodiscard]] result<std::vector<task_event>> events(task_id task);
+  /// What happened to a task. Errors: `unknown_task`.
+  [[nodiscard]] result<task_timeline> events(task_id task);
 
   // Queues.
 

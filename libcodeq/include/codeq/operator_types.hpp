@@ -159,20 +159,49 @@ struct task_event {
     redriven = 12,
     forced_to_complete = 13,
     forced_to_fail = 14,
-    timed_out = 15, ///< The attempt ran longer, or longer without progress, than it may.
+    timed_out = 15,        ///< The attempt ran longer, or longer without progress, than it may.
+    payload_replaced = 16, ///< By a duplicate.
+  };
+
+  /// Who brought it about. On the wire, never renumber.
+  enum class author : std::uint8_t {
+    coordinator = 0,
+    producer = 1,
+    worker = 2,
+    operator_user = 3, ///< Whoever asked for a change of the task.
   };
 
   timestamp at;
   kind what = kind::enqueued;
+  author by = author::coordinator;
+  /// The task's from then on, and until when when it waits for a time.
+  task_state state = task_state::ready;
+  timestamp until{};
+  // Of an event that a lease had to do with.
   std::uint32_t attempt = 0;
   fencing_token token{};
   std::string worker{};
-  /// Of an attempt that ended: the result or the error text, cut to 1 KiB.
+  /// Of an attempt that ended: the result or the error text, cut to
+  /// `limits::history_text_bytes_max` with a mark.
   std::string text{};
 
   friend bool operator==(const task_event&, const task_event&) = default;
 };
 
 [[nodiscard]] std::string_view to_string(task_event::kind what) noexcept;
+[[nodiscard]] std::string_view to_string(task_event::author by) noexcept;
+
+/// What happened to a task and is still remembered: all of it, or the latest when it is very much.
+struct task_timeline {
+  /// From its enqueue on; in order.
+  std::vector<task_event> events;
+  /// Events behind the enqueue that are not remembered any more.
+  std::uint64_t dropped = 0;
+  /// How the task is now, and until when when it waits for a time.
+  task_state state = task_state::ready;
+  timestamp until{};
+
+  friend bool operator==(const task_timeline&, const task_timeline&) = default;
+};
 
 } // namespace codeq

@@ -55,7 +55,7 @@ std::string_view to_string(explained_reason reason) noexcept {
 }
 
 std::string_view to_string(task_event::kind what) noexcept {
-  static constexpr std::array<std::string_view, 16> names{
+  static constexpr std::array<std::string_view, 17> names{
     "enqueued",
     "granted",
     "completed",
@@ -71,8 +71,15 @@ std::string_view to_string(task_event::kind what) noexcept {
     "redriven",
     "forced_to_complete",
     "forced_to_fail",
-    "timed_out"};
+    "timed_out",
+    "payload_replaced"};
   return name_of(what, names);
+}
+
+std::string_view to_string(task_event::author by) noexcept {
+  static constexpr std::array<std::string_view, 4> names{
+    "coordinator", "producer", "worker", "operator"};
+  return name_of(by, names);
 }
 
 std::string to_sentence(const task_explanation& why) {

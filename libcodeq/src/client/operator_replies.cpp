@@ -109,6 +109,41 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   return {};
 }
 
+result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to) {
+  auto last = schema::TaskEventKind::PAYLOAD_REPLACED;
+  if (auto ok = check_known("kind of event", from.getKind(), last); !ok)
+    return ok;
+  auto author = schema::TaskEventAuthor::OPERATOR_USER;
+  if (auto ok = check_known("author of an event", from.getBy(), author); !ok)
+    return ok;
+  auto state = read_state(from.getState());
+  if (!state)
+    return state.error();
+  to.at = timestamp{duration{from.getAtMs()}};
+  to.what = static_cast<task_event::kind>(from.getKind());
+  to.by = static_cast<task_event::author>(from.getBy());
+  to.state = *state;
+  to.until = timestamp{duration{from.getUntilMs()}};
+  to.attempt = from.getAttempt();
+  to.token = fencing_token{from.getToken()};
+  to.worker = read_text(from.getWorker());
+  to.text = string_of(from.getText());
+  return {};
+}
+
+result<void> fill_timeline(schema::EventsReply::Reader from, task_timeline& to) {
+  for (auto event : from.getEvents())
+    if (auto ok = fill_event(event, to.events.emplace_back()); !ok)
+      return ok;
+  auto state = read_state(from.getState());
+  if (!state)
+    return state.error();
+  to.dropped = from.getDropped();
+  to.state = *state;
+  to.until = timestamp{duration{from.getUntilMs()}};
+  return {};
+}
+
 queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
   queue_stats stats;
   stats.queue = encoding::read_queue(from.getQueue());
@@ -179,23 +214,8 @@ result<told<task_explanation>> read_explain(const protocol::explain_reply& reply
   return read_reply<task_explanation>(reply, fill_explanation);
 }
 
-result<told<std::vector<task_event>>> read_events(const protocol::events_reply& reply) {
-  auto fill = [](auto from, std::vector<task_event>& to) -> result<void> {
-    for (auto event : from.getEvents()) {
-      auto last = schema::TaskEventKind::TIMED_OUT;
-      if (auto ok = check_known("kind of event", event.getKind(), last); !ok)
-        return ok;
-      to.push_back(
-        {timestamp{duration{event.getAtMs()}},
-         static_cast<task_event::kind>(event.getKind()),
-         event.getAttempt(),
-         fencing_token{event.getToken()},
-         read_text(event.getWorker()),
-         string_of(event.getText())});
-    }
-    return {};
-  };
-  return read_reply<std::vector<task_event>>(reply, fill);
+result<told<task_timeline>> read_events(const protocol::events_reply& reply) {
+  return read_reply<task_timeline>(reply, fill_timeline);
 }
 
 result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {

@@ -48,8 +48,7 @@ struct list_part {
 [[nodiscard]] result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply);
 [[nodiscard]] result<told<list_part>> read_list(const protocol::list_reply& reply);
 [[nodiscard]] result<told<task_explanation>> read_explain(const protocol::explain_reply& reply);
-[[nodiscard]] result<told<std::vector<task_event>>>
-read_events(const protocol::events_reply& reply);
+[[nodiscard]] result<told<task_timeline>> read_events(const protocol::events_reply& reply);
 [[nodiscard]] result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
 
 } // namespace codeq::client

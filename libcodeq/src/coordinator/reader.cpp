@@ -6,6 +6,7 @@
 #include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
 #include "storage/task_reader.hpp"
+#include "storage/timeline_reader.hpp"
 
 #include <utility>
 
@@ -104,6 +105,8 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
     return self_->send(
       request.session,
       protocol::make_explain_reply(request.shard, over(request.why.number, view)).to_wire());
+  if (request.why.what == core::inquiry::kind::history)
+    return tell_history(request, view);
   auto text = or_fail(storage::read_text(*options_.store, request.shard, view, request.now));
   if (!text)
     return answer_unknown(request);
@@ -116,11 +119,26 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
   self_->send(request.session, protocol::make_tasks_ended(request.shard, {&ended, 1}).to_wire());
 }
 
+void reader_state::tell_history(
+  const actors::answer_inquiry& request, const core::task_view& view) {
+  auto source = request.view ? storage::view_source::memory : storage::view_source::fate;
+  auto timeline = or_fail(storage::read_timeline(*options_.store, request.shard, view, source));
+  if (timeline)
+    self_->send(
+      request.session, protocol::make_events_reply(request.why.number, *timeline).to_wire());
+  else
+    answer_unknown(request);
+}
+
 void reader_state::answer_unknown(const actors::answer_inquiry& request) {
   const error unknown{errc::unknown_task, "no such task, or it is past its retention"};
   switch (request.why.what) {
   case core::inquiry::kind::explain: {
     auto reply = protocol::make_refusal<schema::ExplainRequest>(request.why.number, unknown);
+    return self_->send(request.session, reply.to_wire());
+  }
+  case core::inquiry::kind::history: {
+    auto reply = protocol::make_refusal<schema::EventsRequest>(request.why.number, unknown);
     return self_->send(request.session, reply.to_wire());
   }
   case core::inquiry::kind::status: {

@@ -34,6 +34,7 @@ private:
   [[nodiscard]] std::optional<core::encoded_tasks>
   body_of(shard_id shard, const core::granted_run& run);
   void describe(const actors::answer_inquiry& request, const core::task_view& view);
+  void tell_history(const actors::answer_inquiry& request, const core::task_view& view);
   void answer_unknown(const actors::answer_inquiry& request);
 
   /// Takes the value, or stops the process: what was committed has to be readable.

@@ -3,20 +3,13 @@
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
 
-#include <type_traits>
+#include <utility>
 #include <variant>
 
 /// What a shard does for operators.
 namespace codeq::coordinator {
 
 namespace {
-
-/// True when the core decides `Command`.
-template <class Command, class Commands = core::command>
-inline constexpr bool is_decided = false;
-template <class Command, class... Commands>
-inline constexpr bool
-  is_decided<Command, std::variant<Commands...>> = (std::is_same_v<Command, Commands> || ...);
 
 template <class T>
 inline constexpr bool is_variant = false;
@@ -32,29 +25,17 @@ void visit_command(Command& command, F&& fn) {
     fn(command);
 }
 
-error not_decided() {
-  return {errc::unsupported, "this coordinator does not do that yet"};
-}
-
 } // namespace
 
 template <class S>
 void shard_actor_state::decide_request(const actors::from_peer<S>& m) {
   auto command = protocol::to_command(m.message, protocol::asked_at{m.peer, place()});
   auto address = protocol::address_of(m.message);
-  auto refuse = [&](const error& reason) {
-    send_to(m.peer, protocol::make_refusal<S>(address->number, reason).to_wire());
-  };
   if (!command && (!address || command.error().code == errc::protocol_error))
     return send_to(m.peer, actors::peer_misbehaved{command.error()});
   if (!command)
-    return refuse(command.error());
-  visit_command(*command, [&](auto& one) {
-    if constexpr (is_decided<std::decay_t<decltype(one)>>)
-      decide(std::move(one));
-    else
-      refuse(not_decided());
-  });
+    return send_to(m.peer, protocol::make_refusal<S>(address->number, command.error()).to_wire());
+  visit_command(*command, [&](auto& one) { decide(std::move(one)); });
 }
 
 void shard_actor_state::operate(const actors::from_peer<schema::StatusRequest>& m) {

@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/history.hpp"
 #include "core/producer_sessions.hpp"
 #include "core/task_index.hpp"
 #include "core/task_keys.hpp"
@@ -50,6 +51,7 @@ void count_end(queue_totals& totals, const lease_end& e) {
 /// Writes the end into the task's entry.
 void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std::uint32_t index) {
   bool was_leased = entry.state == task_state::leased;
+  entry.notes += is_noted(entry, e) ? 1 : 0;
   entry.outcome = outcome;
   entry.outcome_index = is_active(deliberate_fault::outcome_of_another_task) ? 0 : index;
   entry.last_end = e.kind;
@@ -124,7 +126,7 @@ void apply_event(shard_state& state, const segment_appended& e) {
 }
 
 void apply_event(shard_state& state, const batch_granted& e) {
-  state.leases.add_grant(e.position, {e.worker, e.lease, 0});
+  state.leases.add_grant(e.position, {e.worker, e.lease, e.at});
   auto token = value(e.first_token);
   for (const auto& run : e.runs) {
     for (std::uint32_t i = 0; i < run.count; ++i, ++token) {
@@ -229,27 +231,6 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   settle_group_of(state, s);
 }
 
-producer_session& touch_session(shard_state& state, const request_id& request, timestamp at) {
-  auto& session = state.producers[request.producer];
-  session.answered_below = std::max(session.answered_below, request.answered_below);
-  session.answers.erase(
-    session.answers.begin(), session.answers.lower_bound(session.answered_below));
-  note_use(state, request.producer, session, at);
-  return session;
-}
-
-void remember_request(
-  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at) {
-  auto& session = touch_session(state, request, at);
-  if (request.number < session.answered_below)
-    return;
-  auto& runs = session.answers[request.number].tasks;
-  if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
-    runs.back().count += tasks.count;
-  else
-    runs.push_back(tasks);
-}
-
 void start_lease(
   shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant) {
   leave_index(state, s, seq);
@@ -296,6 +277,7 @@ void change_task(shard_state& state, const task_change& change, log_position pos
   auto* s = find_segment(state.segments, change.seq);
   CODEQ_ASSERT(s);
   mark_dirty(state, *s);
+  s->touch(change.seq).notes += is_noted(change.kind) ? 1 : 0;
   if (change.kind == change_kind::cancel_requested) {
     s->touch(change.seq).cancelling = true;
     return;
@@ -363,7 +345,7 @@ std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {
 }
 
 void restore_grant(shard_state& state, const batch_granted& e) {
-  live_grant grant{e.worker, e.lease, 0};
+  live_grant grant{e.worker, e.lease, e.at};
   auto token = value(e.first_token);
   bool added = false;
   for (const auto& run : e.runs) {

@@ -22,13 +22,6 @@ segment& add_segment(shard_state& state, const segment_appended& e);
 /// Adds `count` fresh tasks to the end of a segment that nobody has touched.
 void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint64_t body_bytes);
 
-/// Remembers what a request was answered.
-void remember_request(
-  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at);
-
-/// The session of a request: used at that time, without the answers that it does not need any more.
-producer_session& touch_session(shard_state& state, const request_id& request, timestamp at);
-
 /// Leases a ready (or, in replay, scheduled) task of the segment under the token.
 void start_lease(
   shard_state& state, segment& s, sequence seq, fencing_token token, log_position grant);

@@ -8,6 +8,7 @@
 #include "core/queue_totals.hpp"
 #include "core/request_answer.hpp"
 #include "core/seq_run.hpp"
+#include "core/task_note.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -40,6 +41,8 @@ struct task_change {
   /// With `body_replaced`: the body and its size. The record of the change keeps only the size.
   bytes body{};
   std::uint64_t body_bytes = 0;
+  /// With `purged`: how many notes its history had. Not part of the record.
+  std::uint32_t notes = 0;
 };
 
 /// Tasks changed, in the order decided.
@@ -49,6 +52,8 @@ struct tasks_changed {
   std::vector<task_change> changes;
   std::vector<queue_purge> purges{};
   std::vector<answered_request> answers{};
+  /// What histories get of it; not part of the record.
+  std::vector<task_note> notes{};
 };
 
 } // namespace codeq::core

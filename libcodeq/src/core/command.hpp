@@ -216,6 +216,7 @@ using command = std::variant<
   await_tasks,
   describe_task,
   explain_task,
+  tell_history,
   configure_queue,
   pause_queue,
   show_queue,

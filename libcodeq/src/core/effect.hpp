@@ -133,7 +133,7 @@ struct timer_dropped {
 
 /// Why somebody asks about a task.
 struct inquiry {
-  enum class kind : std::uint8_t { status, ending, repeated_report, change, explain };
+  enum class kind : std::uint8_t { status, ending, repeated_report, change, explain, history };
 
   kind what = kind::status;
   peer_id peer = 0;
@@ -145,7 +145,7 @@ struct inquiry {
 };
 
 /// Answers an inquiry. The text stands in the outcome record that the entry names; `text` holds it
-/// already when this very turn wrote it.
+/// already when this very turn wrote it. An inquiry for a history is told `entry.notes` of them.
 struct task_described {
   inquiry why;
   task_view view;

@@ -12,6 +12,7 @@
 #include "core/request_answer.hpp"
 #include "core/retained_key.hpp"
 #include "core/seq_run.hpp"
+#include "core/task_note.hpp"
 #include "core/task_settings.hpp"
 #include "core/task_state.hpp"
 
@@ -88,6 +89,8 @@ struct leases_ended {
   std::vector<lease_end> ends;
   /// Of all these tasks: how long after `at` the record is kept; 0 is for ever.
   duration retention{0};
+  /// What histories get of it; not part of the record.
+  std::vector<task_note> notes{};
 };
 
 /// Follow-ups that other shards must own, kept until those have them.
@@ -105,6 +108,8 @@ struct task_entry {
   /// The shard's own deferral after a failed attempt; 0 is none.
   timestamp retry_at{};
   std::uint32_t outcome_index = 0;
+  /// In its history so far, those included that are not kept any more. Not in fates.
+  std::uint32_t notes = 0;
   std::uint16_t attempt = 0;
   task_state state = task_state::ready;
   lease_end_kind last_end = lease_end_kind::completed;

@@ -145,7 +145,7 @@ void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, 
   }
   out << ' ' << to_string(state) << '/' << value(e.token) << '/' << e.attempt << '/' << e.outcome
       << '.' << e.outcome_index << '/' << due.time_since_epoch().count() << '/' << int{e.lost}
-      << '/' << int{e.refunds} << '/' << static_cast<int>(e.last_end)
+      << '/' << int{e.refunds} << '/' << e.notes << '/' << static_cast<int>(e.last_end)
       << (e.cancelling ? "/cancelling" : "") << (e.gone ? "/gone" : "");
 }
 

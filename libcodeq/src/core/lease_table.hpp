@@ -38,6 +38,8 @@ struct lease {
 struct live_grant {
   std::shared_ptr<const worker_identity> worker;
   duration lease{0};
+  /// Shard time.
+  timestamp at;
   std::uint32_t live = 0;
 };
 

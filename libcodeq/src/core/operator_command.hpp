@@ -123,6 +123,13 @@ struct show_queue {
   queue_address queue;
 };
 
+/// What happened to the task; the store has it. Effects: `task_described` or `task_not_here`.
+struct tell_history {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  sequence seq = 0;
+};
+
 /// Which tasks a command over many is about.
 struct task_filter {
   std::string tenant;

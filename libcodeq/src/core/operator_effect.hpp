@@ -68,8 +68,9 @@ struct task_view {
   /// Of a scheduled task.
   timestamp eligible_at{};
   task_entry entry;
-  /// The holder of the lease.
+  /// The holder of the lease, and since when.
   std::string worker;
+  timestamp granted_at{};
   std::string group;
   std::string key;
 };

@@ -67,6 +67,27 @@ void note_use(
   session.last_used = at;
 }
 
+producer_session& touch_session(shard_state& state, const request_id& request, timestamp at) {
+  auto& session = state.producers[request.producer];
+  session.answered_below = std::max(session.answered_below, request.answered_below);
+  session.answers.erase(
+    session.answers.begin(), session.answers.lower_bound(session.answered_below));
+  note_use(state, request.producer, session, at);
+  return session;
+}
+
+void remember_request(
+  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at) {
+  auto& session = touch_session(state, request, at);
+  if (request.number < session.answered_below)
+    return;
+  auto& runs = session.answers[request.number].tasks;
+  if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
+    runs.back().count += tasks.count;
+  else
+    runs.push_back(tasks);
+}
+
 std::vector<producer_record> used_sessions(const shard_state& state, timestamp now) {
   std::vector<producer_record> records;
   for (const auto& id : state.dirty_producers) {

@@ -26,6 +26,13 @@ refusal_of_new_session(const shard_state& state, const producer_id& producer, ti
 void note_use(
   shard_state& state, const producer_id& producer, producer_session& session, timestamp at);
 
+/// Remembers what a request was answered.
+void remember_request(
+  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at);
+
+/// The session of a request: used at that time, without the answers that it does not need any more.
+producer_session& touch_session(shard_state& state, const request_id& request, timestamp at);
+
 /// For a checkpoint at that time: the sessions that were used since the last one and go on.
 [[nodiscard]] std::vector<producer_record> used_sessions(const shard_state& state, timestamp now);
 

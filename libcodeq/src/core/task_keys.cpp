@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/producer_sessions.hpp"
 
 namespace codeq::core {
 

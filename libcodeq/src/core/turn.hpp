@@ -112,10 +112,18 @@ private:
   void run(const promote& c);
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
-  void append_change(const task_change& change);
+  void append_change(task_change change, task_event::author by);
   /// The record that takes the next change; a new one when the last cannot, or when `is_new`.
   [[nodiscard]] tasks_changed& open_changes(bool is_new = false);
   void send_cancel(peer_id peer, fencing_token token);
+
+  // History.
+  void run(const tell_history& c);
+  /// What is to be noted of a task, before it changes.
+  [[nodiscard]] task_note
+  begin_note(const segment& s, sequence seq, task_event::kind what, task_event::author by);
+  /// The same, after it changed.
+  [[nodiscard]] static task_note finish_note(task_note note, const segment& s);
 
   // Queues.
   void run(const configure_queue& c);

@@ -46,7 +46,7 @@ std::size_t turn::redrive_all(const std::vector<sequence>& tasks) {
   for (auto seq : tasks) {
     if (is_key_taken(*find_segment(state_.segments, seq)))
       continue;
-    append_change({seq, change_kind::redriven, {}, {}});
+    append_change({seq, change_kind::redriven, {}, {}}, task_event::author::operator_user);
     ++redriven;
   }
   return redriven;

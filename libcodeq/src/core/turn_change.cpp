@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/history.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace codeq::core {
+
+namespace {
+
+constexpr auto by_operator = task_event::author::operator_user;
+
+} // namespace
 
 segment* turn::find_to_change(peer_id peer, std::uint64_t number, sequence seq) {
   auto* s = find_known(state_.segments, seq);
@@ -31,7 +39,7 @@ void turn::run(const promote& c) {
     auto retry_at =
       is_active(deliberate_fault::retry_kept_by_promotion) ? entry.retry_at : timestamp{};
     if (s->not_before != not_before || entry.retry_at != retry_at)
-      append_change({*seq, change_kind::rescheduled, not_before, retry_at});
+      append_change({*seq, change_kind::rescheduled, not_before, retry_at}, by_operator);
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
     answer.state = s->view(*seq).state;
   }
@@ -46,7 +54,7 @@ void turn::run(const redrive& c) {
   if (answer.state == task_state::dead && is_key_taken(*s)) {
     answer.result = change_result::key_taken;
   } else if (answer.state == task_state::dead) {
-    append_change({c.seq, change_kind::redriven, {}, {}});
+    append_change({c.seq, change_kind::redriven, {}, {}}, by_operator);
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
   }
@@ -63,11 +71,11 @@ void turn::run(const cancel& c) {
   if (entry.state == task_state::leased) {
     answer.result = change_result::requested;
     if (!entry.cancelling)
-      append_change({*seq, change_kind::cancel_requested, {}, {}});
+      append_change({*seq, change_kind::cancel_requested, {}, {}}, by_operator);
   } else if (!is_terminal(entry.state)) {
     answer.result = change_result::changed;
     answer.state = task_state::cancelled;
-    append_change({*seq, change_kind::cancelled, {}, {}});
+    append_change({*seq, change_kind::cancelled, {}, {}}, by_operator);
     tell_awaiting(*seq);
   }
   effects_.emplace_back(answer);
@@ -80,13 +88,20 @@ void turn::run(const cancel& c) {
     send_cancel(*peer, entry.token);
 }
 
-void turn::append_change(const task_change& change) {
+void turn::append_change(task_change change, task_event::author by) {
+  const auto& s = *find_segment(state_.segments, change.seq);
   // The tasks of a key are ordered by the positions at which they became live.
-  bool takes_key =
-    change.kind == change_kind::redriven && find_segment(state_.segments, change.seq)->key;
+  bool takes_key = change.kind == change_kind::redriven && s.key;
   auto& record = open_changes(takes_key);
-  change_task(state_, change, record.position);
-  record.changes.push_back(change);
+  if (is_noted(change.kind)) {
+    auto note = begin_note(s, change.seq, event_of(change.kind), by);
+    change_task(state_, change, record.position);
+    record.notes.push_back(finish_note(std::move(note), s));
+  } else {
+    change.notes = s.view(change.seq).notes;
+    change_task(state_, change, record.position);
+  }
+  record.changes.push_back(std::move(change));
 }
 
 tasks_changed& turn::open_changes(bool is_new) {

@@ -165,7 +165,7 @@ fencing_token turn::extend_grant(
     g.worker = worker;
     g.lease = lease;
     g.first_token = static_cast<fencing_token>(state_.tokens.next);
-    state_.leases.add_grant(g.position, {worker, lease, 0});
+    state_.leases.add_grant(g.position, {worker, lease, g.at});
     grants_.push_back(std::move(g));
   }
   auto& runs = grants_.back().runs;

@@ -22,8 +22,11 @@ task_view turn::view_of(segment& s, sequence seq) {
   if (view.entry.state == task_state::scheduled)
     view.eligible_at = s.eligible_at(seq);
   if (view.entry.state == task_state::leased) {
-    if (const auto* l = state_.leases.find(view.entry.token))
-      view.worker = state_.leases.grant_at(l->grant).worker->name;
+    if (const auto* l = state_.leases.find(view.entry.token)) {
+      const auto& grant = state_.leases.grant_at(l->grant);
+      view.worker = grant.worker->name;
+      view.granted_at = grant.at;
+    }
   }
   return view;
 }

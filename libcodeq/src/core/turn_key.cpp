@@ -11,6 +11,8 @@ namespace codeq::core {
 
 namespace {
 
+constexpr auto by_producer = task_event::author::producer;
+
 void append_run(std::vector<seq_run>& runs, const seq_run& run) {
   if (!runs.empty() && runs.back().first + runs.back().count == run.first)
     runs.back().count += run.count;
@@ -109,7 +111,7 @@ enqueue_kind turn::reschedule(const enqueue_run& r, const segment& s) {
   auto retry_at = s.view(s.first).retry_at;
   if (is_active(deliberate_fault::retry_cleared_by_duplicate))
     retry_at = {};
-  append_change({s.first, change_kind::rescheduled, not_before, retry_at});
+  append_change({s.first, change_kind::rescheduled, not_before, retry_at}, by_producer);
   return wanted > before ? enqueue_kind::deferred : enqueue_kind::promoted;
 }
 
@@ -120,7 +122,7 @@ void turn::replace_body(const enqueue_run& r, const segment& s) {
   change.body = r.tasks.body;
   change.body_bytes = r.tasks.sizes.front();
   body_bytes_ += change.body_bytes;
-  append_change(change);
+  append_change(std::move(change), by_producer);
 }
 
 std::optional<sequence> turn::find_named(

@@ -29,7 +29,7 @@ void turn::purge_all(const std::vector<sequence>& tasks) {
       end_by_force(s, {0, 0, seq, force::kind::revoke, {}});
   }
   for (auto seq : tasks) {
-    append_change({seq, change_kind::purged, {}, {}});
+    append_change({seq, change_kind::purged, {}, {}}, task_event::author::operator_user);
     tell_awaiting(seq);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
+#include "core/history.hpp"
 #include "core/retry.hpp"
 #include "core/turn.hpp"
 
@@ -137,7 +138,9 @@ leases_ended& turn::record_for(duration retention) {
 }
 
 void turn::append_end(lease_end e) {
-  auto entry = find_segment(state_.segments, e.seq)->view(e.seq);
+  const auto& s = *find_segment(state_.segments, e.seq);
+  auto entry = s.view(e.seq);
+  auto what = event_of(e.kind, e.next);
   bool wins =
     e.next == task_state::completed && !is_active(deliberate_fault::cancelled_although_completed);
   wins =
@@ -155,7 +158,14 @@ void turn::append_end(lease_end e) {
   body_bytes_ += e.text.size();
   if (const auto* l = state_.leases.find(e.token); l && l->timed)
     effects_.emplace_back(timer_dropped{e.token});
+  std::optional<task_note> note;
+  if (is_noted(entry, e)) {
+    note = begin_note(s, e.seq, what, author_of(e.kind));
+    note->event.text = cut_for_history(e.text.view());
+  }
   end_lease(state_, e, record.position, static_cast<std::uint32_t>(record.ends.size()));
+  if (note)
+    record.notes.push_back(finish_note(std::move(*note), s));
   auto seq = e.seq;
   bool is_over = is_terminal(e.next);
   record.ends.push_back(std::move(e));

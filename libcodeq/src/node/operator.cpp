@@ -299,7 +299,7 @@ result<task_explanation> operator_client::explain(task_id task) {
   return why;
 }
 
-result<std::vector<task_event>> operator_client::events(task_id task) {
+result<task_timeline> operator_client::events(task_id task) {
   return impl_->ask(client::ask_events(task), client::read_events);
 }
 

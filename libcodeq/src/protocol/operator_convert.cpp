@@ -207,9 +207,9 @@ result<core::explain_task> to_command(const explain_request& message, asked_at b
   });
 }
 
-result<events_order> to_command(const events_request& message, asked_at by) {
-  return message.read([&](auto from) -> result<events_order> {
-    return events_order{by.peer, from.getNumber(), from.getTask().getSeq()};
+result<core::tell_history> to_command(const events_request& message, asked_at by) {
+  return message.read([&](auto from) -> result<core::tell_history> {
+    return core::tell_history{by.peer, from.getNumber(), from.getTask().getSeq()};
   });
 }
 

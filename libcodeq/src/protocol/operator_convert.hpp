@@ -112,13 +112,6 @@ using change_command = std::variant<core::cancel, core::promote, core::redrive, 
 /// What a request about a queue comes to.
 using queue_command = std::variant<core::show_queue, core::configure_queue, core::pause_queue>;
 
-/// Asks for the timeline of a task.
-struct events_order {
-  core::peer_id peer = 0;
-  std::uint64_t number = 0;
-  sequence seq = 0;
-};
-
 [[nodiscard]] result<core::describe_task> to_command(const status_request& message, asked_at by);
 [[nodiscard]] result<change_command> to_command(const change_request& message, asked_at by);
 [[nodiscard]] result<core::force> to_command(const force_request& message, asked_at by);
@@ -126,6 +119,6 @@ struct events_order {
 [[nodiscard]] result<core::change_many> to_command(const bulk_request& message, asked_at by);
 [[nodiscard]] result<core::list_tasks> to_command(const list_request& message, asked_at by);
 [[nodiscard]] result<core::explain_task> to_command(const explain_request& message, asked_at by);
-[[nodiscard]] result<events_order> to_command(const events_request& message, asked_at by);
+[[nodiscard]] result<core::tell_history> to_command(const events_request& message, asked_at by);
 
 } // namespace codeq::protocol

@@ -58,6 +58,9 @@ void write_event(schema::EventsReply::Event::Builder to, const task_event& event
   to.setToken(value(event.token));
   to.setWorker(text_of(event.worker));
   to.setText(data_of(event.text));
+  to.setBy(static_cast<schema::TaskEventAuthor>(event.by));
+  to.setState(static_cast<schema::TaskState>(event.state));
+  to.setUntilMs(ms_of(event.until));
 }
 
 } // namespace
@@ -134,12 +137,15 @@ explain_reply make_explain_reply(shard_id shard, const core::task_explained& ans
     256);
 }
 
-events_reply make_events_reply(std::uint64_t number, std::span<const task_event> events) {
+events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline) {
   return events_reply::build([&](auto r) {
     r.setNumber(number);
-    auto list = r.initEvents(count_of(events.size()));
+    auto list = r.initEvents(count_of(timeline.events.size()));
     for (capnp::uint i = 0; i < list.size(); ++i)
-      write_event(list[i], events[i]);
+      write_event(list[i], timeline.events[i]);
+    r.setDropped(timeline.dropped);
+    r.setState(static_cast<schema::TaskState>(timeline.state));
+    r.setUntilMs(ms_of(timeline.until));
   });
 }
 

@@ -7,7 +7,6 @@
 #include "protocol/messages.hpp"
 
 #include <cstdint>
-#include <span>
 
 /// Turns what a shard answers to operators into messages.
 namespace codeq::protocol {
@@ -26,8 +25,7 @@ namespace codeq::protocol {
 
 [[nodiscard]] explain_reply make_explain_reply(shard_id shard, const core::task_explained& answer);
 
-[[nodiscard]] events_reply
-make_events_reply(std::uint64_t number, std::span<const task_event> events);
+[[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
 [[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
 

@@ -15,6 +15,7 @@ enum class tag : char {
   change = 'E',
   fate = 'F',
   grant = 'G',
+  history = 'H',
   key = 'K',
   store = 'M',
   producer = 'N',
@@ -270,6 +271,21 @@ std::optional<producer_key> producer_key::decode(std::string_view bytes) {
      read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes + number_bytes))}};
 }
 
+std::string history_key::encode() const {
+  auto key = encode_numbered(tag::history, shard, seq);
+  append_big_endian(key, slot);
+  return key;
+}
+
+std::optional<history_key> history_key::decode(std::string_view bytes) {
+  if (bytes.empty())
+    return std::nullopt;
+  auto task = decode_numbered<history_key>(tag::history, bytes.substr(0, bytes.size() - 1));
+  if (task)
+    task->slot = static_cast<std::uint8_t>(bytes.back());
+  return task;
+}
+
 key_range segments_of(shard_id shard) {
   return range_of(tag::segment, shard);
 }
@@ -312,6 +328,15 @@ key_range dead_of(shard_id shard) {
 
 key_range bodies_of(shard_id shard) {
   return range_of(tag::body, shard);
+}
+
+key_range histories_of(shard_id shard) {
+  return range_of(tag::history, shard);
+}
+
+key_range history_of(shard_id shard, sequence seq) {
+  auto begin = encode_numbered(tag::history, shard, seq);
+  return {begin, begin + '\xff'};
 }
 
 key_range keys_of(shard_id shard) {

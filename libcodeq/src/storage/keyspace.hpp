@@ -30,10 +30,12 @@
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
 ///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
+///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove
 ///
-/// `name` is tenant, queue, group and key, each behind its length:u16.
+/// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
+/// history's entry modulo `limits::history_events_max`.
 ///
-/// Reserved: 'B' blocks of descriptors, 'H' history, 'T' scheduled (due, seq).
+/// Reserved: 'B' blocks of descriptors, 'T' scheduled (due, seq).
 namespace codeq::storage {
 
 /// The one record of the store as a whole.
@@ -183,8 +185,19 @@ struct producer_key {
   [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
 };
 
-/// Tag and shard: keys that agree in so many bytes are neighbours; all but those of names ascend
-/// as they are written.
+/// An entry of a task's history, in the place of the one so many entries before.
+struct history_key {
+  shard_id shard{};
+  sequence seq = 0;
+  std::uint8_t slot = 0;
+
+  friend auto operator<=>(const history_key&, const history_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<history_key> decode(std::string_view bytes);
+};
+
+/// Tag and shard: keys that agree in so many bytes are neighbours; all but those of names and
+/// histories ascend as they are written.
 inline constexpr std::size_t key_prefix_bytes = 3;
 
 /// The keys in [begin, end), as `task_store::scan` and `read_last` take them.
@@ -211,6 +224,11 @@ struct key_range {
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
 [[nodiscard]] key_range producers_of(shard_id shard);
+
+[[nodiscard]] key_range histories_of(shard_id shard);
+
+/// The history of one task, in the order of its slots.
+[[nodiscard]] key_range history_of(shard_id shard, sequence seq);
 
 /// In the order of their bytes.
 [[nodiscard]] key_range keys_of(shard_id shard);

@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/projection.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "core/deliberate_fault.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"
 
+#include <algorithm>
+
 namespace codeq::storage {
 
 namespace {
+
+std::uint8_t slot_of(std::uint32_t number) {
+  return static_cast<std::uint8_t>(number % limits::history_events_max);
+}
+
+void add_notes(shard_id shard, const std::vector<core::task_note>& notes, write_set& writes) {
+  for (const auto& note : notes)
+    writes.put(history_key{shard, note.seq, slot_of(note.number)}.encode(), encode(note));
+}
+
+void remove_history(shard_id shard, const core::task_change& purged, write_set& writes) {
+  auto slots = std::min(purged.notes, limits::history_events_max);
+  for (std::uint32_t slot = 0; slot < slots; ++slot)
+    writes.remove(history_key{shard, purged.seq, slot_of(slot)}.encode());
+}
 
 void project_event(shard_id shard, const core::segment_appended& e, write_set& writes) {
   auto key =
@@ -22,6 +41,7 @@ void project_event(shard_id shard, const core::batch_granted& e, write_set& writ
 
 void project_event(shard_id shard, const core::leases_ended& e, write_set& writes) {
   writes.put(outcome_key{shard, e.position}.encode(), encode(e));
+  add_notes(shard, e.notes, writes);
   for (const auto& end : e.ends)
     if (end.next == task_state::dead)
       writes.put(dead_key{shard, end.seq}.encode(), encode_death(end, e.at));
@@ -29,12 +49,15 @@ void project_event(shard_id shard, const core::leases_ended& e, write_set& write
 
 void project_event(shard_id shard, const core::tasks_changed& e, write_set& writes) {
   writes.put(change_key{shard, e.position}.encode(), encode(e));
+  add_notes(shard, e.notes, writes);
   for (const auto& change : e.changes) {
     if (change.kind == core::change_kind::body_replaced)
       writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
     // A task that is purged was perhaps dead.
     if (change.kind == core::change_kind::redriven || change.kind == core::change_kind::purged)
       writes.remove(dead_key{shard, change.seq}.encode());
+    if (change.kind == core::change_kind::purged)
+      remove_history(shard, change, writes);
   }
 }
 

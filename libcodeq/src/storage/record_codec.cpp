@@ -183,6 +183,8 @@ std::string encode(const core::segment_entries& touched, core::log_position posi
     fill_data(r.initRefunds(n), entries, [](const auto& e) { return e.refunds; });
     if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.cancelling; }))
       fill_data(r.initCancelling(n), entries, [](const auto& e) { return e.cancelling; });
+    if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.notes != 0; }))
+      fill_list(r.initNotes(n), entries, [](const auto& e) { return e.notes; });
   });
 }
 
@@ -312,8 +314,10 @@ result<core::segment_entries> decode_open(std::string_view value, sequence first
       return entries.error();
     auto n = entries->size();
     auto cancelling = r.getCancelling();
+    auto notes = r.getNotes();
     bool agrees = r.getDueMs().size() == n && r.getLost().size() == n && r.getRefunds().size() == n
-                  && (cancelling.size() == 0 || cancelling.size() == n);
+                  && (cancelling.size() == 0 || cancelling.size() == n)
+                  && (notes.size() == 0 || notes.size() == n);
     if (!agrees)
       return mismatch("lists of different lengths");
     for (capnp::uint i = 0; i < n; ++i) {
@@ -321,6 +325,7 @@ result<core::segment_entries> decode_open(std::string_view value, sequence first
       (*entries)[i].lost = r.getLost()[i];
       (*entries)[i].refunds = r.getRefunds()[i];
       (*entries)[i].cancelling = cancelling.size() != 0 && cancelling[i] != 0;
+      (*entries)[i].notes = notes.size() != 0 ? notes[i] : 0;
     }
     core::segment_entries touched{first, false, time_of(r.getNotBeforeMs()), std::move(*entries)};
     touched.key_since = r.getKeySince();

@@ -45,6 +45,9 @@ struct store_record {
 
 [[nodiscard]] std::string encode(const core::producer_record& session);
 
+/// The task itself is in the key.
+[[nodiscard]] std::string encode(const core::task_note& note);
+
 [[nodiscard]] result<store_record> decode_store(std::string_view value);
 
 /// Without the tasks' bodies: `pieces` stays empty.
@@ -66,6 +69,8 @@ struct store_record {
 [[nodiscard]] result<core::queue_configured>
 decode_queue(std::string_view value, const queue_address& queue);
 [[nodiscard]] result<core::retained_key> decode_key(std::string_view value);
+
+[[nodiscard]] result<core::task_note> decode_note(std::string_view value, sequence seq);
 
 /// With the tasks' bodies.
 [[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);

@@ -62,7 +62,8 @@ TEST(Explanation, CountsWorkersInWords) {
 
 TEST(Explanation, NumbersOfALaterVersionHaveAName) {
   EXPECT_EQ(to_string(static_cast<explained_reason>(13)), "unknown");
-  EXPECT_EQ(to_string(static_cast<task_event::kind>(16)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_event::kind>(17)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_event::author>(4)), "unknown");
   EXPECT_EQ(to_sentence(why(static_cast<explained_reason>(13))), "unknown");
 }
 

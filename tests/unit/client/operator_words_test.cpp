@@ -257,15 +257,25 @@ TEST(OperatorReplies, EveryReasonOfTheCoreHasItsName) {
 }
 
 TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {
-  using kind = task_event::kind;
-  std::vector<task_event> events{
-    {timestamp{duration{1}}, kind::granted, 1, fencing_token{7}, "w", ""},
-    {timestamp{duration{2}}, kind::timed_out, 1, fencing_token{7}, "w", std::string("\0x", 2)}};
+  task_event granted;
+  granted.at = timestamp{duration{1}};
+  granted.what = task_event::kind::granted;
+  granted.state = task_state::leased;
+  granted.attempt = 1;
+  granted.token = fencing_token{7};
+  granted.worker = "w";
+  auto failed = granted;
+  failed.what = task_event::kind::timed_out;
+  failed.by = task_event::author::operator_user;
+  failed.state = task_state::scheduled;
+  failed.until = timestamp{duration{5}};
+  failed.text = std::string("\0x", 2);
+  task_timeline timeline{{granted, failed}, 40, task_state::scheduled, timestamp{duration{5}}};
 
-  auto told = read_events(protocol::make_events_reply(number, events));
+  auto told = read_events(protocol::make_events_reply(number, timeline));
 
   ASSERT_TRUE(told && told->answer);
-  EXPECT_EQ(*told->answer, events);
+  EXPECT_EQ(*told->answer, timeline);
 }
 
 TEST(OperatorReplies, WhatALaterVersionSaysIsAProtocolError) {
@@ -276,12 +286,15 @@ TEST(OperatorReplies, WhatALaterVersionSaysIsAProtocolError) {
   auto reason = protocol::explain_reply::build(
     [](auto r) { r.setReason(static_cast<schema::TaskReason>(13)); });
   auto event = protocol::events_reply::build(
-    [](auto r) { r.initEvents(1)[0].setKind(static_cast<schema::TaskEventKind>(16)); });
+    [](auto r) { r.initEvents(1)[0].setKind(static_cast<schema::TaskEventKind>(17)); });
+  auto author = protocol::events_reply::build(
+    [](auto r) { r.initEvents(1)[0].setBy(static_cast<schema::TaskEventAuthor>(4)); });
 
   EXPECT_EQ(read_change(change).error().code, errc::protocol_error);
   EXPECT_EQ(read_status(state).error().code, errc::protocol_error);
   EXPECT_EQ(read_explain(reason).error().code, errc::protocol_error);
   EXPECT_EQ(read_events(event).error().code, errc::protocol_error);
+  EXPECT_EQ(read_events(author).error().code, errc::protocol_error);
 }
 
 } // namespace codeq::client

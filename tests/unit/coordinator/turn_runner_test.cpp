@@ -18,8 +18,8 @@ protected:
     core::enqueue_run run;
     run.queue = {"default", "a"};
     run.tasks = {bytes::from("body"), {4}};
-    return runner_.decide(
-      core::enqueue{1, {make_producer_id(clock_.now().shard, 1, 1), next_request_++, 0}, {run}}, clock_.now());
+    auto session = make_producer_id(clock_.now().shard, 1, 1);
+    return runner_.decide(core::enqueue{1, {session, next_request_++, 0}, {run}}, clock_.now());
   }
 
   std::size_t close() { return runner_.close(clock_.now()).size(); }

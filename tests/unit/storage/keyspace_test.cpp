@@ -106,6 +106,31 @@ TEST(KeyKey, DecodesOnlyWhatItEncoded) {
   EXPECT_FALSE(key_key::decode(bytes));
 }
 
+TEST(HistoryKey, DecodesOnlyWhatItEncoded) {
+  auto key = history_key{shard_id{0x0102}, 0x0304, 31};
+  auto bytes = key.encode();
+
+  EXPECT_EQ(history_key::decode(bytes), key);
+  EXPECT_FALSE(history_key::decode({}));
+  EXPECT_FALSE(history_key::decode(bytes.substr(0, bytes.size() - 1)));
+  EXPECT_FALSE(history_key::decode(bytes + '\0'));
+  bytes.front() = 'S';
+  EXPECT_FALSE(history_key::decode(bytes));
+}
+
+TEST(HistoryKey, RangesHoldATaskOrAShard) {
+  auto shard = shard_id{3};
+
+  for (int slot : {0, 1, 31}) {
+    history_key key{shard, 9, static_cast<std::uint8_t>(slot)};
+    EXPECT_TRUE(history_of(shard, 9).contains(key.encode()));
+    EXPECT_FALSE(history_of(shard, 8).contains(key.encode()));
+    EXPECT_FALSE(history_of(shard, 10).contains(key.encode()));
+    EXPECT_TRUE(histories_of(shard).contains(key.encode()));
+    EXPECT_FALSE(histories_of(shard_id{4}).contains(key.encode()));
+  }
+}
+
 TEST(StoreKey, DecodesOnlyWhatItEncoded) {
   EXPECT_TRUE(store_key::decode(store_key{}.encode()));
   EXPECT_FALSE(store_key::decode("M"));
@@ -126,6 +151,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
   EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
+  EXPECT_EQ((history_key{shard_id{0x0102}, 0x0304, 0x1f}.encode()), "H" + number + "\x1f");
   key_key name{shard_id{0x0102}, {{"te", "q"}, "", "key"}};
   EXPECT_EQ(name.encode(), std::string("K\x01\x02\0\2te\0\1q\0\0\0\3key", 17));
   EXPECT_EQ((follow_up_key{shard_id{0x0102}, 0x0304}.encode()), "U" + number);

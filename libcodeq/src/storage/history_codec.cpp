@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "encoding/shared_structs.hpp"
+#include "record.capnp.h"
+#include "storage/record_build.hpp"
+#include "storage/record_codec.hpp"
+
+namespace codeq::storage {
+
+std::string encode(const core::task_note& note) {
+  const auto& event = note.event;
+  auto words = small_words + (event.worker.size() + event.text.size()) / sizeof(capnp::word);
+  return build<schema::HistoryRecord>(words, [&](auto r) {
+    r.setNumber(note.number);
+    r.setAtMs(ms_of(event.at));
+    r.setKind(static_cast<std::uint8_t>(event.what));
+    r.setBy(static_cast<std::uint8_t>(event.by));
+    r.setState(static_cast<schema::TaskState>(event.state));
+    r.setUntilMs(ms_of(event.until));
+    r.setAttempt(static_cast<std::uint16_t>(event.attempt));
+    r.setToken(value(event.token));
+    r.setGrantedAtMs(ms_of(note.granted_at));
+    r.setWorker({event.worker.data(), event.worker.size()});
+    r.setText({reinterpret_cast<const kj::byte*>(event.text.data()), event.text.size()});
+    r.setSegment(note.segment);
+    r.setAside(note.aside);
+  });
+}
+
+result<core::task_note> decode_note(std::string_view value, sequence seq) {
+  return parse<schema::HistoryRecord>(value, [&](auto r) -> result<core::task_note> {
+    core::task_note note;
+    note.seq = seq;
+    note.segment = r.getSegment();
+    note.aside = r.getAside();
+    note.number = r.getNumber();
+    note.granted_at = time_of(r.getGrantedAtMs());
+    auto& event = note.event;
+    event.at = time_of(r.getAtMs());
+    event.what = static_cast<task_event::kind>(r.getKind());
+    event.by = static_cast<task_event::author>(r.getBy());
+    event.state = static_cast<task_state>(r.getState());
+    event.until = time_of(r.getUntilMs());
+    event.attempt = r.getAttempt();
+    event.token = static_cast<fencing_token>(r.getToken());
+    event.worker = encoding::read_text(r.getWorker());
+    event.text.assign(r.getText().asChars().begin(), r.getText().size());
+    return note;
+  });
+}
+
+} // namespace codeq::storage
