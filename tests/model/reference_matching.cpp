@@ -31,8 +31,10 @@ void reference_shard::release_due(timestamp now) {
 
 void reference_shard::settle(const std::vector<core::tasks_granted>& grants, const instant& now) {
   now_ = now;
+  // Some were purged meanwhile.
   for (auto seq : std::exchange(ended_, {}))
-    tasks.at(seq).settled_at = now.shard;
+    if (auto ended = tasks.find(seq); ended != tasks.end())
+      ended->second.settled_at = now.shard;
   release_due(now.shard);
   std::map<queue_address, std::map<fencing_token, sequence>> granted;
   for (const auto& batch : grants)

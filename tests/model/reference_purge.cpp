@@ -53,6 +53,8 @@ void reference_shard::force_end(
   }
   task.state = next;
   task.retry_at = {};
+  task.ended_at = now_.shard;
+  ended_.push_back(task.seq);
   auto& count = totals[task.queue];
   count.completed += next == task_state::completed ? 1 : 0;
   count.dead += next == task_state::dead ? 1 : 0;

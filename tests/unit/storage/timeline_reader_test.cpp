@@ -66,7 +66,7 @@ protected:
   /// From the fate of a task that is not in memory any more.
   std::string read_closed(int number) {
     write();
-    auto view = read_fate(store_, shard_id{}, task(number), nullptr);
+    auto view = read_fate(store_, shard_id{}, task(number), {});
     return view && *view ? read(**view, view_source::fate) : "no fate";
   }
 
