@@ -55,6 +55,7 @@ public:
   [[nodiscard]] std::optional<failure> run(const std::vector<step>& steps);
 
 private:
+  void pass(duration time);
   void open_turn();
   void decide(const core::command& c);
   void close_turn();
