@@ -29,12 +29,25 @@ void reference_shard::release_due(timestamp now) {
     }
 }
 
+void reference_shard::forget_past_dead() {
+  std::vector<sequence> past;
+  for (const auto& [seq, task] : tasks) {
+    auto kept_for = task.settings.dead_retention;
+    bool ends = task.state == task_state::dead && kept_for != duration{0};
+    if (ends && task.ended_at + kept_for <= now_.shard)
+      past.push_back(seq);
+  }
+  for (auto seq : past)
+    forget(seq);
+}
+
 void reference_shard::settle(const std::vector<core::tasks_granted>& grants, const instant& now) {
   now_ = now;
   // Some were purged meanwhile.
   for (auto seq : std::exchange(ended_, {}))
     if (auto ended = tasks.find(seq); ended != tasks.end())
       ended->second.settled_at = now.shard;
+  forget_past_dead();
   release_due(now.shard);
   std::map<queue_address, std::map<fencing_token, sequence>> granted;
   for (const auto& batch : grants)

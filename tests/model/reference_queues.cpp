@@ -33,10 +33,10 @@ core::task_settings reference_shard::settings_of(const core::enqueue_run& r) con
     settings.progress_timeout = r.settings.progress_timeout;
   if (!is_left(r, core::setting_bit::on_dead))
     settings.when_dead = r.settings.when_dead;
-  if (!is_left(r, core::setting_bit::retention)) {
+  if (!is_left(r, core::setting_bit::retention))
     settings.retention = r.settings.retention;
+  if (!is_left(r, core::setting_bit::dead_retention))
     settings.dead_retention = r.settings.dead_retention;
-  }
   // The queue's own lease is looked up at each grant.
   settings.lease = is_left(r, core::setting_bit::lease) ? duration{0} : r.settings.lease;
   return settings;

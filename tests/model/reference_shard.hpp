@@ -233,6 +233,7 @@ private:
 
   void run(const core::take_checkpoint&) { checkpoint_wanted_ = checkpointed_ = true; }
 
+  void forget_past_dead();
   [[nodiscard]] errc session_trouble(const core::request_id& request) const;
   reference_answer add_tasks(const std::vector<core::enqueue_run>& runs);
   void add_follow_ups(const core::lease_report& r);

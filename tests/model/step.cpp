@@ -384,7 +384,7 @@ core::list_tasks step_maker::random_list(dice& d, const reference_shard& referen
 
 void step_maker::leave_to_queue(dice& d, core::enqueue_run& r) {
   if (d.one_in(3))
-    r.left_to_queue = static_cast<std::uint16_t>(d.below(128));
+    r.left_to_queue = static_cast<std::uint16_t>(d.below(256));
 }
 
 core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
@@ -400,6 +400,8 @@ core::enqueue_run step_maker::random_run(dice& d, const instant& now) {
   r.settings.retry.cap = 20s;
   r.settings.lease = d.pick(leases);
   r.settings.retention = d.pick(retentions);
+  if (d.one_in(3))
+    r.settings.dead_retention = d.pick(retentions);
   r.settings.run_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   r.settings.progress_timeout = d.one_in(4) ? duration{500 + d.below(20'000)} : 0ms;
   if (d.one_in(4))

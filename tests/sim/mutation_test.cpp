@@ -119,6 +119,8 @@ constexpr std::array faults = {
   named_fault{deliberate_fault::force_keeps_lease, "force keeps lease"},
   named_fault{deliberate_fault::force_forgotten, "force forgotten"},
   named_fault{deliberate_fault::retry_kept_by_promotion, "retry kept by promotion"},
+  named_fault{deliberate_fault::filter_past_synced_position, "filter past the synced position"},
+  named_fault{deliberate_fault::counter_outside_batch, "counter outside the batch"},
 };
 static_assert(faults.size() == static_cast<std::size_t>(deliberate_fault::end));
 

@@ -94,6 +94,7 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
       entry.state = state_by_time(state, s, change.seq);
     break;
   case change_kind::redriven:
+    entry.retry_at = {};
     // One that was failed by force may be deferred still.
     entry.state = s.group.empty() ? state_by_time(state, s, change.seq) : task_state::gated;
     if (!is_active(deliberate_fault::redrive_keeps_attempts))

@@ -100,6 +100,9 @@ enum class deliberate_fault : std::uint8_t {
   force_keeps_lease,
   force_forgotten,
   retry_kept_by_promotion,
+  // Retention.
+  filter_past_synced_position,
+  counter_outside_batch,
   /// No fault: how many there are.
   end,
 };

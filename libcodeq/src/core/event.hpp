@@ -75,7 +75,7 @@ struct lease_end {
   lease_end_kind kind = lease_end_kind::completed;
   bool charged = true;
   task_state next = task_state::completed;
-  /// With `scheduled`: when it is eligible again.
+  /// With `scheduled`: when it is eligible again; with `dead`: when it goes, or nothing.
   timestamp due{};
   bytes text;
   /// With `dead`: the charged attempts that the task had.
@@ -105,7 +105,8 @@ struct task_entry {
   fencing_token token{};
   /// Of the latest end of a lease; 0 when there was none.
   log_position outcome = 0;
-  /// The shard's own deferral after a failed attempt; 0 is none.
+  /// The shard's own deferral after a failed attempt; of a dead task the end of its retention; 0 is
+  /// none.
   timestamp retry_at{};
   std::uint32_t outcome_index = 0;
   /// In its history so far, those included that are not kept any more. Not in fates.

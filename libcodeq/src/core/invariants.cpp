@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace codeq::core {
@@ -102,6 +103,16 @@ void check_leases(shard_state& state, std::size_t leased, std::vector<std::strin
     if (!agrees)
       found.push_back("I2: a lease of " + name_of(state, seq) + " is not its task's");
   }
+}
+
+void check_dead_ends(const shard_state& state, std::vector<std::string>& found) {
+  std::set<std::pair<timestamp, sequence>> ends;
+  for (const auto& [first, s] : state.segments)
+    for (std::uint32_t i = 0; i < s.entries.size(); ++i)
+      if (s.entries[i].state == task_state::dead && s.entries[i].retry_at != timestamp{})
+        ends.insert({s.entries[i].retry_at, first + i});
+  if (ends != state.dead_ends)
+    found.push_back("I8: other dead tasks are to go than those with a retention");
 }
 
 void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
@@ -204,6 +215,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   check_purges(state, found);
   check_follow_ups(state, found);
   check_outcomes(state, found);
+  check_dead_ends(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];

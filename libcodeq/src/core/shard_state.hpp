@@ -119,6 +119,8 @@ struct shard_state {
   std::unordered_map<std::string, std::size_t> tenant_queues;
   /// Tasks that wait for a time, by that time.
   std::set<std::pair<timestamp, sequence>> due;
+  /// When dead tasks go that do not stay for ever.
+  std::set<std::pair<timestamp, sequence>> dead_ends;
   lease_table leases;
   std::map<group_name, task_group> groups;
   key_index keys;

@@ -53,6 +53,8 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     --queue.ready;
   } else if (entry.state == task_state::gated) {
     --queue.gated;
+  } else if (entry.state == task_state::dead) {
+    state.dead_ends.erase({entry.retry_at, seq});
   }
 }
 
@@ -75,8 +77,11 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   case task_state::gated:
     ++queue.gated;
     break;
-  case task_state::completed:
   case task_state::dead:
+    if (entry.retry_at != timestamp{})
+      state.dead_ends.insert({entry.retry_at, seq});
+    break;
+  case task_state::completed:
   case task_state::cancelled:
     break;
   }

@@ -41,6 +41,7 @@ void turn::decide(const command& c, const instant& now) {
 
 sealed_turn turn::seal(const instant& now) {
   advance(now);
+  purge_past_dead();
   release_due(state_, now_.shard, limits::due_released_per_turn_max);
   tell_claimers(match());
   want_timers();
@@ -77,8 +78,14 @@ duration at_the_fastest(duration wait) {
 
 std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   std::optional<duration> wait;
+  auto sooner = [&](timestamp at) {
+    auto until = at_the_fastest(std::max(duration{0}, at - now.shard));
+    wait = wait ? std::min(*wait, until) : until;
+  };
   if (!state.due.empty())
-    wait = at_the_fastest(std::max(duration{0}, state.due.begin()->first - now.shard));
+    sooner(state.due.begin()->first);
+  if (!state.dead_ends.empty())
+    sooner(state.dead_ends.begin()->first);
   if (auto grown_up = state.leases.next_grown_up()) {
     auto until = std::max(duration{0}, *grown_up - now.steady);
     wait = wait ? std::min(*wait, until) : until;

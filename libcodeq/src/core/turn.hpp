@@ -140,6 +140,7 @@ private:
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
   void mark_purged(const task_filter& filter);
+  void purge_past_dead();
 
   // Keys.
   [[nodiscard]] error refusal_by_keys(const enqueue& c) const;

@@ -41,7 +41,8 @@ checkpoint_taken turn::make_checkpoint() {
   c.ended_producers = ended_sessions(state_, now_.shard);
   c.producers = used_sessions(state_, now_.shard);
   for (const auto& queue : state_.queues)
-    c.queues.push_back(queue->totals);
+    if (!is_active(deliberate_fault::counter_outside_batch))
+      c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {
     auto& s = state_.segments.at(first);
     if (s.kept == 0) {

@@ -34,6 +34,17 @@ void turn::purge_all(const std::vector<sequence>& tasks) {
   }
 }
 
+void turn::purge_past_dead() {
+  std::vector<sequence> past;
+  for (const auto& [at, seq] : state_.dead_ends) {
+    if (at > now_.shard || past.size() == limits::dead_purged_per_turn_max)
+      break;
+    past.push_back(seq);
+  }
+  if (!past.empty())
+    purge_all(past);
+}
+
 void turn::mark_purged(const task_filter& filter) {
   auto next = state_.sequences.next;
   auto below = filter.below == 0 ? next : std::min(filter.below, next);

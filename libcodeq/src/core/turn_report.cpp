@@ -150,9 +150,13 @@ void turn::append_end(lease_end e) {
     e.next = task_state::cancelled;
     e.due = {};
   }
-  if (e.next == task_state::dead)
+  const auto& settings = find_segment(state_.segments, e.seq)->settings;
+  if (e.next == task_state::dead) {
     e.attempt = entry.attempt;
-  auto& record = record_for(find_segment(state_.segments, e.seq)->settings.retention);
+    if (settings.dead_retention > duration{0})
+      e.due = now_.shard + settings.dead_retention;
+  }
+  auto& record = record_for(settings.retention);
   // The time of the last end: no text is kept for less than its retention.
   record.at = now_.shard;
   body_bytes_ += e.text.size();

@@ -116,5 +116,64 @@ TEST_F(Retention, RedrivenTasksHaveNoOutcome) {
   EXPECT_EQ(held_outcomes(), 0u);
 }
 
+class DeadRetention : public shard_fixture {
+protected:
+  void bury(const enqueue_options& options) {
+    attach("w", {"q"});
+    claim("w", 1);
+    enqueue("q", 1, options);
+    fail_permanently("w", held(1, 1));
+  }
+};
+
+TEST_F(DeadRetention, TaskGoesWhenItIsOverAndNotBefore) {
+  bury({.settings = {.dead_retention = 1h}});
+
+  advance(1h - 1ms);
+  EXPECT_EQ(state_of(1), "dead");
+  advance(1ms);
+  take_checkpoint();
+
+  EXPECT_EQ(state_of(1), "not in memory");
+}
+
+TEST_F(DeadRetention, IsForEverWhenNobodySetOne) {
+  bury({.settings = {.retention = 1h}});
+
+  advance(10'000h);
+  take_checkpoint();
+
+  EXPECT_EQ(state_of(1), "dead");
+}
+
+TEST_F(DeadRetention, GoesOnOverARestart) {
+  bury({.settings = {.dead_retention = 1h}});
+  take_checkpoint();
+  restart();
+
+  advance(1h);
+
+  EXPECT_TRUE(entry_of(1).gone);
+}
+
+TEST_F(DeadRetention, RedrivenTaskStays) {
+  bury({.settings = {.dead_retention = 1h}});
+  redrive(1);
+
+  advance(2h);
+
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+TEST_F(DeadRetention, OpensTheGroupThatTheTaskBlocks) {
+  bury({.settings = {.dead_retention = 1h, .when_dead = on_dead::block}, .group = "g"});
+  enqueue("q", 1, {.group = "g"});
+  EXPECT_EQ(state_of(2), "gated");
+
+  advance(1h);
+
+  EXPECT_EQ(state_of(2), "ready");
+}
+
 } // namespace
 } // namespace codeq::test
