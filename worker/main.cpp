@@ -54,6 +54,7 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
   codeq::worker_node_options options;
   options.coordinators = config.coordinators;
   options.name = config.name;
+  options.tenant = config.tenant;
   options.slots = config.slots;
   options.prefetch = config.prefetch;
   options.drain = config.drain;

@@ -262,6 +262,19 @@ class WriteError(RaceTest):
         self.assertGreater(len(states), 5)
         self.assertEqual(set(states), {"ready"})
 
+    def test_without_free_space_tasks_are_refused_and_the_rest_goes_on(self):
+        self.cluster.start_coordinator()
+        waiting = self.cluster.enqueue("echo", "x")
+        self.cluster.coordinator.terminate(10)
+        self.cluster.start_coordinator("--free-bytes", str(2**63))
+
+        error = self.cluster.ctl_error("enqueue", "echo", "-", payload=b"y")
+        self.assertIn("disk_full", error)
+        self.assertIn(str(2**63), error)
+
+        self.cluster.start_worker("w")
+        self.assertEqual(self.cluster.result(waiting), "x")
+
 
 if __name__ == "__main__":
     unittest.main()

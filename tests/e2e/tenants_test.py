@@ -71,6 +71,15 @@ class Tenants(cluster.ClusterTest):
             self.assertEqual((status["state"], status["attempt"], status["token"]),
                              ("ready", 0, "0"))
 
+    def test_worker_of_a_tenant_runs_its_tasks_only(self):
+        self.cluster.start_worker("w", *THEIRS)
+        mine = self.cluster.enqueue("echo", "mine")
+        theirs = self.cluster.enqueue("echo", "theirs", *THEIRS)
+
+        self.assertEqual(self.cluster.result(theirs), "theirs")
+
+        self.assertEqual(self.cluster.status(mine)["state"], "ready")
+
     def test_changes_of_many_tasks_are_of_one_tenant(self):
         my_dead, their_dead = self.bury(), self.bury(*THEIRS)
         mine = self.cluster.enqueue("fail", "x", "--delay", "1h")

@@ -35,6 +35,8 @@ struct enqueue_options {
   bool replace_payload = false;
   /// The producer's first one when empty.
   std::optional<producer_id> session{};
+  /// Why the disk takes nothing.
+  error refusal{};
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what

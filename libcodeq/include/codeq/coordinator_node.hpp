@@ -23,6 +23,9 @@ struct coordinator_node_options {
   /// Space for the records of ended tasks, in bytes; beyond it the oldest go before their retention
   /// has passed. Dead tasks and live ones do not count and never go.
   std::uint64_t retention_bytes = limits::retention_bytes_default;
+  /// While the disk of `data` has less than so many bytes free, new tasks are refused; claims and
+  /// results go on. 0 never refuses.
+  std::uint64_t free_bytes_least = limits::free_bytes_least_default;
   /// Single-user setup without tokens.
   bool development = false;
 };

@@ -140,7 +140,7 @@ using handler_function = std::function<outcome(const task&)>;
 /// What a handler library registers: which queue is handled by what.
 class handler_registry {
 public:
-  /// Handles `queue` of tenant `default` by a function; each slot calls it on its own thread.
+  /// Handles `queue` of the worker's tenant by a function; each slot calls it on its own thread.
   void handle(std::string queue, handler_function function);
 
   /// Handles `queue` by a typed actor behavior on the shared scheduler, one actor per slot:

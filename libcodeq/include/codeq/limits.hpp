@@ -89,6 +89,10 @@ inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
 inline constexpr std::uint64_t retention_slack_bytes = 64ull << 20;
 inline constexpr duration retention_look_interval = 1min;
 
+// The disk.
+inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
+inline constexpr duration free_space_look_interval = 1s;
+
 // A connection.
 inline constexpr std::size_t frame_bytes_max = 16u << 20;
 inline constexpr std::size_t hello_bytes_max = 4u << 10;

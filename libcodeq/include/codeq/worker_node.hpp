@@ -15,6 +15,8 @@ struct worker_node_options {
   std::vector<std::string> coordinators;
   /// Unique among living workers; `[A-Za-z0-9._-]{1,128}`.
   std::string name;
+  /// Whose tasks to run; `[A-Za-z0-9._-]{1,128}`.
+  std::string tenant = "default";
   /// Tasks that run at once, over all queues.
   std::size_t slots = limits::slots_default;
   /// Tasks taken beyond the slots, so that none waits for the network; given back on drain.

@@ -79,6 +79,14 @@ void add_retention_options(option_set& options, coordinator_config& config) {
        return store_count(
          config.node.retention_bytes, text, {limits::retention_bytes_min, UINT64_MAX});
      }});
+  options.add(
+    {.name = "free-bytes",
+     .value = "N",
+     .help = "Refuse new tasks while the disk has fewer bytes free; claims and results go on "
+             "[default: 536870912]",
+     .take = [&config](const std::string& text) {
+       return store_count(config.node.free_bytes_least, text, {0, UINT64_MAX});
+     }});
 }
 
 void add_network_options(option_set& options, coordinator_config& config) {

@@ -117,6 +117,17 @@ parsed<worker_config> parse_worker(const command_line& line) {
        config.name = std::move(*name);
        return {};
      }});
+  options.add(
+    {.name = "tenant",
+     .value = "NAME",
+     .help = "Whose tasks to run [default: default]",
+     .take = [&config](const std::string& text) -> result<void> {
+       auto tenant = parse_name(text);
+       if (!tenant)
+         return tenant.error();
+       config.tenant = std::move(*tenant);
+       return {};
+     }});
   add_handler_options(options, config);
   add_capacity_options(options, config, prefetch);
   options.add(log_level_option(config.log_level));

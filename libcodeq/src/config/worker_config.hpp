@@ -15,6 +15,7 @@ struct worker_config {
   std::vector<std::string> coordinators = {"127.0.0.1:7400"};
   /// Never empty.
   std::string name;
+  std::string tenant = "default";
   std::size_t slots = limits::slots_default;
   /// As many as slots, unless told otherwise.
   std::size_t prefetch = limits::slots_default;

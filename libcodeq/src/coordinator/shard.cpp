@@ -86,9 +86,13 @@ void shard_actor_state::decide_from(const actors::from_peer<S>& m, const Extra&.
 }
 
 void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>& m) {
-  auto command = protocol::to_command(m.message, m.peer, options_.clock->now().shard, place());
-  if (command)
+  auto now = options_.clock->now();
+  auto command = protocol::to_command(m.message, m.peer, now.shard, place());
+  if (command) {
+    if (options_.space)
+      command->refusal = options_.space->refusal(now.steady);
     return decide(std::move(*command));
+  }
   auto number = protocol::number_of(m.message);
   if (number && command.error().code != errc::protocol_error)
     refuse(m.peer, *number, command.error());

@@ -4,6 +4,7 @@
 #include "actors/coordinator_actors.hpp"
 #include "actors/store_actors.hpp"
 #include "base/clock.hpp"
+#include "coordinator/free_space.hpp"
 #include "coordinator/lease_timer.hpp"
 #include "coordinator/segment_cache.hpp"
 #include "coordinator/turn_runner.hpp"
@@ -27,6 +28,8 @@ struct shard_options {
   std::shared_ptr<base::clock> clock;
   actors::journal_actor journal;
   actors::reader_actor reader;
+  /// Says when tasks may be added; used by this shard's actor only, empty for always.
+  std::shared_ptr<free_space> space{};
   /// Bytes of bodies kept so that a task claimed soon is not read back.
   std::size_t cache_bytes = limits::segment_cache_bytes_default;
 };

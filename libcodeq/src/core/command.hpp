@@ -55,6 +55,9 @@ struct enqueue {
   peer_id peer = 0;
   request_id request;
   std::vector<enqueue_run> runs;
+  /// Why nothing may be added now, unless it is `errc::none`. A request that was answered before
+  /// gets its answer all the same.
+  error refusal{};
 };
 
 /// A worker's session begins: it will claim from these queues.

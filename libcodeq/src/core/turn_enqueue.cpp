@@ -20,6 +20,8 @@ bool has_key(const std::vector<enqueue_run>& runs) {
 error turn::refusal_of(const enqueue& c) const {
   if (auto refusal = refusal_by_session(c.request); refusal.code != errc::none)
     return refusal;
+  if (c.refusal.code != errc::none)
+    return c.refusal;
   if (auto refusal = refusal_by_keys(c); refusal.code != errc::none)
     return refusal;
   return refusal_by_queues(state_, c.runs);

@@ -164,6 +164,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.shard_count = identity.shard_count;
     s.journal = journal;
     s.reader = reader;
+    s.space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least);
     s.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
     auto shard = system->spawn(coordinator::shard, s);
     introduction.shards.emplace_back(shard);

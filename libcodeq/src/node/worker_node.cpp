@@ -50,6 +50,10 @@ result<void> check(const worker_node_options& options) {
     return wrong_option(
       "name is `" + options.name + "`; it must be 1 to " + std::to_string(limits::name_bytes_max)
       + " letters, digits, `.`, `_` or `-`");
+  if (!is_valid_name(options.tenant))
+    return wrong_option(
+      "tenant is `" + options.tenant + "`; it must be 1 to "
+      + std::to_string(limits::name_bytes_max) + " letters, digits, `.`, `_` or `-`");
   if (options.slots < 1 || options.slots > limits::slots_max)
     return wrong_option(
       "slots is " + std::to_string(options.slots) + range_text(1, limits::slots_max));
@@ -133,6 +137,7 @@ struct worker_node::impl {
 void worker_node::impl::spawn(const protocol::hello& hello) {
   worker::dispatcher_options dispatching;
   dispatching.handlers = options.handlers.entries();
+  dispatching.tenant = options.tenant;
   dispatching.slots = options.slots;
   dispatching.prefetch = options.prefetch;
   dispatching.links = options.coordinators.size();
@@ -178,7 +183,7 @@ result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options opti
     queues.push_back(entry.queue);
   if (auto ok = check_queues(queues); !ok)
     return ok.error();
-  auto hello = worker::make_hello({options.name, random_bits()}, queues);
+  auto hello = worker::make_hello({options.name, random_bits()}, options.tenant, queues);
   if (hello.body().size() > limits::hello_bytes_max)
     return wrong_option(
       "the names of " + std::to_string(queues.size()) + " queues make a hello of "

@@ -16,6 +16,7 @@ class dispatcher_state;
 struct dispatcher_options {
   /// One per queue, no queue twice.
   std::vector<handler_registry::entry> handlers;
+  std::string tenant = "default";
   /// Tasks that run at once; at least 1.
   std::size_t slots = limits::slots_default;
   /// Tasks taken beyond the slots.

@@ -11,6 +11,7 @@ namespace codeq::worker {
 
 void dispatcher_state::start(dispatcher_self self, dispatcher_options options) {
   self_ = self;
+  tenant_ = std::move(options.tenant);
   pool_.emplace(std::move(options.handlers), options.slots);
   claims_.emplace(options.slots + options.prefetch, options.links);
   outbox_.emplace(options.links);

@@ -112,6 +112,7 @@ private:
   void end(result<void> how);
 
   dispatcher_self self_ = nullptr;
+  std::string tenant_;
   std::optional<slot_pool> pool_;
   std::optional<claim_loop> claims_;
   std::optional<outbox> outbox_;

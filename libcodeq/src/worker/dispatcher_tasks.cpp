@@ -40,7 +40,7 @@ void dispatcher_state::accept_task(std::size_t link, task attempt) {
   // ended.
   if (book_.find(key) != nullptr || outbox_->contains(key))
     return claims_->released(link);
-  if (step_ != step::running || attempt.tenant != "default" || !pool_->handles(attempt.queue))
+  if (step_ != step::running || attempt.tenant != tenant_ || !pool_->handles(attempt.queue))
     return refuse_task(key, attempt);
   held_lease lease;
   lease.seq = attempt.id.seq;

@@ -63,8 +63,8 @@ make_resumes(const std::vector<beat>& held, std::size_t shards);
 
 [[nodiscard]] protocol::claim_request make_claim(std::size_t credits);
 
-/// The hello of a worker that handles `queues` of tenant `default`.
-[[nodiscard]] protocol::hello
-make_hello(const worker_identity& self, std::span<const std::string> queues);
+/// The hello of a worker that handles `queues` of a tenant.
+[[nodiscard]] protocol::hello make_hello(
+  const worker_identity& self, const std::string& tenant, std::span<const std::string> queues);
 
 } // namespace codeq::worker

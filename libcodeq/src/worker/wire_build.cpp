@@ -129,7 +129,8 @@ protocol::claim_request make_claim(std::size_t credits) {
     8);
 }
 
-protocol::hello make_hello(const worker_identity& self, std::span<const std::string> queues) {
+protocol::hello make_hello(
+  const worker_identity& self, const std::string& tenant, std::span<const std::string> queues) {
   return protocol::hello::build([&](schema::Hello::Builder root) {
     root.setMinVersion(protocol::version);
     root.setMaxVersion(protocol::version);
@@ -138,7 +139,7 @@ protocol::hello make_hello(const worker_identity& self, std::span<const std::str
     root.setIncarnation(self.incarnation);
     auto handled = root.initQueues(static_cast<unsigned>(queues.size()));
     for (unsigned i = 0; i < handled.size(); ++i) {
-      handled[i].setTenant("default");
+      handled[i].setTenant(tenant);
       handled[i].setQueue(queues[i]);
     }
   });

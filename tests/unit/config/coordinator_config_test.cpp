@@ -67,6 +67,8 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
       "os",
       "--retention-bytes",
       "1048576",
+      "--free-bytes",
+      "0",
       "--port-file",
       "p",
       "--log-level",
@@ -76,6 +78,7 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
   EXPECT_EQ(config.node.shards, 7u);
   EXPECT_FALSE(config.node.sync);
   EXPECT_EQ(config.node.retention_bytes, 1'048'576u);
+  EXPECT_EQ(config.node.free_bytes_least, 0u);
   EXPECT_EQ(config.port_file, "p");
   EXPECT_EQ(config.log_level, "debug");
 }

@@ -35,6 +35,7 @@ TEST(WorkerConfig, DefaultsNameTheWorkerAfterItsHost) {
   EXPECT_TRUE(is_valid_name(config.name)) << config.name;
   EXPECT_EQ(config.coordinators, std::vector<std::string>{"127.0.0.1:7400"});
   EXPECT_EQ(config.slots, 8u);
+  EXPECT_EQ(config.tenant, "default");
   EXPECT_EQ(config.drain, 30s);
 }
 

@@ -74,6 +74,14 @@ TEST_F(Enqueue, RequestWhoseAnswerWasAcknowledgedIsRefused) {
   EXPECT_EQ(enqueue("q", 1, {.request = 7, .answered_below = 8}), "p: refused session_expired");
 }
 
+TEST_F(Enqueue, WithoutRoomOnTheDiskOnlyNewRequestsAreRefused) {
+  enqueue("q", 1, {.request = 7});
+  error full{errc::disk_full, "full"};
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 8, .refusal = full}), "p: refused disk_full");
+  EXPECT_EQ(enqueue("q", 1, {.request = 7, .refusal = full}), "p: enqueued 1");
+}
+
 TEST_F(Enqueue, ProducerThatAcknowledgesNothingIsRefusedAtTheLimit) {
   for (std::uint64_t n = 0; n < limits::producer_requests_max; ++n)
     enqueue("q", 1, {.request = n});
