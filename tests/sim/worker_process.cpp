@@ -46,7 +46,7 @@ worker_process::worker_process(world& all, network& net, parts made)
   is_zombie_ = world_.random.hits(world_.options.zombies);
   world_.say("worker starts " + parts_.identity.name);
   link_.start(
-    worker::make_hello(parts_.identity, parts_.queues),
+    worker::make_hello(parts_.identity, "default", parts_.queues),
     {[this](std::size_t shards, std::uint64_t) { link_up(shards); },
      [this] { link_down(); },
      [this](const protocol::wire_frame& frame) { take(frame); },
