@@ -194,6 +194,8 @@ struct TaskFilter {
     anyState @5 :Void;
     state @6 :Task.TaskState;
   }
+  blocking @7 :Bool;
+  # Only dead tasks that block their group.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {

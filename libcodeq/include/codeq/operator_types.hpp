@@ -83,6 +83,8 @@ struct task_filter {
   /// Empty is every queue of the tenant.
   std::string queue{};
   std::optional<task_state> state{};
+  /// Only dead tasks that block their group.
+  bool is_blocking = false;
   /// 1..`limits::listed_tasks_max`.
   std::size_t limit = 100;
 };

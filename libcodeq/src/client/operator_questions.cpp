@@ -144,6 +144,7 @@ question list_tasks(const task_filter& filter, const walk_position& at) {
     write_filter(to, {filter.tenant, filter.queue}, at);
     if (filter.state)
       to.setState(static_cast<schema::TaskState>(*filter.state));
+    to.setBlocking(filter.is_blocking);
   });
 }
 

@@ -137,6 +137,8 @@ struct task_filter {
   std::string queue;
   /// Empty is every state.
   std::optional<task_state> state;
+  /// Only dead tasks that block their group.
+  bool is_blocking = false;
   /// Only tasks with a greater sequence.
   sequence after = 0;
   /// Only tasks with a smaller sequence; 0 is no bound.

@@ -62,7 +62,8 @@ private:
       if (!look())
         return false;
       auto entry = s.view(seq);
-      bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state);
+      bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state)
+                       && (!filter_.is_blocking || is_blocking(s, seq));
       if (is_picked && found_.tasks.size() == limit_)
         return false;
       if (is_picked)
@@ -70,6 +71,14 @@ private:
       found_.after = seq;
     }
     return true;
+  }
+
+  /// A dead task that is not to be skipped keeps its place at the head of its group.
+  bool is_blocking(const segment& s, sequence seq) const {
+    if (s.group.empty() || s.view(seq).state != task_state::dead)
+      return false;
+    auto group = state_.groups.find({s.queue, s.group});
+    return group != state_.groups.end() && group->second.open == seq;
   }
 
   const shard_state& state_;

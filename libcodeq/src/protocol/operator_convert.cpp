@@ -144,6 +144,7 @@ result<core::task_filter> read_filter(schema::TaskFilter::Reader from) {
   filter.limit = from.getLimit();
   filter.after = from.getAfter();
   filter.below = from.getBelow();
+  filter.is_blocking = from.getBlocking();
   if (from.isAnyState())
     return filter;
   if (!from.isState() || from.getState() > schema::TaskState::CANCELLED)

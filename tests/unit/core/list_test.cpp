@@ -52,6 +52,20 @@ TEST_F(List, OnlyTasksInTheStateAreListed) {
   EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
 }
 
+TEST_F(List, DeadTasksThatBlockTheirGroupAreListed) {
+  attach("w", {"q"});
+  enqueue("q", 1, {.group = "skipped", .when_dead = on_dead::skip});
+  enqueue("q", 1, {.group = "blocked", .when_dead = on_dead::block});
+  enqueue("q", 1, {.group = "blocked", .when_dead = on_dead::block});
+  claim("w", 2);
+  fail_permanently("w", held(1, 1));
+  fail_permanently("w", held(2, 2));
+  auto filter = all_of("default");
+  filter.is_blocking = true;
+
+  EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
+}
+
 TEST_F(List, PartsFollowEachOther) {
   enqueue("q", 5);
   auto filter = all_of("default");
