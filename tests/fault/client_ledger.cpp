@@ -65,36 +65,40 @@ void client_ledger::forget_after(std::uint64_t group) {
   std::erase_if(completed_, [&](const auto& x) { return x.second.group > group; });
 }
 
-std::optional<core::task_view>
+result<std::optional<core::task_view>>
 client_ledger::find(const storage::task_store& store, core::shard_state& state, sequence seq) {
   if (auto* s = core::find_known(state.segments, seq)) {
     core::task_view view;
     view.seq = seq;
     view.entry = s->view(seq);
-    return view;
+    return std::optional{view};
   }
-  auto fate = storage::read_fate(store, state.id, seq, {state.at, state.purged.get()});
-  return fate ? *fate : std::nullopt;
+  return storage::read_fate(store, state.id, seq, {state.at, state.purged.get()});
 }
 
-std::string client_ledger::check(
+result<std::string> client_ledger::check(
   const storage::task_store& store, core::shard_state& state, std::uint64_t group) {
   forget_after(group);
   auto wrong = wrong_;
   for (const auto& [seq, told_with] : created_) {
-    ++checked_;
-    if (!may_be_gone_.contains(seq) && !find(store, state, seq))
+    auto found = find(store, state, seq);
+    if (!found)
+      return found.error();
+    if (!*found && !may_be_gone_.contains(seq))
       wrong += "task " + to_string(state.id_of(seq)) + " was acknowledged and is unknown\n";
   }
   for (const auto& [seq, end] : completed_) {
-    ++checked_;
     auto found = find(store, state, seq);
+    if (!found)
+      return found.error();
+    const auto& view = *found;
     bool is_kept =
-      found && found->entry.state == task_state::completed && found->entry.token == end.token;
-    bool may_be_unknown = !found && may_be_gone_.contains(seq);
+      view && view->entry.state == task_state::completed && view->entry.token == end.token;
+    bool may_be_unknown = !view && may_be_gone_.contains(seq);
     if (!is_kept && !may_be_unknown)
       wrong += "the completion of task " + to_string(state.id_of(seq)) + " is forgotten\n";
   }
+  checked_ += created_.size() + completed_.size();
   return wrong;
 }
 

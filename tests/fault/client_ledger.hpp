@@ -28,8 +28,8 @@ public:
   void told(const core::effect& e, std::uint64_t group);
 
   /// The shard was recovered with commit `group` as its last: forgets what was told later, and says
-  /// what of the rest is not so any more. Empty when nothing.
-  [[nodiscard]] std::string
+  /// what of the rest is not so any more. Empty when nothing. Errors: of the store.
+  [[nodiscard]] result<std::string>
   check(const storage::task_store& store, core::shard_state& state, std::uint64_t group);
 
   /// What was wrong with the answers themselves: a repeated request that was answered anew.
@@ -52,7 +52,7 @@ private:
   void told(const core::enqueue_answered& e, std::uint64_t group);
   void told(const core::reports_answered& e, std::uint64_t group);
   void forget_after(std::uint64_t group);
-  [[nodiscard]] static std::optional<core::task_view>
+  [[nodiscard]] static result<std::optional<core::task_view>>
   find(const storage::task_store& store, core::shard_state& state, sequence seq);
 
   std::map<std::uint64_t, answer> answers_;

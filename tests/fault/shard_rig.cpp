@@ -51,7 +51,7 @@ bool is_any(const core::live_grant&) {
 }
 
 /// Bodies and latest texts of all live tasks: what workers and clients may ask for next.
-std::string find_unreadable(const task_store& store, const core::shard_state& state) {
+result<std::string> find_missing(const task_store& store, const core::shard_state& state) {
   for (const auto& [first, s] : state.segments) {
     bool has_live = s.entries.empty();
     for (std::uint32_t i = 0; i < s.count; ++i) {
@@ -63,16 +63,20 @@ std::string find_unreadable(const task_store& store, const core::shard_state& st
       view.seq = first + i;
       view.entry = entry;
       auto text = read_text(store, state.id, view, state.at);
-      if (!text || !*text)
+      if (!text)
+        return text.error();
+      if (!*text)
         return "the latest text of " + to_string(state.id_of(view.seq)) + " is gone\n";
     }
     auto bodies = s.replaced ? read_replaced_body(store, state.id, first)
                              : read_bodies(store, state.id, first, s.aside);
-    bool is_whole = bodies && *bodies && (*bodies)->count() == s.count;
+    if (!bodies)
+      return bodies.error();
+    bool is_whole = *bodies && (*bodies)->count() == s.count;
     if (has_live && !is_whole)
       return "the bodies of " + to_string(state.id_of(first)) + " are gone\n";
   }
-  return {};
+  return std::string{};
 }
 
 } // namespace
@@ -142,13 +146,14 @@ result<void> shard_rig::recover_shards(std::uint32_t epoch, std::uint64_t found)
   made_ = acknowledged_ = synced_ = found;
   for (std::size_t i = 0; i < shard_count; ++i) {
     shards_[i].state = std::move(states[i]);
-    compare(i, found);
+    if (auto ok = compare(i, found); !ok)
+      return ok;
     connect(shards_[i]);
   }
   return {};
 }
 
-void shard_rig::compare(std::size_t index, std::uint64_t found) {
+result<void> shard_rig::compare(std::size_t index, std::uint64_t found) {
   auto& s = shards_[index];
   auto now = std::max(clock_.now().shard, s.state->at);
   reach(*s.state, now);
@@ -162,7 +167,14 @@ void shard_rig::compare(std::size_t index, std::uint64_t found) {
     wrong_ += name + violation + '\n';
   if (s.state->leases.tokens_of(is_any) != s.follower->leases.tokens_of(is_any))
     wrong_ += name + "recovered other leases\n";
-  wrong_ += find_unreadable(*store_, *s.state) + s.ledger.check(*store_, *s.state, found);
+  auto missing = find_missing(*store_, *s.state);
+  if (!missing)
+    return missing.error();
+  auto forgotten = s.ledger.check(*store_, *s.state, found);
+  if (!forgotten)
+    return forgotten.error();
+  wrong_ += *missing + *forgotten;
+  return {};
 }
 
 void shard_rig::connect(shard_at_work& s) {

@@ -40,7 +40,7 @@ public:
   [[nodiscard]] std::filesystem::path directory() const { return directory_.path() / "store"; }
 
   /// Opens the store, recovers the shards and compares them. Nothing when they run already. What
-  /// differs is told by `recover`.
+  /// differs is told by `recover`. Errors: of the store, also when it cannot be read.
   [[nodiscard]] result<void> start();
 
   /// Commits groups until one fails. In `os` mode syncs the log now and then.
@@ -94,7 +94,7 @@ private:
 
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> recover_shards(std::uint32_t epoch, std::uint64_t found);
-  void compare(std::size_t index, std::uint64_t found);
+  [[nodiscard]] result<void> compare(std::size_t index, std::uint64_t found);
   void connect(shard_at_work& s);
   void decide_ahead();
   void run_turn(std::size_t index);
