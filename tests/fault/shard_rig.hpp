@@ -56,6 +56,9 @@ public:
   /// nothing.
   [[nodiscard]] std::optional<std::string> recover();
 
+  /// What the starts since the last call found to be lost or to differ; empty when nothing.
+  [[nodiscard]] std::string differences() { return std::exchange(wrong_, {}); }
+
   /// Requests that were decided and not answered when the store failed or was closed last.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_at_end_; }
 

@@ -13,7 +13,7 @@ import cluster  # noqa: E402
 import harness  # noqa: E402
 from cluster import wait_until  # noqa: E402
 
-PAYLOAD = b"x" * 100_000
+PAYLOAD = b"x" * 300_000
 MEBIBYTE = 1 << 20
 
 
@@ -96,7 +96,7 @@ class FullDisk(cluster.ClusterTest):
         self.mount(24)
         self.launch("--free-bytes", "0", *options)
         tasks = self.enqueue_until_refused()
-        self.assertGreater(len(tasks), 20)
+        self.assertGreater(len(tasks), 15)
 
         # It stops loudly and says what to do.
         self.assertNotEqual(self.cluster.coordinator.popen.wait(10), 0)

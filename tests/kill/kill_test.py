@@ -7,7 +7,7 @@ import unittest
 
 import harness
 
-SECONDS = 30
+SECONDS = 20
 
 
 class Killed(unittest.TestCase):
