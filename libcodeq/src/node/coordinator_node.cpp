@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -57,6 +58,9 @@ storage::rocksdb_store_options store_options(
   s.mode = options.sync ? storage::durability::sync : storage::durability::os;
   s.horizons = horizons;
   s.on_background_error = [](const error& reason) { die(reason); };
+  s.on_recovery = [](std::string_view text) {
+    CODEQ_LOG_WARN("store recovers after a crash loss=\"{}\"", text);
+  };
   return s;
 }
 

@@ -23,8 +23,15 @@ constexpr std::string_view closed_mark = " closed";
 } // namespace
 
 recovery_loss describe_loss(const std::optional<log_position>& known, std::uint64_t recovered) {
-  if (!known)
-    return {};
+  if (!known) {
+    if (recovered == 0)
+      return {};
+    return {
+      false,
+      "the store was not closed in order and does not know of any sync: recovered up to record "
+      "operation "
+        + std::to_string(recovered) + "; after a power cut, what was committed may be missing"};
+  }
   if (recovered < known->synced)
     return {
       true,
