@@ -79,7 +79,7 @@ def _own_problem(path, header):
     # The programs read their options; everything else of theirs is behind the facades.
     if path.startswith(("coordinator/", "worker/")):
         fits = folder in ("config", "observe", "security", path.split("/")[-2])
-        return None if fits else "a program may include public headers, config, observe and security"
+        return None if fits else "a program may include public headers, config, observe, security"
     return None
 
 

@@ -145,7 +145,10 @@ token_table::token_table(std::vector<principal> principals) {
 std::shared_ptr<const principal> token_table::authenticate(std::string_view bearer) const {
   if (bearer.empty() || bearer.size() > limits::bearer_bytes_max)
     return nullptr;
-  auto digest = digest_of(bearer);
+  return find(digest_of(bearer));
+}
+
+std::shared_ptr<const principal> token_table::find(const token_digest& digest) const {
   std::shared_ptr<const principal> found;
   auto [from, to] = places_.equal_range(beginning_of(digest));
   for (auto at = from; at != to; ++at)

@@ -26,6 +26,9 @@ public:
   /// Whoever bears that token; null when nobody does.
   [[nodiscard]] std::shared_ptr<const principal> authenticate(std::string_view bearer) const;
 
+  /// The principal of a token by its digest; null when there is none.
+  [[nodiscard]] std::shared_ptr<const principal> find(const token_digest& digest) const;
+
   /// In the order of the file.
   [[nodiscard]] const std::vector<std::shared_ptr<const principal>>& principals() const noexcept {
     return principals_;
