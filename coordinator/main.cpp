@@ -27,6 +27,7 @@ sigset_t hold_stop_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -38,10 +39,22 @@ void ignore_file_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-int wait_for_stop(const sigset_t& signals) {
-  int signal = 0;
-  sigwait(&signals, &signal);
-  return signal;
+void reload(coordinator_node& node) {
+  if (auto ok = node.reload(); ok)
+    CODEQ_LOG_INFO("coordinator has read tokens and certificates again");
+  else
+    CODEQ_LOG_ERROR("coordinator keeps what was in force reason=\"{}\"", to_string(ok.error()));
+}
+
+/// Waits for a signal that ends the process; SIGHUP has tokens and certificates read again.
+int wait_for_stop(const sigset_t& signals, coordinator_node& node) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP)
+      return signal;
+    reload(node);
+  }
 }
 
 int fail(const std::string& text) {
@@ -74,11 +87,12 @@ void log_start(const config::coordinator_config& config, std::uint16_t port) {
       ? "sync: what is acknowledged survives a killed process and a power cut"
       : "os: what is acknowledged survives a killed process; a power cut may cost the last second";
   CODEQ_LOG_INFO(
-    "coordinator started version={} data={} listen={} port={} durability=\"{}\"",
+    "coordinator started version={} data={} listen={} port={} tls={} durability=\"{}\"",
     config::version(),
     config.node.data.string(),
     config.node.listen,
     port,
+    !config.node.tls_certificate.empty(),
     durability);
   if (config.node.development)
     CODEQ_LOG_WARN(
@@ -101,7 +115,7 @@ int run(const config::coordinator_config& config) {
     if (auto written = write_port(config.port_file, (*node)->port()); !written)
       return fail(written.error().context);
   }
-  auto signal = wait_for_stop(signals);
+  auto signal = wait_for_stop(signals, **node);
   CODEQ_LOG_INFO("coordinator stops signal={}", signal);
   (*node)->stop();
   CODEQ_LOG_INFO("coordinator stopped");

@@ -58,6 +58,9 @@ struct StatsReply {
   number @0 :UInt64;
   queues @1 :List(QueueStats);
   gauges @2 :List(Gauge);
+  code @3 :Common.ErrorCode;
+  context @4 :Text;
+  # With a code: why there are no counts; the rest means nothing.
 
   struct QueueStats {
     queue @0 :Common.QueueAddress;

@@ -74,7 +74,7 @@ struct Hello {
   incarnation @4 :UInt64;
   # Random per process start.
   token @5 :Data;
-  # Bearer token; empty in single-user setups.
+  # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
   # What a worker handles.
 }

@@ -24,6 +24,7 @@ sigset_t hold_stop_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -34,11 +35,24 @@ void heed_children() {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
-/// The first signal drains the node, the next ends the waiting for handlers.
+void reload(codeq::worker_node& node) {
+  if (auto ok = node.reload(); ok)
+    CODEQ_LOG_INFO("worker has read its certificates again");
+  else
+    CODEQ_LOG_ERROR(
+      "worker keeps its certificates as they were reason=\"{}\"", to_string(ok.error()));
+}
+
+/// The first signal drains the node, the next ends the waiting for handlers; SIGHUP has the
+/// certificates read again.
 void drain_on_signal(codeq::worker_node& node, const sigset_t& signals) {
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
+    if (signal == SIGHUP) {
+      reload(node);
+      continue;
+    }
     CODEQ_LOG_INFO("worker stops signal={}", signal);
     std::thread([&node] { node.drain(); }).detach();
   }
@@ -60,6 +74,7 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
   options.drain = config.drain;
   options.libraries = config.libraries;
   options.programs = config.programs;
+  options.access = config.access;
   return options;
 }
 

@@ -21,5 +21,10 @@ namespace codeq::ctl {
 [[nodiscard]] int
 run(const config::ctl_config& config, const config::tenant_purge_command& command);
 [[nodiscard]] int run(const config::ctl_config& config, const config::stats_command& command);
+[[nodiscard]] int
+run(const config::ctl_config& config, const config::token_create_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::token_list_command& command);
+[[nodiscard]] int
+run(const config::ctl_config& config, const config::token_revoke_command& command);
 
 } // namespace codeq::ctl

@@ -112,6 +112,7 @@ int run(const config::ctl_config& config, config::enqueue_command command) {
   producer_options options;
   options.coordinators = config.coordinators;
   options.name = "codeqctl";
+  options.access = config.access;
   auto client = producer::connect(std::move(options));
   if (!client)
     return fail(client.error(), config.json);

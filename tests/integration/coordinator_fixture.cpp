@@ -60,6 +60,14 @@ std::string say_frame(const protocol::wire_frame& frame) {
         return {};
       });
       text += read ? "" : to_string(read.error());
+    } else if constexpr (std::is_same_v<frame_type, protocol::tasks_ended>) {
+      auto read = typed.read([&](auto r) -> result<void> {
+        for (auto t : r.getTasks())
+          text += "ended " + std::to_string(count_of(t.getSeq())) + " "
+                  + std::string(to_string(protocol::from_schema(t.getCode())));
+        return {};
+      });
+      text += read ? "" : to_string(read.error());
     } else {
       text = "frame " + std::to_string(frame.type);
     }
@@ -136,11 +144,14 @@ void coordinator_fixture::start(bool held) {
   system_.run();
 }
 
-core::peer_id coordinator_fixture::attach(const std::string& name, std::uint64_t incarnation) {
+core::peer_id coordinator_fixture::attach(
+  const std::string& name,
+  std::uint64_t incarnation,
+  std::shared_ptr<const security::principal> bearer) {
   auto peer = ++last_peer_;
   auto& log = logs_[peer] = std::make_shared<std::vector<std::string>>();
   auto session = system_.own(system_.get().spawn(pretended_session, log));
-  actors::attach_session m{peer, session, nullptr, {}};
+  actors::attach_session m{peer, session, nullptr, {}, std::move(bearer)};
   if (!name.empty()) {
     m.worker = std::make_shared<const worker_identity>(worker_identity{name, incarnation});
     m.queues = {{"default", "q"}};

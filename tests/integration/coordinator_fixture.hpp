@@ -46,7 +46,21 @@ protected:
   void start(bool held = false);
 
   /// A session attaches; `name` empty stands for a producer.
-  core::peer_id attach(const std::string& name, std::uint64_t incarnation = 1);
+  core::peer_id attach(
+    const std::string& name,
+    std::uint64_t incarnation = 1,
+    std::shared_ptr<const security::principal> bearer = nullptr);
+
+  /// Sends a frame as a session does, on behalf of the bearer of a token.
+  template <class S>
+  void send(
+    core::peer_id peer,
+    const protocol::frame<S>& message,
+    std::shared_ptr<const security::principal> bearer) {
+    caf::anon_send(shard_, actors::from_peer<S>{peer, message, std::move(bearer)});
+    system_.run();
+  }
+
   void enqueue(core::peer_id peer, std::uint64_t number, std::size_t tasks, duration lease);
   void add_credits(core::peer_id peer, std::uint32_t credits);
   void complete(core::peer_id peer, sequence seq, std::uint64_t token);

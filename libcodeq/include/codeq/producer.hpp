@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -18,6 +19,8 @@ struct producer_options {
   std::string name = "producer";
   /// Requests in flight at most; `enqueue` waits for room beyond that.
   std::size_t window_requests = limits::producer_window_requests_default;
+  /// What to show to coordinators.
+  credentials access{};
 };
 
 /// One answer per task, in the order given. Errors of a task: `duplicate` when its key has a record
@@ -39,7 +42,8 @@ public:
   /// is logged and goes no further. Errors: `unknown_task`.
   using ended = std::function<void(result<task_status>)>;
 
-  /// Starts connecting in the background. Errors: `invalid_argument` for bad options.
+  /// Starts connecting in the background. Errors: `invalid_argument` for bad options;
+  /// `unavailable` for certificates that cannot be used.
   [[nodiscard]] static result<std::unique_ptr<producer>> connect(producer_options options);
 
   ~producer();

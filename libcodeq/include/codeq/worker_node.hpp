@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/handler.hpp"
 #include "codeq/result.hpp"
 
@@ -29,6 +30,8 @@ struct worker_node_options {
   std::vector<std::string> programs;
   /// Handlers of the embedding program.
   handler_registry handlers;
+  /// What to show to coordinators.
+  credentials access{};
 };
 
 /// A worker process's inside: links, dispatcher and the handler actors.
@@ -45,6 +48,10 @@ public:
   /// Stops claiming and lets handlers finish within the drain time, gives the rest back and says
   /// goodbye. Returns when done; a second call from another thread hurries the first.
   void drain();
+
+  /// Reads the certificates again, for connections made from then on. Errors: `unavailable`; the
+  /// old ones stay.
+  [[nodiscard]] result<void> reload();
 
   /// Blocks until the node has ended by itself (refused or superseded) and returns why, or until
   /// `drain` is done.

@@ -84,6 +84,8 @@ struct attach_session {
   session_actor session;
   std::shared_ptr<const worker_identity> worker;
   std::vector<queue_address> queues;
+  /// Null when everybody may do everything.
+  std::shared_ptr<const security::principal> bearer{};
 };
 
 struct detach_session {
@@ -202,8 +204,13 @@ using lease_timer_actor = caf::typed_actor<
 /// Asks the registrar to let nobody in any more.
 struct stop_registrar {};
 
+/// Other tokens than before are in force.
+struct tokens_replaced {};
+
 /// What the REGISTRAR understands inside its own process.
 using registrar_internal_actor = registrar_actor::extend<
+  // Ends the sessions of tokens that are gone or say something else.
+  caf::reacts_to<tokens_replaced>,
   // Refuses further hellos and ends every session.
   caf::replies_to<stop_registrar>::with<bool>>;
 
@@ -223,3 +230,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_registrar)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::tokens_replaced)

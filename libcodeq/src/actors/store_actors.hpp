@@ -3,6 +3,7 @@
 
 #include "actors/coordinator_actors.hpp"
 #include "core/effect.hpp"
+#include "security/principal.hpp"
 #include "storage/retention_filter.hpp"
 #include "storage/write_set.hpp"
 
@@ -59,6 +60,8 @@ struct answer_inquiry {
   /// Fates below these marks do not count; null when there is none.
   std::shared_ptr<const core::purge_marks> purged{};
   timestamp now{};
+  /// Who asks; null when everybody may see everything.
+  std::shared_ptr<const security::principal> asker{};
 };
 
 /// The READER actor interface: reads what was committed and answers the session itself; detached,

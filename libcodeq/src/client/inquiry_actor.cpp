@@ -28,7 +28,8 @@ void inquiry_state::start(inquiry_settings settings) {
        schema::ListReply,
        schema::ExplainReply,
        schema::EventsReply>(me),
-     caf::actor_cast<caf::strong_actor_ptr>(me)});
+     caf::actor_cast<caf::strong_actor_ptr>(me),
+     settings_.tls});
 }
 
 void inquiry_state::ask(actors::ask_coordinator& question) {

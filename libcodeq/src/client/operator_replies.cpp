@@ -219,13 +219,12 @@ result<told<task_timeline>> read_events(const protocol::events_reply& reply) {
 }
 
 result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {
-  return reply.read([](auto from) -> result<told<coordinator_stats>> {
-    coordinator_stats stats;
+  return read_reply<coordinator_stats>(reply, [](auto from, coordinator_stats& to) -> result<void> {
     for (auto queue : from.getQueues())
-      stats.queues.push_back(read_counts(queue));
+      to.queues.push_back(read_counts(queue));
     for (auto gauge : from.getGauges())
-      stats.gauges[read_text(gauge.getName())] = gauge.getValue();
-    return told<coordinator_stats>{std::move(stats)};
+      to.gauges[read_text(gauge.getName())] = gauge.getValue();
+    return {};
   });
 }
 

@@ -31,7 +31,8 @@ void producer_state::start(const producer_settings& settings) {
     {settings.coordinators,
      settings.identity,
      transport::deliver<schema::EnqueueReply, schema::TasksEnded>(me),
-     caf::actor_cast<caf::strong_actor_ptr>(me)});
+     caf::actor_cast<caf::strong_actor_ptr>(me),
+     settings.tls});
 }
 
 void producer_state::submit(actors::submit_tasks& wish) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/ctl_config.hpp"
 
+#include "config/access_options.hpp"
 #include "config/ctl_commands.hpp"
 #include "config/value_options.hpp"
 
@@ -24,6 +25,7 @@ void add_global_options(option_set& options, ctl_config& config) {
     "How long to wait for a connection and for each answer, 1ms to 1h [default: 10s]",
     config.timeout,
     {duration{1}, std::chrono::hours(1)}));
+  add_access_options(options, config.access);
 }
 
 void add_groups(option_set& options) {
@@ -31,6 +33,7 @@ void add_groups(option_set& options) {
   options.add_group("queue", "Configure, pause, resume, purge and count queues");
   options.add_group("tenant", "Purge a tenant");
   options.add_group("force", "End a lease or a task without its worker");
+  options.add_group("token", "Create, list and revoke access tokens in a coordinator's file");
 }
 
 } // namespace
@@ -45,6 +48,7 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
   add_task_commands(commands);
   add_bulk_commands(commands);
   add_queue_commands(commands);
+  add_token_commands(commands);
   auto stats = std::make_shared<stats_command>();
   commands.add<stats_command>(
     {"stats", "Show counts per queue and the coordinator's gauges", {}}, stats);
@@ -54,6 +58,7 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
   if (!command)
     return options.refuse(options.chosen() + ": " + command.error().context);
   config.command = std::move(*command);
+  take_token(config.access, line.env);
   return config;
 }
 

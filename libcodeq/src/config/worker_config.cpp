@@ -3,6 +3,7 @@
 
 #include "codeq/ids.hpp"
 
+#include "config/access_options.hpp"
 #include "config/value_options.hpp"
 #include "config/values.hpp"
 
@@ -130,6 +131,7 @@ parsed<worker_config> parse_worker(const command_line& line) {
      }});
   add_handler_options(options, config);
   add_capacity_options(options, config, prefetch);
+  add_access_options(options, config.access);
   options.add(log_level_option(config.log_level));
   if (auto end = options.parse(line))
     return *end;
@@ -138,6 +140,7 @@ parsed<worker_config> parse_worker(const command_line& line) {
   if (config.name.empty())
     config.name = default_name();
   config.prefetch = prefetch.value_or(config.slots);
+  take_token(config.access, line.env);
   return config;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/limits.hpp"
 
 #include "config/option_set.hpp"
@@ -23,6 +24,7 @@ struct worker_config {
   std::vector<std::string> libraries;
   /// `QUEUE=command args`.
   std::vector<std::string> programs;
+  credentials access;
   /// A level that the log knows.
   std::string log_level = "info";
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/reader.hpp"
 
+#include "coordinator/access.hpp"
 #include "coordinator/task_batches.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
@@ -78,7 +79,7 @@ void reader_state::answer(const actors::answer_inquiry& request) {
     return describe(request, *request.view);
   auto view = or_fail(storage::read_fate(
     *options_.store, request.shard, request.seq, {request.now, request.purged.get()}));
-  if (view)
+  if (view && (!request.asker || access::may_see(*request.asker, view->queue)))
     describe(request, *view);
   else
     answer_unknown(request);
@@ -131,7 +132,7 @@ void reader_state::tell_history(
 }
 
 void reader_state::answer_unknown(const actors::answer_inquiry& request) {
-  const error unknown{errc::unknown_task, "no such task, or it is past its retention"};
+  const error unknown = access::unknown_task();
   switch (request.why.what) {
   case core::inquiry::kind::explain: {
     auto reply = protocol::make_refusal<schema::ExplainRequest>(request.why.number, unknown);

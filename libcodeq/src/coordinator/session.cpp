@@ -9,6 +9,8 @@
 #include "protocol/reply.hpp"
 #include "transport/deliver.hpp"
 
+#include <algorithm>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +20,26 @@ namespace {
 
 /// How long a shard may take to count its tasks.
 constexpr duration stats_timeout = std::chrono::seconds(5);
+
+/// Credits that are held back are looked at this often at most, and at least.
+constexpr duration held_look_min{10};
+constexpr duration held_look_max{1000};
+
+error over_rate(duration wait) {
+  return {
+    errc::overloaded,
+    "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
+}
+
+/// What a bearer may know of the counts.
+coordinator_stats visible_to(const security::principal& who, coordinator_stats all) {
+  if (who.is_of_all_tenants())
+    return all;
+  std::erase_if(all.queues, [&](const queue_stats& q) { return !who.sees(q.queue.tenant); });
+  // They are of the process, so of all tenants together.
+  all.gauges.clear();
+  return all;
+}
 
 /// A stats request on its way through the shards.
 struct stats_sum {
@@ -50,7 +72,7 @@ void add_stats(stats_sum& to, const coordinator_stats& part) {
 
 } // namespace
 
-void session_state::start(actors::session_actor::pointer self, const session_options& options) {
+void session_state::start(session_internal_actor::pointer self, const session_options& options) {
   self_ = self;
   options_ = options;
   router_.emplace(options_.shards.size());
@@ -64,7 +86,23 @@ void session_state::forward(const protocol::frame<S>& m) {
   auto shard = protocol::shard_of(m, options_.shards.size());
   if (!shard)
     return misbehave(shard.error());
-  self_->send(options_.shards[value(*shard)], actors::from_peer<S>{options_.peer, m});
+  self_->send(
+    options_.shards[value(*shard)], actors::from_peer<S>{options_.peer, m, options_.bearer});
+}
+
+duration session_state::take(security::rate_scope scope, std::uint64_t cost) {
+  if (!options_.bearer)
+    return duration{0};
+  auto since = self_->clock().now().time_since_epoch();
+  monotonic_time now{std::chrono::duration_cast<duration>(since)};
+  return options_.limiter->take(*options_.bearer, scope, cost, now);
+}
+
+result<void> session_state::take_request() {
+  using security::rate_scope;
+  bool is_admin = options_.bearer && options_.bearer->may_operate();
+  auto wait = take(is_admin ? rate_scope::admin : rate_scope::producer, 1);
+  return wait == duration{0} ? result<void>{} : over_rate(wait);
 }
 
 void session_state::enqueue(const protocol::enqueue_request& m) {
@@ -72,20 +110,30 @@ void session_state::enqueue(const protocol::enqueue_request& m) {
   if (!number)
     return misbehave(number.error());
   auto size = m.body().size();
-  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0)
-    return refuse_enqueue(*number);
+  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
+    error reason{
+      errc::overloaded,
+      "over " + std::to_string(limits::producer_inflight_bytes_max)
+        + " bytes of requests are not answered yet"};
+    return refuse_enqueue(*number, reason, limits::overloaded_retry_after);
+  }
+  auto tasks = m.read([](auto reader) -> result<std::uint64_t> {
+    return std::uint64_t{reader.getTasks().getEnds().size()};
+  });
+  if (!tasks)
+    return misbehave(tasks.error());
+  if (auto wait = take(security::rate_scope::producer, *tasks); wait > duration{0})
+    return refuse_enqueue(*number, over_rate(wait), wait);
   enqueue_bytes_.emplace(*number, size);
   inflight_bytes_ += size;
   forward(m);
 }
 
-void session_state::refuse_enqueue(std::uint64_t number) {
+void session_state::refuse_enqueue(
+  std::uint64_t number, const error& reason, duration retry_after) {
   core::enqueue_answered refusal{options_.peer, number, {}};
-  refusal.refusal = {
-    errc::overloaded,
-    "over " + std::to_string(limits::producer_inflight_bytes_max)
-      + " bytes of requests are not answered yet"};
-  send(protocol::make_enqueue_reply({}, refusal, limits::overloaded_retry_after).to_wire());
+  refusal.refusal = reason;
+  send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
 }
 
 void session_state::finish_enqueue(const actors::enqueue_done& m) {
@@ -114,12 +162,32 @@ void session_state::claim(const protocol::claim_request& m) {
   if (*credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
-  if (*credits > credits_max || router_->credits() + *credits > credits_max)
+  auto unused = router_->credits() + held_credits_;
+  if (*credits > credits_max || unused + *credits > credits_max)
     return misbehave(
       {errc::protocol_error,
-       std::to_string(*credits) + " credits beside " + std::to_string(router_->credits())
+       std::to_string(*credits) + " credits beside " + std::to_string(unused)
          + " unused ones; the limit is " + std::to_string(credits_max)});
-  carry_out(router_->add_credits(*credits));
+  // Those that wait already have their look ahead.
+  bool is_waiting = held_credits_ > 0;
+  held_credits_ += *credits;
+  if (!is_waiting)
+    place_held();
+}
+
+void session_state::place_held() {
+  auto wait = duration{0};
+  for (auto part = held_credits_; part > 0; part /= 2) {
+    wait = take(security::rate_scope::claim, part);
+    if (wait > duration{0})
+      continue;
+    held_credits_ -= part;
+    carry_out(router_->add_credits(part));
+    break;
+  }
+  if (held_credits_ > 0)
+    self_->delayed_send(
+      self_, std::clamp(wait, held_look_min, held_look_max), place_held_credits{});
 }
 
 void session_state::carry_out(const claim_router::moves& moves) {
@@ -143,8 +211,11 @@ void session_state::ask_shard(const protocol::frame<S>& m) {
   auto to = protocol::address_of(m);
   if (!to)
     return misbehave(to.error());
+  if (auto ok = take_request(); !ok)
+    return send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
   if (to->shard < options_.shards.size())
-    return self_->send(options_.shards[to->shard], actors::from_peer<S>{options_.peer, m});
+    return self_->send(
+      options_.shards[to->shard], actors::from_peer<S>{options_.peer, m, options_.bearer});
   auto reason = protocol::no_such_shard<S>(*to, options_.shards.size());
   send(protocol::make_refusal<S>(to->number, reason).to_wire());
 }
@@ -153,12 +224,20 @@ void session_state::stats(const protocol::stats_request& m) {
   auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
   if (!number)
     return misbehave(number.error());
+  auto ok = take_request();
+  if (ok && options_.bearer && !options_.bearer->may_operate())
+    ok = error{errc::unauthorized, "this takes an admin's token"};
+  if (!ok)
+    return send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
   auto gathered = std::make_shared<stats_sum>();
   gathered->missing = options_.shards.size();
   gathered->sum.gauges = options_.gauges();
   auto finish_one = [this, gathered, number = *number] {
-    if (--gathered->missing == 0)
-      send(protocol::make_stats_reply(number, gathered->sum).to_wire());
+    if (--gathered->missing > 0)
+      return;
+    if (options_.bearer)
+      gathered->sum = visible_to(*options_.bearer, std::move(gathered->sum));
+    send(protocol::make_stats_reply(number, gathered->sum).to_wire());
   };
   for (const auto& shard : options_.shards) {
     self_->request(shard, stats_timeout, actors::ask_shard_stats{})
@@ -181,6 +260,7 @@ void session_state::pause(bool paused) {
 
 void session_state::drain() {
   draining_ = true;
+  held_credits_ = 0;
   pause(true);
 }
 
@@ -213,12 +293,13 @@ void session_state::end(const error& reason) {
   self_->send(options_.connection, actors::close_connection{reason});
 }
 
-actors::session_actor::behavior_type session(
-  actors::session_actor::stateful_pointer<session_state> self, const session_options& options) {
+session_internal_actor::behavior_type session(
+  session_internal_actor::stateful_pointer<session_state> self, const session_options& options) {
   self->set_default_handler(caf::drop);
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
   self->state.start(self, options);
   return {
+    [self](place_held_credits) { self->state.place_held(); },
     [self](const protocol::enqueue_request& m) { self->state.enqueue(m); },
     [self](const protocol::claim_request& m) { self->state.claim(m); },
     [self](const protocol::heartbeat_request& m) { self->state.forward(m); },

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/access.hpp"
 #include "coordinator/task_batches.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_reply.hpp"
@@ -76,13 +77,12 @@ void shard_actor_state::wake(std::uint64_t number) {
   decide(core::tick{});
 }
 
-template <class S, class... Extra>
-void shard_actor_state::decide_from(const actors::from_peer<S>& m, const Extra&... extra) {
-  auto command = protocol::to_command(m.message, m.peer, extra...);
+template <class Command>
+std::optional<Command> shard_actor_state::accept(core::peer_id peer, result<Command> command) {
   if (command)
-    decide(std::move(*command));
-  else
-    send_to(m.peer, actors::peer_misbehaved{command.error()});
+    return std::move(*command);
+  send_to(peer, actors::peer_misbehaved{command.error()});
+  return std::nullopt;
 }
 
 void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>& m) {
@@ -91,6 +91,8 @@ void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>&
   if (command) {
     if (options_.space)
       command->refusal = options_.space->refusal(now.steady);
+    if (auto ok = m.sender ? access::check(*m.sender, *command) : result<void>{}; !ok)
+      return refuse(m.peer, command->request.number, ok.error());
     return decide(std::move(*command));
   }
   auto number = protocol::number_of(m.message);
@@ -105,29 +107,55 @@ void shard_actor_state::refuse(core::peer_id peer, std::uint64_t number, const e
   carry_out(refusal);
 }
 
+void shard_actor_state::beat(const actors::from_peer<schema::HeartbeatRequest>& m) {
+  auto command = accept(m.peer, protocol::to_command(m.message, m.peer));
+  if (!command)
+    return;
+  if (m.sender)
+    say_not_yours(m.peer, access::take_foreign(*m.sender, *state_, *command));
+  decide(std::move(*command));
+}
+
 void shard_actor_state::report(const actors::from_peer<schema::ResultRequest>& m) {
-  decide_from(m, options_.clock->now().shard, place());
+  auto now = options_.clock->now().shard;
+  auto command = accept(m.peer, protocol::to_command(m.message, m.peer, now, place()));
+  if (!command)
+    return;
+  if (m.sender) {
+    say_not_yours(m.peer, access::take_foreign(*m.sender, *state_, *command));
+    access::refuse_foreign_follow_ups(*m.sender, *command);
+  }
+  decide(std::move(*command));
 }
 
 void shard_actor_state::resume(const actors::from_peer<schema::ResumeRequest>& m) {
   auto at = peers_.find(m.peer);
-  if (at != peers_.end() && at->second.worker)
-    decide_from(m, at->second.worker);
+  if (at == peers_.end() || !at->second.worker)
+    return;
+  auto command = protocol::to_command(m.message, m.peer, at->second.worker);
+  if (auto accepted = accept(m.peer, std::move(command)))
+    decide(std::move(*accepted));
 }
 
 void shard_actor_state::await(const actors::from_peer<schema::AwaitRequest>& m) {
   auto at = state_->awaiting.find(m.peer);
-  if (at == state_->awaiting.end() || at->second.size() < limits::awaited_tasks_max)
-    return decide_from(m);
-  error reason{
-    errc::overloaded,
-    std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
-      + std::to_string(limits::awaited_tasks_max)};
-  send_to(m.peer, actors::peer_misbehaved{std::move(reason)});
+  if (at != state_->awaiting.end() && at->second.size() >= limits::awaited_tasks_max) {
+    error reason{
+      errc::overloaded,
+      std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
+        + std::to_string(limits::awaited_tasks_max)};
+    return send_to(m.peer, actors::peer_misbehaved{std::move(reason)});
+  }
+  auto command = accept(m.peer, protocol::to_command(m.message, m.peer));
+  if (!command)
+    return;
+  if (m.sender)
+    say_not_yours(m.peer, access::take_foreign(*m.sender, *state_, *command));
+  decide(std::move(*command));
 }
 
 void shard_actor_state::attach(const actors::attach_session& m) {
-  peers_.insert_or_assign(m.peer, peer{m.session, m.worker});
+  peers_.insert_or_assign(m.peer, peer{m.session, m.worker, m.bearer});
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues});
 }
@@ -260,7 +288,8 @@ void shard_actor_state::carry_out(core::task_described& e) {
         e.view.seq,
         std::move(view),
         nullptr,
-        options_.clock->now().shard});
+        options_.clock->now().shard,
+        at->second.bearer});
   } else if (e.why.what == core::inquiry::kind::status) {
     auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, *e.text);
     send_to(e.why.peer, reply.to_wire());
@@ -283,7 +312,8 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
       e.seq,
       nullptr,
       std::move(e.purged),
-      options_.clock->now().shard});
+      options_.clock->now().shard,
+      at->second.bearer});
 }
 
 void shard_actor_state::carry_out(core::cancel_wanted& e) {
@@ -313,7 +343,7 @@ actors::shard_internal_actor::behavior_type shard(
   self->state.start(self, options);
   return {
     [self](const actors::from_peer<schema::EnqueueRequest>& m) { self->state.enqueue(m); },
-    [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.beat(m); },
     [self](const actors::from_peer<schema::ResultRequest>& m) { self->state.report(m); },
     [self](const actors::from_peer<schema::ResumeRequest>& m) { self->state.resume(m); },
     [self](const actors::from_peer<schema::AwaitRequest>& m) { self->state.await(m); },

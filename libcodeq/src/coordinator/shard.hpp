@@ -45,11 +45,8 @@ public:
   /// Decides a command in the current turn.
   void decide(const core::command& command);
 
-  /// Decides what a peer's message asks for; a malformed one ends the peer's session.
-  template <class S, class... Extra>
-  void decide_from(const actors::from_peer<S>& m, const Extra&... extra);
-
   void enqueue(const actors::from_peer<schema::EnqueueRequest>& m);
+  void beat(const actors::from_peer<schema::HeartbeatRequest>& m);
   void report(const actors::from_peer<schema::ResultRequest>& m);
   void resume(const actors::from_peer<schema::ResumeRequest>& m);
   void await(const actors::from_peer<schema::AwaitRequest>& m);
@@ -84,6 +81,7 @@ private:
   struct peer {
     actors::session_actor session;
     std::shared_ptr<const worker_identity> worker;
+    std::shared_ptr<const security::principal> bearer;
   };
 
   /// Hands what a turn decided to the journal.
@@ -124,6 +122,15 @@ private:
   }
 
   [[nodiscard]] protocol::shard_place place() const { return {state_->id, options_.shard_count}; }
+
+  /// Takes a converted message; a malformed one ends the peer's session and is empty.
+  template <class Command>
+  std::optional<Command> accept(core::peer_id peer, result<Command> command);
+
+  // Answers what is not this peer's to see as if it was not there.
+  void say_not_yours(core::peer_id peer, const std::vector<core::lease_beat>& beats);
+  void say_not_yours(core::peer_id peer, const std::vector<core::lease_report>& reports);
+  void say_not_yours(core::peer_id peer, const std::vector<sequence>& awaited);
 
   /// Reads an operator's request and decides it, or refuses it.
   template <class S>

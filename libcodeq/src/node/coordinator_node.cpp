@@ -3,12 +3,16 @@
 
 #include "codeq/limits.hpp"
 
+#include "config/values.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
 #include "coordinator/reader.hpp"
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
 #include "observe/log.hpp"
+#include "security/rate_limiter.hpp"
+#include "security/tls_context.hpp"
+#include "security/token_source.hpp"
 #include "storage/recovery.hpp"
 #include "storage/rocksdb_store.hpp"
 #include "transport/acceptor.hpp"
@@ -90,9 +94,36 @@ result<void> check(const coordinator_node_options& options) {
   return {};
 }
 
+bool has_tls(const coordinator_node_options& options) {
+  return !options.tls_certificate.empty() || !options.tls_key.empty()
+         || !options.tls_authority.empty() || options.tls_require_client_certificate;
+}
+
+/// Checks that nobody can come in who does not belong.
+result<void> check_access(const coordinator_node_options& options) {
+  auto endpoint = transport::parse_listen_address(options.listen);
+  if (!endpoint)
+    return endpoint.error();
+  if (options.development == !options.tokens.empty())
+    return error{
+      errc::invalid_argument,
+      options.development ? "tokens and development exclude each other"
+                          : "neither tokens nor development is set"};
+  bool is_open = !has_tls(options) || options.development;
+  if (is_open && !config::is_loopback(endpoint->host))
+    return error{
+      errc::invalid_argument,
+      "listen is " + options.listen
+        + ", not a loopback address; that takes tokens, and a certificate and its key"};
+  return {};
+}
+
 } // namespace
 
 struct coordinator_node::impl {
+  /// Reads tokens and certificates. Errors: of their files.
+  result<void> open_access(const coordinator_node_options& options);
+
   /// Reads back what the store knows. Errors: of the store.
   result<void> recover(const coordinator_node_options& options);
 
@@ -101,7 +132,14 @@ struct coordinator_node::impl {
 
   /// Opens the port.
   result<void> listen(const coordinator_node_options& options);
+  result<void> reload();
   void stop();
+
+  /// Null when everybody may do everything.
+  std::shared_ptr<security::token_source> tokens;
+  std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
+  /// Null without TLS.
+  std::shared_ptr<security::tls_source> tls;
 
   std::shared_ptr<storage::retention_horizons> horizons =
     std::make_shared<storage::retention_horizons>();
@@ -119,6 +157,41 @@ struct coordinator_node::impl {
   transport::acceptor_handle acceptor;
   bool stopped = false;
 };
+
+result<void> coordinator_node::impl::open_access(const coordinator_node_options& options) {
+  if (!options.tokens.empty()) {
+    auto source = security::token_source::open(options.tokens);
+    if (!source)
+      return source.error();
+    tokens = std::move(*source);
+  }
+  if (!has_tls(options))
+    return {};
+  auto source = security::tls_source::open(
+    {options.tls_certificate,
+     options.tls_key,
+     options.tls_authority,
+     options.tls_require_client_certificate},
+    security::tls_side::server);
+  if (!source)
+    return source.error();
+  tls = std::move(*source);
+  return {};
+}
+
+result<void> coordinator_node::impl::reload() {
+  result<void> outcome;
+  if (tls)
+    outcome = tls->reload();
+  if (!tokens)
+    return outcome;
+  if (auto ok = tokens->reload(); !ok)
+    return outcome ? ok
+                   : error{ok.error().code, outcome.error().context + "; " + ok.error().context};
+  limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
+  caf::anon_send(registrar, actors::tokens_replaced{});
+  return outcome;
+}
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
@@ -183,6 +256,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.store_id = identity.store_id;
   r.gauges = [s = store, h = horizons] { return store_gauges(*s, *h); };
   r.clock = std::make_shared<base::system_clock>(latest);
+  r.tokens = tokens;
+  r.limiter = limiter;
   registrar = system->spawn(coordinator::registrar, r);
 }
 
@@ -194,6 +269,7 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.address = endpoint->host;
   a.port = endpoint->port;
   a.registrar = registrar;
+  a.tls = tls;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
     return spawned.error();
@@ -252,7 +328,11 @@ result<std::unique_ptr<coordinator_node>>
 coordinator_node::start(coordinator_node_options options) {
   if (auto ok = check(options); !ok)
     return ok.error();
+  if (auto ok = check_access(options); !ok)
+    return ok.error();
   auto state = std::make_unique<impl>();
+  if (auto ok = state->open_access(options); !ok)
+    return ok.error();
   if (auto ok = state->recover(options); !ok)
     return ok.error();
   state->spawn_actors(options);
@@ -265,6 +345,10 @@ coordinator_node::start(coordinator_node_options options) {
 
 std::uint16_t coordinator_node::port() const noexcept {
   return impl_->acceptor.port;
+}
+
+result<void> coordinator_node::reload() {
+  return impl_->reload();
 }
 
 void coordinator_node::stop() {

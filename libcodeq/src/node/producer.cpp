@@ -4,6 +4,7 @@
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
+#include "node/link_security.hpp"
 #include "observe/log.hpp"
 #include "transport/configure.hpp"
 
@@ -92,10 +93,12 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
-client::producer_settings settings_of(const producer_options& options) {
+client::producer_settings
+settings_of(const producer_options& options, const node::link_security& access) {
   client::producer_settings settings;
   settings.coordinators = options.coordinators;
-  settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits()};
+  settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits(), access.token};
+  settings.tls = access.tls;
   settings.in_flight_max = options.window_requests;
   return settings;
 }
@@ -107,10 +110,10 @@ struct producer_system : caf::actor_system_config {
 } // namespace
 
 struct producer::impl {
-  explicit impl(const producer_options& options)
+  impl(const producer_options& options, const node::link_security& access)
     : system(config),
       room(options.window_requests),
-      actor(system.spawn(client::producer, settings_of(options))) {}
+      actor(system.spawn(client::producer, settings_of(options, access))) {}
 
   ~impl() {
     room.open_for_ever();
@@ -179,7 +182,10 @@ producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
 result<std::unique_ptr<producer>> producer::connect(producer_options options) {
   if (auto ok = check(options); !ok)
     return ok.error();
-  return std::unique_ptr<producer>(new producer(std::make_unique<impl>(options)));
+  auto access = node::open_credentials(options.access, options.coordinators);
+  if (!access)
+    return access.error();
+  return std::unique_ptr<producer>(new producer(std::make_unique<impl>(options, *access)));
 }
 
 producer::producer(std::unique_ptr<impl> state) : impl_(std::move(state)) {

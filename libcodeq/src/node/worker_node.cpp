@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/worker_node.hpp"
 
+#include "node/link_security.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
 #include "worker/dispatcher.hpp"
@@ -126,6 +127,7 @@ struct worker_node::impl {
   result<void> await_end();
 
   worker_node_options options;
+  std::shared_ptr<security::tls_source> tls;
   std::mutex mutex;
   std::condition_variable ended;
   std::optional<result<void>> outcome;
@@ -151,6 +153,7 @@ void worker_node::impl::spawn(const protocol::hello& hello) {
     link.make_hello = [hello] { return hello; };
     link.sink = worker::dispatcher_sink(dispatcher, i);
     link.owner = caf::actor_cast<caf::strong_actor_ptr>(dispatcher);
+    link.tls = tls;
     spawned.links.push_back(transport::spawn_link(system, std::move(link)));
   }
   caf::anon_send(dispatcher, std::move(spawned));
@@ -183,13 +186,18 @@ result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options opti
     queues.push_back(entry.queue);
   if (auto ok = check_queues(queues); !ok)
     return ok.error();
-  auto hello = worker::make_hello({options.name, random_bits()}, options.tenant, queues);
+  auto access = node::open_credentials(options.access, options.coordinators);
+  if (!access)
+    return access.error();
+  auto hello =
+    worker::make_hello({options.name, random_bits()}, options.tenant, queues, access->token);
   if (hello.body().size() > limits::hello_bytes_max)
     return wrong_option(
       "the names of " + std::to_string(queues.size()) + " queues make a hello of "
       + std::to_string(hello.body().size()) + " bytes; it must not pass "
       + std::to_string(limits::hello_bytes_max));
   auto state = std::make_unique<impl>(std::move(options));
+  state->tls = std::move(access->tls);
   state->spawn(hello);
   return std::unique_ptr<worker_node>(new worker_node(std::move(state)));
 }
@@ -201,6 +209,10 @@ worker_node::~worker_node() = default;
 
 void worker_node::drain() {
   impl_->stop(impl_->options.drain);
+}
+
+result<void> worker_node::reload() {
+  return impl_->tls ? impl_->tls->reload() : result<void>{};
 }
 
 result<void> worker_node::wait() {

@@ -63,6 +63,8 @@ struct node_introduction {
   std::uint16_t max_version = 0;
   /// What a worker handles.
   std::vector<queue_address> queues;
+  /// Empty when it bears none. Never to be logged.
+  std::string token{};
 };
 
 [[nodiscard]] result<node_introduction> to_introduction(const hello& message);

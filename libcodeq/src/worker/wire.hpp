@@ -63,8 +63,11 @@ make_resumes(const std::vector<beat>& held, std::size_t shards);
 
 [[nodiscard]] protocol::claim_request make_claim(std::size_t credits);
 
-/// The hello of a worker that handles `queues` of a tenant.
+/// The hello of a worker that handles `queues` of a tenant; an empty `token` is none.
 [[nodiscard]] protocol::hello make_hello(
-  const worker_identity& self, const std::string& tenant, std::span<const std::string> queues);
+  const worker_identity& self,
+  const std::string& tenant,
+  std::span<const std::string> queues,
+  const std::string& token = {});
 
 } // namespace codeq::worker

@@ -130,13 +130,17 @@ protocol::claim_request make_claim(std::size_t credits) {
 }
 
 protocol::hello make_hello(
-  const worker_identity& self, const std::string& tenant, std::span<const std::string> queues) {
+  const worker_identity& self,
+  const std::string& tenant,
+  std::span<const std::string> queues,
+  const std::string& token) {
   return protocol::hello::build([&](schema::Hello::Builder root) {
     root.setMinVersion(protocol::version);
     root.setMaxVersion(protocol::version);
     root.setRole(schema::Role::WORKER);
     root.setName(self.name);
     root.setIncarnation(self.incarnation);
+    root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
     auto handled = root.initQueues(static_cast<unsigned>(queues.size()));
     for (unsigned i = 0; i < handled.size(); ++i) {
       handled[i].setTenant(tenant);

@@ -85,4 +85,18 @@ TEST(WorkerConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
     "127.0.0.1:7400");
 }
 
+TEST(WorkerConfig, TokenIsTakenFromAFileOrTheEnvironment) {
+  std::map<std::string, std::string> secret{{"CODEQ_TOKEN", "secret"}};
+  auto from_environment = accepted({{"--handlers", "lib.so"}, secret});
+  auto from_file = accepted({{"--handlers", "lib.so", "--token-file", "f"}, secret});
+  secret["CODEQ_TASK_ID"] = "x";
+  auto in_a_handler = accepted({{"--handlers", "lib.so"}, secret});
+
+  EXPECT_EQ(from_environment.access.token, "secret");
+  EXPECT_EQ(from_file.access.token, "");
+  EXPECT_EQ(from_file.access.token_file, "f");
+  EXPECT_EQ(in_a_handler.access.token, "");
+  EXPECT_NE(refused({{"--handlers", "lib.so", "--token", "secret"}}), "");
+}
+
 } // namespace codeq::config
