@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -26,7 +27,9 @@ PRODUCER = cluster.BIN / "tests" / "kill_producer"
 HEARTBEAT_REQUEST = 10
 LEASE = 2.0
 RATE = 150
-DRAIN_SECONDS = 120
+# The longest that the queue may stand still while it drains.
+STANDSTILL_SECONDS = 60
+ANSWER_SECONDS = 120
 # Good workers are only killed and stopped; the others have a network that is not theirs.
 GOOD = ("good1", "good2", "slow")
 PROXIED = ("zombie", "forgetful")
@@ -107,14 +110,11 @@ class Harness:
 
     def kill_coordinator_while_it_starts(self):
         self.rig.coordinator.kill()
-        starting = subprocess.Popen([
-            str(word) for word in (
-                cluster.BIN / "codeq-coordinator", "--dev", "--data", self.rig.path("store"),
-                "--listen", self.rig.address, "--durability", self.durability)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        starting = self.rig.start("coordinator", [
+            cluster.BIN / "codeq-coordinator", "--dev", "--data", self.rig.path("store"),
+            "--listen", self.rig.address, "--durability", self.durability])
         self.pause(0, 0.3)
         starting.kill()
-        starting.wait()
         self.start_coordinator()
 
     def stop_coordinator(self):
@@ -205,18 +205,24 @@ class Harness:
         queue = self.rig.queue_stats("kill") or {}
         return sum(queue.get(state, 0) for state in ("ready", "leased", "scheduled", "gated"))
 
+    def fewer_than(self, before):
+        """One more than are unfinished, when those are fewer than before; else nothing."""
+        self.restart_crashed()
+        time.sleep(0.1)
+        left = self.unfinished()
+        return left + 1 if left < before else None
+
     def drain(self):
         """No new tasks; those there are run to their ends."""
         for producer in self.producers:
             producer.popen.terminate()
 
-        def is_over():
-            self.restart_crashed()
-            return self.unfinished() == 0
-
-        wait_until(is_over, DRAIN_SECONDS, "the queue drains")
+        left = self.unfinished()
+        while left > 0:
+            left = wait_until(lambda: self.fewer_than(left), STANDSTILL_SECONDS,
+                              f"fewer than {left} tasks are unfinished") - 1
         for producer in self.producers:
-            if producer.popen.wait(DRAIN_SECONDS) != 0:
+            if producer.popen.wait(ANSWER_SECONDS) != 0:
                 raise RuntimeError(f"{producer.name} was not answered: {producer.text()}")
 
     def audit(self):
@@ -225,7 +231,7 @@ class Harness:
                       if event.what in ("ack", "start")})
         done = subprocess.run(
             [str(PRODUCER), "audit", self.rig.address, str(self.folder / "audit.log")],
-            input="\n".join(ids) + "\n", text=True, timeout=DRAIN_SECONDS, check=False)
+            input="\n".join(ids) + "\n", text=True, timeout=ANSWER_SECONDS, check=False)
         if done.returncode != 0:
             raise RuntimeError("the audit was not answered")
 
@@ -265,7 +271,7 @@ def main():
     parser.add_argument("--minutes", type=float, required=True, help="of load with faults")
     parser.add_argument("--durability", choices=("sync", "os"), default="sync")
     parser.add_argument("--seed", type=int, default=None, help="of the faults")
-    parser.add_argument("--keep", metavar="DIR", help="copy the logs of all clients there")
+    parser.add_argument("--keep", metavar="DIR", help="copy all logs there")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1 << 31)
     print(f"CODEQ_SEED={seed}", flush=True)
@@ -274,9 +280,9 @@ def main():
         wrong = run.run(options.minutes * 60)
     finally:
         if options.keep:
-            subprocess.run(["cp", "-r", str(run.folder), options.keep], check=False)
+            shutil.copytree(run.folder, pathlib.Path(options.keep) / "history")
             for log in run.rig.directory.glob("*.log"):
-                subprocess.run(["cp", str(log), options.keep], check=False)
+                shutil.copy(log, options.keep)
         run.close()
     print(report(run.counts, f"kills in {options.durability} mode, seed {seed}:"))
     print(json.dumps(wrong, indent=1) if wrong else "the history is allowed")
