@@ -57,7 +57,7 @@ protected:
       rig.cut_power_at_checkpoint(point, policy);
     else
       rig.disk().cut_power_at(point, policy);
-    constexpr std::size_t groups_max = 5000;
+    constexpr std::size_t groups_max = 1500;
     if (rig.commit_groups(groups_max))
       return "the place was not reached";
     EXPECT_TRUE(rig.disk().was_reached());

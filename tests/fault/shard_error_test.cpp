@@ -12,7 +12,7 @@ namespace {
 
 using storage::durability;
 
-constexpr std::size_t many_groups = 5000;
+constexpr std::size_t many_groups = 1500;
 
 class ShardIoError : public testing::TestWithParam<durability> {
 protected:

@@ -229,3 +229,18 @@ def check(events):
     """Says in words what is wrong; nothing when the history is allowed."""
     history = History(events)
     return [violation for rule in RULES for violation in rule(history)]
+
+
+def explain(events, violations, most=5):
+    """The first violations, each with all that clients logged about the tasks that it names."""
+    lines = []
+    for violation in violations[:most]:
+        words = set(violation.split())
+        lines.append(violation)
+        for event in events:
+            if words & {event.fields.get("id"), event.fields.get("task")}:
+                said = " ".join(f"{key}={value}" for key, value in event.fields.items())
+                lines.append(f"  {event.at} {event.what} {said}")
+    if len(violations) > most:
+        lines.append(f"and {len(violations) - most} more")
+    return "\n".join(lines)

@@ -131,6 +131,12 @@ class Checker(unittest.TestCase):
     def test_group_that_runs_two_at_a_time_is_refused(self):
         self.assert_refused(GOOD.replace("500 start", "405 start"), "group")
 
+    def test_violation_is_explained_by_the_events_of_its_task(self):
+        bad = GOOD + "600 start task=p-2 id=B token=50 attempt=2"
+        told = history.explain(events_of(bad), check(bad))
+        self.assertIn("600 start task=p-2 id=B token=50", told)
+        self.assertNotIn("id=A", told)
+
     def test_other_groups_do_not_matter(self):
         self.assertEqual(check(GOOD.replace("group=g", "group=")
                                .replace("500 start", "405 start")), [])

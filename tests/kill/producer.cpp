@@ -26,7 +26,7 @@ using codeq::test::event_log;
 /// How long to wait for what is not answered yet; the coordinator may be away meanwhile.
 constexpr auto silence_max = 60s;
 constexpr auto pause_between_requests = 20ms;
-constexpr std::uint64_t groups = 4;
+constexpr std::uint64_t groups = 16;
 constexpr std::uint32_t attempts = 6;
 
 volatile std::sig_atomic_t stopped = 0;
@@ -137,7 +137,7 @@ private:
     t.retry = codeq::retry_policy{codeq::retry_kind::fixed, 200ms, 200ms};
     t.priority = static_cast<int>(below(3));
     t.payload = name + ' ' + random_behaviour();
-    if (!atomic && below(2) == 0)
+    if (!atomic && below(4) == 0)
       t.group = name_ + "-g" + std::to_string(below(groups));
     if (below(10) == 0)
       t.delay = std::chrono::milliseconds(1 + below(3000));
