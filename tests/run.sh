@@ -14,6 +14,8 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
                      (tidy unit model sim mutation golden integration fault e2e)
   --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
+  --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
+  --minutes N        with --fuzz: run each for N minutes [default: 1]
   --build-only       build, run nothing
   --help             this text
 
@@ -31,12 +33,16 @@ labels=()
 sanitize=""
 build_only=false
 soak=""
+fuzz=false
+minutes=1
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize | --soak) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
+    --label | --sanitize | --soak | --minutes) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
+    --fuzz) fuzz=true ;;
+    --minutes) minutes="$2"; shift ;;
     --build-only) build_only=true ;;
     --help) usage; exit 0 ;;
     *) fail_usage "unknown option $1" ;;
@@ -51,6 +57,27 @@ esac
 case "$soak" in
   *[!0-9]*) fail_usage "--soak takes a number of seeds, not '$soak'" ;;
 esac
+
+case "$minutes" in
+  "" | *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
+esac
+
+run_fuzz() {
+  ./examples/install-packages.sh --fuzz
+  cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
+    -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+  ninja -C build-fuzz
+  python3 tests/fuzz/corpus.py build-fuzz/corpus
+  for kind in frame message token_file; do
+    "build-fuzz/bin/fuzz_$kind" -max_total_time=$((minutes * 60)) -max_len=4096 \
+      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind"
+  done
+}
+
+if $fuzz; then
+  run_fuzz
+  exit 0
+fi
 
 build="build${sanitize:+-$sanitize}"
 ./examples/install-packages.sh
