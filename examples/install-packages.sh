@@ -13,6 +13,9 @@ packages="
   pkgconf procps python3 libfaketime
 "
 
+# With --fuzz also what the fuzz targets need.
+[ "${1:-}" != --fuzz ] || packages="$packages clang libclang-rt-14-dev"
+
 missing=""
 for package in $packages; do
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)

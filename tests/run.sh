@@ -16,7 +16,9 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
-  --minutes N        how long --soak-kill disturbs them in each mode (10)
+  --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
+  --minutes N        how long --soak-kill disturbs them in each mode, or --fuzz runs each target
+                     [default: 10 and 1]
   --build-only       build, run nothing
   --help             this text
 
@@ -35,7 +37,8 @@ sanitize=""
 build_only=false
 soak=""
 soak_kill=false
-minutes=10
+fuzz=false
+minutes=""
 while [ $# -gt 0 ]; do
   case "$1" in
     --label | --sanitize | --soak | --minutes) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
@@ -43,6 +46,7 @@ while [ $# -gt 0 ]; do
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
+    --fuzz) fuzz=true ;;
     --minutes) minutes="$2"; shift ;;
     --build-only) build_only=true ;;
     --help) usage; exit 0 ;;
@@ -59,8 +63,25 @@ case "$soak" in
   *[!0-9]*) fail_usage "--soak takes a number of seeds, not '$soak'" ;;
 esac
 case "$minutes" in
-  "" | *[!0-9]*) fail_usage "--minutes takes a number, not '$minutes'" ;;
+  *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
 esac
+
+run_fuzz() {
+  ./examples/install-packages.sh --fuzz
+  cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
+    -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+  ninja -C build-fuzz
+  python3 tests/fuzz/corpus.py build-fuzz/corpus
+  for kind in frame message token_file; do
+    "build-fuzz/bin/fuzz_$kind" -max_total_time=$((${minutes:-1} * 60)) -max_len=4096 \
+      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind"
+  done
+}
+
+if $fuzz; then
+  run_fuzz
+  exit 0
+fi
 
 build="build${sanitize:+-$sanitize}"
 ./examples/install-packages.sh
@@ -84,7 +105,7 @@ fi
 if $soak_kill; then
   export CODEQ_BUILD="$PWD/$build" PYTHONDONTWRITEBYTECODE=1
   for durability in sync os; do
-    python3 tests/kill/harness.py --minutes "$minutes" --durability "$durability" \
+    python3 tests/kill/harness.py --minutes "${minutes:-10}" --durability "$durability" \
       ${CODEQ_SEED:+--seed "$CODEQ_SEED"}
   done
   exit 0
