@@ -28,6 +28,11 @@ struct coordinator_node_options {
   std::uint64_t free_bytes_least = limits::free_bytes_least_default;
   /// Single-user setup without tokens.
   bool development = false;
+  /// Where the HTTP gateway listens: `address:port`, loopback only without TLS; port 0 picks one.
+  /// Empty for no gateway.
+  std::string http{};
+  /// HTTP workers have to name the fencing token of the lease that they report on.
+  bool http_needs_token = false;
 };
 
 /// A coordinator process's inside: store, journal, shards, registrar and the listening socket.
@@ -44,6 +49,9 @@ public:
 
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const noexcept;
+
+  /// The port of the HTTP gateway; 0 without one.
+  [[nodiscard]] std::uint16_t http_port() const noexcept;
 
   /// Stops accepting, commits, tells peers `going_away`; at most 2 s. Leases live on.
   void stop();

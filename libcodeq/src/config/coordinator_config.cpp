@@ -21,7 +21,8 @@ constexpr auto footer =
   "the TOML file of --config (port-file = \"...\"). A flag wins over the environment, the "
   "environment over the file. An empty environment variable counts as not given.";
 
-result<void> take_listen(coordinator_config& config, const std::string& text) {
+/// Takes `address:port` of the loopback.
+result<void> take_loopback(const std::string& text, std::string& to) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
@@ -31,7 +32,7 @@ result<void> take_listen(coordinator_config& config, const std::string& text) {
       quote(text)
         + " is not a loopback address; without TLS, which this version does not have, "
           "only 127.0.0.0/8, [::1] and localhost are allowed"};
-  config.node.listen = text;
+  to = text;
   return {};
 }
 
@@ -89,13 +90,40 @@ void add_retention_options(option_set& options, coordinator_config& config) {
      }});
 }
 
+void add_http_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "http",
+     .value = "ADDR:PORT",
+     .help = "Where the HTTP gateway listens; loopback only; port 0 picks a free one "
+             "[default: no gateway]",
+     .take = [&config](const std::string& text) { return take_loopback(text, config.node.http); }});
+  options.add(
+    {.name = "http-port-file",
+     .value = "FILE",
+     .help = "Gets the gateway's port, in decimal, once it listens [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       config.http_port_file = text;
+       return {};
+     }});
+  options.add(
+    {.name = "require-fencing-token",
+     .value = "",
+     .help = "HTTP workers have to name the fencing token of the lease that they report on "
+             "[default: off: their identity and latest claim decide]",
+     .take = [&config](const std::string& text) {
+       return store_switch(config.node.http_needs_token, text);
+     }});
+}
+
 void add_network_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "listen",
      .value = "ADDR:PORT",
      .help = "Where nodes connect; loopback only; port 0 picks a free one "
              "[default: 127.0.0.1:7400]",
-     .take = [&config](const std::string& text) { return take_listen(config, text); }});
+     .take = [&config](const std::string& text) {
+       return take_loopback(text, config.node.listen);
+     }});
   options.add(
     {.name = "port-file",
      .value = "FILE",
@@ -104,6 +132,7 @@ void add_network_options(option_set& options, coordinator_config& config) {
        config.port_file = text;
        return {};
      }});
+  add_http_options(options, config);
   options.add(
     {.name = "dev",
      .value = "",
