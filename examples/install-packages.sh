@@ -10,6 +10,7 @@ packages="
   capnproto libcapnp-dev libcaf-dev librocksdb-dev
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libjemalloc-dev libssl-dev openssl
   libgtest-dev libgmock-dev libbenchmark-dev
+  libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
   pkgconf procps python3 libfaketime
 "
 

@@ -16,6 +16,8 @@ struct StatusRequest {
   task @1 :Common.TaskId;
   key @2 :TaskKey;
   # When set, names the task instead of `task.seq`; `task.shard` is the key's.
+  withBody @3 :Bool;
+  # Tell me what the task carries, too.
 }
 
 struct TaskKey {
@@ -47,6 +49,10 @@ struct StatusReply {
   key @15 :Data;
   context @16 :Text;
   # Says more about `code`.
+  leaseLeftMs @17 :UInt64;
+  # Of a leased task: its lease ends then unless it beats.
+  body @18 :Data;
+  # A `TaskBody`, when it was asked for and is still kept.
 }
 
 struct StatsRequest {
@@ -199,6 +205,9 @@ struct TaskFilter {
   }
   blocking @7 :Bool;
   # Only dead tasks that block their group.
+  newestFirst @8 :Bool;
+  # In falling order of sequences: `below` says where to begin, and the reply's `after` the next
+  # `below`.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {

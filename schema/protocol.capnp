@@ -235,6 +235,9 @@ struct HeartbeatRequest {
     phase @2 :LeasePhase;
     progressed @3 :Bool;
     # The handler got on with its work since the last beat.
+    extendMs @4 :UInt64;
+    # Extend to this long from now, 1 s to 12 h; 0 extends by the lease's own length. Never
+    # shortens.
   }
 }
 

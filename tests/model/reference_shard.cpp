@@ -176,7 +176,8 @@ void reference_shard::run(const core::heartbeat& c) {
     task->queued = beat.queued;
     if ((began || beat.progressed) && task->settings.progress_timeout != duration{0})
       task->progress_deadline = now_.steady + task->settings.progress_timeout;
-    auto extended = std::max(task->deadline, now_.steady + task->lease);
+    auto extended = std::max(
+      task->deadline, now_.steady + (beat.extend > duration{0} ? beat.extend : task->lease));
     task->deadline = std::min({extended, task->run_deadline, task->progress_deadline});
   }
 }

@@ -468,7 +468,8 @@ core::heartbeat step_maker::random_beats(dice& d, const reference_shard& referen
   core::heartbeat c{random_worker(d).peer, {}};
   for (auto n = 1 + d.below(4); n > 0; --n) {
     auto lease = random_lease(d, reference);
-    c.beats.push_back({lease.seq, lease.token, d.one_in(3), d.one_in(3)});
+    auto extend = d.one_in(4) ? duration{1000 * (1 + d.below(30))} : duration{0};
+    c.beats.push_back({lease.seq, lease.token, d.one_in(3), d.one_in(3), extend});
   }
   return c;
 }

@@ -136,6 +136,11 @@ std::string shard_fixture::beat(const std::string& worker, core::task_lease leas
 }
 
 std::string
+shard_fixture::beat_for(const std::string& worker, core::task_lease lease, duration extend) {
+  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, false, extend}}});
+}
+
+std::string
 shard_fixture::beat_all(const std::string& worker, const std::vector<core::task_lease>& leases) {
   core::heartbeat c{peer_of(worker), {}};
   for (const auto& lease : leases)

@@ -59,6 +59,8 @@ protected:
   std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
   std::string revoke(const std::string& worker, std::uint32_t credits);
   std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
+  /// A beat that asks for so much time.
+  std::string beat_for(const std::string& worker, core::task_lease lease, duration extend);
   /// One message with a beat for each.
   std::string beat_all(const std::string& worker, const std::vector<core::task_lease>& leases);
   /// A beat with a sign of progress.

@@ -24,22 +24,22 @@ _UP_TO_TRANSPORT = set(BELOW)
 BELOW["coordinator"] = _UP_TO_TRANSPORT
 BELOW["worker"] = _UP_TO_TRANSPORT
 BELOW["client"] = _UP_TO_TRANSPORT - {"storage"}
-BELOW["gateway"] = _UP_TO_TRANSPORT | {"coordinator"}
-BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "gateway"}
+BELOW["http"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client"}
+BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "http"}
 
 # Library -> paths that may use it. Tests and benches may use any.
 PLACES = {
-    "CAF": r"src/(actors|transport|coordinator|worker|client|node|gateway)/|codeq/handler\.hpp",
+    "CAF": r"src/(actors|transport|coordinator|worker|client|node|http)/|codeq/handler\.hpp",
     "CAF io": r"src/(transport|node|actors)/",
-    "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|node)/"
+    "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|http|node)/"
                    r"|src/storage/(?:\w+_codec|record_build)",
     "RocksDB": r"src/storage/rocksdb_(store\.cpp|options\.[ch]pp)",
     "spdlog": r"src/observe/",
     "prometheus-cpp": r"src/observe/",
     "CLI11": r"src/config/",
     "toml++": r"src/config/",
-    "OpenSSL": r"src/(security|transport|gateway)/",
-    "Boost": r"src/gateway/",
+    "OpenSSL": r"src/(security|transport|http)/",
+    "Boost": r"src/http/",
 }
 _LIBRARIES = [
     ("CAF io", r"caf/io/"), ("CAF", r"caf/"), ("Cap'n Proto", r"(capnp|kj)/|.*\.capnp\.h$"),

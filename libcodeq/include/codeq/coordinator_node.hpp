@@ -39,6 +39,11 @@ struct coordinator_node_options {
   std::filesystem::path tls_authority{};
   /// Takes no peer in without a certificate.
   bool tls_require_client_certificate = false;
+  /// Where the HTTP gateway listens: `address:port`, loopback only without TLS; port 0 picks one.
+  /// Empty for no gateway.
+  std::string http{};
+  /// HTTP workers have to name the fencing token of the lease that they report on.
+  bool http_needs_token = false;
 };
 
 /// A coordinator process's inside: store, journal, shards, registrar and the listening socket.
@@ -60,6 +65,9 @@ public:
   /// the new certificate. Errors: `invalid_argument`, `too_large`, `unavailable`; what cannot be
   /// used leaves the old one in force.
   [[nodiscard]] result<void> reload();
+
+  /// The port of the HTTP gateway; 0 without one.
+  [[nodiscard]] std::uint16_t http_port() const noexcept;
 
   /// Stops accepting, commits, tells peers `going_away`; at most 2 s. Leases live on.
   void stop();

@@ -126,4 +126,25 @@ inline constexpr std::size_t unanswered_reports_max = 16384;
 inline constexpr std::size_t unanswered_bytes_max = 64u << 20;
 inline constexpr std::size_t report_bytes_per_request_max = 8u << 20;
 
+// The HTTP gateway.
+inline constexpr std::size_t http_header_bytes_max = 8u << 10;
+inline constexpr std::size_t http_body_bytes_max = 2u << 20;
+inline constexpr std::size_t http_batch_body_bytes_max = 16u << 20;
+inline constexpr std::size_t http_bodies_bytes_max = 128u << 20;
+inline constexpr std::size_t http_json_depth_max = 64;
+inline constexpr std::size_t http_request_id_bytes_max = 128;
+inline constexpr std::size_t http_connections_max = 4096;
+inline constexpr duration http_idle_max = 60s;
+inline constexpr duration http_body_time_max = 60s;
+inline constexpr duration http_write_time_max = 60s;
+inline constexpr duration http_wait_max = 60s;
+inline constexpr duration http_shutdown_max = 500ms;
+inline constexpr duration http_ready_timeout = 2s;
+inline constexpr std::size_t http_batch_tasks_max = 100;
+inline constexpr std::size_t http_claim_tasks_max = 10;
+inline constexpr std::size_t http_claim_queues_max = 1000;
+inline constexpr std::size_t http_listed_tasks_max = 1000;
+inline constexpr std::size_t http_enqueues_in_flight_max = 512;
+inline constexpr std::size_t http_bulk_ids_max = 1000;
+
 } // namespace codeq::limits

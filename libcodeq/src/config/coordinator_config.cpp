@@ -30,6 +30,21 @@ result<void> take_listen(coordinator_config& config, const std::string& text) {
   return {};
 }
 
+/// Takes `address:port` of the loopback.
+result<void> take_loopback(const std::string& text, std::string& to) {
+  auto address = parse_host_port(text, true);
+  if (!address)
+    return address.error();
+  if (!is_loopback(address->host))
+    return error{
+      errc::invalid_argument,
+      quote(text)
+        + " is not a loopback address; the HTTP gateway, which has no TLS, takes only 127.0.0.0/8, "
+          "[::1] and localhost"};
+  to = text;
+  return {};
+}
+
 void add_store_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "data",
@@ -84,6 +99,31 @@ void add_retention_options(option_set& options, coordinator_config& config) {
      }});
 }
 
+void add_http_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "http",
+     .value = "ADDR:PORT",
+     .help = "Where the HTTP gateway listens; loopback only; port 0 picks a free one "
+             "[default: no gateway]",
+     .take = [&config](const std::string& text) { return take_loopback(text, config.node.http); }});
+  options.add(
+    {.name = "http-port-file",
+     .value = "FILE",
+     .help = "Gets the gateway's port, in decimal, once it listens [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       config.http_port_file = text;
+       return {};
+     }});
+  options.add(
+    {.name = "require-fencing-token",
+     .value = "",
+     .help = "HTTP workers have to name the fencing token of the lease that they report on "
+             "[default: off: their identity and latest claim decide]",
+     .take = [&config](const std::string& text) {
+       return store_switch(config.node.http_needs_token, text);
+     }});
+}
+
 void add_network_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "listen",
@@ -99,6 +139,7 @@ void add_network_options(option_set& options, coordinator_config& config) {
        config.port_file = text;
        return {};
      }});
+  add_http_options(options, config);
   options.add(
     {.name = "dev",
      .value = "",

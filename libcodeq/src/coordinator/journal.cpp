@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -27,13 +28,23 @@ void journal_state::write() {
   if (group_.empty())
     return;
   auto group = std::exchange(group_, {});
-  group_bytes_ = 0;
+  auto byte_count = std::exchange(group_bytes_, 0);
+  auto begin = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<const storage::write_set>> sets;
   sets.reserve(group.size());
   for (const auto& request : group)
     sets.push_back(request.writes);
   if (auto ok = options_.store->commit(sets, options_.mode); !ok)
     return options_.on_failure(ok.error());
+  if (options_.meter) {
+    auto took = std::chrono::steady_clock::now() - begin;
+    auto& meter = *options_.meter;
+    meter.groups += 1;
+    meter.parts += group.size();
+    meter.bytes += byte_count;
+    meter.microseconds += static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  }
   for (auto& request : group) {
     self_->send(request.shard, actors::batch_committed{request.number});
     if (request.horizon && options_.horizons)

@@ -4,11 +4,22 @@
 #include "actors/store_actors.hpp"
 #include "storage/task_store.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
 namespace codeq::coordinator {
+
+/// What the journal has done since the start; read on any thread.
+struct journal_meter {
+  std::atomic<std::uint64_t> groups{0};
+  /// Parts of shards in all groups together.
+  std::atomic<std::uint64_t> parts{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> microseconds{0};
+};
 
 struct journal_options {
   std::shared_ptr<storage::task_store> store;
@@ -17,6 +28,8 @@ struct journal_options {
   std::function<void(const error&)> on_failure;
   /// Learns of synced checkpoints; null when nothing is ever dropped.
   std::shared_ptr<storage::retention_horizons> horizons{};
+  /// Null when nobody asks.
+  std::shared_ptr<journal_meter> meter{};
 };
 
 /// The state of the journal: the group that gathers while the one before is written.

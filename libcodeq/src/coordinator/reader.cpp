@@ -54,6 +54,20 @@ reader_state::body_of(shard_id shard, const core::granted_run& run) {
   return part;
 }
 
+bytes reader_state::body_if_wanted(
+  const actors::answer_inquiry& request, const core::task_view& view) {
+  if (!request.why.with_body || view.segment == 0)
+    return {};
+  core::granted_run run;
+  run.first = view.seq;
+  run.count = 1;
+  run.segment = view.segment;
+  run.aside = view.aside;
+  run.replaced = view.replaced;
+  auto body = body_of(request.shard, run);
+  return body ? std::move(body->body) : bytes{};
+}
+
 void reader_state::fetch(actors::fetch_bodies& request) {
   auto& runs = request.granted.runs;
   task_batches batches(request.shard, request.granted.redelivered, [&](actors::tasks_for_peer m) {
@@ -112,7 +126,8 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
   if (!text)
     return answer_unknown(request);
   if (request.why.what == core::inquiry::kind::status) {
-    auto reply = protocol::make_status_reply(request.shard, request.why.number, view, *text);
+    auto reply = protocol::make_status_reply(
+      request.shard, request.why.number, view, {*text, body_if_wanted(request, view)});
     self_->send(request.session, reply.to_wire());
     return;
   }

@@ -172,29 +172,6 @@ void shard_actor_state::end_leases(const actors::end_leases& m) {
     decide(core::release_worker{m.worker});
 }
 
-coordinator_stats shard_actor_state::stats() const {
-  coordinator_stats s;
-  for (const auto& q : state_->queues) {
-    queue_stats counts;
-    counts.queue = q->address;
-    counts.scheduled = q->scheduled;
-    counts.gated = q->gated;
-    counts.ready = q->ready;
-    counts.leased = q->leased;
-    counts.completed = q->totals.completed;
-    counts.dead = q->totals.dead;
-    counts.lost = q->totals.lost;
-    s.queues.push_back(std::move(counts));
-  }
-  s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_->size());
-  s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
-  s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
-  s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
-  s.gauges["codeq_segments"] = static_cast<std::int64_t>(state_->segments.size());
-  s.gauges["codeq_cache_bytes"] = static_cast<std::int64_t>(cache_->byte_size());
-  return s;
-}
-
 caf::result<bool> shard_actor_state::stop() {
   auto promise = self_->make_response_promise<bool>();
   stopping_ = promise;
@@ -214,6 +191,8 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
   auto at = peers_.find(e.peer);
   if (at == peers_.end())
     return;
+  if (!e.redelivered)
+    note_dispatch(e);
   std::vector<core::encoded_tasks> bodies;
   bool all_cached = true;
   for (const auto& run : e.runs) {
@@ -254,6 +233,9 @@ void shard_actor_state::carry_out(core::credits_revoked& e) {
 }
 
 void shard_actor_state::carry_out(core::reports_answered& e) {
+  for (const auto& answer : e.answers)
+    if (answer.code == errc::none)
+      ran_.add(answer.ran);
   send_to(e.peer, protocol::make_result_reply(state_->id, e.answers).to_wire());
 }
 
@@ -291,7 +273,7 @@ void shard_actor_state::carry_out(core::task_described& e) {
         options_.clock->now().shard,
         at->second.bearer});
   } else if (e.why.what == core::inquiry::kind::status) {
-    auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, *e.text);
+    auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, {*e.text});
     send_to(e.why.peer, reply.to_wire());
   } else {
     const auto& entry = e.view.entry;

@@ -114,6 +114,8 @@ private:
   void carry_out(core::cancel_wanted& e);
 
   void flush_endings();
+  [[nodiscard]] std::vector<worker_stats> worker_counts() const;
+  void note_dispatch(const core::tasks_granted& granted);
 
   template <class Message>
   void send_to(core::peer_id peer, Message&& message) {
@@ -148,6 +150,9 @@ private:
   std::optional<lease_timers> timers_;
   std::unordered_map<core::peer_id, std::vector<protocol::ended_task>> endings_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
+  // Since the start.
+  time_counts dispatched_;
+  time_counts ran_;
 };
 
 /// The actor of one shard, the single writer of its keys.

@@ -223,6 +223,7 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   s.body_bytes += body_bytes;
   if (!s.aside) {
     state.queue_of(s).ready += count;
+    state.queue_of(s).ready_by_priority[s.priority] += count;
     state.stir(s.queue);
     return;
   }

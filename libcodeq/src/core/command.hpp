@@ -93,6 +93,8 @@ struct lease_beat {
   bool queued = false;
   /// The handler got on with its work since the last beat.
   bool progressed = false;
+  /// Extend to this long from now; zero extends by the lease's own length.
+  duration extend{0};
 };
 
 /// Extends leases; each is decided by its token. Effect: `leases_lost` for the stale ones.

@@ -79,6 +79,8 @@ struct report_answer {
   errc code = errc::none;
   /// Says what is out of bounds; empty with the codes that everybody knows.
   std::string context{};
+  /// How long the attempt took that ended with this; negative when none did.
+  duration ran{-1};
 };
 
 struct reports_answered {
@@ -142,6 +144,8 @@ struct inquiry {
   /// Of a repeated report: its token, and the end that it reports.
   fencing_token token{};
   lease_end_kind reported = lease_end_kind::completed;
+  /// Of a status: the task's body is wanted too, which the store has.
+  bool with_body = false;
 };
 
 /// Answers an inquiry. The text stands in the outcome record that the entry names; `text` holds it

@@ -34,6 +34,10 @@ struct queue_state {
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
+  /// Dead tasks that are still kept.
+  std::uint64_t dead = 0;
+  /// Parts of `ready`, by priority.
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   /// Ends since the store was created.
   queue_totals totals;
   queue_settings settings;

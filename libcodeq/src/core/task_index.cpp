@@ -51,10 +51,12 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     if (s.aside || has_history(entry))
       state.lane_of(s).remove(seq);
     --queue.ready;
+    --queue.ready_by_priority[s.priority];
   } else if (entry.state == task_state::gated) {
     --queue.gated;
   } else if (entry.state == task_state::dead) {
     state.dead_ends.erase({entry.retry_at, seq});
+    --queue.dead;
   }
 }
 
@@ -69,6 +71,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     if (s.aside || has_history(entry))
       state.lane_of(s).put_back(seq);
     ++queue.ready;
+    ++queue.ready_by_priority[s.priority];
     state.stir(s.queue);
     break;
   case task_state::leased:
@@ -80,6 +83,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   case task_state::dead:
     if (entry.retry_at != timestamp{})
       state.dead_ends.insert({entry.retry_at, seq});
+    ++queue.dead;
     break;
   case task_state::completed:
   case task_state::cancelled:

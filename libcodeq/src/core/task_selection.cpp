@@ -22,6 +22,15 @@ public:
   }
 
   task_selection run() {
+    if (filter_.newest_first)
+      walk_down();
+    else
+      walk_up();
+    return std::move(found_);
+  }
+
+private:
+  void walk_up() {
     // The segment that holds the first task may start before it.
     auto at = state_.segments.upper_bound(filter_.after);
     if (at != state_.segments.begin() && std::prev(at)->second.contains(filter_.after + 1))
@@ -29,13 +38,25 @@ public:
     for (; at != state_.segments.end() && at->first < below_; ++at) {
       if (!walk(at->second)) {
         found_.more = true;
-        break;
+        return;
       }
     }
-    return std::move(found_);
   }
 
-private:
+  void walk_down() {
+    found_.after = below_;
+    auto at = state_.segments.lower_bound(below_);
+    while (at != state_.segments.begin()) {
+      --at;
+      if (at->second.first + at->second.count <= filter_.after + 1)
+        return;
+      if (!walk(at->second)) {
+        found_.more = true;
+        return;
+      }
+    }
+  }
+
   /// False when there is no room for one more look.
   bool look() {
     if (looked_at_ >= limits::bulk_looked_at_max)
@@ -44,31 +65,27 @@ private:
     return true;
   }
 
-  /// False when the walk ends before the segment does.
-  bool walk(const segment& s) {
+  [[nodiscard]] bool is_asked_for(const segment& s) const {
     const auto& queue = state_.queues[s.queue]->address;
-    auto end = std::min(s.first + s.count, below_);
     // Where nothing was touched, nothing has ended.
     bool may_hold = !s.entries.empty() || !filter_.state || !is_terminal(*filter_.state);
-    bool is_asked_for = may_hold && queue.tenant == filter_.tenant
-                        && (filter_.queue.empty() || queue.queue == filter_.queue);
-    if (!is_asked_for) {
+    return may_hold && queue.tenant == filter_.tenant
+           && (filter_.queue.empty() || queue.queue == filter_.queue);
+  }
+
+  /// False when the walk ends before the segment does.
+  bool walk(const segment& s) {
+    auto begin = std::max(s.first, filter_.after + 1);
+    auto end = std::min(s.first + s.count, below_);
+    if (!is_asked_for(s)) {
       if (!look())
         return false;
-      found_.after = end - 1;
+      found_.after = filter_.newest_first ? begin : end - 1;
       return true;
     }
-    for (auto seq = std::max(s.first, filter_.after + 1); seq < end; ++seq) {
-      if (!look())
+    for (sequence i = 0; i < end - begin; ++i) {
+      if (!take(s, filter_.newest_first ? end - 1 - i : begin + i))
         return false;
-      auto entry = s.view(seq);
-      bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state)
-                       && (!filter_.is_blocking || is_blocking(s, seq));
-      if (is_picked && found_.tasks.size() == limit_)
-        return false;
-      if (is_picked)
-        found_.tasks.push_back(seq);
-      found_.after = seq;
     }
     return true;
   }
@@ -79,6 +96,21 @@ private:
       return false;
     auto group = state_.groups.find({s.queue, s.group});
     return group != state_.groups.end() && group->second.open == seq;
+  }
+
+  /// Looks at one task; false when there is no room for it.
+  bool take(const segment& s, sequence seq) {
+    if (!look())
+      return false;
+    auto entry = s.view(seq);
+    bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state)
+                     && (!filter_.is_blocking || is_blocking(s, seq));
+    if (is_picked && found_.tasks.size() == limit_)
+      return false;
+    if (is_picked)
+      found_.tasks.push_back(seq);
+    found_.after = seq;
+    return true;
   }
 
   const shard_state& state_;

@@ -34,7 +34,8 @@ void turn::extend(lease& l, const lease_beat& beat) {
   if (progressed && l.progress_deadline != monotonic_time::max())
     l.progress_deadline =
       now_.steady + find_segment(state_.segments, l.seq)->settings.progress_timeout;
-  auto extended = std::max(l.deadline, now_.steady + state_.leases.grant_at(l.grant).lease);
+  auto length = beat.extend > duration{0} ? beat.extend : state_.leases.grant_at(l.grant).lease;
+  auto extended = std::max(l.deadline, now_.steady + length);
   if (is_active(deliberate_fault::beat_outlives_run_timeout))
     l.run_deadline = std::max(l.run_deadline, extended);
   l.deadline = std::min({extended, l.run_deadline, l.progress_deadline});

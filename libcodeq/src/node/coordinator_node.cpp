@@ -9,7 +9,10 @@
 #include "coordinator/reader.hpp"
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
+#include "http/gateway.hpp"
 #include "observe/log.hpp"
+#include "node/http_access.hpp"
+#include "observe/metrics.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/tls_context.hpp"
 #include "security/token_source.hpp"
@@ -78,6 +81,26 @@ store_gauges(const storage::task_store& store, const storage::retention_horizons
   return gauges;
 }
 
+/// What the process counts, for the metrics.
+observe::process_counts counts_of(
+  const storage::task_store& store,
+  const coordinator::journal_meter& journal,
+  const http::server_meter& gateway) {
+  observe::process_counts counts;
+  counts.http_connections = gateway.connections;
+  counts.http_connections_refused = gateway.refused_connections;
+  for (std::size_t i = 2; i < std::size(gateway.answers); ++i)
+    counts.http_answers[std::to_string(i) + "xx"] = gateway.answers[i];
+  counts.journal_groups = journal.groups;
+  counts.journal_parts = journal.parts;
+  counts.journal_bytes = journal.bytes;
+  counts.journal_microseconds = journal.microseconds;
+  counts.store_stall_microseconds = store.counter("stall_micros");
+  for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
+    counts.store[name] = store.counter(name);
+  return counts;
+}
+
 result<void> check(const coordinator_node_options& options) {
   if (options.data.empty())
     return error{errc::invalid_argument, "data is empty; it must name a directory"};
@@ -133,6 +156,9 @@ struct coordinator_node::impl {
   /// Opens the port.
   result<void> listen(const coordinator_node_options& options);
   result<void> reload();
+
+  /// Starts the HTTP gateway, if one is wanted.
+  result<void> serve_http(const coordinator_node_options& options);
   void stop();
 
   /// Null when everybody may do everything.
@@ -154,7 +180,12 @@ struct coordinator_node::impl {
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   std::vector<actors::shard_actor> shards;
   actors::registrar_internal_actor registrar;
+  /// The latest shard time found in the store.
+  timestamp latest{};
   transport::acceptor_handle acceptor;
+  std::shared_ptr<coordinator::journal_meter> journal_meter =
+    std::make_shared<coordinator::journal_meter>();
+  std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
 };
 
@@ -223,7 +254,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   journal = system->spawn<caf::detached>(
-    coordinator::journal, coordinator::journal_options{store, mode, die, horizons});
+    coordinator::journal, coordinator::journal_options{store, mode, die, horizons, journal_meter});
   coordinator::reader_options reads;
   reads.store = store;
   reads.on_failure = die;
@@ -231,7 +262,6 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{{store, horizons, options.retention_bytes}, cancelled, die});
-  timestamp latest{};
   actors::meet_shards introduction;
   for (auto& state : states) {
     latest = std::max(latest, state->at);
@@ -277,9 +307,34 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   return {};
 }
 
+result<void> coordinator_node::impl::serve_http(const coordinator_node_options& options) {
+  if (options.http.empty())
+    return {};
+  http::gateway_options g;
+  g.listen = options.http;
+  g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
+  g.actor.who = node::authenticate_by(tokens);
+  g.actor.limit = node::limit_by(limiter);
+  g.actor.is_loopback_only = options.development;
+  g.actor.needs_token = options.http_needs_token;
+  g.actor.disk_problem =
+    [space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least),
+     clock = g.actor.desk.clock] { return space->refusal(clock->now().steady); };
+  g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
+    return observe::metrics_text(stats, counts_of(*s, *j, *m));
+  };
+  auto started = http::gateway_node::start(*system, std::move(g));
+  if (!started)
+    return started.error();
+  gateway = std::move(*started);
+  return {};
+}
+
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
+  if (gateway)
+    gateway->stop();
   *cancelled = true;
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
@@ -340,6 +395,8 @@ coordinator_node::start(coordinator_node_options options) {
   std::unique_ptr<coordinator_node> node(new coordinator_node(std::move(state)));
   if (auto ok = pending->listen(options); !ok)
     return ok.error();
+  if (auto ok = pending->serve_http(options); !ok)
+    return ok.error();
   return node;
 }
 
@@ -349,6 +406,10 @@ std::uint16_t coordinator_node::port() const noexcept {
 
 result<void> coordinator_node::reload() {
   return impl_->reload();
+}
+
+std::uint16_t coordinator_node::http_port() const noexcept {
+  return impl_->gateway ? impl_->gateway->port() : 0;
 }
 
 void coordinator_node::stop() {

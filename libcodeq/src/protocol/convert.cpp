@@ -18,6 +18,17 @@ error too_many(const char* what, std::size_t found, std::size_t limit) {
     std::to_string(found) + " " + what + " in one request; the limit is " + std::to_string(limit)};
 }
 
+result<void> check_extension(std::uint64_t extend_ms) {
+  constexpr auto least = static_cast<std::uint64_t>(limits::lease_min.count());
+  constexpr auto most = static_cast<std::uint64_t>(limits::lease_max.count());
+  if (extend_ms >= least && extend_ms <= most)
+    return {};
+  return error{
+    errc::protocol_error,
+    "a beat extends by " + std::to_string(extend_ms) + " ms; it must be 0 or "
+      + std::to_string(least) + ".." + std::to_string(most) + " ms"};
+}
+
 } // namespace
 
 result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_id peer) {
@@ -27,12 +38,17 @@ result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_
     if (leases.size() > limits::beats_per_request_max)
       return too_many("beats", leases.size(), limits::beats_per_request_max);
     c.beats.reserve(leases.size());
-    for (auto beat : leases)
+    for (auto beat : leases) {
+      if (auto extend = beat.getExtendMs(); extend != 0)
+        if (auto ok = check_extension(extend); !ok)
+          return ok.error();
       c.beats.push_back(
         {beat.getSeq(),
          static_cast<fencing_token>(beat.getToken()),
          beat.getPhase() == schema::LeasePhase::QUEUED,
-         beat.getProgressed()});
+         beat.getProgressed(),
+         duration{static_cast<duration::rep>(beat.getExtendMs())}});
+    }
     return c;
   });
 }

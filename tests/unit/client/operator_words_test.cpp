@@ -162,7 +162,8 @@ TEST(OperatorQuestions, WalksSayWhereTheyAre) {
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
-  auto reply = protocol::make_status_reply(shard_id{3}, number, some_view(), bytes::from("broken"));
+  auto reply =
+    protocol::make_status_reply(shard_id{3}, number, some_view(), {bytes::from("broken")});
 
   auto told = read_status(reply);
 

@@ -90,6 +90,31 @@ TEST_F(List, TasksFromTheBoundOnAreLeftOut) {
   EXPECT_EQ(list(filter), "o: listed after 3");
 }
 
+TEST_F(List, NewestFirstPartsFollowEachOtherDownwards) {
+  enqueue("q", 3);
+  enqueue("r", 2);
+  enqueue("q", 2);
+  auto filter = all_of("default", "q");
+  filter.limit = 3;
+  filter.newest_first = true;
+
+  EXPECT_EQ(list(filter), "o: listed 7 ready 6 ready 3 ready after 3 and there is more");
+  filter.below = task(3);
+  EXPECT_EQ(list(filter), "o: listed 2 ready 1 ready after 1");
+}
+
+TEST_F(List, NewestFirstWorkIsBoundedToo) {
+  enqueue("q", 1, {.delay = 1h});
+  enqueue("q", limits::bulk_looked_at_max);
+  auto filter = all_of("default");
+  filter.state = task_state::scheduled;
+  filter.newest_first = true;
+
+  EXPECT_EQ(list(filter), "o: listed after 2 and there is more");
+  filter.below = task(2);
+  EXPECT_EQ(list(filter), "o: listed 1 scheduled after 1");
+}
+
 TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
   attach("w", {"q"});
   claim("w", 1);

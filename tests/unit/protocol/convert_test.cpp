@@ -47,6 +47,20 @@ TEST(Convert, RefusesABodyThatIsMostlySlack) {
   EXPECT_EQ(command.error().code, errc::too_large);
 }
 
+TEST(Convert, RefusesABeatThatAsksForMoreThanALeaseMayBe) {
+  auto beat_for = [](duration extend) {
+    auto request = heartbeat_request::build([&](auto root) {
+      root.initLeases(1)[0].setExtendMs(static_cast<std::uint64_t>(extend.count()));
+    });
+    return to_command(request, 1);
+  };
+
+  EXPECT_EQ(beat_for(limits::lease_max)->beats.at(0).extend, limits::lease_max);
+  EXPECT_EQ(beat_for(duration{0})->beats.at(0).extend, duration{0});
+  EXPECT_FALSE(beat_for(limits::lease_max + duration{1}));
+  EXPECT_FALSE(beat_for(limits::lease_min - duration{1}));
+}
+
 TEST(Convert, RefusesABodyOfEmptyHeaders) {
   auto body = frame<schema::TaskBody>::build(
     [](schema::TaskBody::Builder root) { root.initHeaders(500'000); }, 1'100'000);
