@@ -44,7 +44,7 @@ class HttpAccess(cluster.ClusterTest):
 
     def test_role_decides(self):
         self.assertEqual(self.enqueue("work", "mail").status, 403)
-        self.assertEqual(self.ask("ada", "POST", "/tasks/claim", {"commands": ["mail"]}).status, 403)
+        self.assertEqual(self.ask("ada", "POST", "/tasks/claim", {}).status, 403)
         self.assertEqual(self.ask("ada", "GET", "/admin/queues").status, 403)
         self.assertEqual(self.ask("boss", "GET", "/admin/queues").status, 200)
 

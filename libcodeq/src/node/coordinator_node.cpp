@@ -3,15 +3,15 @@
 
 #include "codeq/limits.hpp"
 
-#include "config/values.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
 #include "coordinator/reader.hpp"
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
 #include "http/gateway.hpp"
-#include "observe/log.hpp"
+#include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
+#include "observe/log.hpp"
 #include "observe/metrics.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/tls_context.hpp"
@@ -101,46 +101,6 @@ observe::process_counts counts_of(
   return counts;
 }
 
-result<void> check(const coordinator_node_options& options) {
-  if (options.data.empty())
-    return error{errc::invalid_argument, "data is empty; it must name a directory"};
-  if (options.shards > limits::shards_max)
-    return error{
-      errc::invalid_argument,
-      "shards is " + std::to_string(options.shards) + "; it must be at most "
-        + std::to_string(limits::shards_max)};
-  if (options.retention_bytes < limits::retention_bytes_min)
-    return error{
-      errc::invalid_argument,
-      "retention_bytes is " + std::to_string(options.retention_bytes) + "; it must be at least "
-        + std::to_string(limits::retention_bytes_min)};
-  return {};
-}
-
-bool has_tls(const coordinator_node_options& options) {
-  return !options.tls_certificate.empty() || !options.tls_key.empty()
-         || !options.tls_authority.empty() || options.tls_require_client_certificate;
-}
-
-/// Checks that nobody can come in who does not belong.
-result<void> check_access(const coordinator_node_options& options) {
-  auto endpoint = transport::parse_listen_address(options.listen);
-  if (!endpoint)
-    return endpoint.error();
-  if (options.development == !options.tokens.empty())
-    return error{
-      errc::invalid_argument,
-      options.development ? "tokens and development exclude each other"
-                          : "neither tokens nor development is set"};
-  bool is_open = !has_tls(options) || options.development;
-  if (is_open && !config::is_loopback(endpoint->host))
-    return error{
-      errc::invalid_argument,
-      "listen is " + options.listen
-        + ", not a loopback address; that takes tokens, and a certificate and its key"};
-  return {};
-}
-
 } // namespace
 
 struct coordinator_node::impl {
@@ -196,7 +156,7 @@ result<void> coordinator_node::impl::open_access(const coordinator_node_options&
       return source.error();
     tokens = std::move(*source);
   }
-  if (!has_tls(options))
+  if (!node::has_tls(options))
     return {};
   auto source = security::tls_source::open(
     {options.tls_certificate,
@@ -381,9 +341,9 @@ coordinator_node::~coordinator_node() {
 
 result<std::unique_ptr<coordinator_node>>
 coordinator_node::start(coordinator_node_options options) {
-  if (auto ok = check(options); !ok)
+  if (auto ok = node::check(options); !ok)
     return ok.error();
-  if (auto ok = check_access(options); !ok)
+  if (auto ok = node::check_access(options); !ok)
     return ok.error();
   auto state = std::make_unique<impl>();
   if (auto ok = state->open_access(options); !ok)
