@@ -105,6 +105,9 @@ result<void> check(const coordinator_node_options& options) {
       errc::invalid_argument,
       "retention_bytes is " + std::to_string(options.retention_bytes) + "; it must be at least "
         + std::to_string(limits::retention_bytes_min)};
+  if (options.http.empty() && !options.metrics.empty())
+    return error{
+      errc::invalid_argument, "metrics is " + options.metrics + "; it needs http to be set, too"};
   if (!options.http.empty() && !options.development)
     return error{
       errc::invalid_argument,
@@ -236,6 +239,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     return {};
   http::gateway_options g;
   g.listen = options.http;
+  g.metrics_listen = options.metrics;
   g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
   g.actor.who = [user = http::single_user()](std::string_view) { return user; };
   g.actor.is_loopback_only = options.development;
@@ -325,6 +329,10 @@ std::uint16_t coordinator_node::port() const noexcept {
 
 std::uint16_t coordinator_node::http_port() const noexcept {
   return impl_->gateway ? impl_->gateway->port() : 0;
+}
+
+std::uint16_t coordinator_node::metrics_port() const noexcept {
+  return impl_->gateway ? impl_->gateway->metrics_port() : 0;
 }
 
 void coordinator_node::stop() {
