@@ -101,6 +101,8 @@ void log_start(
     durability);
   if (http_port != 0)
     CODEQ_LOG_INFO("gateway serves HTTP listen={} port={}", config.node.http, http_port);
+  if (!config.node.metrics.empty())
+    CODEQ_LOG_INFO("gateway serves metrics listen={}", config.node.metrics);
   if (config.node.development)
     CODEQ_LOG_WARN(
       "coordinator runs as a single-user setup dev=true: whoever reaches this machine's loopback "

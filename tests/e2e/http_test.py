@@ -351,6 +351,12 @@ class ServerTest(HttpTest):
         grown = self.cluster.coordinator.rss_bytes() - memory
         self.assertEqual(count, threads())
         connection = self.http.connect()
+        # What a call takes here that wakes nobody; a busy machine delays both alike.
+        calls = []
+        for _ in range(100):
+            start = time.monotonic()
+            self.http.raw("GET", "/healthz", connection=connection)
+            calls.append(time.monotonic() - start)
         times = []
         waiting = {poll.fileno(): poll for poll in polls}
         poller = select.poll()
@@ -365,12 +371,14 @@ class ServerTest(HttpTest):
             self.assertTrue(waiting[ready].recv(4096).startswith(b"HTTP/1.1 200"))
             poller.unregister(ready)
         times.sort()
+        calls.sort()
         print(f"1000 long polls: {grown / 2**20:.1f} MiB, a task reaches one in "
-              f"p50 {times[100] * 1000:.2f} ms, p90 {times[180] * 1000:.2f} ms")
+              f"p50 {times[100] * 1000:.2f} ms, p90 {times[180] * 1000:.2f} ms; an idle call "
+              f"takes p50 {calls[50] * 1000:.2f} ms")
         for poll in polls:
             poll.close()
         self.assertLess(grown, 50 << 20)
-        self.assertLess(times[100], 0.005)
+        self.assertLess(times[100] - calls[50], 0.005)
 
     def test_stop_answers_what_waits(self):
         """An orderly stop answers waiting claims, and takes no longer than without them."""
@@ -415,6 +423,20 @@ class ExampleTest(HttpTest):
 
 
 class MetricsTest(HttpTest):
+
+    def test_metrics_may_have_an_address_of_their_own(self):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        self.cluster.coordinator.terminate(20)
+        self.start("--metrics", f"127.0.0.1:{port}")
+        other = Gateway(port)
+        self.assertIn("codeq_leases", self.expect_text(other.raw("GET", "/metrics")))
+        self.expect(other.raw("GET", "/healthz"), 404, "not found")
+        self.expect(other.call("GET", "/tasks"), 404, "not found")
+
+    def expect_text(self, answer):
+        self.assertEqual(200, answer.status)
+        return answer.text
 
     LINE = re.compile(r'^[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-+0-9.eEinfNa]+$')
 

@@ -42,6 +42,8 @@ struct coordinator_node_options {
   /// Where the HTTP gateway listens: `address:port`, loopback only without TLS; port 0 picks one.
   /// Empty for no gateway.
   std::string http{};
+  /// Where metrics are served without a token; only beside `http`. Empty: there alone, to admins.
+  std::string metrics{};
   /// HTTP workers have to name the fencing token of the lease that they report on.
   bool http_needs_token = false;
 };
@@ -68,6 +70,9 @@ public:
 
   /// The port of the HTTP gateway; 0 without one.
   [[nodiscard]] std::uint16_t http_port() const noexcept;
+
+  /// The port of the metrics; 0 without an address of their own.
+  [[nodiscard]] std::uint16_t metrics_port() const noexcept;
 
   /// Stops accepting, commits, tells peers `going_away`; at most 2 s. Leases live on.
   void stop();

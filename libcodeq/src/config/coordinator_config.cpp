@@ -115,6 +115,14 @@ void add_http_options(option_set& options, coordinator_config& config) {
        return {};
      }});
   options.add(
+    {.name = "metrics",
+     .value = "ADDR:PORT",
+     .help = "Where /metrics is served without a token; loopback only; needs --http "
+             "[default: on the address of --http, to admins]",
+     .take = [&config](const std::string& text) {
+       return take_loopback(text, config.node.metrics);
+     }});
+  options.add(
     {.name = "require-fencing-token",
      .value = "",
      .help = "HTTP workers have to name the fencing token of the lease that they report on "

@@ -169,10 +169,12 @@ void write_result(json_writer& json, const result_record& record) {
 }
 
 void write_explanation(json_writer& json, const task_explanation& why) {
+  auto shown = why;
+  shown.task.worker = subject_of(why.task.worker);
   json.begin_object()
     .field("id", to_string(why.task.id))
     .field("reason", to_string(why.reason))
-    .field("sentence", to_sentence(why))
+    .field("sentence", to_sentence(shown))
     .field("state", to_string(why.task.state))
     .field("command", why.task.queue)
     .field("workers", why.workers);
@@ -182,8 +184,7 @@ void write_explanation(json_writer& json, const task_explanation& why) {
     json.field("blocker", to_string(why.blocker))
       .field("blockerState", to_string(why.blocker_state));
   if (why.reason == explained_reason::leased)
-    json.field("workerId", subject_of(why.task.worker))
-      .field("leaseLeftMs", why.lease_left.count());
+    json.field("workerId", shown.task.worker).field("leaseLeftMs", why.lease_left.count());
   json.end_object();
 }
 

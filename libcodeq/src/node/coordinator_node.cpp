@@ -272,6 +272,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     return {};
   http::gateway_options g;
   g.listen = options.http;
+  g.metrics_listen = options.metrics;
   g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
   g.actor.who = node::authenticate_by(tokens);
   g.actor.limit = node::limit_by(limiter);
@@ -370,6 +371,10 @@ result<void> coordinator_node::reload() {
 
 std::uint16_t coordinator_node::http_port() const noexcept {
   return impl_->gateway ? impl_->gateway->port() : 0;
+}
+
+std::uint16_t coordinator_node::metrics_port() const noexcept {
+  return impl_->gateway ? impl_->gateway->metrics_port() : 0;
 }
 
 void coordinator_node::stop() {

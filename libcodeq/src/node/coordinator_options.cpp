@@ -23,6 +23,9 @@ result<void> check(const coordinator_node_options& options) {
       errc::invalid_argument,
       "retention_bytes is " + std::to_string(options.retention_bytes) + "; it must be at least "
         + std::to_string(limits::retention_bytes_min)};
+  if (options.http.empty() && !options.metrics.empty())
+    return error{
+      errc::invalid_argument, "metrics is " + options.metrics + "; it needs http to be set, too"};
   return {};
 }
 
