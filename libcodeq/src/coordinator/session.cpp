@@ -97,29 +97,28 @@ void session_state::finish_enqueue(const actors::enqueue_done& m) {
 }
 
 void session_state::claim(const protocol::claim_request& m) {
-  auto credits = m.read([&](auto reader) -> result<std::uint32_t> {
-    lease_wish_ = duration{static_cast<duration::rep>(reader.getLeaseMs())};
-    bool is_in_range = lease_wish_ == duration{0}
-                       || (lease_wish_ >= limits::lease_min && lease_wish_ <= limits::lease_max);
-    if (!is_in_range)
-      return error{
-        errc::protocol_error,
-        "a claim's lease is " + std::to_string(lease_wish_.count()) + " ms; it must be 0 or "
-          + std::to_string(limits::lease_min.count()) + ".."
-          + std::to_string(limits::lease_max.count()) + " ms"};
-    return reader.getCredits();
-  });
-  if (!credits)
-    return misbehave(credits.error());
-  if (*credits == 0)
+  auto wish = protocol::read_claim(m);
+  if (!wish)
+    return misbehave(wish.error());
+  if (wish->queues)
+    take_from(*wish->queues);
+  else if (wish->credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
-  if (*credits > credits_max || router_->credits() + *credits > credits_max)
+  if (wish->credits > credits_max || router_->credits() + wish->credits > credits_max)
     return misbehave(
       {errc::protocol_error,
-       std::to_string(*credits) + " credits beside " + std::to_string(router_->credits())
+       std::to_string(wish->credits) + " credits beside " + std::to_string(router_->credits())
          + " unused ones; the limit is " + std::to_string(credits_max)});
-  carry_out(router_->add_credits(*credits));
+  lease_wish_ = wish->lease;
+  if (wish->credits > 0)
+    carry_out(router_->add_credits(wish->credits));
+}
+
+void session_state::take_from(const std::vector<queue_address>& queues) {
+  options_.node.queues = queues;
+  for (const auto& shard : options_.shards)
+    self_->send(shard, actors::change_worker_queues{options_.peer, queues});
 }
 
 void session_state::carry_out(const claim_router::moves& moves) {

@@ -70,6 +70,9 @@ public:
   [[nodiscard]] claim_router& router() { return *router_; }
 
 private:
+  /// The worker takes tasks of these queues from here on.
+  void take_from(const std::vector<queue_address>& queues);
+
   void refuse_enqueue(std::uint64_t number);
   void misbehave(const error& reason);
 
