@@ -3,6 +3,7 @@
 #include "config/values.hpp"
 #include "cycle/cycle.hpp"
 #include "idle/idle.hpp"
+#include "scale/scale_out.hpp"
 
 #include <iostream>
 
@@ -10,6 +11,7 @@ namespace {
 
 using codeq::bench::cycle_options;
 using codeq::bench::idle_options;
+using codeq::bench::scale_out_options;
 namespace config = codeq::config;
 
 template <class Number>
@@ -76,6 +78,34 @@ config::command cycle_command(cycle_options& to) {
   return entry;
 }
 
+config::command scale_out_command(scale_out_options& to) {
+  auto& cluster = to.cluster;
+  config::command entry{
+    "scale-out",
+    "Tasks per second with 1, 2, ... worker nodes, whose handler sleeps 50 ms",
+    {count_option("nodes", "Worker nodes in the end [default: 4]", to.nodes, {1, 64}),
+     seconds_option("seconds", "How long to measure each, in seconds [default: 5]", to.length),
+     seconds_option("settle", "How long to wait before, in seconds [default: 2]", to.settle),
+     count_option("slots", "Slots of each node [default: 8]", cluster.slots, {1, 4096}),
+     count_option(
+       "prefetch", "Tasks a node takes beyond [default: 8]", cluster.prefetch, {0, 4096}),
+     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
+     durability_option(cluster.durability)}};
+  return entry;
+}
+
+codeq::result<std::string> measure(
+  const std::string& what,
+  const idle_options& idle,
+  const cycle_options& cycle,
+  const scale_out_options& scale_out) {
+  if (what == "cycle") {
+    return codeq::bench::measure_cycle(cycle);
+  }
+  return what == "scale-out" ? codeq::bench::measure_scale_out(scale_out)
+                             : codeq::bench::measure_idle(idle);
+}
+
 int print(const config::exit_request& request) {
   (request.status == 0 ? std::cout : std::cerr) << request.text << '\n';
   return request.status;
@@ -87,18 +117,20 @@ int main(int argc, char** argv) {
   codeq::bench::hold_signals();
   idle_options idle;
   cycle_options cycle;
+  scale_out_options scale_out;
   const auto libraries = codeq::bench::executable_folder().parent_path() / "lib";
   idle.cluster.library = libraries / "libhello.so";
   cycle.cluster.library = libraries / "libbench_handlers.so";
+  scale_out.cluster.library = cycle.cluster.library;
   config::option_set options(
     "codeq-bench", "Measures codeq on this machine; prints one JSON object a line.", "");
   options.add(idle_command(idle));
   options.add(cycle_command(cycle));
+  options.add(scale_out_command(scale_out));
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
     return print(*end);
   }
-  auto line = options.chosen() == "cycle" ? codeq::bench::measure_cycle(cycle)
-                                          : codeq::bench::measure_idle(idle);
+  auto line = measure(options.chosen(), idle, cycle, scale_out);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

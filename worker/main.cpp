@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int exit_failed = 1;
 
-/// Has the signals that end the process wait until `drain_on_signal` takes them. Called before any
+/// Has the signals that mean something here wait until `heed_signals` takes them. Called before any
 /// thread is started, since threads inherit it.
 sigset_t hold_stop_signals() {
   sigset_t signals;
@@ -35,33 +36,17 @@ void heed_children() {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
-void reload(codeq::worker_node& node) {
-  if (auto ok = node.reload(); ok)
-    CODEQ_LOG_INFO("worker has read its certificates again");
-  else
-    CODEQ_LOG_ERROR(
-      "worker keeps its certificates as they were reason=\"{}\"", to_string(ok.error()));
-}
-
-/// The first signal drains the node, the next ends the waiting for handlers; SIGHUP has the
-/// certificates read again.
-void drain_on_signal(codeq::worker_node& node, const sigset_t& signals) {
-  for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    if (signal == SIGHUP) {
-      reload(node);
-      continue;
-    }
-    CODEQ_LOG_INFO("worker stops signal={}", signal);
-    std::thread([&node] { node.drain(); }).detach();
-  }
-}
-
 int fail(const std::string& text) {
   codeq::observe::flush_log();
   std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
   return exit_failed;
+}
+
+codeq::isolation to_isolation(std::string_view word) {
+  for (auto where : {codeq::isolation::thread, codeq::isolation::process})
+    if (word == to_string(where))
+      return where;
+  return codeq::isolation::shared;
 }
 
 codeq::worker_node_options to_options(const codeq::config::worker_config& config) {
@@ -75,10 +60,56 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
   options.libraries = config.libraries;
   options.programs = config.programs;
   options.access = config.access;
+  for (const auto& wish : config.queues)
+    options.queues[wish.queue] = {wish.slots, wish.weight, to_isolation(wish.isolation)};
+  options.only = config.only;
+  options.isolation_program = "/proc/self/exe";
   return options;
 }
 
-int run(const codeq::config::worker_config& config) {
+int print_handlers(const codeq::config::worker_config& config) {
+  auto listed = codeq::list_handlers(to_options(config));
+  if (!listed)
+    return fail(to_string(listed.error()));
+  for (const auto& handler : *listed)
+    std::printf("%s\n", to_string(handler).c_str());
+  return 0;
+}
+
+void keep(const char* what, const std::string& reason) {
+  CODEQ_LOG_ERROR("worker keeps its {} as they were reason=\"{}\"", what, reason);
+}
+
+/// Takes over what may change in a running worker; what cannot be used leaves the old in force.
+void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
+  if (auto ok = node.reload(); !ok)
+    keep("certificates", to_string(ok.error()));
+  auto parsed = codeq::config::parse_worker(line);
+  if (auto* bad = std::get_if<codeq::config::exit_request>(&parsed))
+    return keep("settings", bad->text);
+  auto changed = node.reconfigure(to_options(std::get<codeq::config::worker_config>(parsed)));
+  if (!changed)
+    return keep("settings", to_string(changed.error()));
+  CODEQ_LOG_INFO("worker has read its settings and certificates again");
+}
+
+/// The first signal drains the node, the next ends the waiting for handlers; SIGHUP has the
+/// settings and certificates read again.
+void heed_signals(
+  codeq::worker_node& node, const sigset_t& signals, const codeq::config::command_line& line) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal == SIGHUP) {
+      reread(node, line);
+      continue;
+    }
+    CODEQ_LOG_INFO("worker stops signal={}", signal);
+    std::thread([&node] { node.drain(); }).detach();
+  }
+}
+
+int run(const codeq::config::worker_config& config, const codeq::config::command_line& line) {
   auto signals = hold_stop_signals();
   heed_children();
   auto level = codeq::observe::parse_log_level(config.log_level);
@@ -94,7 +125,7 @@ int run(const codeq::config::worker_config& config) {
     config.name,
     config.slots,
     config.prefetch);
-  std::thread([&node, signals] { drain_on_signal(**node, signals); }).detach();
+  std::thread([&node, signals, line] { heed_signals(**node, signals, line); }).detach();
   auto ended = (*node)->wait();
   CODEQ_LOG_INFO("worker stopped");
   int status = ended ? 0 : fail(to_string(ended.error()));
@@ -107,11 +138,17 @@ int run(const codeq::config::worker_config& config) {
 
 int main(int argc, char** argv) {
   codeq::observe::open_standard_streams();
-  auto parsed = codeq::config::parse_worker({argc, argv, codeq::config::process_environment()});
+  codeq::config::command_line line{argc, argv, codeq::config::process_environment()};
+  auto parsed = codeq::config::parse_worker(line);
   if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
     return end->status;
   }
-  return run(std::get<codeq::config::worker_config>(parsed));
+  const auto& config = std::get<codeq::config::worker_config>(parsed);
+  if (config.list_handlers)
+    return print_handlers(config);
+  if (!config.isolated.empty())
+    return fail(to_string(codeq::serve_isolated(to_options(config), config.isolated).error()));
+  return run(config, line);
 }

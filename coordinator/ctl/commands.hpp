@@ -9,6 +9,7 @@ namespace codeq::ctl {
 [[nodiscard]] int run(const config::ctl_config& config, config::enqueue_command command);
 [[nodiscard]] int run(const config::ctl_config& config, const config::get_command& command);
 [[nodiscard]] int run(const config::ctl_config& config, const config::result_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::watch_command& command);
 [[nodiscard]] int run(const config::ctl_config& config, const config::change_command& command);
 [[nodiscard]] int run(const config::ctl_config& config, const config::force_command& command);
 [[nodiscard]] int run(const config::ctl_config& config, const config::explain_command& command);

@@ -152,6 +152,24 @@ std::string shard_fixture::progress(const std::string& worker, core::task_lease 
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, true}}});
 }
 
+std::string shard_fixture::extend(const std::string& worker, core::task_lease lease, duration by) {
+  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, false, by}}});
+}
+
+std::string shard_fixture::tell_progress(
+  const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note) {
+  return run(
+    core::heartbeat{peer_of(worker), {}, {{lease.seq, lease.token, percent, std::move(note)}}});
+}
+
+std::string
+shard_fixture::change_queues(const std::string& worker, const std::vector<std::string>& queues) {
+  core::change_queues c{peer_of(worker), {}};
+  for (const auto& queue : queues)
+    c.queues.push_back({"default", queue});
+  return run(c);
+}
+
 std::string shard_fixture::report(
   const std::string& worker, core::task_lease lease, const core::lease_report& how) {
   auto r = how;
@@ -276,6 +294,10 @@ std::string shard_fixture::await(const std::string& peer, const std::vector<int>
   for (auto number : tasks)
     c.tasks.push_back(task(number));
   return run(c);
+}
+
+std::string shard_fixture::watch(const std::string& peer, int number) {
+  return run(core::await_tasks{peer_of(peer), {task(number)}, true});
 }
 
 std::string shard_fixture::describe(const std::string& peer, int number) {

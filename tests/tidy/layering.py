@@ -25,11 +25,13 @@ BELOW["coordinator"] = _UP_TO_TRANSPORT
 BELOW["worker"] = _UP_TO_TRANSPORT
 BELOW["client"] = _UP_TO_TRANSPORT - {"storage"}
 BELOW["http"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client"}
+BELOW["testing"] = _UP_TO_TRANSPORT | {"coordinator", "worker"}
 BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "http"}
 
 # Library -> paths that may use it. Tests and benches may use any.
 PLACES = {
-    "CAF": r"src/(actors|transport|coordinator|worker|client|node|http)/|codeq/handler\.hpp",
+    "CAF": r"src/(actors|transport|coordinator|worker|client|node|http|testing)/"
+           r"|codeq/handler\.hpp|examples/",
     "CAF io": r"src/(transport|node|actors)/",
     "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|http|node)/"
                    r"|src/storage/(?:\w+_codec|record_build)",

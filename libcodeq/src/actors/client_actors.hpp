@@ -36,6 +36,8 @@ struct watch_tasks {
   std::uint64_t watch = 0;
   std::vector<task_id> tasks;
   std::function<void(result<task_status>)> ended;
+  /// Hears on the way how far the handlers are; empty does not want to.
+  std::function<void(const task_progress&)> progressed{};
 };
 
 /// Takes a wish of `watch_tasks` back.

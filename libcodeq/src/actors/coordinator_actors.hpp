@@ -103,6 +103,12 @@ struct take_credits {
   std::uint32_t credits = 0;
 };
 
+/// A worker takes tasks of these queues only from here on.
+struct change_worker_queues {
+  core::peer_id peer = 0;
+  std::vector<queue_address> queues;
+};
+
 /// A worker's leases end: given back, or, when a new incarnation `worker` replaced it, lost.
 struct end_leases {
   std::shared_ptr<const worker_identity> worker;
@@ -134,6 +140,8 @@ using shard_actor = caf::typed_actor<
   caf::reacts_to<add_credits>,
   // Gives unused credits back.
   caf::reacts_to<take_credits>,
+  // Leases tasks of other queues from here on.
+  caf::reacts_to<change_worker_queues>,
   // Ends the leases of a worker.
   caf::reacts_to<end_leases>,
   // Describes a task.
@@ -221,6 +229,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::detach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::add_credits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::take_credits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::change_worker_queues)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_leases)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)

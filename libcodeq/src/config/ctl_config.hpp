@@ -41,6 +41,12 @@ struct result_command {
   std::optional<duration> wait;
 };
 
+struct watch_command {
+  task_id task;
+  /// How long at most.
+  duration wait{0};
+};
+
 /// `codeqctl cancel`, `promote`, `redrive` and `purge`.
 struct change_command {
   task_target task;
@@ -153,6 +159,7 @@ using ctl_command = std::variant<
   enqueue_command,
   get_command,
   result_command,
+  watch_command,
   change_command,
   force_command,
   explain_command,

@@ -145,34 +145,38 @@ void session_state::finish_enqueue(const actors::enqueue_done& m) {
 }
 
 void session_state::claim(const protocol::claim_request& m) {
-  auto credits = m.read([&](auto reader) -> result<std::uint32_t> {
-    lease_wish_ = duration{static_cast<duration::rep>(reader.getLeaseMs())};
-    bool is_in_range = lease_wish_ == duration{0}
-                       || (lease_wish_ >= limits::lease_min && lease_wish_ <= limits::lease_max);
-    if (!is_in_range)
-      return error{
-        errc::protocol_error,
-        "a claim's lease is " + std::to_string(lease_wish_.count()) + " ms; it must be 0 or "
-          + std::to_string(limits::lease_min.count()) + ".."
-          + std::to_string(limits::lease_max.count()) + " ms"};
-    return reader.getCredits();
-  });
-  if (!credits)
-    return misbehave(credits.error());
-  if (*credits == 0)
+  auto wish = protocol::read_claim(m);
+  if (!wish)
+    return misbehave(wish.error());
+  if (wish->queues)
+    take_from(*wish->queues);
+  else if (wish->credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
   auto unused = router_->credits() + held_credits_;
-  if (*credits > credits_max || unused + *credits > credits_max)
+  if (wish->credits > credits_max || unused + wish->credits > credits_max)
     return misbehave(
       {errc::protocol_error,
-       std::to_string(*credits) + " credits beside " + std::to_string(unused)
+       std::to_string(wish->credits) + " credits beside " + std::to_string(unused)
          + " unused ones; the limit is " + std::to_string(credits_max)});
+  lease_wish_ = wish->lease;
   // Those that wait already have their look ahead.
   bool is_waiting = held_credits_ > 0;
-  held_credits_ += *credits;
-  if (!is_waiting)
+  held_credits_ += wish->credits;
+  if (!is_waiting && held_credits_ > 0)
     place_held();
+}
+
+void session_state::take_from(const std::vector<queue_address>& queues) {
+  for (const auto& queue : queues)
+    if (options_.bearer && !options_.bearer->may_claim(queue))
+      return misbehave(
+        {errc::unauthorized,
+         "the token of " + options_.bearer->subject + " does not allow to claim from queue "
+           + queue.queue + " of tenant " + queue.tenant});
+  options_.node.queues = queues;
+  for (const auto& shard : options_.shards)
+    self_->send(shard, actors::change_worker_queues{options_.peer, queues});
 }
 
 void session_state::place_held() {

@@ -92,6 +92,9 @@ public:
   [[nodiscard]] claim_router& router() { return *router_; }
 
 private:
+  /// The worker takes tasks of these queues from here on.
+  void take_from(const std::vector<queue_address>& queues);
+
   void refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after);
 
   /// How long the bearer has to wait before it may do so much; zero when it may now.

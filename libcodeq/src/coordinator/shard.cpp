@@ -302,6 +302,11 @@ void shard_actor_state::carry_out(core::cancel_wanted& e) {
   send_to(e.peer, protocol::make_cancel_notice(state_->id, e).to_wire());
 }
 
+void shard_actor_state::carry_out(core::progress_told& e) {
+  endings_[e.peer].push_back(
+    {e.seq, errc::none, task_state::leased, e.attempt, bytes::from(std::move(e.note)), e.percent});
+}
+
 void shard_actor_state::flush_endings() {
   for (auto& [peer, ended] : endings_) {
     std::span<const protocol::ended_task> rest = ended;
@@ -336,6 +341,9 @@ actors::shard_internal_actor::behavior_type shard(
     },
     [self](const actors::take_credits& m) {
       self->state.decide(core::revoke_credits{m.peer, m.credits});
+    },
+    [self](const actors::change_worker_queues& m) {
+      self->state.decide(core::change_queues{m.peer, m.queues});
     },
     [self](const actors::end_leases& m) { self->state.end_leases(m); },
     [self](const actors::from_peer<schema::StatusRequest>& m) { self->state.operate(m); },

@@ -112,6 +112,7 @@ private:
   void carry_out(core::tasks_listed& e);
   void carry_out(core::task_explained& e);
   void carry_out(core::cancel_wanted& e);
+  void carry_out(core::progress_told& e);
 
   void flush_endings();
   [[nodiscard]] std::vector<worker_stats> worker_counts() const;

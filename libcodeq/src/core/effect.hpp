@@ -46,6 +46,8 @@ struct granted_run {
   duration lease{0};
   std::uint16_t max_attempts = 0;
   timestamp enqueued_at;
+  std::string group{};
+  std::string key{};
 };
 
 /// Hands tasks to a worker, at most `limits::grant_bytes_max` of bodies.
@@ -156,6 +158,15 @@ struct task_described {
   std::optional<bytes> text;
 };
 
+/// A task that the peer watches has not ended; its handler is that far.
+struct progress_told {
+  peer_id peer = 0;
+  sequence seq = 0;
+  std::uint16_t attempt = 0;
+  std::uint8_t percent = 0;
+  std::string note;
+};
+
 /// The task is not in memory: its fate, if it has one, is on disk, and counts unless it was purged.
 struct task_not_here {
   inquiry why;
@@ -184,6 +195,7 @@ using effect = std::variant<
   task_explained,
   queue_answered,
   tasks_listed,
+  progress_told,
   task_not_here>;
 
 } // namespace codeq::core

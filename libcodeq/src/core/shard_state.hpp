@@ -148,6 +148,8 @@ struct shard_state {
   std::map<peer_id, attached_worker> attached;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
+  /// Those who await a task and want to know as well how far its handler is.
+  std::set<std::pair<sequence, peer_id>> watched;
   /// What other shards have not confirmed, by the record that holds it.
   std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
   /// Records up to this one were handed to their shards by this process.

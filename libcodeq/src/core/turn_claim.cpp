@@ -23,22 +23,45 @@ void turn::run(const attach_worker& c) {
   run(detach_peer{c.peer});
   attached_worker a;
   a.worker = c.worker;
-  for (const auto& address : c.queues) {
+  take_queues(a, c.peer, c.queues);
+  state_.attached.insert_or_assign(c.peer, std::move(a));
+  touched_.insert(c.peer);
+}
+
+void turn::run(const change_queues& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  leave_queues(at->second, c.peer);
+  take_queues(at->second, c.peer, c.queues);
+  // What it was told of work was about other queues.
+  at->second.notified = false;
+  touched_.insert(c.peer);
+  if (at->second.credits > 0)
+    for (auto queue : at->second.queues)
+      state_.stir(queue);
+}
+
+void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  a.queues.clear();
+  for (const auto& address : queues) {
     // Nobody can enqueue there either, and it will not change: queues stay.
     if (!state_.has_room_for(address))
       continue;
     auto queue = state_.intern(address);
     a.queues.push_back(queue);
-    state_.queues[queue]->claimers.push_back(c.peer);
+    state_.queues[queue]->claimers.push_back(peer);
   }
-  state_.attached.insert_or_assign(c.peer, std::move(a));
-  touched_.insert(c.peer);
+}
+
+void turn::leave_queues(const attached_worker& a, peer_id peer) {
+  for (auto queue : a.queues)
+    std::erase(state_.queues[queue]->claimers, peer);
 }
 
 void turn::run(const detach_peer& c) {
   if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
-    for (auto queue : at->second.queues)
-      std::erase(state_.queues[queue]->claimers, c.peer);
+    leave_queues(at->second, c.peer);
     state_.attached.erase(at);
   }
   if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
@@ -47,6 +70,7 @@ void turn::run(const detach_peer& c) {
       std::erase(waiters->second, c.peer);
       if (waiters->second.empty())
         state_.awaited.erase(waiters);
+      state_.watched.erase({seq, c.peer});
     }
     state_.awaiting.erase(at);
   }

@@ -52,6 +52,8 @@ void turn::run(const await_tasks& c) {
     }
     if (state_.awaiting[c.peer].insert(seq).second)
       state_.awaited[seq].push_back(c.peer);
+    if (c.with_progress)
+      state_.watched.insert({seq, c.peer});
   }
 }
 
@@ -86,6 +88,7 @@ void turn::tell_awaiting(sequence seq) {
     describe({inquiry::kind::ending, peer, 0, {}, {}}, seq);
     auto of_peer = state_.awaiting.find(peer);
     of_peer->second.erase(seq);
+    state_.watched.erase({seq, peer});
     if (of_peer->second.empty())
       state_.awaiting.erase(of_peer);
   }

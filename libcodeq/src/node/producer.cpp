@@ -41,6 +41,15 @@ void call_back(const void* owner, F&& call) {
   calling_back = before;
 }
 
+/// `told` as a callback of `owner`; empty stays empty.
+producer::progressed guarded(const void* owner, producer::progressed told) {
+  if (!told)
+    return {};
+  return [owner, told = std::move(told)](const task_progress& progress) {
+    call_back(owner, [&] { told(progress); });
+  };
+}
+
 error wrong_option(std::string text) {
   return {errc::invalid_argument, std::move(text)};
 }
@@ -235,10 +244,15 @@ void producer::enqueue_each_async(std::vector<task_spec> tasks, each_enqueued do
 }
 
 result<task_status> producer::await(task_id task, duration wait) {
+  return watch(task, {}, wait);
+}
+
+result<task_status> producer::watch(task_id task, progressed told, duration wait) {
   auto slot = std::make_shared<client::answer_slot<task_status>>();
   auto watch = ++impl_->watches;
   auto put = [slot](result<task_status> how) { slot->put(std::move(how)); };
-  caf::anon_send(impl_->actor, actors::watch_tasks{watch, {task}, put});
+  caf::anon_send(
+    impl_->actor, actors::watch_tasks{watch, {task}, put, guarded(impl_.get(), std::move(told))});
   if (auto how = slot->wait(client::deadline_after(wait)))
     return std::move(*how);
   caf::anon_send(impl_->actor, actors::unwatch_tasks{watch, {task}});
@@ -246,11 +260,17 @@ result<task_status> producer::await(task_id task, duration wait) {
 }
 
 void producer::await_async(std::vector<task_id> tasks, ended done) {
-  auto told = [owner = impl_.get(), done = std::move(done)](result<task_status> how) {
+  watch_async(std::move(tasks), {}, std::move(done));
+}
+
+void producer::watch_async(std::vector<task_id> tasks, progressed told, ended done) {
+  auto ended = [owner = impl_.get(), done = std::move(done)](result<task_status> how) {
     call_back(owner, [&] { done(std::move(how)); });
   };
   caf::anon_send(
-    impl_->actor, actors::watch_tasks{++impl_->watches, std::move(tasks), std::move(told)});
+    impl_->actor,
+    actors::watch_tasks{
+      ++impl_->watches, std::move(tasks), std::move(ended), guarded(impl_.get(), std::move(told))});
 }
 
 } // namespace codeq
