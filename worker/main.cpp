@@ -76,21 +76,18 @@ int print_handlers(const codeq::config::worker_config& config) {
   return 0;
 }
 
-void keep(const char* what, const std::string& reason) {
-  CODEQ_LOG_ERROR("worker keeps its {} as they were reason=\"{}\"", what, reason);
-}
-
 /// Takes over what may change in a running worker; what cannot be used leaves the old in force.
 void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
-  if (auto ok = node.reload(); !ok)
-    keep("certificates", to_string(ok.error()));
+  auto taken = node.reload();
   auto parsed = codeq::config::parse_worker(line);
   if (auto* bad = std::get_if<codeq::config::exit_request>(&parsed))
-    return keep("settings", bad->text);
-  auto changed = node.reconfigure(to_options(std::get<codeq::config::worker_config>(parsed)));
-  if (!changed)
-    return keep("settings", to_string(changed.error()));
-  CODEQ_LOG_INFO("worker has read its settings and certificates again");
+    taken = codeq::error{codeq::errc::invalid_argument, bad->text};
+  else if (taken)
+    taken = node.reconfigure(to_options(std::get<codeq::config::worker_config>(parsed)));
+  if (!taken)
+    CODEQ_LOG_ERROR("worker keeps its settings reason=\"{}\"", to_string(taken.error()));
+  else
+    CODEQ_LOG_INFO("worker has read its settings and certificates again");
 }
 
 /// The first signal drains the node, the next ends the waiting for handlers; SIGHUP has the
