@@ -30,8 +30,7 @@ sigset_t hold_stop_signals() {
   return signals;
 }
 
-/// Whoever started this process may have left SIGCHLD ignored, which is inherited; then the kernel
-/// would not say how programs of `--exec` end.
+/// An ignored SIGCHLD is inherited, and the kernel would not say how programs of `--exec` end.
 void heed_children() {
   std::signal(SIGCHLD, SIG_DFL);
 }
