@@ -54,9 +54,9 @@ TEST_F(List, OnlyTasksInTheStateAreListed) {
 
 TEST_F(List, DeadTasksThatBlockTheirGroupAreListed) {
   attach("w", {"q"});
-  enqueue("q", 1, {.group = "skipped", .when_dead = on_dead::skip});
-  enqueue("q", 1, {.group = "blocked", .when_dead = on_dead::block});
-  enqueue("q", 1, {.group = "blocked", .when_dead = on_dead::block});
+  enqueue("q", 1, {.settings = {.when_dead = on_dead::skip}, .group = "skipped"});
+  enqueue("q", 1, {.settings = {.when_dead = on_dead::block}, .group = "blocked"});
+  enqueue("q", 1, {.settings = {.when_dead = on_dead::block}, .group = "blocked"});
   claim("w", 2);
   fail_permanently("w", held(1, 1));
   fail_permanently("w", held(2, 2));
