@@ -62,7 +62,7 @@ core::command random_commands::next(const core::shard_state& state, const instan
   if (what < 11)
     return claim();
   if (what < 17)
-    return report(state, now);
+    return report(state);
   if (what < 19)
     return change(state);
   return configure();
@@ -124,17 +124,17 @@ core::command random_commands::claim() {
   return core::claim{peer, static_cast<std::uint32_t>(1 + below(16)), duration{0}};
 }
 
-core::command random_commands::report(const core::shard_state& state, const instant& now) {
+core::command random_commands::report(const core::shard_state& state) {
   auto tokens = state.leases.tokens_of([](const core::live_grant&) { return true; });
   if (tokens.empty())
     return claim();
   core::report c{first_worker, {}};
   for (auto left = 1 + below(10); left > 0; --left)
-    c.reports.push_back(report_of(random_lease(state), now));
+    c.reports.push_back(report_of(random_lease(state)));
   return c;
 }
 
-core::lease_report random_commands::report_of(const core::task_lease& lease, const instant&) {
+core::lease_report random_commands::report_of(const core::task_lease& lease) {
   core::lease_report r;
   r.seq = lease.seq;
   r.token = lease.token;

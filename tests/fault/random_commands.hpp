@@ -35,8 +35,8 @@ private:
   [[nodiscard]] core::enqueue_run plain_run();
   [[nodiscard]] core::enqueue_run named_run(const instant& now);
   [[nodiscard]] core::command claim();
-  [[nodiscard]] core::command report(const core::shard_state& state, const instant& now);
-  [[nodiscard]] core::lease_report report_of(const core::task_lease& lease, const instant& now);
+  [[nodiscard]] core::command report(const core::shard_state& state);
+  [[nodiscard]] core::lease_report report_of(const core::task_lease& lease);
   [[nodiscard]] core::command change(const core::shard_state& state);
   [[nodiscard]] core::command configure();
   [[nodiscard]] core::task_lease random_lease(const core::shard_state& state);
