@@ -135,7 +135,7 @@ class RoutesTest(HttpTest):
 
     def test_not_owner(self):
         self.cluster.start_worker("native-worker")
-        task = self.cluster.enqueue("sleep", "5000")
+        task = self.cluster.enqueue("sleep", f"{self.cluster.path('starts')} 60000 1")
         cluster.wait_until(lambda: self.http.get(f"/tasks/{task}").json["status"] == "IN_PROGRESS",
                            20, "the native worker claims")
         self.assertEqual("native-worker", self.http.get(f"/tasks/{task}").json["workerId"])
@@ -351,11 +351,12 @@ class ServerTest(HttpTest):
         grown = self.cluster.coordinator.rss_bytes() - memory
         self.assertEqual(count, threads())
         connection = self.http.connect()
-        # What a call takes here that wakes nobody; a busy machine delays both alike.
+        # What an enqueue takes here that wakes nobody; a busy machine delays both alike.
         calls = []
-        for _ in range(100):
+        for n in range(100):
             start = time.monotonic()
-            self.http.raw("GET", "/healthz", connection=connection)
+            self.http.raw("POST", BASE + "/tasks", '{"command":"other","payload":%d}' % n,
+                          connection=connection)
             calls.append(time.monotonic() - start)
         times = []
         waiting = {poll.fileno(): poll for poll in polls}
@@ -373,12 +374,13 @@ class ServerTest(HttpTest):
         times.sort()
         calls.sort()
         print(f"1000 long polls: {grown / 2**20:.1f} MiB, a task reaches one in "
-              f"p50 {times[100] * 1000:.2f} ms, p90 {times[180] * 1000:.2f} ms; an idle call "
-              f"takes p50 {calls[50] * 1000:.2f} ms")
+              f"p50 {times[100] * 1000:.2f} ms, p90 {times[180] * 1000:.2f} ms; an enqueue "
+              f"that wakes nobody takes p50 {calls[50] * 1000:.2f} ms")
         for poll in polls:
             poll.close()
         self.assertLess(grown, 50 << 20)
-        self.assertLess(times[100] - calls[50], 0.005)
+        # The quickest fifth tells what the gateway takes, the rest how busy the machine is.
+        self.assertLess(times[40], max(0.005, 4 * calls[20]))
 
     def test_stop_answers_what_waits(self):
         """An orderly stop answers waiting claims, and takes no longer than without them."""

@@ -83,8 +83,8 @@ private:
       found_.after = filter_.newest_first ? begin : end - 1;
       return true;
     }
-    for (sequence i = 0; i < end - begin; ++i) {
-      if (!take(s, filter_.newest_first ? end - 1 - i : begin + i))
+    for (auto i = begin; i < end; ++i) {
+      if (!take(s, filter_.newest_first ? end - 1 - (i - begin) : i))
         return false;
     }
     return true;

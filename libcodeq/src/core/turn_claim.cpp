@@ -118,25 +118,26 @@ std::vector<std::uint32_t> turn::match() {
 
 void turn::match_queue(std::uint32_t queue) {
   auto& q = *state_.queues[queue];
-  std::vector<peer_id> waiting;
+  // There may be a thousand of them, so each is looked up once.
+  std::vector<std::pair<std::uint32_t, peer_id>> waiting;
   for (auto peer : q.claimers) {
-    if (state_.attached.at(peer).credits > 0)
-      waiting.push_back(peer);
+    if (auto credits = state_.attached.at(peer).credits; credits > 0)
+      waiting.emplace_back(credits, peer);
   }
   // The least loaded first, equal shares; what some cannot take goes round again.
-  std::stable_sort(waiting.begin(), waiting.end(), [&](peer_id a, peer_id b) {
-    return state_.attached.at(a).credits > state_.attached.at(b).credits;
-  });
+  std::stable_sort(
+    waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   while (q.grantable() > 0 && !waiting.empty()) {
     for (std::size_t i = 0; i < waiting.size() && q.grantable() > 0; ++i) {
       auto sharers = waiting.size() - i;
       auto share = (q.grantable() + sharers - 1) / sharers;
-      auto credits = state_.attached.at(waiting[i]).credits;
+      auto& [credits, peer] = waiting[i];
       if (is_active(deliberate_fault::max_leased_ignored))
         share = q.ready;
-      grant(queue, waiting[i], static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+      grant(queue, peer, static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+      credits = state_.attached.at(peer).credits;
     }
-    std::erase_if(waiting, [&](peer_id peer) { return state_.attached.at(peer).credits == 0; });
+    std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
   }
 }
 

@@ -115,6 +115,17 @@ TEST_F(List, NewestFirstWorkIsBoundedToo) {
   EXPECT_EQ(list(filter), "o: listed 1 scheduled after 1");
 }
 
+TEST_F(List, BoundsThatCrossPickNothing) {
+  enqueue("q", 5);
+  auto filter = all_of("default");
+  filter.after = task(3);
+  filter.below = task(2);
+
+  EXPECT_EQ(list(filter), "o: listed after 3");
+  filter.newest_first = true;
+  EXPECT_EQ(list(filter), "o: listed after 2");
+}
+
 TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
   attach("w", {"q"});
   claim("w", 1);
