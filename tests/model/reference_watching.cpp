@@ -17,8 +17,9 @@ void reference_shard::tell_progress(const core::lease_progress& p) {
   const auto* task = leased_task(p.seq, p.token);
   if (!task)
     return;
+  auto attempt = static_cast<std::uint16_t>(task->attempt);
   for (auto peer : watched[p.seq])
-    expected.push_back(say_progress({peer, p.seq, task->attempt, p.percent, p.note}));
+    expected.push_back(say_progress({peer, p.seq, attempt, p.percent, p.note}));
 }
 
 } // namespace codeq::model
