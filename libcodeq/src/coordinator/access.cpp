@@ -149,6 +149,9 @@ result<void> check(const principal& who, const core::list_tasks& c) {
 
 std::vector<core::lease_beat>
 take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c) {
+  // Nobody waits for an answer to these.
+  std::erase_if(
+    c.progress, [&](const core::lease_progress& p) { return !may_see(who, state, p.seq); });
   return take_if(
     c.beats, [&](const core::lease_beat& beat) { return !may_see(who, state, beat.seq); });
 }
