@@ -61,7 +61,8 @@ bool virtual_actors::may_start(const handler_registry::entry& handler, const tas
 void virtual_actors::start(const handler_registry::entry& handler, const task& attempt) {
   auto& used = find_or_spawn(handler, attempt);
   used.running = attempt.token;
-  self_->send(used.handler, attempt);
+  // Not by `self_`, which does not run now, so that what ran it last is gone.
+  caf::send_as(receiver_, used.handler, attempt);
 }
 
 virtual_actors::slot&
