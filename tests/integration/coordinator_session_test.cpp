@@ -64,6 +64,7 @@ pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
     [](const actors::detach_session&) {},
     [note](const actors::add_credits& m) { note("credits " + std::to_string(m.credits)); },
     [note](const actors::take_credits& m) { note("take " + std::to_string(m.credits)); },
+    [note](const actors::change_worker_queues& m) { note("serve " + m.queues.at(0).queue); },
     [note](const actors::end_leases& m) { note(m.replaced ? "replaced" : "released"); },
     [](const actors::from_peer<schema::StatusRequest>&) {},
     [](const actors::from_peer<schema::ChangeRequest>&) {},
@@ -176,6 +177,28 @@ protocol::enqueue_request enqueue_of(std::uint64_t number, std::uint32_t tasks) 
     root.setNumber(number);
     root.initTasks().initEnds(tasks);
   });
+}
+
+protocol::claim_request change_to(const char* queue) {
+  return protocol::claim_request::build([&](schema::ClaimRequest::Builder root) {
+    root.setSetsQueues(true);
+    auto only = root.initQueues(1)[0];
+    only.setTenant("t");
+    only.setQueue(queue);
+  });
+}
+
+TEST_F(CoordinatorSession, ChangesToQueuesThatTheTokenAllowsOnly) {
+  security::principal who;
+  who.tenant = "t";
+  who.role = security::role::worker;
+  who.queues = {"mine"};
+  start(std::make_shared<const security::principal>(who));
+
+  receive(change_to("mine"));
+  EXPECT_THAT(take(), ElementsAre("serve mine"));
+  receive(change_to("other"));
+  EXPECT_THAT(take(), Not(Contains("serve other")));
 }
 
 TEST_F(CoordinatorSession, RefusesTasksBeyondTheRateAndSaysHowLong) {
