@@ -15,8 +15,10 @@
 namespace codeq::test {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 using namespace std::chrono_literals;
 
 /// The refusal of a request about a queue or a task, in words.
