@@ -17,8 +17,8 @@ constexpr std::array policies{
   cut_policy::lose_all, cut_policy::keep_prefix, cut_policy::per_file, cut_policy::torn};
 
 /// Cuts with each policy in each mode; one disk sees so many cuts with all policies.
-constexpr int rounds_per_place = 6;
-constexpr int rounds_per_disk = 2;
+constexpr int rounds_per_place = 5;
+constexpr int rounds_per_disk = 1;
 
 /// What a cut interrupts.
 struct place {
