@@ -9,7 +9,6 @@
 #include <chrono>
 #include <deque>
 #include <string>
-#include <vector>
 
 namespace {
 
@@ -28,7 +27,6 @@ struct carrier_state {
   };
 
   std::deque<letter> on_the_way;
-  std::vector<letter> lost;
 };
 
 /// Carries letters; whatever is for `nowhere` gets lost.
@@ -36,9 +34,7 @@ caf::behavior carrier(caf::stateful_actor<carrier_state>* self) {
   return {
     [self](const std::string& to) {
       auto delivered = self->make_response_promise<std::string>();
-      if (to == "nowhere") {
-        self->state.lost.push_back({to, delivered});
-      } else {
+      if (to != "nowhere") {
         self->state.on_the_way.push_back({to, delivered});
         self->delayed_send(self, travel_time, arrive_atom::value);
       }

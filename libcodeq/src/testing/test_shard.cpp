@@ -150,8 +150,11 @@ void test_shard::advance(duration by) {
   for (const auto& [token, timer] : timers_)
     if (timer.deadline <= now_.steady)
       due.emplace_back(token, timer.seq);
-  for (const auto& [token, seq] : due)
+  for (const auto& [token, seq] : due) {
+    // A lease that was extended wants another one.
+    timers_.erase(token);
     decide(core::expire_lease{seq, token});
+  }
 }
 
 void test_shard::carry_out(core::tasks_granted& e) {

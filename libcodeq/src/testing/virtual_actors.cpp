@@ -48,6 +48,8 @@ virtual_actors::~virtual_actors() {
   caf::anon_send_exit(receiver_, caf::exit_reason::kill);
   receiver_ = nullptr;
   run();
+  // What handlers spawned themselves may never end; a test does not wait for it.
+  system_->await_actors_before_shutdown(false);
 }
 
 bool virtual_actors::may_start(const handler_registry::entry& handler, const task& attempt) const {
