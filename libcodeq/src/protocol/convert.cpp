@@ -22,12 +22,13 @@ error too_many(const char* what, std::size_t found, std::size_t limit) {
 
 /// Errors: `protocol_error` for what a node of ours never sends.
 result<void> check_extension(std::uint64_t extend_ms) {
+  constexpr auto least = static_cast<std::uint64_t>(duration{limits::lease_min}.count());
   constexpr auto most = static_cast<std::uint64_t>(duration{limits::lease_max}.count());
-  if (extend_ms <= most)
+  if (extend_ms == 0 || (extend_ms >= least && extend_ms <= most))
     return {};
   return malformed(
-    "a beat extends by " + std::to_string(extend_ms) + " ms; it must be at most "
-    + std::to_string(most) + " ms");
+    "a beat extends by " + std::to_string(extend_ms) + " ms; it must be 0 or "
+    + std::to_string(least) + ".." + std::to_string(most) + " ms");
 }
 
 /// Errors: `protocol_error` for what a node of ours never sends.

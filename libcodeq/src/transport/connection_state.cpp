@@ -52,7 +52,13 @@ void connection_state::start_dialled(
   start(self, handle, options.settings);
   phase_ = phase::awaiting_answer;
   dialled_ = options;
-  self->monitor(dialled_->link);
+  // CAF would take an address of who is gone for an actor.
+  if (auto link = caf::actor_cast<caf::strong_actor_ptr>(dialled_->link))
+    self->monitor(link);
+  else
+    caf::anon_send(
+      caf::actor_cast<caf::actor>(self->address()),
+      caf::down_msg{dialled_->link, caf::exit_reason::unknown});
   if (dialled_->tls)
     start_secured(tls_stream::connect(*dialled_->tls, dialled_->host));
   write(dialled_->hello.to_wire());
