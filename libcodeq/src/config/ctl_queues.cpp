@@ -41,7 +41,7 @@ void add_list(ctl_commands& to, const char* name, const char* help, bool only_de
   if (only_dead) {
     filter.state = task_state::dead;
     entry.options.push_back(
-      switch_option("blocking", "Only those that block their group", filter.is_blocking));
+      switch_option("blocking", "Only those that block their group [default: all]", filter.is_blocking));
   } else {
     entry.options.push_back(
       {.name = "state",
