@@ -149,7 +149,8 @@ class FullDisk(cluster.ClusterTest):
 
     def accepted(self):
         """The id of a task that was taken, else nothing."""
-        return self.cluster.try_ctl("enqueue", "echo", "-", payload=b"again").stdout.decode().strip()
+        answer = self.cluster.try_ctl("enqueue", "echo", "-", payload=b"again")
+        return answer.stdout.decode().strip()
 
 
 if __name__ == "__main__":

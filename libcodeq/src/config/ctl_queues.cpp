@@ -40,8 +40,8 @@ void add_list(ctl_commands& to, const char* name, const char* help, bool only_de
        {1, limits::listed_tasks_max})}};
   if (only_dead) {
     filter.state = task_state::dead;
-    entry.options.push_back(
-      switch_option("blocking", "Only those that block their group [default: all]", filter.is_blocking));
+    entry.options.push_back(switch_option(
+      "blocking", "Only those that block their group [default: all]", filter.is_blocking));
   } else {
     entry.options.push_back(
       {.name = "state",
