@@ -10,7 +10,7 @@ packages="
   capnproto libcapnp-dev libcaf-dev librocksdb-dev
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libjemalloc-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  pkgconf procps python3 libfaketime
+  pkgconf procps python3 libfaketime valgrind
 "
 
 missing=""

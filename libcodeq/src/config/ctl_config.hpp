@@ -7,6 +7,7 @@
 
 #include "config/option_set.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <variant>
@@ -120,6 +121,24 @@ struct tenant_purge_command {
 /// `codeqctl stats`.
 struct stats_command {};
 
+/// `codeqctl backup`.
+struct backup_command {};
+
+/// `codeqctl verify`.
+struct verify_command {
+  std::filesystem::path directory;
+  bool sync = true;
+  std::size_t findings_max = 100;
+};
+
+/// `codeqctl restore`.
+struct restore_command {
+  std::filesystem::path backups;
+  std::filesystem::path directory;
+  /// 0 is the newest.
+  std::uint32_t number = 0;
+};
+
 using ctl_command = std::variant<
   stats_command,
   enqueue_command,
@@ -134,7 +153,10 @@ using ctl_command = std::variant<
   queue_set_command,
   queue_command,
   queue_stats_command,
-  tenant_purge_command>;
+  tenant_purge_command,
+  verify_command,
+  restore_command,
+  backup_command>;
 
 /// Everything that `codeqctl` is told from outside.
 struct ctl_config {

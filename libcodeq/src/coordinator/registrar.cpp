@@ -148,7 +148,14 @@ void registrar_state::end_session_of(worker_name& name, const error& reason) {
 
 void registrar_state::accept(const actors::peer_hello& m, const protocol::node_introduction& node) {
   session_options options{
-    ++last_peer_, nullptr, node, m.connection, options_.shards, m.remote, options_.gauges};
+    ++last_peer_,
+    nullptr,
+    node,
+    m.connection,
+    options_.shards,
+    m.remote,
+    options_.gauges,
+    options_.backups};
   if (node.role == schema::Role::WORKER)
     options.worker = std::make_shared<const worker_identity>(node.identity);
   auto session = self_->system().spawn(coordinator::session, options);

@@ -23,6 +23,7 @@ struct registrar_options {
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
   process_gauges gauges;
+  backup_control backups{};
   /// Of shard time; used by the registrar only.
   std::shared_ptr<base::clock> clock;
 };

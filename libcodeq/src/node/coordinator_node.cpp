@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/backup_runner.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
 #include "coordinator/reader.hpp"
@@ -109,6 +110,7 @@ struct coordinator_node::impl {
   actors::journal_actor journal;
   actors::reader_actor reader;
   actors::keeper_actor keeper;
+  std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   std::vector<actors::shard_actor> shards;
   actors::registrar_internal_actor registrar;
@@ -146,7 +148,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   journal = system->spawn<caf::detached>(
-    coordinator::journal, coordinator::journal_options{store, mode, die, horizons});
+    coordinator::journal, coordinator::journal_options{store, mode, die, horizons, identity});
   coordinator::reader_options reads;
   reads.store = store;
   reads.on_failure = die;
@@ -179,6 +181,9 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.store_id = identity.store_id;
   r.gauges = [s = store, h = horizons] { return store_gauges(*s, *h); };
   r.clock = std::make_shared<base::system_clock>(latest);
+  backups = std::make_shared<coordinator::backup_runner>(
+    coordinator::backup_options{store, options.backups, options.backups_kept});
+  r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
   registrar = system->spawn(coordinator::registrar, r);
 }
 
@@ -201,6 +206,7 @@ void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
   *cancelled = true;
+  backups->stop();
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
