@@ -108,10 +108,12 @@ coordinator_fixture::coordinator_fixture() = default;
 
 actors::journal_actor coordinator_fixture::hold_journal() {
   auto held = held_;
-  auto behavior = [held](actors::journal_actor::pointer) -> actors::journal_actor::behavior_type {
+  auto asked = epochs_asked_;
+  auto behavior = [held,
+                   asked](actors::journal_actor::pointer) -> actors::journal_actor::behavior_type {
     return {
       [held](actors::commit_request& request) { held->push_back(std::move(request)); },
-      [asked = epochs_asked_](const actors::raise_epoch&) { ++*asked; },
+      [asked](const actors::raise_epoch&) { ++*asked; },
       [](actors::write_group) {},
       [](actors::sync_journal) {},
     };

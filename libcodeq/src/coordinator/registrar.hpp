@@ -23,9 +23,9 @@ struct registrar_options {
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
   process_gauges gauges;
-  backup_control backups{};
   /// Of shard time; used by the registrar only.
   std::shared_ptr<base::clock> clock;
+  backup_control backups{};
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.
