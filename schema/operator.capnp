@@ -398,3 +398,34 @@ struct EventsReply {
     # With `scheduled`: when it is eligible.
   }
 }
+
+struct BackupRequest {
+  # How is the latest backup, or begin one? Reply: BackupReply with the same number.
+  number @0 :UInt64;
+  start @1 :Bool;
+  # Begin one now. Where it goes is not for me to say.
+}
+
+enum BackupState @0xa7c3d5e1f2046b8d {
+  # Mirrors `codeq::backup_state`.
+  none @0;
+  running @1;
+  done @2;
+  failed @3;
+}
+
+struct BackupReply {
+  # Of the latest backup since the coordinator was started.
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # With a code: why none was begun; the rest means nothing.
+  state @3 :BackupState;
+  backup @4 :UInt32;
+  # Its own number.
+  bytes @5 :UInt64;
+  # Of all its files, those included that it shares with earlier ones.
+  files @6 :UInt32;
+  problem @7 :Text;
+  # Why it failed.
+}

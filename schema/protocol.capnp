@@ -54,6 +54,8 @@ struct Message {
     explainReply @33 :Operator.ExplainReply;
     eventsRequest @34 :Operator.EventsRequest;
     eventsReply @35 :Operator.EventsReply;
+    backupRequest @36 :Operator.BackupRequest;
+    backupReply @37 :Operator.BackupReply;
   }
 }
 

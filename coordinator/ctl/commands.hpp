@@ -3,7 +3,8 @@
 
 #include "config/ctl_config.hpp"
 
-/// The commands of codeqctl. Each connects, does its work, prints and returns the exit status.
+/// The commands of codeqctl. Each does its work, nearly all at a coordinator to which they connect,
+/// prints and returns the exit status.
 namespace codeq::ctl {
 
 [[nodiscard]] int run(const config::ctl_config& config, config::enqueue_command command);
@@ -27,5 +28,12 @@ run(const config::ctl_config& config, const config::token_create_command& comman
 [[nodiscard]] int run(const config::ctl_config& config, const config::token_list_command& command);
 [[nodiscard]] int
 run(const config::ctl_config& config, const config::token_revoke_command& command);
+
+[[nodiscard]] int run(const config::ctl_config& config, const config::backup_command& command);
+
+// Without a coordinator.
+
+[[nodiscard]] int run(const config::ctl_config& config, const config::verify_command& command);
+[[nodiscard]] int run(const config::ctl_config& config, const config::restore_command& command);
 
 } // namespace codeq::ctl

@@ -212,11 +212,14 @@ class Cluster:
                 return entry
         return None
 
-    def close(self):
-        """Kills what still runs and removes the directory."""
+    def kill_all(self):
         for process in self.processes:
             if process.is_running():
                 process.kill()
+
+    def close(self):
+        """Kills what still runs and removes the directory."""
+        self.kill_all()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -230,6 +233,10 @@ class ClusterTest(unittest.TestCase):
     def tearDown(self):
         outcome = self._outcome.result
         troubles = [test for test, _ in outcome.failures + outcome.errors]
+        if self not in troubles and (self.cluster.path("store") / "CURRENT").exists():
+            self.cluster.kill_all()
+            # Whatever happened to its coordinator, a store is sound.
+            self.cluster.ctl("verify", self.cluster.path("store"))
         if self in troubles:
             for log in sorted(self.cluster.directory.glob("*.log")):
                 print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")

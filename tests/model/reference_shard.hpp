@@ -191,8 +191,6 @@ public:
   std::vector<asked_list> lists;
   /// Tasks that nobody knows any more.
   std::set<sequence> purged;
-  /// Entries of histories of tasks that were purged when they were on disk only.
-  std::size_t filed_history = 0;
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
 

@@ -26,6 +26,10 @@ struct coordinator_node_options {
   /// While the disk of `data` has less than so many bytes free, new tasks are refused; claims and
   /// results go on. 0 never refuses.
   std::uint64_t free_bytes_least = limits::free_bytes_least_default;
+  /// Where backups go that an operator asks for; empty: they are refused.
+  std::filesystem::path backups{};
+  /// How many backups stay there.
+  std::uint32_t backups_kept = 7;
   /// Single-user setup without tokens: whoever reaches the port may do everything. Loopback only.
   bool development = false;
   /// Who may come in, see README. Required without `development`, refused with it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/backup_status.hpp"
 #include "codeq/credentials.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
@@ -88,6 +89,13 @@ public:
 
   /// Counts per queue and the coordinator's gauges.
   [[nodiscard]] result<coordinator_stats> stats();
+
+  /// Begins a backup of the coordinator's store into the directory that the coordinator was started
+  /// with. Errors: `unsupported` when there is none, `already` while one is running.
+  [[nodiscard]] result<backup_status> start_backup();
+
+  /// How the latest backup is.
+  [[nodiscard]] result<backup_status> backup();
 
 private:
   struct impl;

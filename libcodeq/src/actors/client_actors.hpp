@@ -114,6 +114,8 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::events_reply>,
   // Takes the answer on the counts.
   caf::reacts_to<protocol::stats_reply>,
+  // Takes the answer on a backup.
+  caf::reacts_to<protocol::backup_reply>,
   // Sends the open question.
   caf::reacts_to<link_up>,
   // Waits for the next connection.

@@ -53,6 +53,8 @@ using session_actor = caf::typed_actor<
   caf::reacts_to<protocol::events_request>,
   // Sums up all shards.
   caf::reacts_to<protocol::stats_request>,
+  // Begins a backup or says how the latest one is.
+  caf::reacts_to<protocol::backup_request>,
   // Ends in order: leases are given back.
   caf::reacts_to<protocol::goodbye>,
   // Sends a frame to the peer.
@@ -176,6 +178,11 @@ struct batch_committed {
   std::uint64_t number = 0;
 };
 
+/// The store is in a new epoch: numbers go on from there.
+struct epoch_raised {
+  std::uint32_t epoch = 0;
+};
+
 /// Closes the turn after everything that was queued before it.
 struct close_turn {};
 
@@ -196,6 +203,8 @@ using shard_internal_actor = shard_actor::extend<
   caf::reacts_to<lease_timeout>,
   // Releases what waited for the commit.
   caf::reacts_to<batch_committed>,
+  // Takes numbers of the new epoch as soon as no turn is open.
+  caf::reacts_to<epoch_raised>,
   // Seals the turn.
   caf::reacts_to<close_turn>,
   // Moves due tasks and fires timers.
@@ -208,19 +217,6 @@ struct lease_due {};
 using lease_timer_actor = caf::typed_actor<
   // Reports the timeout to its shard.
   caf::reacts_to<lease_due>>;
-
-/// Asks the registrar to let nobody in any more.
-struct stop_registrar {};
-
-/// Other tokens than before are in force.
-struct tokens_replaced {};
-
-/// What the REGISTRAR understands inside its own process.
-using registrar_internal_actor = registrar_actor::extend<
-  // Ends the sessions of tokens that are gone or say something else.
-  caf::reacts_to<tokens_replaced>,
-  // Refuses further hellos and ends every session.
-  caf::replies_to<stop_registrar>::with<bool>>;
 
 } // namespace codeq::actors
 
@@ -235,8 +231,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_timeout)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::epoch_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_due)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_registrar)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::tokens_replaced)

@@ -125,6 +125,10 @@ question ask_stats() {
   return ask<schema::StatsRequest>([](auto) {});
 }
 
+question ask_backup(bool start) {
+  return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
+}
+
 question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }

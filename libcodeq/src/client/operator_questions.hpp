@@ -48,6 +48,7 @@ enum class bulk_kind : std::uint8_t { redrive, purge_dead, purge_all };
 [[nodiscard]] question ask_explain(task_id task);
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
+[[nodiscard]] question ask_backup(bool start);
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 

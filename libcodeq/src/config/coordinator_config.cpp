@@ -22,6 +22,8 @@ constexpr auto footer =
   "the TOML file of --config (port-file = \"...\"). A flag wins over the environment, the "
   "environment over the file. An empty environment variable counts as not given.";
 
+constexpr std::uint64_t backups_kept_max = 1'000;
+
 result<void> take_listen(coordinator_config& config, const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
@@ -132,6 +134,25 @@ void add_http_options(option_set& options, coordinator_config& config) {
      }});
 }
 
+void add_backup_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "backup-dir",
+     .value = "DIR",
+     .help = "Where backups go when codeqctl asks for one; best on another disk [default: none, "
+             "backups are refused]",
+     .take = [&config](const std::string& text) -> result<void> {
+       config.node.backups = text;
+       return {};
+     }});
+  options.add(
+    {.name = "backups-kept",
+     .value = "N",
+     .help = "How many backups stay there, 1 to 1000 [default: 7]",
+     .take = [&config](const std::string& text) {
+       return store_count(config.node.backups_kept, text, {1, backups_kept_max});
+     }});
+}
+
 void add_network_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "listen",
@@ -217,6 +238,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
     "codeq-coordinator", "Owns task shards on disk and hands their tasks to workers.", footer);
   add_store_options(options, config);
   add_retention_options(options, config);
+  add_backup_options(options, config);
   add_network_options(options, config);
   add_access_options(options, config.node);
   options.add(log_level_option(config.log_level));

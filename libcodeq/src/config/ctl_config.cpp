@@ -11,7 +11,8 @@ namespace {
 
 constexpr auto footer =
   "Durations have a unit: 500ms, 30s, 5m, 1h, 7d. Exit status: 0 done; 1 failed; 2 wrong usage; 3 "
-  "the task has not ended yet; 4 the task is dead or cancelled. The options above may also be "
+  "the task has not ended yet; 4 the task is dead or cancelled; of verify: 0 sound; 1 findings; 2 "
+  "cannot be opened. The options above may also be "
   "given "
   "in the environment (CODEQ_COORDINATOR) or in the TOML file of --config; a flag wins over the "
   "environment, the environment over the file.";
@@ -49,6 +50,7 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
   add_bulk_commands(commands);
   add_queue_commands(commands);
   add_token_commands(commands);
+  add_store_commands(commands);
   auto stats = std::make_shared<stats_command>();
   commands.add<stats_command>(
     {"stats", "Show counts per queue and the coordinator's gauges", {}}, stats);

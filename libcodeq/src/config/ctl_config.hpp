@@ -154,6 +154,24 @@ struct token_revoke_command {
   std::string name;
 };
 
+/// `codeqctl backup`.
+struct backup_command {};
+
+/// `codeqctl verify`.
+struct verify_command {
+  std::filesystem::path directory;
+  bool sync = true;
+  std::size_t findings_max = 100;
+};
+
+/// `codeqctl restore`.
+struct restore_command {
+  std::filesystem::path backups;
+  std::filesystem::path directory;
+  /// 0 is the newest.
+  std::uint32_t number = 0;
+};
+
 using ctl_command = std::variant<
   stats_command,
   enqueue_command,
@@ -172,7 +190,10 @@ using ctl_command = std::variant<
   tenant_purge_command,
   token_create_command,
   token_list_command,
-  token_revoke_command>;
+  token_revoke_command,
+  verify_command,
+  restore_command,
+  backup_command>;
 
 /// Everything that `codeqctl` is told from outside.
 struct ctl_config {

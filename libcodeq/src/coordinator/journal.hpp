@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/store_actors.hpp"
+#include "storage/record_codec.hpp"
 #include "storage/task_store.hpp"
 
 #include <atomic>
@@ -30,6 +31,8 @@ struct journal_options {
   std::shared_ptr<storage::retention_horizons> horizons{};
   /// Null when nobody asks.
   std::shared_ptr<journal_meter> meter{};
+  /// The store's own record, as it is on the disk.
+  storage::store_record identity{};
 };
 
 /// The state of the journal: the group that gathers while the one before is written.
@@ -44,6 +47,10 @@ public:
   void gather(actors::commit_request request);
   void write();
   void sync();
+
+  /// Begins an epoch for a shard: durable before the shard hears of it, in both modes. Epochs are
+  /// the store's, so that no two shards write different ones one after the other.
+  void raise_epoch(const actors::raise_epoch& m);
 
 private:
   /// Everything committed so far is on the disk.

@@ -181,7 +181,8 @@ void registrar_state::accept(const actors::peer_hello& m, const newcomer& who) {
     m.remote,
     options_.gauges,
     who.bearer,
-    options_.limiter};
+    options_.limiter,
+    options_.backups};
   if (node.role == schema::Role::WORKER)
     options.worker = std::make_shared<const worker_identity>(node.identity);
   auto session = self_->system().spawn(coordinator::session, options);

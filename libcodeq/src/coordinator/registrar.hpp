@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator_actors.hpp"
+#include "actors/registrar_actors.hpp"
 #include "base/clock.hpp"
 #include "coordinator/session.hpp"
 #include "protocol/convert.hpp"
@@ -31,6 +32,7 @@ struct registrar_options {
   std::shared_ptr<security::token_source> tokens{};
   /// Not null when there are tokens.
   std::shared_ptr<security::rate_limiter> limiter{};
+  backup_control backups{};
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.

@@ -254,6 +254,19 @@ void session_state::stats(const protocol::stats_request& m) {
   }
 }
 
+void session_state::back_up(const protocol::backup_request& m) {
+  auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
+    auto number = reader.getNumber();
+    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+      return protocol::make_backup_reply(
+        number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
+    return protocol::make_backup_reply(number, options_.backups(reader.getStart()));
+  });
+  if (!reply)
+    return misbehave(reply.error());
+  send(reply->to_wire());
+}
+
 void session_state::send(const protocol::wire_frame& frame) {
   self_->send(options_.connection, frame);
 }
@@ -319,6 +332,7 @@ session_internal_actor::behavior_type session(
     [self](const protocol::explain_request& m) { self->state.ask_shard(m); },
     [self](const protocol::events_request& m) { self->state.ask_shard(m); },
     [self](const protocol::stats_request& m) { self->state.stats(m); },
+    [self](const protocol::backup_request& m) { self->state.back_up(m); },
     [self](const protocol::goodbye&) { self->state.goodbye(); },
     [self](const protocol::wire_frame& frame) { self->state.send(frame); },
     [self](const actors::tasks_for_peer& m) { self->state.deliver(m); },
@@ -362,6 +376,7 @@ actors::frame_sink session_sink(schema::Role role, const actors::session_actor& 
       schema::ExplainRequest,
       schema::EventsRequest,
       schema::StatsRequest,
+      schema::BackupRequest,
       schema::Goodbye>(session);
   }
   return {};

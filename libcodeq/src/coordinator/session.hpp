@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/backup_status.hpp"
+
 #include "actors/coordinator_actors.hpp"
 #include "coordinator/claim_router.hpp"
 #include "protocol/convert.hpp"
@@ -34,6 +36,9 @@ using session_internal_actor = actors::session_actor::extend<
 /// What the process as a whole measures, by metric name; called on any thread.
 using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 
+/// Begins a backup, or with false only says how the latest one is; called on any thread.
+using backup_control = std::function<result<backup_status>(bool start)>;
+
 struct session_options {
   core::peer_id peer = 0;
   /// Null for producers and operators.
@@ -49,6 +54,8 @@ struct session_options {
   std::shared_ptr<const security::principal> bearer{};
   /// Not null when there is a bearer.
   std::shared_ptr<security::rate_limiter> limiter{};
+  /// Empty where there is nothing to back up.
+  backup_control backups{};
 };
 
 /// The state of a session: checks which shard a message is for, owns the worker's credits, bounds
@@ -62,6 +69,7 @@ public:
   void enqueue(const protocol::enqueue_request& m);
   void claim(const protocol::claim_request& m);
   void stats(const protocol::stats_request& m);
+  void back_up(const protocol::backup_request& m);
 
   /// Passes a message that names its shard on to it.
   template <class S>

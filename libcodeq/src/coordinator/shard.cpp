@@ -44,6 +44,7 @@ void shard_actor_state::close_turn() {
     return;
   if (auto events = turns_->close(options_.clock->now()); !events.empty())
     commit(std::move(events));
+  renew_epoch();
   release();
   arm();
 }
@@ -363,6 +364,7 @@ actors::shard_internal_actor::behavior_type shard(
       self->state.decide(core::expire_lease{m.seq, m.token});
     },
     [self](const actors::batch_committed& m) { self->state.committed(m.number); },
+    [self](const actors::epoch_raised& m) { self->state.raise_epoch(m.epoch); },
     [self](actors::close_turn) { self->state.close_turn(); },
     [self](const actors::wake_shard& m) { self->state.wake(m.number); },
   };

@@ -71,6 +71,7 @@ public:
 
   void close_turn();
   void committed(std::uint64_t number);
+  void raise_epoch(std::uint32_t epoch);
   void wake(std::uint64_t number);
   [[nodiscard]] coordinator_stats stats() const;
 
@@ -88,6 +89,10 @@ private:
   void commit(std::vector<core::event> events);
   void release();
   void arm();
+
+  /// Asks for another epoch when the numbers of this one run out; takes it when it is there.
+  /// @pre no turn is open
+  void renew_epoch();
   void refuse(core::peer_id peer, std::uint64_t number, const error& reason);
 
   // Carries out one effect each.
@@ -154,6 +159,10 @@ private:
   // Since the start.
   time_counts dispatched_;
   time_counts ran_;
+  /// The journal was asked for another epoch.
+  bool wants_epoch_ = false;
+  /// Begun, but a turn is open.
+  std::optional<std::uint32_t> next_epoch_;
 };
 
 /// The actor of one shard, the single writer of its keys.

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/backup_runner.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
 #include "coordinator/reader.hpp"
@@ -137,6 +138,7 @@ struct coordinator_node::impl {
   actors::journal_actor journal;
   actors::reader_actor reader;
   actors::keeper_actor keeper;
+  std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   std::vector<actors::shard_actor> shards;
   actors::registrar_internal_actor registrar;
@@ -214,7 +216,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   journal = system->spawn<caf::detached>(
-    coordinator::journal, coordinator::journal_options{store, mode, die, horizons, journal_meter});
+    coordinator::journal,
+    coordinator::journal_options{store, mode, die, horizons, journal_meter, identity});
   coordinator::reader_options reads;
   reads.store = store;
   reads.on_failure = die;
@@ -248,6 +251,9 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.clock = std::make_shared<base::system_clock>(latest);
   r.tokens = tokens;
   r.limiter = limiter;
+  backups = std::make_shared<coordinator::backup_runner>(
+    coordinator::backup_options{store, options.backups, options.backups_kept});
+  r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
   registrar = system->spawn(coordinator::registrar, r);
 }
 
@@ -297,6 +303,7 @@ void coordinator_node::impl::stop() {
   if (gateway)
     gateway->stop();
   *cancelled = true;
+  backups->stop();
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {

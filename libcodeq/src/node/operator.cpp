@@ -365,4 +365,13 @@ result<coordinator_stats> operator_client::stats() {
   return impl_->ask(client::ask_stats(), client::read_stats);
 }
 
+result<backup_status> operator_client::start_backup() {
+  constexpr bool repeatable = false;
+  return impl_->ask(client::ask_backup(true), client::read_backup, repeatable);
+}
+
+result<backup_status> operator_client::backup() {
+  return impl_->ask(client::ask_backup(false), client::read_backup);
+}
+
 } // namespace codeq

@@ -152,6 +152,22 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
   });
 }
 
+backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>& status) {
+  return backup_reply::build([&](auto r) {
+    r.setNumber(number);
+    if (!status) {
+      r.setCode(to_schema(status.error().code));
+      r.setContext(text_of(status.error().context));
+      return;
+    }
+    r.setState(static_cast<schema::BackupState>(status->state));
+    r.setBackup(status->number);
+    r.setBytes(status->bytes);
+    r.setFiles(status->files);
+    r.setProblem(text_of(status->problem));
+  });
+}
+
 stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats) {
   return stats_reply::build([&](auto r) {
     r.setNumber(number);

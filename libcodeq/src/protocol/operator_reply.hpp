@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/backup_status.hpp"
 #include "codeq/bytes.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 
 #include "core/operator_effect.hpp"
 #include "protocol/messages.hpp"
@@ -36,5 +38,9 @@ struct task_texts {
 [[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
 [[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
+
+/// Answers a `BackupRequest`.
+[[nodiscard]] backup_reply
+make_backup_reply(std::uint64_t number, const result<backup_status>& status);
 
 } // namespace codeq::protocol

@@ -63,6 +63,13 @@ result<std::unique_ptr<position_hint>> position_hint::open(const std::filesystem
   return std::unique_ptr<position_hint>{new position_hint{file}};
 }
 
+std::optional<log_position> position_hint::look(const std::filesystem::path& directory) {
+  int file = ::open((directory / "position.hint").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return std::nullopt;
+  return position_hint{file}.read();
+}
+
 position_hint::~position_hint() {
   ::close(file_);
 }
