@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/gather_stats.hpp"
 #include "observe/log.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -19,8 +19,6 @@ namespace codeq::coordinator {
 namespace {
 
 /// How long a shard may take to count its tasks.
-constexpr duration stats_timeout = std::chrono::seconds(5);
-
 /// Credits that are held back are looked at this often at most, and at least.
 constexpr duration held_look_min{10};
 constexpr duration held_look_max{1000};
@@ -39,35 +37,6 @@ coordinator_stats visible_to(const security::principal& who, coordinator_stats a
   // They are of the process, so of all tenants together.
   all.gauges.clear();
   return all;
-}
-
-/// A stats request on its way through the shards.
-struct stats_sum {
-  coordinator_stats sum;
-  /// Where each queue is in the sum.
-  std::unordered_map<queue_address, std::size_t> places;
-  std::size_t missing = 0;
-};
-
-/// Adds one shard's counts to the sum.
-void add_stats(stats_sum& to, const coordinator_stats& part) {
-  for (const auto& q : part.queues) {
-    auto [place, is_new] = to.places.try_emplace(q.queue, to.sum.queues.size());
-    if (is_new) {
-      to.sum.queues.push_back(q);
-      continue;
-    }
-    auto& total = to.sum.queues[place->second];
-    total.scheduled += q.scheduled;
-    total.gated += q.gated;
-    total.ready += q.ready;
-    total.leased += q.leased;
-    total.completed += q.completed;
-    total.dead += q.dead;
-    total.lost += q.lost;
-  }
-  for (const auto& [name, value] : part.gauges)
-    to.sum.gauges[name] += value;
 }
 
 } // namespace
@@ -233,25 +202,16 @@ void session_state::stats(const protocol::stats_request& m) {
     ok = error{errc::unauthorized, "this takes an admin's token"};
   if (!ok)
     return send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
-  auto gathered = std::make_shared<stats_sum>();
-  gathered->missing = options_.shards.size();
-  gathered->sum.gauges = options_.gauges();
-  auto finish_one = [this, gathered, number = *number] {
-    if (--gathered->missing > 0)
-      return;
+  auto answer = [this, number = *number](result<std::vector<coordinator_stats>> parts) {
+    if (!parts)
+      return send(protocol::make_refusal<schema::StatsRequest>(number, parts.error()).to_wire());
+    parts->push_back({.queues = {}, .gauges = options_.gauges()});
+    auto sum = sum_of(*parts);
     if (options_.bearer)
-      gathered->sum = visible_to(*options_.bearer, std::move(gathered->sum));
-    send(protocol::make_stats_reply(number, gathered->sum).to_wire());
+      sum = visible_to(*options_.bearer, std::move(sum));
+    send(protocol::make_stats_reply(number, sum).to_wire());
   };
-  for (const auto& shard : options_.shards) {
-    self_->request(shard, stats_timeout, actors::ask_shard_stats{})
-      .then(
-        [gathered, finish_one](const coordinator_stats& part) {
-          add_stats(*gathered, part);
-          finish_one();
-        },
-        [finish_one](const caf::error&) { finish_one(); });
-  }
+  gather_stats(self_, options_.shards, std::move(answer));
 }
 
 void session_state::back_up(const protocol::backup_request& m) {

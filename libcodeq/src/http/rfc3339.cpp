@@ -3,8 +3,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
-#include <ctime>
 
 namespace codeq::http {
 
@@ -93,16 +91,10 @@ bool read_zone(cursor& from, int& minutes) {
 } // namespace
 
 std::string to_rfc3339(timestamp when) {
-  auto total = when.time_since_epoch().count();
-  auto milliseconds = (total % 1000 + 1000) % 1000;
-  auto seconds = static_cast<std::time_t>((total - milliseconds) / 1000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 32> date{};
-  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(milliseconds));
-  return text.data();
+  // As for people, `2026-05-20 10:00:00.123 UTC`, with other marks.
+  auto text = to_string(when);
+  auto gap = text.find(' ');
+  return text.substr(0, gap) + "T" + text.substr(gap + 1, 12) + "Z";
 }
 
 std::optional<timestamp> parse_rfc3339(std::string_view text) {

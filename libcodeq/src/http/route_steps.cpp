@@ -26,6 +26,18 @@ void find_own(
   context.desk.describe({*task, {}}, with_body, std::move(check));
 }
 
+void with_stats(
+  gateway_context& context,
+  const exchange_ptr& call,
+  std::function<void(const coordinator_stats&)> go_on) {
+  context.desk.stats([call, go_on = std::move(go_on)](const result<coordinator_stats>& stats) {
+    if (stats)
+      go_on(*stats);
+    else
+      call->answer(refusal_of(stats.error()));
+  });
+}
+
 void add_last_change(
   gateway_context& context, task_detail task, std::function<void(task_detail)> done) {
   // Nothing happens to a task that was never leased but what its state tells.

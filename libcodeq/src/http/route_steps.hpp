@@ -24,6 +24,12 @@ void find_own(
   bool with_body,
   shard_desk::then<task_detail> done);
 
+/// Goes on with what all shards count; answers why that is unknown when it is.
+void with_stats(
+  gateway_context& context,
+  const exchange_ptr& call,
+  std::function<void(const coordinator_stats&)> go_on);
+
 /// Adds when the task changed last, as far as that is remembered.
 void add_last_change(
   gateway_context& context, task_detail task, std::function<void(task_detail)> done);

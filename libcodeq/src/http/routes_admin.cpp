@@ -118,12 +118,12 @@ void force(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_workers(gateway_context& context, const exchange_ptr& call) {
-  context.desk.stats([call](const result<coordinator_stats>& stats) {
+  with_stats(context, call, [call](const coordinator_stats& stats) {
     // Those of other tenants are none of the caller's business.
     auto own_prefix = worker_name_of(call->by->tenant, "");
     json_writer json;
     json.begin_object().key("workers").begin_array();
-    for (const auto& w : stats->workers) {
+    for (const auto& w : stats.workers) {
       bool is_own = w.name.starts_with(own_prefix);
       if (!is_own && !w.tenants.contains(call->by->tenant))
         continue;
@@ -141,12 +141,14 @@ void show_workers(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_shards(gateway_context& context, const exchange_ptr& call) {
-  context.desk.stats_by_shard([call](const std::vector<coordinator_stats>& all) {
+  context.desk.stats_by_shard([call](const result<std::vector<coordinator_stats>>& all) {
+    if (!all)
+      return call->answer(refusal_of(all.error()));
     json_writer json;
     json.begin_object().key("shards").begin_array();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      json.begin_object().field("shard", i).field("queues", all[i].queues.size());
-      for (const auto& [name, value] : all[i].gauges)
+    for (std::size_t i = 0; i < all->size(); ++i) {
+      json.begin_object().field("shard", i).field("queues", (*all)[i].queues.size());
+      for (const auto& [name, value] : (*all)[i].gauges)
         json.field(name, value);
       json.end_object();
     }

@@ -105,8 +105,8 @@ void claim_any(gateway_context& context, const exchange_ptr& call, claim_input i
   if (!in.queues.empty())
     return claim_from(context, call, in, std::move(done));
   auto claim_known = [&context, call, in = std::move(in), done = std::move(done)](
-                       const result<coordinator_stats>& stats) mutable {
-    for (const auto& q : stats->queues) {
+                       const coordinator_stats& stats) mutable {
+    for (const auto& q : stats.queues) {
       if (q.queue.tenant == call->by->tenant && in.queues.size() < limits::http_claim_queues_max)
         in.queues.push_back(q.queue.queue);
     }
@@ -118,7 +118,7 @@ void claim_any(gateway_context& context, const exchange_ptr& call, claim_input i
       return done({});
     context.desk.after(in.wait, [done] { done({}); });
   };
-  context.desk.stats(std::move(claim_known));
+  with_stats(context, call, std::move(claim_known));
 }
 
 std::string worker_of(const exchange_ptr& call) {

@@ -46,10 +46,10 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
-  context.desk.stats([&context, call](const result<coordinator_stats>& stats) {
+  with_stats(context, call, [&context, call](const coordinator_stats& stats) {
     response answer;
     answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    answer.body = context.metrics(*stats);
+    answer.body = context.metrics(stats);
     call->answer(std::move(answer));
   });
 }

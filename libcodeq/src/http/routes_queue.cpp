@@ -21,10 +21,10 @@ void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visi
 }
 
 void show_all(gateway_context& context, const exchange_ptr& call) {
-  context.desk.stats([call](const result<coordinator_stats>& stats) {
+  with_stats(context, call, [call](const coordinator_stats& stats) {
     json_writer json;
     json.begin_object();
-    each_own_queue(*stats, *call->by, [&](const queue_stats& q) {
+    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
       auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
       for (std::size_t p = 0; p < q.ready_by_priority.size(); ++p)
         json.field(name + "pending:" + std::to_string(p), q.ready_by_priority[p]);
@@ -51,9 +51,9 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  context.desk.stats([call, queue = *queue](const result<coordinator_stats>& stats) {
+  with_stats(context, call, [call, queue = *queue](const coordinator_stats& stats) {
     queue_stats counts;
-    each_own_queue(*stats, *call->by, [&](const queue_stats& q) {
+    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
       if (q.queue == queue)
         counts = q;
     });

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "client/peer.hpp"
+#include "coordinator/gather_stats.hpp"
 #include "encoding/shared_structs.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
@@ -20,8 +21,6 @@ namespace {
 
 /// The registrar counts its sessions from 1 and never comes this far.
 constexpr core::peer_id first_peer = 0x8000'0000;
-
-constexpr duration stats_timeout = std::chrono::seconds(5);
 
 const error& going_away() {
   static const error reason{errc::going_away, "the coordinator is stopping"};
@@ -55,50 +54,6 @@ result<client::told<task_detail>> read_detail(const protocol::status_reply& repl
     }
     return client::told<task_detail>{std::move(detail)};
   });
-}
-
-void add_counts(queue_stats& to, const queue_stats& part) {
-  to.scheduled += part.scheduled;
-  to.gated += part.gated;
-  to.ready += part.ready;
-  to.leased += part.leased;
-  to.completed += part.completed;
-  to.dead += part.dead;
-  to.lost += part.lost;
-  to.dead_now += part.dead_now;
-  to.cancelled += part.cancelled;
-  for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
-    to.ready_by_priority[i] += part.ready_by_priority[i];
-}
-
-coordinator_stats sum_of(const std::vector<coordinator_stats>& parts) {
-  coordinator_stats sum;
-  std::map<queue_address, queue_stats> queues;
-  std::map<std::string, worker_stats> workers;
-  for (const auto& part : parts) {
-    for (const auto& q : part.queues) {
-      auto [at, is_new] = queues.try_emplace(q.queue, q);
-      if (!is_new)
-        add_counts(at->second, q);
-    }
-    for (const auto& w : part.workers) {
-      auto& total = workers[w.name];
-      total.name = w.name;
-      total.is_connected = total.is_connected || w.is_connected;
-      total.free_slots += w.free_slots;
-      total.leases += w.leases;
-      total.tenants.insert(w.tenants.begin(), w.tenants.end());
-    }
-    for (const auto& [name, value] : part.gauges)
-      sum.gauges[name] += value;
-    sum.dispatch.add(part.dispatch);
-    sum.run.add(part.run);
-  }
-  for (auto& [address, counts] : queues)
-    sum.queues.push_back(std::move(counts));
-  for (auto& [name, counts] : workers)
-    sum.workers.push_back(std::move(counts));
-  return sum;
 }
 
 } // namespace
@@ -200,32 +155,16 @@ void shard_desk::describe(
 }
 
 void shard_desk::stats(then<coordinator_stats> done) {
-  stats_by_shard(
-    [done = std::move(done)](const std::vector<coordinator_stats>& parts) { done(sum_of(parts)); });
+  stats_by_shard([done = std::move(done)](const result<std::vector<coordinator_stats>>& parts) {
+    if (parts)
+      done(coordinator::sum_of(*parts));
+    else
+      done(parts.error());
+  });
 }
 
-void shard_desk::stats_by_shard(std::function<void(const std::vector<coordinator_stats>&)> done) {
-  struct gathered {
-    std::vector<coordinator_stats> parts;
-    std::size_t missing = 0;
-  };
-
-  auto all = std::make_shared<gathered>();
-  all->parts.resize(options_.shards.size());
-  all->missing = options_.shards.size();
-  auto finish_one = [all, done = std::move(done)] {
-    if (--all->missing == 0)
-      done(all->parts);
-  };
-  for (std::size_t i = 0; i < options_.shards.size(); ++i) {
-    self_->request(options_.shards[i], stats_timeout, actors::ask_shard_stats{})
-      .then(
-        [all, i, finish_one](const coordinator_stats& part) {
-          all->parts[i] = part;
-          finish_one();
-        },
-        [finish_one](const caf::error&) { finish_one(); });
-  }
+void shard_desk::stats_by_shard(then<std::vector<coordinator_stats>> done) {
+  coordinator::gather_stats(self_, options_.shards, std::move(done));
 }
 
 void shard_desk::take(const protocol::wire_frame& frame) {

@@ -77,11 +77,11 @@ public:
   void enqueue(const task_spec& task, then<enqueued_task> done);
   void describe(const client::task_address& task, bool with_body, then<task_detail> done);
 
-  /// What all shards count, together; a shard that does not answer in time is left out.
+  /// What all shards count, together. Errors: `timeout`.
   void stats(then<coordinator_stats> done);
 
-  /// The same, by number; a shard that does not answer in time has counted nothing.
-  void stats_by_shard(std::function<void(const std::vector<coordinator_stats>&)> done);
+  /// The same, by number of the shard.
+  void stats_by_shard(then<std::vector<coordinator_stats>> done);
 
   /// Asks a shard a question whose reply is `S`.
   template <class T, class S>

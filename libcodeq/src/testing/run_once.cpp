@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/said_runtime.hpp"
-
-#include <exception>
+#include "worker/call_handler.hpp"
 
 namespace codeq::testing {
-
-outcome call_function(const handler_function& function, const task& attempt) {
-  try {
-    return function(attempt);
-  } catch (const std::exception& e) {
-    return outcome::failed(std::string("exception: ") + e.what());
-  } catch (...) {
-    return outcome::failed("unknown exception");
-  }
-}
 
 once run_once(
   const handler_function& function, const task_spec& spec, const attempt_options& options) {
@@ -36,7 +25,7 @@ once run_once(
   attempt.runtime = runtime;
   if (options.cancelled)
     attempt.cancel->request();
-  auto ended = call_function(function, attempt);
+  auto ended = worker::call_handler(function, attempt);
   return {std::move(ended), runtime->said()};
 }
 

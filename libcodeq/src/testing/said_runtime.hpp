@@ -37,7 +37,4 @@ private:
   handler_said said_;
 };
 
-/// Calls the function; an exception is a failure with its text.
-[[nodiscard]] outcome call_function(const handler_function& function, const task& attempt);
-
 } // namespace codeq::testing

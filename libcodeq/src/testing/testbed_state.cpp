@@ -5,6 +5,7 @@
 
 #include "protocol/convert.hpp"
 #include "worker/batch_handler.hpp"
+#include "worker/call_handler.hpp"
 #include "worker/report.hpp"
 #include "worker/wire.hpp"
 
@@ -106,7 +107,7 @@ void testbed::impl::start(task attempt) {
     return start_batch(handler, std::move(attempt));
   auto prepared = prepare(std::move(attempt));
   if (handler.function)
-    finish(prepared.token, call_function(handler.function, prepared));
+    finish(prepared.token, worker::call_handler(handler.function, prepared));
   else
     actors.start(handler, prepared);
 }

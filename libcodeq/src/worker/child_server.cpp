@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "worker/call_handler.hpp"
 #include "worker/child_handler.hpp"
 #include "worker/child_messages.hpp"
 
@@ -7,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -75,17 +75,11 @@ private:
 };
 
 outcome call(const handler_function& function, const task& attempt) {
-  try {
-    auto ended = function(attempt);
-    if (!ended.follow_ups().empty())
-      return outcome::failed_permanently(
-        "a handler with isolation process cannot add follow-ups; use isolation thread");
+  auto ended = call_handler(function, attempt);
+  if (ended.follow_ups().empty())
     return ended;
-  } catch (const std::exception& e) {
-    return outcome::failed(std::string("exception: ") + e.what());
-  } catch (...) {
-    return outcome::failed("unknown exception");
-  }
+  return outcome::failed_permanently(
+    "a handler with isolation process cannot add follow-ups; use isolation thread");
 }
 
 /// Reads what the parent says while a thread of its own runs the handler.

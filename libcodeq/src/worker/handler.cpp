@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/handler.hpp"
 
+#include "worker/call_handler.hpp"
+
 #include <caf/actor_system.hpp>
 #include <caf/error.hpp>
 #include <caf/sec.hpp>
@@ -64,22 +66,12 @@ void report_exceptions(caf::scheduled_actor* self) {
 
 namespace {
 
-/// Calls the function and turns what it throws into an outcome; the actor lives on.
-outcome call(const handler_function& function, const task& attempt) {
-  try {
-    return function(attempt);
-  } catch (const std::exception& e) {
-    return outcome::failed(std::string("exception: ") + e.what());
-  } catch (...) {
-    return outcome::failed("unknown exception");
-  }
-}
-
 handler_actor::behavior_type
 function_handler(handler_actor::pointer self, handler_function function) {
   detail::report_exceptions(self);
-  return {
-    [function = std::move(function)](const task& attempt) { return call(function, attempt); }};
+  return {[function = std::move(function)](const task& attempt) {
+    return worker::call_handler(function, attempt);
+  }};
 }
 
 } // namespace
