@@ -12,7 +12,8 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
 
   --label LABEL      run only tests with this label; may be given several times
                      (tidy unit model sim mutation golden integration fault kill e2e)
-  --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
+  --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/; thread
+                     first builds CAF with it, once, into a cache folder
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
@@ -22,7 +23,8 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
   --build-only       build, run nothing
   --help             this text
 
-Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache.
+Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache of
+compilations, XDG_CACHE_HOME that of CAF for the thread sanitizer.
 Ends with 0 only when at least one test ran and all passed.
 TEXT
 }
@@ -85,7 +87,13 @@ fi
 
 build="build${sanitize:+-$sanitize}"
 ./examples/install-packages.sh
-cmake -G Ninja -S . -B "$build" -DCODEQ_SANITIZE="$sanitize" >"$build.configure.log" 2>&1 ||
+settings=(-DCODEQ_SANITIZE="$sanitize")
+if [ "$sanitize" = thread ]; then
+  caf="${XDG_CACHE_HOME:-$HOME/.cache}/codeq/caf-for-threads"
+  tests/sanitize/caf-for-threads.sh "$caf"
+  settings+=(-DCMAKE_PREFIX_PATH="$caf" -DCODEQ_BENCH=OFF)
+fi
+cmake -G Ninja -S . -B "$build" "${settings[@]}" >"$build.configure.log" 2>&1 ||
   { cat "$build.configure.log" >&2; exit 1; }
 rm -f "$build.configure.log"
 targets=()
@@ -96,7 +104,8 @@ if $build_only; then
   exit 0
 fi
 
-export LSAN_OPTIONS="suppressions=$PWD/tests/leaks.supp:print_suppressions=0"
+export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0"
+export TSAN_OPTIONS="suppressions=$PWD/tests/sanitize/races.supp:print_suppressions=0:exitcode=66"
 if [ -n "$soak" ]; then
   CODEQ_SIM_SEEDS="$soak" exec "$build/bin/tests/cluster_sim_test" \
     --gtest_filter='*ContractHoldsUnderEveryScenario'
