@@ -1,51 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/value_options.hpp"
-#include "config/values.hpp"
 #include "cycle/cycle.hpp"
 #include "idle/idle.hpp"
+#include "latency/latency.hpp"
+#include "leases/leases.hpp"
+#include "load/options.hpp"
+#include "recover/recover.hpp"
 #include "scale/scale_out.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <vector>
 
 namespace {
 
+using codeq::bench::count_option;
 using codeq::bench::cycle_options;
+using codeq::bench::durability_option;
 using codeq::bench::idle_options;
+using codeq::bench::measurement;
 using codeq::bench::scale_out_options;
+using codeq::bench::seconds_option;
 namespace config = codeq::config;
-
-template <class Number>
-config::option count_option(
-  const std::string& name, const std::string& help, Number& target, config::count_range range) {
-  return {.name = name, .value = "N", .help = help, .take = [&target, range](const auto& text) {
-            return config::store_count(target, text, range);
-          }};
-}
-
-config::option
-seconds_option(const std::string& name, const std::string& help, codeq::duration& target) {
-  return {.name = name, .value = "N", .help = help, .take = [&target](const auto& text) {
-            std::uint64_t seconds = 0;
-            auto taken = config::store_count(seconds, text, {1, 3600});
-            target = std::chrono::seconds(seconds);
-            return taken;
-          }};
-}
-
-config::option durability_option(std::string& target) {
-  return {
-    .name = "durability",
-    .value = "sync|os",
-    .help = "The coordinator's durability [default: sync]",
-    .take = [&target](const std::string& text) -> codeq::result<void> {
-      auto choice = config::parse_choice(text, {"sync", "os"});
-      if (!choice) {
-        return choice.error();
-      }
-      target = text;
-      return {};
-    }};
-}
 
 config::command idle_command(idle_options& to) {
   config::command entry{
@@ -70,7 +45,7 @@ config::command cycle_command(cycle_options& to) {
      count_option("producers", "Producers, in this process [default: 2]", to.producers, {1, 64}),
      count_option("batch", "Tasks of an enqueue request [default: 64]", to.batch, {1, 1000}),
      count_option("workers", "Worker processes [default: 2]", cluster.workers, {1, 64}),
-     count_option("slots", "Slots of each worker [default: 16]", cluster.slots, {1, 4096}),
+     count_option("slots", "Slots of each worker [default: 128]", cluster.slots, {1, 4096}),
      count_option(
        "prefetch", "Tasks a worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
      count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
@@ -106,6 +81,16 @@ codeq::result<std::string> measure(
                              : codeq::bench::measure_idle(idle);
 }
 
+/// Those that make their own options.
+std::vector<measurement> make_measurements(const std::filesystem::path& library) {
+  return {
+    codeq::bench::latency_measurement(library),
+    codeq::bench::open_loop_measurement(library),
+    codeq::bench::leases_measurement(),
+    codeq::bench::expiry_measurement(),
+    codeq::bench::recover_measurement(library)};
+}
+
 int print(const config::exit_request& request) {
   (request.status == 0 ? std::cout : std::cerr) << request.text << '\n';
   return request.status;
@@ -127,10 +112,17 @@ int main(int argc, char** argv) {
   options.add(idle_command(idle));
   options.add(cycle_command(cycle));
   options.add(scale_out_command(scale_out));
+  const auto others = make_measurements(cycle.cluster.library);
+  for (const auto& other : others)
+    options.add(other.entry);
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
     return print(*end);
   }
-  auto line = measure(options.chosen(), idle, cycle, scale_out);
+  auto other = std::find_if(others.begin(), others.end(), [&options](const auto& each) {
+    return each.entry.name == options.chosen();
+  });
+  auto line = other != others.end() ? other->measure()
+                                    : measure(options.chosen(), idle, cycle, scale_out);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

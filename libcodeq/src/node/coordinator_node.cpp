@@ -76,7 +76,14 @@ storage::rocksdb_store_options store_options(
 std::map<std::string, std::int64_t>
 store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons) {
   std::map<std::string, std::int64_t> gauges;
-  for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
+  for (const char* name :
+       {"keys_written",
+        "bytes_written",
+        "keys_read",
+        "wal_synced",
+        "wal_bytes",
+        "flush_bytes",
+        "compaction_bytes"})
     gauges[std::string("codeq_store_") + name] = static_cast<std::int64_t>(store.counter(name));
   gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
   return gauges;
