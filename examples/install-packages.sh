@@ -11,7 +11,7 @@ packages="
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libmimalloc-dev libssl-dev openssl
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
-  pkgconf procps python3 libfaketime valgrind
+  pkgconf procps python3 libfaketime valgrind curl ca-certificates
 "
 
 # With --fuzz also what the fuzz targets need.

@@ -20,6 +20,7 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
   --minutes N        how long --soak-kill disturbs them in each mode, or --fuzz runs each target
                      [default: 10 and 1]
+  --seconds N        the same for --fuzz, shorter
   --build-only       build, run nothing
   --help             this text
 
@@ -41,15 +42,18 @@ soak=""
 soak_kill=false
 fuzz=false
 minutes=""
+seconds=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize | --soak | --minutes) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
+    --label | --sanitize | --soak | --minutes | --seconds)
+      [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
     --fuzz) fuzz=true ;;
     --minutes) minutes="$2"; shift ;;
+    --seconds) seconds="$2"; shift ;;
     --build-only) build_only=true ;;
     --help) usage; exit 0 ;;
     *) fail_usage "unknown option $1" ;;
@@ -68,14 +72,19 @@ case "$minutes" in
   *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
 esac
 
+case "$seconds" in
+  *[!0-9]* | 0*) fail_usage "--seconds takes a number from 1 on, not '$seconds'" ;;
+esac
+
 run_fuzz() {
   ./examples/install-packages.sh --fuzz
   cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  for kind in frame message token_file; do
-    "build-fuzz/bin/fuzz_$kind" -max_total_time=$((${minutes:-1} * 60)) -max_len=4096 \
+  local time=${seconds:-$((${minutes:-1} * 60))}
+  for kind in frame http message token_file; do
+    "build-fuzz/bin/fuzz_$kind" -max_total_time="$time" -max_len=4096 \
       -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind"
   done
 }

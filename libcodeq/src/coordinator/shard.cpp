@@ -62,6 +62,10 @@ void shard_actor_state::release() {
       std::visit([this](auto& x) { carry_out(x); }, e);
     flush_endings();
   }
+  // A name is no promise: at worst somebody waits at a queue that stays empty.
+  for (auto& [peer, watcher] : queue_watchers_)
+    if (watcher.told < state_->queues.size())
+      tell_queues(watcher);
   if (stopping_ && turns_->is_settled())
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
@@ -159,10 +163,20 @@ void shard_actor_state::attach(const actors::attach_session& m) {
   peers_.insert_or_assign(m.peer, peer{m.session, m.worker, m.bearer});
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues});
+  if (m.watcher)
+    tell_queues(queue_watchers_.insert_or_assign(m.peer, queue_watcher{m.watcher}).first->second);
+}
+
+void shard_actor_state::tell_queues(queue_watcher& watcher) {
+  actors::queues_added news{state_->id, {}};
+  for (; watcher.told < state_->queues.size(); ++watcher.told)
+    news.queues.push_back(state_->queues[watcher.told]->address);
+  self_->send(watcher.actor, std::move(news));
 }
 
 void shard_actor_state::detach(const actors::detach_session& m) {
   peers_.erase(m.peer);
+  queue_watchers_.erase(m.peer);
   decide(core::detach_peer{m.peer});
 }
 

@@ -213,11 +213,8 @@ void connection_state::open() {
 void connection_state::write(const protocol::wire_frame& frame) {
   if (phase_ == phase::closing)
     return;
-  if (tls_) {
-    std::vector<char> plain;
-    append_frame(frame, plain);
-    return write_secured({plain.data(), plain.size()});
-  }
+  if (tls_)
+    return write_secured(frame);
   append_frame(frame, self_->wr_buf(handle_));
   buffered_ += protocol::frame_header_bytes + frame.body.size();
   self_->flush(handle_);

@@ -147,7 +147,8 @@ private:
   void take_secured();
   /// Hands what the stream has for the peer to the socket.
   void flush_secured();
-  void write_secured(std::string_view frame);
+  void write_secured(const protocol::wire_frame& frame);
+  void encrypt(std::string_view text);
 
   void arm(connection_deadline deadline, duration after);
   void send_ping();
