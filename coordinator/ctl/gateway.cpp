@@ -181,4 +181,34 @@ result<std::string> to_gateway_json(const task_spec& task) {
   return json.take();
 }
 
+std::string to_gateway_json(const config::queue_changes& changes) {
+  base::json_writer json;
+  json.begin_object();
+  if (changes.max_attempts)
+    json.field("maxAttempts", *changes.max_attempts);
+  if (changes.retry || changes.retry_base || changes.retry_cap) {
+    json.begin_object("retry");
+    if (changes.retry)
+      json.field("kind", name_of(*changes.retry));
+    write_milliseconds(json, "baseMs", changes.retry_base);
+    write_milliseconds(json, "capMs", changes.retry_cap);
+    json.end_object();
+  }
+  write_milliseconds(json, "leaseMs", changes.lease);
+  write_milliseconds(json, "runTimeoutMs", changes.run_timeout);
+  write_milliseconds(json, "progressTimeoutMs", changes.progress_timeout);
+  write_seconds(json, "retentionSeconds", changes.retention);
+  write_seconds(json, "deadRetentionSeconds", changes.dead_retention);
+  if (changes.when_dead)
+    json.field("onDead", name_of(*changes.when_dead));
+  if (changes.max_depth)
+    json.field("maxDepth", *changes.max_depth);
+  if (changes.max_leased)
+    json.field("maxLeased", *changes.max_leased);
+  if (changes.keep_payload)
+    json.field("keepPayload", *changes.keep_payload);
+  json.end_object();
+  return json.take();
+}
+
 } // namespace codeq::ctl

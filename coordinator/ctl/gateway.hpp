@@ -41,4 +41,7 @@ private:
 /// A task to enqueue, as the gateway takes it. Errors: `unsupported` names what it cannot say.
 [[nodiscard]] result<std::string> to_gateway_json(const task_spec& task);
 
+/// The settings of a queue to change, as the gateway takes them.
+[[nodiscard]] std::string to_gateway_json(const config::queue_changes& changes);
+
 } // namespace codeq::ctl

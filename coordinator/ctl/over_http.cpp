@@ -193,8 +193,11 @@ int run_there(const ctl_config& config, const config::result_command& command) {
   return result_over_http(config, command);
 }
 
-int run_there(const ctl_config& config, const config::queue_set_command&) {
-  return refuse(config, "queue set");
+int run_there(const ctl_config& config, const config::queue_set_command& command) {
+  if (names_tenant(command.queue.tenant))
+    return refuse(config, tenant_text);
+  auto changes = to_gateway_json(command.changes);
+  return show(config, "PUT", path_of(command.queue) + "/settings", std::move(changes));
 }
 
 int run_there(const ctl_config& config, const config::watch_command&) {

@@ -129,6 +129,35 @@ class HttpHostile(cluster.ClusterTest):
             self.assertTrue(heard.startswith(b"HTTP/1.1 200"), heard[:80])
         self.assert_harmless()
 
+    def test_readers_that_do_not_read(self):
+        """Large answers that nobody takes are bounded over all connections."""
+        task = self.http.enqueue("big", "x" * 1_000_000)["id"]
+        request = (f"GET {BASE}/tasks/{task} HTTP/1.1\r\nHost: localhost\r\n\r\n").encode()
+        peers = []
+        for _ in range(500):
+            peer = socket.socket()
+            self.addCleanup(peer.close)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            peer.connect(("127.0.0.1", self.port))
+            peer.sendall(request)
+            peers.append(peer)
+
+        def grown():
+            return self.coordinator.rss_bytes() - self.rss
+
+        deadline = time.monotonic() + 10
+        most = 0
+        while time.monotonic() < deadline:
+            most = max(most, grown())
+            self.assertEqual(200, self.http.raw("GET", "/healthz").status)
+            time.sleep(0.1)
+        print(f"500 answers of 1 MB that nobody reads: at most {most / 2**20:.0f} MiB")
+        self.assertLess(most, 450 << 20)
+        for peer in peers:
+            peer.close()
+        wait_until(lambda: self.http.raw("GET", f"{BASE}/tasks/{task}").status == 200, 20,
+                   "there is room again")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -235,7 +235,7 @@ void add_access_options(option_set& options, coordinator_node_options& node) {
      }});
 }
 
-/// Why nobody can be kept out with these options; empty when strangers can.
+/// Which options do not fit each other; empty when all do.
 std::string weakness(const coordinator_node_options& node) {
   if (node.development && !node.tokens.empty())
     return "--dev and --tokens exclude each other";
@@ -268,7 +268,7 @@ weakness(const std::string& option, const std::string& listen, bool is_dev, bool
   return {};
 }
 
-/// Every reason why the options are not safe; the first one.
+/// Why strangers could come in with these options; empty when they cannot.
 std::string weakness_of(const coordinator_node_options& node) {
   bool has_tls = !node.tls_certificate.empty();
   bool has_http_tls = has_tls || !node.http_certificate.empty();

@@ -12,7 +12,9 @@ namespace codeq::limits {
 /// Of one JSON object that is read, and of one array whose elements are looked at.
 inline constexpr std::size_t http_json_members_max = 4096;
 /// Of all answers that are being written.
-inline constexpr std::size_t http_answers_bytes_max = 256u << 20;
+inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
+/// Payloads that are looked up at once; more requests for one wait for their turn.
+inline constexpr std::size_t http_bodies_read_max = 32;
 inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
 
 // Webhooks.

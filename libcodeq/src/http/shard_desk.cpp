@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "coordinator/gather_stats.hpp"
 #include "encoding/shared_structs.hpp"
+#include "http/gateway_limits.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/shared_data.hpp"
@@ -151,8 +152,35 @@ void shard_desk::describe(
   const client::task_address& task, bool with_body, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
     return done(error{errc::unknown_task, "no such task: its shard is not there"});
-  ask<task_detail>(
-    value(task.task.shard), client::ask_status(task, with_body), &read_detail, std::move(done));
+  if (with_body)
+    return describe_body(task, std::move(done));
+  ask<task_detail>(value(task.task.shard), client::ask_status(task), &read_detail, std::move(done));
+}
+
+void shard_desk::describe_body(const client::task_address& task, then<task_detail> done) {
+  waiting_bodies_.push_back([this, task, done = std::move(done)] {
+    auto finish = [this, done](result<task_detail> found) {
+      --open_bodies_;
+      done(std::move(found));
+      read_next_bodies();
+    };
+    ask<task_detail>(
+      value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
+  });
+  read_next_bodies();
+}
+
+void shard_desk::read_next_bodies() {
+  // What is refused at once comes back here.
+  if (std::exchange(reads_bodies_, true))
+    return;
+  while (!waiting_bodies_.empty() && open_bodies_ < limits::http_bodies_read_max) {
+    auto next = std::move(waiting_bodies_.front());
+    waiting_bodies_.pop_front();
+    ++open_bodies_;
+    next();
+  }
+  reads_bodies_ = false;
 }
 
 void shard_desk::stats(then<coordinator_stats> done) {

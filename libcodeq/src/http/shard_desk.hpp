@@ -14,6 +14,7 @@
 #include "http/task_json.hpp"
 #include "http/timer_list.hpp"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -147,6 +148,10 @@ private:
   using lease_name = std::tuple<shard_id, sequence, fencing_token>;
 
   void attach();
+
+  /// Reads what a task carries, when others have been answered if there are many.
+  void describe_body(const client::task_address& task, then<task_detail> done);
+  void read_next_bodies();
   void
   start_claim(std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done);
   [[nodiscard]] core::peer_id next_peer();
@@ -171,6 +176,10 @@ private:
   /// Beats that no answer has come for; true once their lease is known to be lost.
   std::multimap<lease_name, std::shared_ptr<bool>> beats_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
+  /// Questions for what tasks carry that wait for their turn, and how many are open.
+  std::deque<std::function<void()>> waiting_bodies_;
+  std::size_t open_bodies_ = 0;
+  bool reads_bodies_ = false;
   /// By tenant, the names of the queues that any shard knows.
   std::map<std::string, std::set<std::string>> queues_;
   /// The shards that have told of their queues, and the claims that wait for all of them to do so.

@@ -64,11 +64,11 @@ std::uint32_t attempts_of(std::int64_t number) {
     std::clamp<std::int64_t>(number, 0, std::int64_t{limits::attempts_max} + 1));
 }
 
-result<std::optional<retry_policy>> read_retry(json_object& from) {
+/// What the object leaves out is as in `policy`.
+result<std::optional<retry_policy>> read_retry(json_object& from, retry_policy policy) {
   auto object = from.object("retry");
   if (!object)
     return std::optional<retry_policy>{};
-  retry_policy policy;
   if (auto ok = take_choice(*object, "kind", retry_names, policy.kind); !ok)
     return ok.error();
   std::optional<duration> base;
@@ -121,7 +121,7 @@ result<void> read_limits(json_object& from, task_spec& to) {
     std::clamp<std::int64_t>(from.integer("priority").value_or(0), 0, limits::priority_max));
   if (auto attempts = from.integer("maxAttempts"); attempts && *attempts != 0)
     to.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from);
+  auto retry = read_retry(from, {});
   if (!retry)
     return retry.error();
   to.retry = *retry;
@@ -165,7 +165,7 @@ result<void> read_settings(json_object& from, queue_config& to) {
   constexpr std::chrono::seconds second{1};
   if (auto attempts = from.integer("maxAttempts"))
     to.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from);
+  auto retry = read_retry(from, to.retry);
   if (!retry)
     return retry.error();
   to.retry = retry->value_or(to.retry);
