@@ -6,6 +6,7 @@
 #include "security/principal.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
 
 #include <cstdint>
 #include <memory>

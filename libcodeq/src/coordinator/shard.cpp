@@ -230,8 +230,10 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
     m.more = e.more;
     send_to(e.peer, std::move(m));
   });
-  for (std::size_t i = 0; i < e.runs.size(); ++i)
+  for (std::size_t i = 0; i < e.runs.size(); ++i) {
+    cache_->granted(e.runs[i].segment, e.runs[i].first, e.runs[i].count);
     batches.add(std::move(e.runs[i]), std::move(bodies[i]));
+  }
   batches.send();
 }
 
