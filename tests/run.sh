@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds everything and runs every test.
+# Installs what is missing, builds everything, runs every test and fuzzes what strangers send.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,8 @@ usage() {
   cat <<'TEXT'
 usage: tests/run.sh [option...]
 
-Installs missing Debian packages, builds into build/ and runs every test by ctest.
+Installs missing Debian packages, builds into build/, runs every test by ctest, and then each fuzz
+target for 20 seconds.
 
   --label LABEL      run only tests with this label; may be given several times
                      (tidy unit model sim mutation golden integration fault kill e2e)
@@ -20,7 +21,7 @@ Installs missing Debian packages, builds into build/ and runs every test by ctes
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
   --minutes N        how long --soak-kill disturbs them in each mode, or --fuzz runs each target
                      [default: 10 and 1]
-  --seconds N        the same for --fuzz, shorter
+  --seconds N        how long --fuzz runs each target, where a minute is too long
   --build-only       build, run nothing
   --help             this text
 
@@ -76,21 +77,23 @@ case "$seconds" in
   *[!0-9]* | 0*) fail_usage "--seconds takes a number from 1 on, not '$seconds'" ;;
 esac
 
+# How many seconds for each target.
 run_fuzz() {
   ./examples/install-packages.sh --fuzz
   cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  local time=${seconds:-$((${minutes:-1} * 60))}
   for kind in frame http message token_file; do
-    "build-fuzz/bin/fuzz_$kind" -max_total_time="$time" -max_len=4096 \
-      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind"
+    "build-fuzz/bin/fuzz_$kind" -max_total_time="$1" -max_len=4096 \
+      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind" \
+      >"build-fuzz/$kind.log" 2>&1 || { tail -50 "build-fuzz/$kind.log" >&2; exit 1; }
+    echo "fuzz_$kind: $(grep '^Done ' "build-fuzz/$kind.log"), nothing found"
   done
 }
 
 if $fuzz; then
-  run_fuzz
+  run_fuzz "${seconds:-$((${minutes:-1} * 60))}"
   exit 0
 fi
 
@@ -132,4 +135,8 @@ fi
 # Tests whose times matter (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
-exec ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
+ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
+if [ ${#labels[@]} -eq 0 ] && [ -z "$sanitize" ]; then
+  cd ..
+  run_fuzz "${seconds:-20}"
+fi
