@@ -18,6 +18,8 @@ struct ToChild {
     leaseMs @2 :UInt64;
     # For how long the lease of the running attempt is valid from now.
   }
+  number @3 :UInt64;
+  # Counts the attempts that I gave you; what names another one than the running is of no account.
 
   struct Attempt {
     shard @0 :UInt16;
@@ -46,6 +48,8 @@ struct FromChild {
     extendMs @2 :UInt64;
     log @3 :Data;
   }
+  number @4 :UInt64;
+  # Of the attempt that I speak for.
 
   struct Outcome {
     kind @0 :UInt8;
@@ -53,6 +57,40 @@ struct FromChild {
     text @1 :Data;
     delayMs @2 :Int64 = -1;
     # A nack's own delay; negative is none.
+    followUps @3 :List(FollowUp);
+  }
+
+  struct FollowUp {
+    # As `codeq::task_spec`; what the queue decides is negative.
+    tenant @0 :Text;
+    queue @1 :Text;
+    payload @2 :Data;
+    priority @3 :Int64;
+    delayMs @4 :Int64;
+    isAbsolute @5 :Bool;
+    # `notBeforeMs` is given.
+    notBeforeMs @6 :Int64;
+    allowPromotion @7 :Bool;
+    maxAttempts @8 :Int64 = -1;
+    retryKind @9 :Int16 = -1;
+    retryBaseMs @10 :Int64;
+    retryCapMs @11 :Int64;
+    leaseMs @12 :Int64 = -1;
+    runTimeoutMs @13 :Int64 = -1;
+    progressTimeoutMs @14 :Int64 = -1;
+    retentionMs @15 :Int64 = -1;
+    deadRetentionMs @16 :Int64 = -1;
+    headers @17 :List(Header);
+    group @18 :Data;
+    whenDead @19 :Int16 = -1;
+    key @20 :Data;
+    onDuplicate @21 :UInt8;
+    replacePayload @22 :Bool;
+  }
+
+  struct Header {
+    name @0 :Data;
+    value @1 :Data;
   }
 
   struct Progress {

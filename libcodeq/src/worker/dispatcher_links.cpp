@@ -63,6 +63,8 @@ void dispatcher_state::resume(std::size_t link, std::size_t shards) {
     send_to(link, request.to_wire());
   // A lease that the coordinator still knows may be close to its end: the beat goes right behind.
   send_beats(std::move(held));
+  // What was said while there was no connection.
+  bell_->ring();
 }
 
 void dispatcher_state::take_resumed(std::size_t link, const protocol::resume_reply& reply) {

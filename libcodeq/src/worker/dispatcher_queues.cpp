@@ -104,7 +104,8 @@ void dispatcher_state::take_news(const actors::attempt_news& news) {
   bell_->answer();
   std::vector<std::vector<progress_of>> by_link(links_.size());
   book_.for_each([&](const lease_key& key, held_lease& lease) {
-    if (!lease.line)
+    // What is said while there is no connection waits for it, and extends nothing.
+    if (!lease.line || !links_[key.link].open)
       return;
     auto said = lease.line->take();
     if (!said.progressed)

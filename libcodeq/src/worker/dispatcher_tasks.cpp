@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/log.hpp"
 #include "worker/batch_handler.hpp"
+#include "worker/call_handler.hpp"
 #include "worker/dispatcher_state.hpp"
 #include "worker/report.hpp"
 
 #include <caf/actor_cast.hpp>
-#include <caf/error.hpp>
 
 #include <utility>
 
 namespace codeq::worker {
-
-namespace {
-
-/// What an attempt failed with when its handler actor ended: the text of the exception, if it was
-/// one.
-outcome ended_with(caf::actor_system& system, const caf::error& reason) {
-  bool has_text = reason && reason.context().match_elements<std::string>();
-  return outcome::failed(
-    has_text ? "exception: " + reason.context().get_as<std::string>(0)
-             : "handler actor ended: " + system.render(reason));
-}
-
-} // namespace
 
 void dispatcher_state::take_tasks(std::size_t link, const protocol::task_batch& batch) {
   auto read = read_task_batch(batch);

@@ -49,6 +49,10 @@ struct report {
 /// task.
 [[nodiscard]] report make_report(const lease_key& key, const held_lease& lease, outcome answer);
 
+/// The answer as it may travel from a child process: one that carries more than `make_report` takes
+/// is the failure that it would make of it, with a text within its limit.
+[[nodiscard]] outcome within_limits(outcome answer);
+
 /// What to report of a task that was never started.
 [[nodiscard]] report make_unstarted(const lease_key& key, sequence seq);
 
