@@ -17,6 +17,8 @@ struct ToChild {
     # The running attempt is not wanted any more.
     leaseMs @2 :UInt64;
     # For how long the lease of the running attempt is valid from now.
+    saved @4 :Saved;
+    # What became of something that the handler saved.
   }
   number @3 :UInt64;
   # Counts the attempts that I gave you; what names another one than the running is of no account.
@@ -38,7 +40,15 @@ struct ToChild {
     headers @13 :List(Task.TaskBody.Header);
     remainingMs @14 :UInt64;
     # Of the lease.
+    checkpoint @15 :Data;
+    # What an earlier attempt saved.
   }
+}
+
+struct Saved {
+  checkpoint @0 :UInt64;
+  # Counts what was saved in that process.
+  isDurable @1 :Bool;
 }
 
 struct FromChild {
@@ -47,6 +57,7 @@ struct FromChild {
     progress @1 :Progress;
     extendMs @2 :UInt64;
     log @3 :Data;
+    checkpoint @5 :Checkpoint;
   }
   number @4 :UInt64;
   # Of the attempt that I speak for.
@@ -96,5 +107,11 @@ struct FromChild {
   struct Progress {
     percent @0 :UInt8;
     note @1 :Data;
+  }
+
+  struct Checkpoint {
+    data @0 :Data;
+    number @1 :UInt64;
+    # As in `Saved`; 0 when nobody waits for the answer.
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/child.hpp"
 
+#include "codeq/limits.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -23,6 +25,37 @@ constexpr std::size_t error_bytes_kept = 4096;
 
 } // namespace
 
+child_bell::child_bell() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+}
+
+void child_bell::ring() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] auto written = write(wake_.number(), &one, sizeof one);
+}
+
+void child_bell::cancel() {
+  {
+    std::lock_guard lock(mutex_);
+    news_.cancelled = true;
+  }
+  ring();
+}
+
+void child_bell::saved(std::uint64_t checkpoint, bool is_durable) {
+  {
+    std::lock_guard lock(mutex_);
+    news_.saved.emplace_back(checkpoint, is_durable);
+  }
+  ring();
+}
+
+child_bell::news child_bell::take() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] auto seen = read(wake_.number(), &count, sizeof count);
+  std::lock_guard lock(mutex_);
+  return std::exchange(news_, {});
+}
+
 child::child(child_process started) : process_(std::move(started)), printed_(error_bytes_kept) {
 }
 
@@ -40,12 +73,8 @@ std::optional<outcome> child::run(const task& attempt, duration kill_grace) {
   kill_grace_ = kill_grace;
   answer_.reset();
   kill_at_.reset();
-  wake_ = std::make_shared<unique_fd>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  // The action may outlive this run: it holds the descriptor.
-  attempt.cancel->on_request([wake = wake_] {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] auto written = write(wake->number(), &one, sizeof one);
-  });
+  bell_ = std::make_shared<child_bell>();
+  attempt.cancel->on_request([bell = bell_] { bell->cancel(); });
   send(make_attempt(attempt, number_));
   next_tell_ = clock::now() + tell_lease_interval;
   while (usable_ && !answer_)
@@ -58,7 +87,7 @@ void child::wait() {
   fds[input] = {outgoing_.empty() ? -1 : process_.input.number(), POLLOUT, 0};
   fds[output] = {process_.output.number(), POLLIN, 0};
   fds[errors] = {process_.errors.number(), POLLIN, 0};
-  fds[wake] = {wake_->number(), POLLIN, 0};
+  fds[wake] = {bell_->number(), POLLIN, 0};
   fds[ended] = {process_.ended.number(), POLLIN, 0};
   if (poll(fds.data(), fds.size(), timeout_ms()) < 0)
     return;
@@ -69,7 +98,7 @@ void child::wait() {
   if (fds[output].revents != 0)
     read_output();
   if (fds[wake].revents != 0)
-    stop();
+    take_news();
   if (fds[ended].revents != 0 || !process_.ended.is_open())
     look_at_end();
   tell_lease();
@@ -132,9 +161,12 @@ bool child::read_errors() {
   return true;
 }
 
-void child::stop() {
-  std::uint64_t count = 0;
-  [[maybe_unused]] auto seen = read(wake_->number(), &count, sizeof count);
+void child::take_news() {
+  auto news = bell_->take();
+  for (const auto& [checkpoint, is_durable] : news.saved)
+    send(make_child_saved(checkpoint, is_durable, number_));
+  if (!news.cancelled)
+    return;
   send(make_child_cancel(number_));
   kill_at_ = clock::now() + kill_grace_;
 }
@@ -189,11 +221,24 @@ result<void> child::take(schema::FromChild::Reader message) {
   case schema::FromChild::EXTEND_MS:
     attempt_->extend(duration{static_cast<duration::rep>(message.getExtendMs())});
     return {};
+  case schema::FromChild::CHECKPOINT:
+    return take_checkpoint(message.getCheckpoint());
   case schema::FromChild::LOG:
     attempt_->log({message.getLog().asChars().begin(), message.getLog().size()});
     return {};
   }
   return error{errc::protocol_error, "the child said something unknown"};
+}
+
+result<void> child::take_checkpoint(schema::FromChild::Checkpoint::Reader saved) {
+  auto data = saved.getData().asChars();
+  if (data.size() > limits::checkpoint_bytes_max)
+    return error{errc::protocol_error, "the child saved more than a checkpoint may have"};
+  checkpoint_saved then;
+  if (auto answered_as = saved.getNumber(); answered_as != 0)
+    then = [bell = bell_, answered_as](bool is_durable) { bell->saved(answered_as, is_durable); };
+  attempt_->save_checkpoint({data.begin(), data.size()}, std::move(then));
+  return {};
 }
 
 void child::give_up(std::string fault) {

@@ -10,10 +10,38 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace codeq::worker {
+
+/// What other threads have to tell to whoever waits for a child; outlives the run.
+class child_bell {
+public:
+  struct news {
+    bool cancelled = false;
+    /// What was saved, and whether it is durable.
+    std::vector<std::pair<std::uint64_t, bool>> saved;
+  };
+
+  child_bell();
+
+  [[nodiscard]] int number() const { return wake_.number(); }
+
+  void cancel();
+  void saved(std::uint64_t checkpoint, bool is_durable);
+  [[nodiscard]] news take();
+
+private:
+  void ring();
+
+  unique_fd wake_;
+  std::mutex mutex_;
+  news news_;
+};
 
 /// One child process that runs the handler of a queue; used by one slot's thread at a time, which
 /// must not be sent SIGPIPE.
@@ -47,11 +75,12 @@ private:
   /// False when there was nothing to read.
   bool read_output();
   bool read_errors();
-  void stop();
+  void take_news();
   void tell_lease();
   void look_at_end();
   void take(const bytes& body);
   [[nodiscard]] result<void> take(schema::FromChild::Reader message);
+  [[nodiscard]] result<void> take_checkpoint(schema::FromChild::Checkpoint::Reader saved);
   void give_up(std::string fault);
   int end();
 
@@ -59,7 +88,7 @@ private:
   message_buffer incoming_;
   std::string outgoing_;
   tail printed_;
-  std::shared_ptr<unique_fd> wake_;
+  std::shared_ptr<child_bell> bell_;
   /// Counts the attempts that this child was given; both sides name it in all they say.
   std::uint64_t number_ = 0;
   const task* attempt_ = nullptr;

@@ -64,6 +64,7 @@ to_child make_attempt(const task& attempt, std::uint64_t number) {
       headers[i].setName(attempt.headers[i].first);
       headers[i].setValue(attempt.headers[i].second);
     }
+    to.setCheckpoint(data_of(attempt.checkpoint.view()));
     to.setRemainingMs(static_cast<std::uint64_t>(attempt.lease_remaining().count()));
   });
 }
@@ -82,6 +83,15 @@ to_child make_lease_left(duration left, std::uint64_t number) {
   });
 }
 
+to_child make_child_saved(std::uint64_t checkpoint, bool is_durable, std::uint64_t number) {
+  return to_child::build([&](schema::ToChild::Builder root) {
+    root.setNumber(number);
+    auto saved = root.initSaved();
+    saved.setCheckpoint(checkpoint);
+    saved.setIsDurable(is_durable);
+  });
+}
+
 task read_attempt(schema::ToChild::Attempt::Reader from) {
   task made;
   made.id = {shard_id{from.getShard()}, from.getSeq()};
@@ -96,6 +106,7 @@ task read_attempt(schema::ToChild::Attempt::Reader from) {
   made.lease = duration{static_cast<duration::rep>(from.getLeaseMs())};
   made.enqueued_at = timestamp{duration{from.getEnqueuedAtMs()}};
   made.payload = bytes::from(string_of(from.getPayload()));
+  made.checkpoint = bytes::from(string_of(from.getCheckpoint()));
   for (auto header : from.getHeaders())
     made.headers.emplace_back(string_of(header.getName()), string_of(header.getValue()));
   return made;
@@ -134,6 +145,16 @@ from_child make_child_log(std::string_view line, std::uint64_t number) {
   return from_child::build([line, number](schema::FromChild::Builder root) {
     root.setNumber(number);
     root.setLog(data_of(line));
+  });
+}
+
+from_child
+make_child_checkpoint(std::string_view state, std::uint64_t answered_as, std::uint64_t number) {
+  return from_child::build([&](schema::FromChild::Builder root) {
+    root.setNumber(number);
+    auto to = root.initCheckpoint();
+    to.setData(data_of(state));
+    to.setNumber(answered_as);
   });
 }
 

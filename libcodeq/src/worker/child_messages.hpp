@@ -23,6 +23,9 @@ using from_child = protocol::frame<schema::FromChild>;
 [[nodiscard]] to_child make_child_cancel(std::uint64_t number);
 [[nodiscard]] to_child make_lease_left(duration left, std::uint64_t number);
 
+[[nodiscard]] to_child
+make_child_saved(std::uint64_t checkpoint, bool is_durable, std::uint64_t number);
+
 /// Without `cancel` and `runtime`.
 [[nodiscard]] task read_attempt(schema::ToChild::Attempt::Reader from);
 
@@ -32,6 +35,10 @@ using from_child = protocol::frame<schema::FromChild>;
 make_child_progress(int percent, const std::string& note, std::uint64_t number);
 [[nodiscard]] from_child make_child_extension(duration by, std::uint64_t number);
 [[nodiscard]] from_child make_child_log(std::string_view line, std::uint64_t number);
+
+/// `answered_as` counts those that are to be answered; 0 is none.
+[[nodiscard]] from_child
+make_child_checkpoint(std::string_view state, std::uint64_t answered_as, std::uint64_t number);
 
 /// Errors: `protocol_error` for a kind that there is not.
 [[nodiscard]] result<outcome> read_child_outcome(schema::FromChild::Outcome::Reader from);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -68,6 +69,27 @@ public:
     parent_->send(make_child_log(line.substr(0, limits::payload_bytes_max), number_));
   }
 
+  void save_checkpoint(std::string state, checkpoint_saved then) override {
+    std::uint64_t answered_as = 0;
+    if (then) {
+      std::lock_guard lock(mutex_);
+      answered_as = ++waited_for_;
+      waiting_.emplace(answered_as, std::move(then));
+    }
+    parent_->send(make_child_checkpoint(state, answered_as, number_));
+  }
+
+  void saved(std::uint64_t checkpoint, bool is_durable) {
+    checkpoint_saved then;
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = waiting_.extract(checkpoint); !found.empty())
+        then = std::move(found.mapped());
+    }
+    if (then)
+      then(is_durable);
+  }
+
 private:
   static duration now() {
     auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -77,6 +99,9 @@ private:
   const std::shared_ptr<parent_link> parent_;
   const std::uint64_t number_;
   std::atomic<duration::rep> until_{0};
+  std::mutex mutex_;
+  std::uint64_t waited_for_ = 0;
+  std::map<std::uint64_t, checkpoint_saved> waiting_;
 };
 
 /// Reads what the parent says while a thread of its own runs the handler.
@@ -96,6 +121,8 @@ public:
         return {};
       else if (root.isCancel())
         running_.cancel->request();
+      else if (root.isSaved())
+        runtime_->saved(root.getSaved().getCheckpoint(), root.getSaved().getIsDurable());
       else if (root.isLeaseMs())
         runtime_->set_remaining(duration{static_cast<duration::rep>(root.getLeaseMs())});
       return {};

@@ -108,13 +108,15 @@ void dispatcher_state::take_news(const actors::attempt_news& news) {
     if (!lease.line || !links_[key.link].open)
       return;
     auto said = lease.line->take();
-    if (!said.progressed)
+    if (!said.progressed && !said.checkpoint)
       return;
     if (said.extend > duration{0})
       lease.extended_until = now() + said.extend;
     lease.count_from(now());
     by_link[key.link].push_back(
-      {{key, lease.seq, lease.phase, true, said.extend}, std::move(said.line)});
+      {{key, lease.seq, lease.phase, true, said.extend},
+       std::move(said.line),
+       std::move(said.checkpoint)});
   });
   for (std::size_t link = 0; link < by_link.size(); ++link)
     for (const auto& request : make_progress(std::move(by_link[link])))

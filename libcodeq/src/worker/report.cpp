@@ -107,7 +107,7 @@ void fail_for_follow_ups(report& made, const std::string& why) {
 }
 
 report make_report(const lease_key& key, const held_lease& lease, outcome answer) {
-  report made{key, lease.seq, as_said(answer.what()), answer.delay(), true, answer.text(), {}};
+  report made{key, lease.seq, as_said(answer.what()), answer.delay(), true, answer.text(), {}, {}};
   if (has_oversized_result(answer.what(), made.text.size())) {
     made.what = disposition::failed_permanently;
     made.text = oversized_result(made.text.size());
@@ -121,6 +121,9 @@ report make_report(const lease_key& key, const held_lease& lease, outcome answer
   }
   add_follow_ups(made, answer.follow_ups());
   made.what = after_stop(made.what, lease.stop);
+  bool goes_on = made.what != disposition::completed && made.what != disposition::cancelled;
+  if (goes_on && lease.line)
+    made.checkpoint = lease.line->unsaved().latest();
   if (made.what != disposition::completed)
     made.text = cut_error_text(std::move(made.text));
   return made;
@@ -138,7 +141,7 @@ outcome within_limits(outcome answer) {
 }
 
 report make_unstarted(const lease_key& key, sequence seq) {
-  return {key, seq, disposition::abandon, std::nullopt, false, {}, {}};
+  return {key, seq, disposition::abandon, std::nullopt, false, {}, {}, {}};
 }
 
 std::string cut_error_text(std::string text) {

@@ -36,10 +36,12 @@ struct report {
   std::string text;
   /// Of a completion, within their limits; null is none.
   std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
+  /// What the attempt saved last and was not told to be durable.
+  checkpoint_line checkpoint{};
 
   /// What it takes in a request, near enough.
   [[nodiscard]] std::size_t byte_size() const noexcept {
-    return text.size() + (follow_ups ? follow_ups->request_bytes() : 0);
+    return text.size() + checkpoint.data.size() + (follow_ups ? follow_ups->request_bytes() : 0);
   }
 };
 

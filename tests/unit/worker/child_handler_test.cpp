@@ -36,8 +36,18 @@ public:
 
   void log(std::string_view) override {}
 
+  void save_checkpoint(std::string state, checkpoint_saved then) override {
+    {
+      std::lock_guard lock(mutex_);
+      saved = std::move(state);
+    }
+    if (then)
+      then(true);
+  }
+
   mutable std::atomic<int> asked{0};
   std::vector<std::string> notes;
+  std::string saved;
 
 private:
   std::mutex mutex_;
@@ -125,6 +135,21 @@ TEST_F(ChildHandler, WhatIsSaidForAnEarlierAttemptIsNotTheNextOnes) {
   run(2);
 
   EXPECT_THAT(runtime->notes, ElementsAre("in time", "in time"));
+}
+
+TEST_F(ChildHandler, CheckpointsPassBothWaysAndAreAnswered) {
+  serve("count_to_three");
+  auto attempt = make_attempt();
+  outcome ended = outcome::abandon();
+
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    attempt = make_attempt(i);
+    attempt.checkpoint = bytes::from(runtime->saved);
+    ended = handler(attempt);
+  }
+
+  EXPECT_EQ(ended.what(), outcome::kind::completed) << ended.text();
+  EXPECT_EQ(ended.text(), "3");
 }
 
 TEST_F(ChildHandler, FailureNamesWhatItsOwnAttemptPrinted) {

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -47,6 +48,19 @@ outcome speak_late(const task& attempt) {
   before = attempt;
   attempt.progress(2, "in time");
   return outcome::completed();
+}
+
+/// Goes on from where the attempt before was, and dies until it is at three.
+outcome count_to_three(const task& attempt) {
+  auto count = attempt.checkpoint.size();
+  std::promise<bool> saved;
+  attempt.save_checkpoint(
+    std::string(count + 1, 'x'), [&saved](bool is_saved) { saved.set_value(is_saved); });
+  if (!saved.get_future().get())
+    return outcome::failed("not saved");
+  if (count + 1 < 3)
+    std::abort();
+  return outcome::completed(std::to_string(count + 1));
 }
 
 outcome print_and_crash_at_second(const task& attempt) {
@@ -106,6 +120,7 @@ int main(int count, char** arguments) {
     {"crash_with_heir", crash_with_heir},
     {"crash_with_program", crash_with_program},
     {"speak_late", speak_late},
+    {"count_to_three", count_to_three},
     {"print_and_crash_at_second", print_and_crash_at_second},
     {"add_follow_ups", add_follow_ups},
     {"add_too_many", add_too_many},
