@@ -212,7 +212,8 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
   bool all_cached = true;
   for (const auto& run : e.runs) {
     auto cached = cache_->find(run.segment, run.first, run.count);
-    all_cached = all_cached && cached;
+    // What was handed on is on disk only.
+    all_cached = all_cached && cached && run.checkpoints.empty();
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }
   if (!all_cached) {
@@ -254,6 +255,10 @@ void shard_actor_state::carry_out(core::reports_answered& e) {
     if (answer.code == errc::none)
       ran_.add(answer.ran);
   send_to(e.peer, protocol::make_result_reply(state_->id, e.answers).to_wire());
+}
+
+void shard_actor_state::carry_out(core::checkpoints_saved& e) {
+  send_to(e.peer, protocol::make_checkpoints_saved(state_->id, e.checkpoints).to_wire());
 }
 
 void shard_actor_state::carry_out(core::leases_lost& e) {
