@@ -61,15 +61,8 @@ private:
     std::shared_ptr<progressed_function> progressed;
   };
 
-  /// Tasks end in about the order of their sequences: neighbours share a cache line of buckets.
-  struct task_hash {
-    std::size_t operator()(const task_id& id) const noexcept {
-      return static_cast<std::size_t>(id.seq + value(id.shard) * 0x9E3779B97F4A7C15ull);
-    }
-  };
-
   /// By task; nearly every task has one watcher.
-  using watcher_map = std::unordered_multimap<task_id, watcher, task_hash>;
+  using watcher_map = std::unordered_multimap<task_id, watcher>;
 
   [[nodiscard]] static bool
   wants_progress(watcher_map::const_iterator begin, watcher_map::const_iterator end);
