@@ -2,6 +2,7 @@
 #include "integration/worker_fixture.hpp"
 
 #include "protocol/shared_data.hpp"
+#include "transport/configure.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -81,8 +82,7 @@ void fill(schema::TaskRun::Builder run, const grant& task) {
 worker_fixture::worker_fixture()
   : frames(std::make_shared<channel<protocol::wire_frame>>()),
     ends(std::make_shared<channel<result<void>>>()) {
-  config_.set("scheduler.policy", caf::atom("sharing"));
-  config_.set("scheduler.max-threads", std::size_t{2});
+  transport::configure(config_, 2);
   system_ = std::make_unique<caf::actor_system>(config_);
 }
 

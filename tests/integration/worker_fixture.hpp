@@ -38,7 +38,7 @@ struct grant {
   std::string checkpoint = {};
 };
 
-/// The dispatcher as it ships, detached, and a connection that is the test's: what the dispatcher
+/// The dispatcher as it ships and a connection that is the test's: what the dispatcher
 /// sends is read from a channel, what a coordinator would send is sent to it.
 class worker_fixture : public testing::Test {
 protected:

@@ -156,8 +156,8 @@ struct drain_step_over {
   int step = 0;
 };
 
-/// The DISPATCHER actor interface: owns a worker's slots, leases and reports; detached, so that no
-/// handler can hold it up.
+/// The DISPATCHER actor interface: owns a worker's slots, leases and reports. It runs on the
+/// thread of the sockets, so that no handler can hold it up.
 using dispatcher_actor = caf::typed_actor<
   // Starts, or queues, the tasks of a batch.
   caf::reacts_to<from_link<schema::TaskBatch>>,

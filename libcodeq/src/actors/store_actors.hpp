@@ -36,7 +36,8 @@ struct raise_epoch {
   shard_internal_actor shard;
 };
 
-/// The JOURNAL actor interface: the only writer of the store; detached.
+/// The JOURNAL actor interface: the only writer of the store. It has a thread of its own
+/// when it waits for the disk.
 using journal_actor = caf::typed_actor<
   // Gathers a shard's writes into the next group.
   caf::reacts_to<commit_request>,

@@ -7,6 +7,7 @@
 #include "observe/log.hpp"
 #include "protocol/reply.hpp"
 #include "protocol/version.hpp"
+#include "transport/spawn_beside_sockets.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -185,7 +186,7 @@ void registrar_state::accept(const actors::peer_hello& m, const newcomer& who) {
     options_.backups};
   if (node.role == schema::Role::WORKER)
     options.worker = std::make_shared<const worker_identity>(node.identity);
-  auto session = self_->system().spawn(coordinator::session, options);
+  auto session = transport::spawn_beside_sockets(self_->system(), coordinator::session, options);
   self_->monitor(session);
   // Sent from here, as is the end of a session: a shard takes them in this order.
   for (const auto& shard : options_.shards)

@@ -193,9 +193,11 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   transport::configure(config, scheduler_threads);
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
-  journal = system->spawn<caf::detached>(
-    coordinator::journal,
-    coordinator::journal_options{store, mode, die, horizons, journal_meter, identity});
+  coordinator::journal_options writes{store, mode, die, horizons, journal_meter, identity};
+  // To wait for a disk takes a thread of its own; to write into the page cache is over before
+  // another thread would have woken up.
+  journal = options.sync ? system->spawn<caf::detached>(coordinator::journal, writes)
+                         : system->spawn(coordinator::journal, writes);
   coordinator::reader_options reads;
   reads.store = store;
   reads.on_failure = die;

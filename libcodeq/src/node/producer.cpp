@@ -8,6 +8,7 @@
 #include "node/link_security.hpp"
 #include "observe/log.hpp"
 #include "transport/configure.hpp"
+#include "transport/spawn_beside_sockets.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -123,7 +124,8 @@ struct producer::impl {
   impl(const producer_options& options, const node::link_security& access)
     : system(config),
       room(options.window_requests),
-      actor(system.spawn(client::producer, settings_of(options, access))) {}
+      actor(
+        transport::spawn_beside_sockets(system, client::producer, settings_of(options, access))) {}
 
   ~impl() {
     room.open_for_ever();

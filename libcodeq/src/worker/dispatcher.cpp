@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/dispatcher.hpp"
 
+#include "transport/spawn_beside_sockets.hpp"
 #include "worker/dispatcher_state.hpp"
 
 #include <caf/actor_system.hpp>
@@ -68,7 +69,7 @@ dispatcher(dispatcher_self self, dispatcher_options options) {
 }
 
 actors::dispatcher_actor spawn_dispatcher(caf::actor_system& system, dispatcher_options options) {
-  return system.spawn<caf::detached>(dispatcher, std::move(options));
+  return transport::spawn_beside_sockets(system, dispatcher, std::move(options));
 }
 
 actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::size_t index) {

@@ -23,17 +23,17 @@ struct dispatcher_options {
   std::size_t prefetch = limits::slots_default;
   /// How many coordinators; links are numbered below.
   std::size_t links = 1;
-  /// Called once, on the dispatcher's thread, when it has ended: success after a drain, else why no
-  /// coordinator wants this node any more.
+  /// Called once, on the thread of the sockets, when it has ended: success after a drain, else why
+  /// no coordinator wants this node any more.
   std::function<void(result<void>)> on_end;
 };
 
-/// The behavior of the dispatcher. Spawn it detached: `system.spawn<caf::detached>(dispatcher,
-/// options)`; a test with a scheduler of its own may attach it.
+/// The behavior of the dispatcher. To be spawned beside the sockets, where no handler holds it up;
+/// a test with a scheduler of its own may spawn it there.
 actors::dispatcher_actor::behavior_type dispatcher(
   actors::dispatcher_actor::stateful_pointer<dispatcher_state> self, dispatcher_options options);
 
-/// The same, for whoever does not need to see the state.
+/// Spawns it so, for whoever does not need to see the state.
 [[nodiscard]] actors::dispatcher_actor
 spawn_dispatcher(caf::actor_system& system, dispatcher_options options);
 

@@ -22,7 +22,7 @@ namespace codeq::worker {
 
 using dispatcher_self = actors::dispatcher_actor::stateful_pointer<dispatcher_state>;
 
-/// What the dispatcher knows and does. One object per worker node, on the dispatcher's thread only.
+/// What the dispatcher knows and does. One object per worker node, on the thread of the sockets.
 /// A task is in exactly one place: waiting (in the book as queued), running (in the book as running
 /// and in a slot), or ended (in the outbox until answered). A running task whose lease is lost
 /// leaves the book at once and its slot when its handler answers.
