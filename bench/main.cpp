@@ -44,6 +44,8 @@ config::command cycle_command(cycle_options& to) {
      count_option("payload", "Bytes of each payload [default: 256]", to.payload, {16, 1 << 20}),
      count_option("producers", "Producers, in this process [default: 2]", to.producers, {1, 64}),
      count_option("batch", "Tasks of an enqueue request [default: 64]", to.batch, {1, 1000}),
+     count_option(
+       "window", "Requests in flight of each producer [default: 1]", to.window, {1, 10'000}),
      count_option("workers", "Worker processes [default: 2]", cluster.workers, {1, 64}),
      count_option("slots", "Slots of each worker [default: 128]", cluster.slots, {1, 4096}),
      count_option(

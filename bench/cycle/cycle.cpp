@@ -10,6 +10,7 @@
 #include <mutex>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include <sys/resource.h>
 
@@ -21,6 +22,9 @@ using steady = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
 constexpr auto silence_max = std::chrono::seconds(30);
+/// Between two looks at how many results there are. The time measured is as exact: a shard counts
+/// a result when it has decided on it, one commit before the acknowledgement.
+constexpr auto look_interval = std::chrono::milliseconds(5);
 constexpr std::size_t number_digits = 16;
 constexpr std::size_t samples = 200;
 
@@ -41,15 +45,15 @@ public:
     std::lock_guard lock(mutex_);
     std::copy(ids.begin(), ids.end(), ids_.begin() + static_cast<std::ptrdiff_t>(first));
     last_accepted_ = steady::now();
-    ++changes_;
+    accepted_ += ids.size();
+    changed_.notify_one();
   }
 
   void ended(const result<task_status>& end) {
     std::lock_guard lock(mutex_);
     completed_ += end && end->state == task_state::completed ? 1 : 0;
-    ++changes_;
-    if (++ended_ == ids_.size())
-      changed_.notify_one();
+    ++ended_;
+    changed_.notify_one();
   }
 
   void failed(const error& why) {
@@ -58,19 +62,10 @@ public:
     changed_.notify_one();
   }
 
-  /// Returns when all tasks have ended. Errors: what failed, or that nothing happened any more.
-  result<void> wait() {
-    std::unique_lock lock(mutex_);
-    while (ended_ < ids_.size() && failure_.code == errc::none) {
-      auto before = changes_;
-      auto done = [&] { return ended_ == ids_.size() || failure_.code != errc::none; };
-      if (!changed_.wait_for(lock, silence_max, done) && before == changes_)
-        return error{errc::timeout, "nothing happened any more after " + std::to_string(ended_)};
-    }
-    if (failure_.code != errc::none)
-      return failure_;
-    return {};
-  }
+  /// Errors: what failed, or that nothing happened any more.
+  result<void> wait_for_accepted() { return wait(accepted_); }
+
+  result<void> wait_for_ends() { return wait(ended_); }
 
   [[nodiscard]] std::size_t completed() const { return completed_; }
 
@@ -79,17 +74,27 @@ public:
   [[nodiscard]] const std::vector<task_id>& ids() const { return ids_; }
 
 private:
+  result<void> wait(const std::size_t& count) {
+    std::unique_lock lock(mutex_);
+    while (count < ids_.size() && failure_.code == errc::none)
+      if (changed_.wait_for(lock, silence_max) == std::cv_status::timeout)
+        return error{errc::timeout, "nothing happened any more after " + std::to_string(count)};
+    if (failure_.code != errc::none)
+      return failure_;
+    return {};
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<task_id> ids_;
+  std::size_t accepted_ = 0;
   std::size_t ended_ = 0;
   std::size_t completed_ = 0;
-  std::size_t changes_ = 0;
   steady::time_point last_accepted_;
   error failure_;
 };
 
-/// Enqueues tasks first .. last - 1 in batches and awaits each of them.
+/// Enqueues tasks first .. last - 1 in batches.
 void produce(
   producer& to, const cycle_options& options, progress& told, std::size_t first, std::size_t last) {
   for (auto at = first; at < last; at += options.batch) {
@@ -100,12 +105,31 @@ void produce(
       task.payload = payload_of(number, options.payload);
       batch.push_back(std::move(task));
     }
-    to.enqueue_async(std::move(batch), [&to, &told, at](result<std::vector<task_id>> ids) {
-      if (!ids)
-        return told.failed(ids.error());
-      told.accepted(at, *ids);
-      to.await_async(std::move(*ids), [&told](result<task_status> end) { told.ended(end); });
+    to.enqueue_async(std::move(batch), [&told, at](const result<std::vector<task_id>>& ids) {
+      ids ? told.accepted(at, *ids) : told.failed(ids.error());
     });
+  }
+}
+
+/// Returns when as many results are acknowledged. The coordinator is asked how many, since to be
+/// told of each end costs what most users, and the peers, do not pay.
+result<void> wait_for_results(operator_client& client, std::size_t tasks) {
+  std::uint64_t before = 0;
+  auto last_change = steady::now();
+  for (;;) {
+    auto stats = client.stats();
+    if (!stats)
+      return stats.error();
+    std::uint64_t ended = 0;
+    for (const auto& queue : stats->queues)
+      ended += queue.completed + queue.dead;
+    if (ended >= tasks)
+      return {};
+    if (std::exchange(before, ended) != ended)
+      last_change = steady::now();
+    if (steady::now() - last_change > silence_max)
+      return error{errc::timeout, "nothing happened any more after " + std::to_string(ended)};
+    std::this_thread::sleep_for(look_interval);
   }
 }
 
@@ -164,47 +188,76 @@ std::string to_json(const cycle_options& o, const cycle_figures& f) {
   return line.str();
 }
 
-result<std::vector<std::unique_ptr<producer>>>
-connect_producers(const cycle_options& options, const std::string& address) {
-  std::vector<std::unique_ptr<producer>> producers;
+using producers = std::vector<std::unique_ptr<producer>>;
+
+result<producers> connect_producers(const cycle_options& options, const std::string& address) {
+  producers made;
   for (std::size_t i = 0; i < options.producers; ++i) {
-    auto p = producer::connect({.coordinators = {address}, .name = "p" + std::to_string(i + 1)});
+    auto p = producer::connect(
+      {.coordinators = {address},
+       .name = "p" + std::to_string(i + 1),
+       .window_requests = options.window});
     if (!p)
       return p.error();
-    producers.push_back(std::move(*p));
+    made.push_back(std::move(*p));
   }
-  return producers;
+  return made;
 }
 
-/// The measured part: from the first enqueue to the last end.
-result<cycle_figures> run(const cycle_options& options, cluster& running, progress& told) {
-  auto producers = connect_producers(options, running.address());
-  if (!producers)
-    return producers.error();
+/// The measured part: from the first enqueue to the last acknowledged result.
+result<cycle_figures> run_measured(
+  const cycle_options& options,
+  cluster& running,
+  const producers& to,
+  operator_client& client,
+  progress& told) {
   auto cpu_before = total_cpu(running);
   auto start = steady::now();
   std::vector<std::thread> threads;
-  auto share = (options.tasks + options.producers - 1) / options.producers;
-  for (std::size_t i = 0; i < options.producers; ++i) {
+  auto share = (options.tasks + to.size() - 1) / to.size();
+  for (std::size_t i = 0; i < to.size(); ++i) {
     threads.emplace_back([&, i] {
       auto first = std::min(i * share, options.tasks);
-      produce(*(*producers)[i], options, told, first, std::min(first + share, options.tasks));
+      produce(*to[i], options, told, first, std::min(first + share, options.tasks));
     });
   }
   for (auto& thread : threads)
     thread.join();
-  auto waited = told.wait();
+  if (auto ok = told.wait_for_accepted(); !ok)
+    return ok.error();
+  if (auto ok = wait_for_results(client, options.tasks); !ok)
+    return ok.error();
   cycle_figures f;
   f.tasks = options.tasks;
   f.seconds = std::chrono::duration<double>(steady::now() - start).count();
   f.enqueue_seconds = std::chrono::duration<double>(told.last_accepted() - start).count();
   auto cpu_after = total_cpu(running);
-  if (!waited)
-    return waited.error();
   if (!cpu_before || !cpu_after)
     return cpu_before ? cpu_after.error() : cpu_before.error();
   f.cpu_seconds = std::chrono::duration<double>(*cpu_after - *cpu_before).count();
-  f.completed = told.completed();
+  return f;
+}
+
+/// Reads back how every task ended.
+result<std::size_t> count_completed(const producers& to, progress& told) {
+  to.front()->await_async(told.ids(), [&told](const result<task_status>& end) { told.ended(end); });
+  if (auto ok = told.wait_for_ends(); !ok)
+    return ok.error();
+  return told.completed();
+}
+
+result<cycle_figures>
+run(const cycle_options& options, cluster& running, operator_client& client, progress& told) {
+  auto to = connect_producers(options, running.address());
+  if (!to)
+    return to.error();
+  auto f = run_measured(options, running, *to, client, told);
+  if (!f)
+    return f;
+  auto completed = count_completed(*to, told);
+  if (!completed)
+    return completed.error();
+  f->completed = *completed;
   return f;
 }
 
@@ -221,7 +274,7 @@ result<cycle_figures> run_cycle(const cycle_options& options) {
   if (!before)
     return before.error();
   progress told(options.tasks);
-  auto f = run(options, *running, told);
+  auto f = run(options, *running, **client, told);
   if (!f)
     return f.error();
   auto verified = verify(**client, told);

@@ -13,6 +13,8 @@ struct cycle_options {
   std::size_t producers = 2;
   /// Tasks of one enqueue request.
   std::size_t batch = 64;
+  /// Requests of one producer that wait for their answers at most.
+  std::size_t window = 1;
 };
 
 struct cycle_figures {
