@@ -43,14 +43,18 @@ config::command cycle_command(cycle_options& to) {
     {count_option("tasks", "Tasks in all [default: 200000]", to.tasks, {1, 100'000'000}),
      count_option("payload", "Bytes of each payload [default: 256]", to.payload, {16, 1 << 20}),
      count_option("producers", "Producers, in this process [default: 2]", to.producers, {1, 64}),
-     count_option("batch", "Tasks of an enqueue request [default: 64]", to.batch, {1, 1000}),
      count_option(
-       "window", "Requests in flight of each producer [default: 1]", to.window, {1, 10'000}),
+       "batch",
+       "Tasks of an enqueue request; with 1, claims and results are single too [default: 64]",
+       to.batch,
+       {1, 1000}),
+     count_option(
+       "window", "Tasks in flight of each producer [default: 512]", to.window, {1, 100'000}),
      count_option("workers", "Worker processes [default: 2]", cluster.workers, {1, 64}),
      count_option("slots", "Slots of each worker [default: 128]", cluster.slots, {1, 4096}),
      count_option(
        "prefetch", "Tasks a worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
-     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
+     count_option("shards", "Shards of the coordinator [default: 2]", cluster.shards, {1, 1024}),
      durability_option(cluster.durability)}};
   return entry;
 }

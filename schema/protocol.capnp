@@ -194,6 +194,8 @@ struct ClaimRequest {
   # From here on I take tasks of `queues` only, instead of those that I named before. A request that
   # says so and has no credits voids none.
   queues @3 :List(Common.QueueAddress);
+  batchTasks @4 :UInt32;
+  # Tasks of one TaskBatch at most; 0 leaves it to the coordinator.
 }
 
 struct TaskBatch {

@@ -16,8 +16,6 @@
 
 namespace {
 
-constexpr int exit_failed = 1;
-
 /// Has the signals that mean something here wait until `heed_signals` takes them. Called before any
 /// thread is started, since threads inherit it.
 sigset_t hold_stop_signals() {
@@ -38,7 +36,7 @@ void heed_children() {
 int fail(const std::string& text) {
   codeq::observe::flush_log();
   std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
-  return exit_failed;
+  return EXIT_FAILURE;
 }
 
 codeq::isolation to_isolation(std::string_view word) {
@@ -55,6 +53,7 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
   options.tenant = config.tenant;
   options.slots = config.slots;
   options.prefetch = config.prefetch;
+  options.batch = config.batch;
   options.drain = config.drain;
   options.libraries = config.libraries;
   options.programs = config.programs;

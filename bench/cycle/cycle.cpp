@@ -175,12 +175,12 @@ std::string to_json(const cycle_options& o, const cycle_figures& f) {
   std::ostringstream line;
   line << R"({"bench":"cycle","durability":")" << o.cluster.durability << R"(","tasks":)" << o.tasks
        << R"(,"payload":)" << o.payload << R"(,"producers":)" << o.producers << R"(,"batch":)"
-       << o.batch << R"(,"workers":)" << o.cluster.workers << R"(,"slots":)" << o.cluster.slots
-       << R"(,"prefetch":)" << o.cluster.prefetch << R"(,"shards":)" << o.cluster.shards
-       << R"(,"tasks_per_s":)" << f.tasks_per_s() << R"(,"enqueued_per_s":)"
-       << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed << R"(,"verified":)"
-       << f.verified << R"(,"seconds":)" << f.seconds << R"(,"cpu_us_per_task":)"
-       << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
+       << o.batch << R"(,"window":)" << o.window << R"(,"workers":)" << o.cluster.workers
+       << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)" << o.cluster.prefetch
+       << R"(,"shards":)" << o.cluster.shards << R"(,"tasks_per_s":)" << f.tasks_per_s()
+       << R"(,"enqueued_per_s":)" << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed
+       << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds
+       << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
        << static_cast<double>(f.record_ops) / tasks << R"(,"log_bytes_per_task":)"
        << static_cast<double>(f.log_bytes) / tasks << R"(,"table_bytes_per_task":)"
        << static_cast<double>(f.table_bytes) / tasks << R"(,"rss_coordinator_mib":)"
@@ -196,7 +196,7 @@ result<producers> connect_producers(const cycle_options& options, const std::str
     auto p = producer::connect(
       {.coordinators = {address},
        .name = "p" + std::to_string(i + 1),
-       .window_requests = options.window});
+       .window_requests = std::max<std::size_t>(options.window / options.batch, 1)});
     if (!p)
       return p.error();
     made.push_back(std::move(*p));
@@ -264,7 +264,10 @@ run(const cycle_options& options, cluster& running, operator_client& client, pro
 } // namespace
 
 result<cycle_figures> run_cycle(const cycle_options& options) {
-  auto running = cluster::start(options.cluster);
+  auto around = options.cluster;
+  if (options.batch == 1)
+    around.worker_batch = 1;
+  auto running = cluster::start(around);
   if (!running)
     return running.error();
   auto client = operator_client::connect({.coordinators = {running->address()}});

@@ -6,15 +6,15 @@
 namespace codeq::bench {
 
 struct cycle_options {
-  cluster_options cluster = {.slots = 128, .prefetch = 512, .library = {}};
+  cluster_options cluster = {.slots = 128, .prefetch = 512, .shards = 2, .library = {}};
   std::size_t tasks = 200'000;
   /// Bytes of each.
   std::size_t payload = 256;
   std::size_t producers = 2;
-  /// Tasks of one enqueue request.
+  /// Tasks of one enqueue request. With 1, claims and results are messages of one task too.
   std::size_t batch = 64;
-  /// Requests of one producer that wait for their answers at most.
-  std::size_t window = 1;
+  /// Tasks of one producer that wait for their answers at most.
+  std::size_t window = 512;
 };
 
 struct cycle_figures {

@@ -24,9 +24,19 @@ result<steady::time_point> parse_stamp(const std::string& text) {
 /// What the producer's thread tells.
 class recorder {
 public:
-  explicit recorder(std::size_t tasks) : arrivals_(tasks) {}
+  explicit recorder(std::size_t tasks) : arrivals_(tasks), ids_(tasks) {}
 
   arrival& operator[](std::size_t index) { return arrivals_[index]; }
+
+  void accepted(std::size_t index, const result<std::vector<task_id>>& ids) {
+    if (!ids)
+      return failed(ids.error());
+    arrivals_[index].accepted = steady::now();
+    std::lock_guard lock(mutex_);
+    ids_[index] = ids->front();
+    ++accepted_;
+    changed_.notify_one();
+  }
 
   void ended(std::size_t index, const result<task_status>& end) {
     if (!end)
@@ -38,31 +48,41 @@ public:
       return failed(begun.error());
     std::lock_guard lock(mutex_);
     arrivals_[index].begun = *begun;
-    if (++ended_ == arrivals_.size())
-      changed_.notify_one();
+    ++ended_;
+    changed_.notify_one();
   }
 
+  /// Errors: what failed, or that nothing happened any more.
+  result<void> wait_for_accepted() { return wait(accepted_); }
+
+  result<void> wait_for_ends() { return wait(ended_); }
+
+  [[nodiscard]] const std::vector<task_id>& ids() const { return ids_; }
+
+  [[nodiscard]] const std::vector<arrival>& arrivals() const { return arrivals_; }
+
+private:
   void failed(const error& why) {
     std::lock_guard lock(mutex_);
     failure_ = why;
     changed_.notify_one();
   }
 
-  result<std::vector<arrival>> wait() {
+  result<void> wait(const std::size_t& count) {
     std::unique_lock lock(mutex_);
-    auto done = [this] { return failure_ || ended_ == arrivals_.size(); };
-    for (std::size_t before = ended_; !changed_.wait_for(lock, silence_max, done); before = ended_)
-      if (before == ended_)
-        return error{errc::timeout, "nothing happened any more after " + std::to_string(ended_)};
+    while (count < arrivals_.size() && !failure_)
+      if (changed_.wait_for(lock, silence_max) == std::cv_status::timeout)
+        return error{errc::timeout, "nothing happened any more after " + std::to_string(count)};
     if (failure_)
       return *failure_;
-    return std::move(arrivals_);
+    return {};
   }
 
-private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<arrival> arrivals_;
+  std::vector<task_id> ids_;
+  std::size_t accepted_ = 0;
   std::size_t ended_ = 0;
   std::optional<error> failure_;
 };
@@ -72,13 +92,17 @@ void enqueue_one(producer& to, const arrival_options& options, recorder& into, s
   tasks.front().queue = options.queue;
   tasks.front().payload.assign(options.payload, 'x');
   into[index].called = steady::now();
-  to.enqueue_async(std::move(tasks), [&to, &into, index](result<std::vector<task_id>> ids) {
-    if (!ids)
-      return into.failed(ids.error());
-    into[index].accepted = steady::now();
-    to.await_async(
-      std::move(*ids), [&into, index](result<task_status> end) { into.ended(index, end); });
+  to.enqueue_async(std::move(tasks), [&into, index](const result<std::vector<task_id>>& ids) {
+    into.accepted(index, ids);
   });
+}
+
+/// Awaits all, now that this is in nobody's way.
+result<void> read_back(producer& to, recorder& into) {
+  for (std::size_t i = 0; i < into.ids().size(); ++i)
+    to.await_async(
+      {into.ids()[i]}, [&into, i](const result<task_status>& end) { into.ended(i, end); });
+  return into.wait_for_ends();
 }
 
 } // namespace
@@ -96,7 +120,11 @@ result<std::vector<arrival>> run_arrivals(producer& to, const arrival_options& o
     std::this_thread::sleep_until(due);
     enqueue_one(to, options, records, i);
   }
-  return records.wait();
+  if (auto ok = records.wait_for_accepted(); !ok)
+    return ok.error();
+  if (auto ok = read_back(to, records); !ok)
+    return ok.error();
+  return records.arrivals();
 }
 
 std::vector<std::chrono::nanoseconds> times_between(

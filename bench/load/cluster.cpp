@@ -87,6 +87,8 @@ result<void> cluster::start_worker(std::size_t number, const cluster_options& op
         std::to_string(options.slots),
         "--prefetch",
         std::to_string(options.prefetch),
+        "--batch",
+        std::to_string(options.worker_batch),
         "--drain",
         options.drain,
         "--handlers",

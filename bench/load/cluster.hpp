@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
+
 #include "load/processes.hpp"
 
 #include <string>
@@ -14,6 +16,8 @@ struct cluster_options {
   std::size_t slots = 8;
   /// Per worker, beyond its slots.
   std::size_t prefetch = 8;
+  /// Tasks of one message of a worker at most.
+  std::size_t worker_batch = limits::reports_per_request_max;
   std::size_t shards = 4;
   /// `sync` or `os`.
   std::string durability = "sync";

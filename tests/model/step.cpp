@@ -161,6 +161,10 @@ const weight_list& weights_of(std::uint64_t seed) {
   }
 }
 
+core::claim random_claim(core::peer_id peer, dice& d) {
+  return {peer, 1 + d.below(4), d.one_in(3) ? duration{d.below(30'000)} : 0ms, d.below(3)};
+}
+
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
@@ -222,7 +226,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::repeat_request:
     return {repeated_request(d, now)};
   case step_kind::claim:
-    return {core::claim{w.peer, 1 + d.below(4), d.one_in(3) ? duration{d.below(30'000)} : 0ms}};
+    return {random_claim(w.peer, d)};
   case step_kind::revoke:
     return {core::revoke_credits{w.peer, 1 + d.below(3)}};
   case step_kind::beat:

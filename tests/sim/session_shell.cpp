@@ -89,6 +89,7 @@ void session_shell::forward(const protocol::frame<S>& m) {
 void session_shell::claim(const protocol::claim_request& m) {
   auto credits = m.read([&](auto reader) -> result<std::uint32_t> {
     lease_wish_ = duration{static_cast<duration::rep>(reader.getLeaseMs())};
+    batch_tasks_ = reader.getBatchTasks();
     return reader.getCredits();
   });
   if (!credits)
@@ -101,8 +102,9 @@ void session_shell::carry_out(const coordinator::claim_router::moves& moves) {
   for (const auto& move : moves) {
     auto* to = parts_.shards[value(move.shard)];
     if (move.what == coordinator::claim_router::move::kind::claim)
-      to->box().send(
-        [to, c = core::claim{parts_.peer, move.credits, lease_wish_}] { to->decide(c); });
+      to->box().send([to, c = core::claim{parts_.peer, move.credits, lease_wish_, batch_tasks_}] {
+        to->decide(c);
+      });
     else
       to->box().send([to, c = core::revoke_credits{parts_.peer, move.credits}] { to->decide(c); });
   }

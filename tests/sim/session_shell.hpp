@@ -74,6 +74,7 @@ private:
   coordinator::claim_router router_;
   std::shared_ptr<const worker_identity> worker_;
   duration lease_wish_{0};
+  std::uint32_t batch_tasks_ = 0;
   bool over_ = false;
 };
 

@@ -40,6 +40,7 @@ worker_process::worker_process(world& all, network& net, parts made)
     link_(all, net, process_),
     claims_(some_window(all.random), 1),
     outbox_(1),
+    batch_tasks_(static_cast<std::size_t>(all.random.between(0, 3))),
     slots_(static_cast<std::size_t>(all.random.between(1, 6))) {
   auto drift = world_.options.drift_permille;
   clock_permille_ += world_.random.between(-drift, drift);
@@ -389,7 +390,7 @@ void worker_process::flush() {
     link_.send(worker::make_results(batch));
   auto credits = outbox_.is_full() ? 0 : claims_.take(only_link);
   if (credits > 0)
-    link_.send(worker::make_claim(credits));
+    link_.send(worker::make_claim(credits, batch_tasks_));
 }
 
 void worker_process::schedule_flush() {

@@ -106,6 +106,7 @@ private:
   std::map<shard_id, std::vector<lease_place>> owed_;
   /// Held leases whose cancellation was not told since the latest resume, and has to be.
   std::set<worker::lease_key> cancels_owed_;
+  std::size_t batch_tasks_;
   std::size_t slots_;
   std::size_t running_ = 0;
   /// What runs, also without a lease any more.

@@ -123,8 +123,9 @@ std::string shard_fixture::detach(const std::string& peer) {
   return run(core::detach_peer{peer_of(peer)});
 }
 
-std::string shard_fixture::claim(const std::string& worker, std::uint32_t credits, duration lease) {
-  return run(core::claim{peer_of(worker), credits, lease});
+std::string shard_fixture::claim(
+  const std::string& worker, std::uint32_t credits, duration lease, std::uint32_t batch_tasks) {
+  return run(core::claim{peer_of(worker), credits, lease, batch_tasks});
 }
 
 std::string shard_fixture::revoke(const std::string& worker, std::uint32_t credits) {

@@ -56,7 +56,11 @@ protected:
   std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
-  std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
+  std::string claim(
+    const std::string& worker,
+    std::uint32_t credits,
+    duration lease = {},
+    std::uint32_t batch_tasks = 0);
   std::string revoke(const std::string& worker, std::uint32_t credits);
   std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
   /// A beat that asks for so much time.

@@ -23,6 +23,9 @@ struct worker_node_options {
   std::size_t slots = limits::slots_default;
   /// Tasks taken beyond the slots, so that none waits for the network; given back on drain.
   std::size_t prefetch = limits::slots_default;
+  /// Tasks of one message at most, both of those taken and of those reported. Small batches cost
+  /// more for each task.
+  std::size_t batch = limits::reports_per_request_max;
   /// How long a drain lets handlers finish.
   duration drain = limits::drain_default;
   /// Handler libraries to load.

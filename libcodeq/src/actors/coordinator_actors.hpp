@@ -100,6 +100,7 @@ struct add_credits {
   core::peer_id peer = 0;
   std::uint32_t credits = 0;
   duration lease{0};
+  std::uint32_t batch_tasks = 0;
 };
 
 struct take_credits {

@@ -140,6 +140,14 @@ void add_capacity_options(
        return store_count(prefetch.emplace(), text, {0, limits::slots_max});
      }});
   options.add(
+    {.name = "batch",
+     .value = "N",
+     .help = "Tasks of one message at most, of those taken and of those reported, 1 to 4096 "
+             "[default: 4096]",
+     .take = [&config](const std::string& text) {
+       return store_count(config.batch, text, {1, limits::reports_per_request_max});
+     }});
+  options.add(
     {.name = "drain",
      .value = "DURATION",
      .help = "How long handlers may finish when the worker is told to stop, 0 to 12h, with its "

@@ -21,6 +21,7 @@ struct worker_config {
   std::size_t slots = limits::slots_default;
   /// As many as slots, unless told otherwise.
   std::size_t prefetch = limits::slots_default;
+  std::size_t batch = limits::reports_per_request_max;
   duration drain = limits::drain_default;
   std::vector<std::string> libraries;
   /// `QUEUE=command args`.

@@ -129,6 +129,7 @@ void session_state::claim(const protocol::claim_request& m) {
        std::to_string(wish->credits) + " credits beside " + std::to_string(unused)
          + " unused ones; the limit is " + std::to_string(credits_max)});
   lease_wish_ = wish->lease;
+  batch_tasks_ = wish->batch_tasks;
   // Those that wait already have their look ahead.
   bool is_waiting = held_credits_ > 0;
   held_credits_ += wish->credits;
@@ -167,7 +168,8 @@ void session_state::carry_out(const claim_router::moves& moves) {
   for (const auto& move : moves) {
     const auto& shard = options_.shards[value(move.shard)];
     if (move.what == claim_router::move::kind::claim)
-      self_->send(shard, actors::add_credits{options_.peer, move.credits, lease_wish_});
+      self_->send(
+        shard, actors::add_credits{options_.peer, move.credits, lease_wish_, batch_tasks_});
     else
       self_->send(shard, actors::take_credits{options_.peer, move.credits});
   }

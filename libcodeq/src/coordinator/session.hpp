@@ -117,6 +117,7 @@ private:
   std::shared_ptr<const worker_identity> worker_;
   std::optional<claim_router> router_;
   duration lease_wish_{0};
+  std::uint32_t batch_tasks_ = 0;
   /// The worker takes no more tasks.
   bool draining_ = false;
   /// Credits beyond the token's rate.

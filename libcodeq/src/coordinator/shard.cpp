@@ -359,7 +359,7 @@ actors::shard_internal_actor::behavior_type shard(
     [self](const actors::attach_session& m) { self->state.attach(m); },
     [self](const actors::detach_session& m) { self->state.detach(m); },
     [self](const actors::add_credits& m) {
-      self->state.decide(core::claim{m.peer, m.credits, m.lease});
+      self->state.decide(core::claim{m.peer, m.credits, m.lease, m.batch_tasks});
     },
     [self](const actors::take_credits& m) {
       self->state.decide(core::revoke_credits{m.peer, m.credits});

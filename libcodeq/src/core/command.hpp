@@ -86,6 +86,8 @@ struct claim {
   std::uint32_t credits = 0;
   /// The claim's wish; zero leaves the lease to the task.
   duration lease{0};
+  /// Tasks that are granted together at most; zero for no wish.
+  std::uint32_t batch_tasks = 0;
 };
 
 /// Takes unused credits back. Effect: `credits_revoked`.

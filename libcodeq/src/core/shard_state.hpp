@@ -79,6 +79,8 @@ struct attached_worker {
   std::vector<std::uint32_t> queues;
   std::uint32_t credits = 0;
   duration lease_wish{0};
+  /// Tasks that are granted together at most.
+  std::uint32_t batch_tasks = limits::grant_tasks_max;
   /// Was told that work is available, and has not claimed since.
   bool notified = false;
   /// Claimed in this turn.

@@ -50,6 +50,7 @@ private:
   struct open_grant {
     tasks_granted batch;
     std::uint64_t bytes = 0;
+    std::uint32_t tasks = 0;
   };
 
   void advance(const instant& now);

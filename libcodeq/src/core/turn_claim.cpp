@@ -18,6 +18,11 @@ std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
   return s.body_bytes / s.count * count;
 }
 
+std::uint32_t batch_tasks_of(const claim& c) {
+  constexpr std::uint32_t most = limits::grant_tasks_max;
+  return c.batch_tasks == 0 ? most : std::min(c.batch_tasks, most);
+}
+
 } // namespace
 
 void turn::run(const attach_worker& c) {
@@ -86,6 +91,7 @@ void turn::run(const claim& c) {
     return;
   at->second.credits += c.credits;
   at->second.lease_wish = c.lease;
+  at->second.batch_tasks = batch_tasks_of(c);
   at->second.notified = false;
   at->second.claimed = true;
   touched_.insert(c.peer);
@@ -147,12 +153,13 @@ void turn::match_queue(std::uint32_t queue) {
 
 void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
   auto& q = *state_.queues[queue];
+  auto together = state_.attached.at(peer).batch_tasks;
   q.served = state_.turns;
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     bool reversed = is_active(deliberate_fault::lower_priority_first);
     auto* from = q.lanes[reversed ? q.lanes.size() - 1 - priority : priority].get();
     while (from && count > 0) {
-      auto tasks = from->front(state_.segments, count);
+      auto tasks = from->front(state_.segments, std::min(count, together));
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
@@ -176,11 +183,14 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
   auto bytes = bytes_of(s, tasks.count);
   auto open = std::find_if(
     granted_.rbegin(), granted_.rend(), [&](const open_grant& g) { return g.batch.peer == peer; });
-  if (open == granted_.rend() || open->bytes + bytes > limits::grant_bytes_max) {
-    granted_.push_back({{peer, false, false, {}}, 0});
+  bool fits = open != granted_.rend() && open->bytes + bytes <= limits::grant_bytes_max
+              && open->tasks + tasks.count <= a.batch_tasks;
+  if (!fits) {
+    granted_.push_back({{peer, false, false, {}}, 0, 0});
     open = granted_.rbegin();
   }
   open->bytes += bytes;
+  open->tasks += tasks.count;
   open->batch.runs.push_back(describe_run(state_, s, tasks, first, lease));
 }
 

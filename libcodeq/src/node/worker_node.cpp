@@ -62,6 +62,9 @@ result<void> check(const worker_node_options& options) {
   if (options.prefetch > limits::slots_max)
     return wrong_option(
       "prefetch is " + std::to_string(options.prefetch) + range_text(0, limits::slots_max));
+  if (options.batch < 1 || options.batch > limits::reports_per_request_max)
+    return wrong_option(
+      "batch is " + std::to_string(options.batch) + range_text(1, limits::reports_per_request_max));
   if (options.drain < duration{0})
     return wrong_option(
       "drain is " + std::to_string(options.drain.count()) + " ms; it must not be negative");
@@ -133,6 +136,7 @@ void worker_node::impl::spawn(
   dispatching.tenant = options.tenant;
   dispatching.slots = options.slots;
   dispatching.prefetch = options.prefetch;
+  dispatching.batch = options.batch;
   dispatching.links = options.coordinators.size();
   dispatching.on_end = [this](result<void> how) { end(std::move(how)); };
   dispatcher = worker::spawn_dispatcher(system, std::move(dispatching));

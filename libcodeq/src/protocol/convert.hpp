@@ -60,6 +60,8 @@ struct claim_wish {
   std::uint32_t credits = 0;
   /// Zero leaves the lease to the task.
   duration lease{0};
+  /// Tasks of one message at most; zero leaves it to the coordinator.
+  std::uint32_t batch_tasks = 0;
   /// What it takes tasks of from here on; empty leaves that as it is.
   std::optional<std::vector<queue_address>> queues{};
 };

@@ -21,6 +21,8 @@ struct dispatcher_options {
   std::size_t slots = limits::slots_default;
   /// Tasks taken beyond the slots.
   std::size_t prefetch = limits::slots_default;
+  /// Tasks of one message at most, both of those claimed and of those reported; at least 1.
+  std::size_t batch = limits::reports_per_request_max;
   /// How many coordinators; links are numbered below.
   std::size_t links = 1;
   /// Called once, on the thread of the sockets, when it has ended: success after a drain, else why

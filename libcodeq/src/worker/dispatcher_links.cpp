@@ -23,7 +23,8 @@ void dispatcher_state::start(dispatcher_self self, dispatcher_options options) {
   set_quotas();
   bell_ = make_bell();
   claims_.emplace(options.slots + options.prefetch, options.links);
-  outbox_.emplace(options.links);
+  batch_ = options.batch;
+  outbox_.emplace(options.links, options.batch);
   links_.resize(options.links);
   on_end_ = std::move(options.on_end);
 }
@@ -140,9 +141,11 @@ void dispatcher_state::flush() {
     send_queues(link);
     for (const auto& batch : outbox_->take(link))
       send_to(link, make_results(batch).to_wire());
-    auto credits = outbox_->is_full() ? 0 : claims_->take(link);
-    if (credits > 0)
-      send_to(link, make_claim(credits).to_wire());
+    for (auto credits = outbox_->is_full() ? 0 : claims_->take(link); credits > 0;) {
+      auto part = std::min(credits, batch_);
+      send_to(link, make_claim(part, batch_).to_wire());
+      credits -= part;
+    }
   }
 }
 

@@ -142,6 +142,8 @@ private:
   /// What waits for a slot; tasks that lost their lease meanwhile are skipped.
   std::optional<waiting_tasks> waiting_;
   std::size_t prefetch_ = 0;
+  /// Tasks of one message at most.
+  std::size_t batch_ = 1;
   /// Of queues that may not use all slots.
   std::map<std::string, queue_quota> quotas_;
   /// Queues of which no more is wanted for now.

@@ -123,16 +123,16 @@ void dispatcher_state::take_handler_end(caf::actor_id handler, const caf::error&
 void dispatcher_state::end_attempt(const lease_key& key, outcome answer) {
   claims_->released(key.link);
   // Not in the book: the lease was lost, or the drain gave the task back already.
-  if (auto* lease = book_.find(key)) {
+  if (auto lease = book_.take(key)) {
     report_later(make_report(key, *lease, std::move(answer)));
-    drop_lease(key);
+    if (lease->line)
+      lease->line->unsaved().give_up();
   }
 }
 
 void dispatcher_state::drop_lease(const lease_key& key) {
-  if (auto* lease = book_.find(key); lease != nullptr && lease->line)
+  if (auto lease = book_.take(key); lease && lease->line)
     lease->line->unsaved().give_up();
-  book_.remove(key);
 }
 
 void dispatcher_state::go_on() {

@@ -18,6 +18,11 @@ held_lease* lease_book::find(const lease_key& key) {
   return found == leases_.end() ? nullptr : &found->second;
 }
 
+std::optional<held_lease> lease_book::take(const lease_key& key) {
+  auto taken = leases_.extract(key);
+  return taken ? std::optional(std::move(taken.mapped())) : std::nullopt;
+}
+
 lease_book::look_result lease_book::look(monotonic_time now, const is_open& open) {
   look_result seen;
   auto shortest = duration::max();

@@ -92,6 +92,9 @@ public:
 
   void remove(const lease_key& key) { leases_.erase(key); }
 
+  /// Removes it and returns what it was; nothing when not held.
+  [[nodiscard]] std::optional<held_lease> take(const lease_key& key);
+
   [[nodiscard]] look_result look(monotonic_time now, const is_open& open);
 
   /// Every lease of `link`, to be named or beaten after a reconnect; counted as beaten at `now`.

@@ -28,8 +28,7 @@ std::vector<outbox::batch> outbox::take(std::size_t link) {
       continue;
     const auto& made = found->second.made;
     auto at = open.find(key.shard);
-    bool fits = at != open.end()
-                && batches[at->second.index].reports.size() < limits::reports_per_request_max
+    bool fits = at != open.end() && batches[at->second.index].reports.size() < batch_reports_
                 && at->second.bytes + made.byte_size() <= limits::report_bytes_per_request_max;
     if (!fits) {
       at = open.insert_or_assign(key.shard, filling{batches.size(), 0}).first;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
+
 #include "worker/report.hpp"
 
 #include <cstdint>
@@ -20,7 +22,9 @@ public:
     std::vector<const report*> reports;
   };
 
-  explicit outbox(std::size_t links) : unsent_(links) {}
+  /// `batch_reports`: reports of one batch at most, at least 1.
+  explicit outbox(std::size_t links, std::size_t batch_reports = limits::reports_per_request_max)
+    : unsent_(links), batch_reports_(batch_reports) {}
 
   void add(report made);
 
@@ -57,6 +61,7 @@ private:
 
   std::unordered_map<lease_key, entry, lease_key_hash> waiting_;
   std::vector<std::vector<lease_key>> unsent_;
+  std::size_t batch_reports_;
   std::uint64_t next_order_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -44,11 +44,14 @@ std::vector<waiting_task> waiting_tasks::take_next() {
       pass_ = lane.pass;
       lane.pass += taken.size() * stride / lane.weight;
     }
-    auto queue = at->second;
-    at = waiting_.erase(at);
-    lane.listed = false;
-    if (lane.size > 0)
-      list(queue, lane);
+    auto next = std::next(at);
+    auto place = waiting_.extract(at);
+    at = next;
+    lane.listed = lane.size > 0;
+    if (lane.listed) {
+      place.value().first = lane.pass;
+      waiting_.insert(std::move(place));
+    }
   }
   return taken;
 }

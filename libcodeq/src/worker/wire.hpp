@@ -81,7 +81,8 @@ make_resumes(const std::vector<beat>& held, std::size_t shards);
 
 [[nodiscard]] protocol::result_request make_results(const outbox::batch& batch);
 
-[[nodiscard]] protocol::claim_request make_claim(std::size_t credits);
+/// `batch_tasks`: tasks of one message at most; 0 leaves it to the coordinator.
+[[nodiscard]] protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks = 0);
 
 /// From here on only tasks of these queues of the tenant are wanted; asks for none.
 [[nodiscard]] protocol::claim_request

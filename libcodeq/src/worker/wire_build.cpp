@@ -197,10 +197,11 @@ protocol::result_request make_results(const outbox::batch& batch) {
     batch.reports.size() * 6 + total / sizeof(capnp::word) + 32);
 }
 
-protocol::claim_request make_claim(std::size_t credits) {
+protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks) {
   return protocol::claim_request::build(
     [&](schema::ClaimRequest::Builder root) {
       root.setCredits(static_cast<std::uint32_t>(credits));
+      root.setBatchTasks(static_cast<std::uint32_t>(batch_tasks));
     },
     8);
 }

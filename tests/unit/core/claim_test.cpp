@@ -211,5 +211,13 @@ TEST_F(Claim, GrantOfManyBytesIsSplitAtItsLimit) {
   EXPECT_NE(said.find("; w: got 33/t33"), std::string::npos) << said;
 }
 
+TEST_F(Claim, TasksAreGrantedTogetherAsFarAsTheWorkerWishes) {
+  for (int i = 0; i < 5; ++i)
+    enqueue("q");
+  attach("w", {"q"});
+
+  EXPECT_EQ(claim("w", 5, {}, 2), "w: got 1/t1 2/t2; w: got 3/t3 4/t4; w: got 5/t5");
+}
+
 } // namespace
 } // namespace codeq::test

@@ -130,6 +130,18 @@ TEST(Outbox, ManyReportsAreSplitOverRequests) {
   EXPECT_EQ(batches[1].reports.size(), 1u);
 }
 
+TEST(Outbox, BatchesAreAsSmallAsTheNodeWishes) {
+  outbox box(1, 2);
+  for (std::uint64_t token = 1; token <= 5; ++token)
+    box.add(make(key_of(token)));
+
+  auto batches = box.take(0);
+
+  ASSERT_EQ(batches.size(), 3u);
+  EXPECT_EQ(batches[1].reports.size(), 2u);
+  EXPECT_EQ(batches[2].reports.size(), 1u);
+}
+
 TEST(Outbox, IsFullAtItsByteLimitUntilAnswered) {
   outbox box(1);
   std::uint64_t token = 0;
