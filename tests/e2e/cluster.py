@@ -28,7 +28,8 @@ _LIBC = ctypes.CDLL(None)
 
 
 def _sanitizers():
-    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
+    cache = BUILD / "CMakeCache.txt"
+    for line in cache.read_text().splitlines() if cache.exists() else ():
         if line.startswith("CODEQ_SANITIZE:"):
             return line.partition("=")[2]
     return ""

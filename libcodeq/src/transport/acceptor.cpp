@@ -74,6 +74,7 @@ struct acceptor_state {
     caf::delayed_anon_send(caf::actor_cast<caf::actor>(self), after, std::move(message));
   }
 
+  /// Between two looks at handshakes.
   [[nodiscard]] duration interval() const {
     return std::min(options.connection.hello_timeout / 10, sweep_interval_max);
   }
