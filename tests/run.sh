@@ -13,7 +13,8 @@ target for 20 seconds.
 
   --label LABEL      run only tests with this label; may be given several times
                      (tidy unit model sim mutation golden integration fault kill e2e)
-  --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/; thread
+  --sanitize KIND    build with sanitizers (address, thread, undefined or address,undefined) into
+                     build-KIND/, and fail on a report of any program that a test runs; thread
                      first builds CAF with it, once, into a cache folder
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
@@ -62,8 +63,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 case "$sanitize" in
-  "" | address | thread | undefined) ;;
-  *) fail_usage "--sanitize takes address, thread or undefined, not '$sanitize'" ;;
+  "" | address | thread | undefined | address,undefined) ;;
+  *) fail_usage "--sanitize takes a kind that it knows, not '$sanitize'" ;;
 esac
 
 case "$soak" in
@@ -97,7 +98,7 @@ if $fuzz; then
   exit 0
 fi
 
-build="build${sanitize:+-$sanitize}"
+build="build${sanitize:+-${sanitize/,/-}}"
 ./examples/install-packages.sh
 settings=(-DCODEQ_SANITIZE="$sanitize")
 if [ "$sanitize" = thread ]; then
@@ -116,17 +117,39 @@ if $build_only; then
   exit 0
 fi
 
-export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0"
-export TSAN_OPTIONS="suppressions=$PWD/tests/sanitize/races.supp:print_suppressions=0:exitcode=66"
+# Reports go to files, since not every test reads what its programs say.
+reports="$PWD/$build/reports"
+rm -rf "$reports"
+mkdir "$reports"
+common="print_suppressions=0:print_stacktrace=1:log_path=$reports/report"
+export ASAN_OPTIONS="$common" UBSAN_OPTIONS="$common"
+export LSAN_OPTIONS="$common:suppressions=$PWD/tests/sanitize/leaks.supp"
+export TSAN_OPTIONS="$common:suppressions=$PWD/tests/sanitize/races.supp:exitcode=66"
+
+# Runs a command; fails if it does, or if anything that it ran had something to report.
+watched() {
+  local status=0
+  "$@" || status=$?
+  local found
+  found=$(find "$reports" -type f | wc -l)
+  if [ "$found" -gt 0 ]; then
+    cat "$reports"/* >&2
+    echo "run.sh: $found reports of sanitizers, in $reports" >&2
+    status=1
+  fi
+  return $status
+}
+
 if [ -n "$soak" ]; then
-  CODEQ_SIM_SEEDS="$soak" exec "$build/bin/tests/cluster_sim_test" \
-    --gtest_filter='*ContractHoldsUnderEveryScenario'
+  export CODEQ_SIM_SEEDS="$soak"
+  watched "$build/bin/tests/cluster_sim_test" --gtest_filter='*ContractHoldsUnderEveryScenario'
+  exit 0
 fi
 
 if $soak_kill; then
   export CODEQ_BUILD="$PWD/$build" PYTHONDONTWRITEBYTECODE=1
   for durability in sync os; do
-    python3 tests/kill/harness.py --minutes "${minutes:-10}" --durability "$durability" \
+    watched python3 tests/kill/harness.py --minutes "${minutes:-10}" --durability "$durability" \
       ${CODEQ_SEED:+--seed "$CODEQ_SEED"}
   done
   exit 0
@@ -135,7 +158,7 @@ fi
 # Tests whose times matter (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
-ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
+watched ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
 if [ ${#labels[@]} -eq 0 ] && [ -z "$sanitize" ]; then
   cd ..
   run_fuzz "${seconds:-20}"

@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -20,8 +21,24 @@ OTHER_ABI = BUILD / "lib" / "libe2e_other_abi.so"
 LOAD = BIN / "tests" / "e2e_load"
 BATCHES = BIN / "tests" / "e2e_batches"
 HEADERS = BIN / "tests" / "e2e_headers"
+# What a program that was built with a sanitizer says when it found something.
+_REPORT = re.compile(r":\d+:\d+: runtime error: |(Address|Leak|Thread)Sanitizer: ")
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
+
+
+def _sanitizers():
+    cache = BUILD / "CMakeCache.txt"
+    for line in cache.read_text().splitlines() if cache.exists() else ():
+        if line.startswith("CODEQ_SANITIZE:"):
+            return line.partition("=")[2]
+    return ""
+
+
+# Those that the programs were built with, as the compiler takes them; "" for none.
+SANITIZERS = _sanitizers()
+# What a program may take besides, in bytes: a sanitizer keeps what is freed for a while.
+SANITIZER_BYTES = 512 << 20 if SANITIZERS else 0
 
 
 def wait_until(condition, seconds, what):
@@ -38,6 +55,13 @@ def wait_until(condition, seconds, what):
 
 def _die_with_parent():
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _refuse_report(name, text):
+    found = _REPORT.search(text)
+    if found:
+        start = text.rfind("\n", 0, found.start()) + 1
+        raise AssertionError(f"a sanitizer on {name}:\n{text[start:start + 20000]}")
 
 
 class Process:
@@ -174,9 +198,11 @@ class Cluster:
         """Runs codeqctl with the token in force, however it ends."""
         env = {**os.environ, "CODEQ_TOKEN": self.token} if self.token else None
         coordinator = ("--coordinator", self.address) if self.port else ()
-        return subprocess.run(
+        done = subprocess.run(
             [str(word) for word in (BIN / "codeqctl", *coordinator, *arguments)],
             input=payload, capture_output=True, timeout=60, check=False, env=env)
+        _refuse_report("codeqctl", done.stderr.decode(errors="replace"))
+        return done
 
     def ctl(self, *arguments, payload=None, status=0):
         """Runs codeqctl and returns what it printed; fails on another exit status."""
@@ -217,10 +243,26 @@ class Cluster:
             if process.is_running():
                 process.kill()
 
-    def close(self):
-        """Kills what still runs and removes the directory."""
+    def end_all(self):
+        """Kills all. Where a sanitizer looks for leaks at the end of a program, lets them end by
+        themselves before that, if they do soon."""
+        if "address" in SANITIZERS:
+            running = [process for process in self.processes if process.is_running()]
+            for process in running:
+                process.popen.terminate()
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline and any(p.is_running() for p in running):
+                time.sleep(0.01)
         self.kill_all()
+
+    def close(self):
+        """Kills what still runs and removes the directory; AssertionError when a sanitizer found
+        something in one of the programs."""
+        self.kill_all()
+        logs = {process.name: process.text() for process in self.processes if process.log.exists()}
         shutil.rmtree(self.directory, ignore_errors=True)
+        for name, text in logs.items():
+            _refuse_report(name, text)
 
 
 class ClusterTest(unittest.TestCase):
@@ -234,7 +276,7 @@ class ClusterTest(unittest.TestCase):
         outcome = self._outcome.result
         troubles = [test for test, _ in outcome.failures + outcome.errors]
         if self not in troubles and (self.cluster.path("store") / "CURRENT").exists():
-            self.cluster.kill_all()
+            self.cluster.end_all()
             # Whatever happened to its coordinator, a store is sound.
             self.cluster.ctl("verify", self.cluster.path("store"))
         if self in troubles:

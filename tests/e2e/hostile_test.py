@@ -11,7 +11,7 @@ import cluster
 from cluster import wait_until
 
 HELLO_TIMEOUT = 5
-GROWTH_MAX = 16 * 1024 * 1024
+GROWTH_MAX = (16 << 20) + cluster.SANITIZER_BYTES
 SEED = int(os.environ.get("CODEQ_SEED", "20240501"))
 
 

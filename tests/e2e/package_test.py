@@ -40,8 +40,10 @@ class Package(cluster.ClusterTest):
         cluster.BIN = self.prefix / "bin"
 
     def test_examples_build_against_it_and_each_runs(self):
+        flags = f"-fsanitize={cluster.SANITIZERS} -fno-sanitize=null" if cluster.SANITIZERS else ""
         run("cmake", "-G", "Ninja", "-S", self.examples, "-B", self.build,
-            f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug")
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug",
+            f"-DCMAKE_CXX_FLAGS={flags}")
         run("ninja", "-C", self.build, "-j2")
         run("ctest", "--test-dir", self.build, "--output-on-failure", "--no-tests=error")
         self.use_installed_programs()

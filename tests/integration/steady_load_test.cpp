@@ -63,7 +63,7 @@ protected:
   }
 
   [[nodiscard]] std::uint64_t bytes_of(const key_range& range) const {
-    return store_->approximate_bytes(range.begin, range.end);
+    return *store_->approximate_bytes(range.begin, range.end);
   }
 
   void print(int hour) const {

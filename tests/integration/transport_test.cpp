@@ -4,6 +4,8 @@
 
 #include <caf/all.hpp>
 
+#include <thread>
+
 namespace codeq::test {
 
 namespace {
@@ -21,6 +23,14 @@ protected:
     auto code = refused->read(
       [](auto reader) -> result<errc> { return protocol::from_schema(reader.getCode()); });
     return *code;
+  }
+
+  /// Waits until nobody holds the actor any more.
+  bool is_freed(const caf::weak_actor_ptr& actor) {
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (actor.lock() && std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+    return !actor.lock();
   }
 };
 
@@ -155,6 +165,27 @@ TEST_F(TransportTest, AConnectionEndsWithItsOwner) {
   caf::anon_send_exit(owners.front(), caf::exit_reason::kill);
 
   EXPECT_TRUE(peer->is_closed());
+}
+
+TEST_F(TransportTest, WhatHasEndedIsFreedOnceItsDeadlinesAreDue) {
+  // Some of them are due after the end.
+  settings.linger = milliseconds(10);
+  settings.hello_timeout = settings.ping_interval = milliseconds(200);
+  listen();
+  raw_peer peer(port);
+  peer.send(make_hello().to_wire());
+  auto hello = expect_hello();
+  accept(hello);
+  auto connection = caf::actor_cast<caf::weak_actor_ptr>(hello.connection);
+  auto listener = caf::actor_cast<caf::weak_actor_ptr>(acceptor.actor);
+
+  caf::anon_send(hello.connection, actors::close_connection{{errc::going_away, "test"}});
+  hello.connection = nullptr;
+  EXPECT_TRUE(peer.is_closed());
+  stop_listening();
+
+  EXPECT_TRUE(is_freed(connection));
+  EXPECT_TRUE(is_freed(listener));
 }
 
 TEST_F(TransportTest, AFrameThatTheOwnerDoesNotTakeClosesTheConnection) {

@@ -15,15 +15,16 @@ folder=$(cd "$folder" && pwd)
 work=$(mktemp -d "$folder/work-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# A list of sources of our own, so that those of the machine stay as they are.
+# Lists of our own, so that those of the machine stay as they are: from where it has its packages,
+# their sources.
 mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial" "$work/source"
-cat >"$work/sources/source.sources" <<'TEXT'
-Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: bookworm
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-TEXT
+for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
+  [ -f "$list" ] || continue
+  case "$list" in
+    *.sources) sed 's/^Types:.*/Types: deb-src/' "$list" ;;
+    *) sed -n -E 's/^[[:space:]]*deb(-src)?[[:space:]]/deb-src /p' "$list" | sort -u ;;
+  esac >"$work/sources/${list##*/}"
+done
 apt=(apt-get --quiet=2 -o APT::Sandbox::User=root -o Dir::Etc::SourceList=/dev/null
   -o Dir::Etc::SourceParts="$work/sources" -o Dir::State::Lists="$work/lists"
   -o Dir::Cache="$work/cache")

@@ -18,7 +18,6 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// How long a shard may take to count its tasks.
 /// Credits that are held back are looked at this often at most, and at least.
 constexpr duration held_look_min{10};
 constexpr duration held_look_max{1000};

@@ -127,7 +127,6 @@ void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
     found.push_back("I8: other outcome records are held than live tasks need");
 }
 
-/// Whatever can be matched will be looked at when the next turn ends.
 void check_checkpoints(shard_state& state, std::vector<std::string>& found) {
   for (const auto& [seq, mark] : state.checkpoints) {
     auto* s = find_segment(state.segments, seq);
@@ -138,6 +137,7 @@ void check_checkpoints(shard_state& state, std::vector<std::string>& found) {
   }
 }
 
+/// Whatever can be matched will be looked at when the next turn ends.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& queue : state.queues) {
     bool any_free = std::any_of(queue->claimers.begin(), queue->claimers.end(), [&](peer_id peer) {

@@ -3,7 +3,7 @@
 
 #include "storage/keyspace.hpp"
 
-/// One more key of `keyspace.hpp`, where there is no room for it.
+/// A key that belongs to those of `keyspace.hpp`, which describes it but is full.
 namespace codeq::storage {
 
 /// The checkpoint of a live task, for its next attempt.

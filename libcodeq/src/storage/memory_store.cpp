@@ -76,7 +76,8 @@ memory_store::compact(std::string_view begin, std::string_view end, std::atomic<
   return {};
 }
 
-std::uint64_t memory_store::approximate_bytes(std::string_view begin, std::string_view end) const {
+result<std::uint64_t>
+memory_store::approximate_bytes(std::string_view begin, std::string_view end) const {
   std::lock_guard lock{mutex_};
   std::uint64_t bytes = 0;
   for (auto at = current_.lower_bound(begin); at != current_.end() && at->first < end; ++at)

@@ -30,7 +30,7 @@ public:
   read_last(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] result<void>
   compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override;
-  [[nodiscard]] std::uint64_t
+  [[nodiscard]] result<std::uint64_t>
   approximate_bytes(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] std::uint64_t counter(std::string_view name) const override;
 

@@ -5,6 +5,8 @@
 #include "storage/retention_codec.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 namespace codeq::storage {
 
@@ -13,24 +15,55 @@ namespace {
 /// Of its limit, what is kept when there is too much; so that it does not begin anew at once.
 constexpr std::uint64_t eighths_kept = 7;
 
+/// By identity: a horizon is never changed, only replaced.
+bool is_same(const retention_view& a, const retention_view& b) {
+  return a.evicted_before == b.evicted_before && a.horizons == b.horizons;
+}
+
+result<std::uint64_t> bytes_of(const task_store& store, std::initializer_list<key_range> ranges) {
+  std::uint64_t bytes = 0;
+  for (const auto& range : ranges) {
+    auto size = store.approximate_bytes(range.begin, range.end);
+    if (!size)
+      return size;
+    bytes += *size;
+  }
+  return bytes;
+}
+
 } // namespace
 
 result<void> retention_keeper::look(std::atomic<bool>& cancelled) {
-  auto bytes = measure();
-  bool is_too_much = bytes > options_.bytes_max;
-  bool is_due = is_too_much || has_grown(bytes, kept_bytes_)
-                || has_grown(measure_histories(), kept_history_bytes_);
+  auto found = measure();
+  if (!found)
+    return found.error();
+  bool is_too_much = found->ends > options_.bytes_max;
+  bool is_due = is_too_much || has_grown(found->ends, kept_.ends)
+                || has_grown(found->histories, kept_.histories);
   if (!is_due)
     return {};
   if (is_too_much)
-    if (auto ok = choose_victims(bytes); !ok)
+    if (auto ok = choose_victims(found->ends, cancelled); !ok)
       return ok;
+  return rewrite(cancelled);
+}
+
+result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
+  auto view = options_.horizons->view();
+  // What was kept last time would be kept again.
+  if (is_same(view, judged_by_))
+    return {};
   // Histories last: they go with the fates.
   for (const auto& range : {all_outcomes(), all_fates(), all_histories()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
       return ok;
-  kept_bytes_ = measure();
-  kept_history_bytes_ = measure_histories();
+  if (cancelled)
+    return {};
+  auto left = measure();
+  if (!left)
+    return left.error();
+  kept_ = *left;
+  judged_by_ = std::move(view);
   return {};
 }
 
@@ -38,26 +71,28 @@ bool retention_keeper::has_grown(std::uint64_t bytes, std::uint64_t kept) const 
   return bytes > kept + kept / 2 + options_.slack_bytes;
 }
 
-std::uint64_t retention_keeper::measure_histories() const {
-  auto range = all_histories();
-  return options_.store->approximate_bytes(range.begin, range.end);
+result<retention_keeper::sizes> retention_keeper::measure() const {
+  auto ends = bytes_of(*options_.store, {all_outcomes(), all_fates()});
+  if (!ends)
+    return ends.error();
+  auto histories = bytes_of(*options_.store, {all_histories()});
+  if (!histories)
+    return histories.error();
+  return sizes{*ends, *histories};
 }
 
-std::uint64_t retention_keeper::measure() const {
-  std::uint64_t bytes = 0;
-  for (const auto& range : {all_outcomes(), all_fates()})
-    bytes += options_.store->approximate_bytes(range.begin, range.end);
-  return bytes;
-}
-
-result<void> retention_keeper::choose_victims(std::uint64_t bytes) {
+result<void>
+retention_keeper::choose_victims(std::uint64_t bytes, const std::atomic<bool>& cancelled) {
   auto view = options_.horizons->view();
   timestamp now{};
   for (const auto& [shard, horizon] : view.horizons)
     now = std::max(now, horizon->at);
-  auto first = oldest();
+  auto first = oldest(cancelled);
   if (!first)
     return first.error();
+  // Then not all was seen.
+  if (cancelled)
+    return {};
   // As if they had come evenly; where that is not so, the next look takes more.
   auto from = std::max(*first, view.evicted_before);
   auto surplus = bytes - options_.bytes_max / 8 * eighths_kept;
@@ -67,18 +102,30 @@ result<void> retention_keeper::choose_victims(std::uint64_t bytes) {
   return {};
 }
 
-result<timestamp> retention_keeper::oldest() const {
-  auto view = options_.horizons->view();
+result<timestamp> retention_keeper::oldest(const std::atomic<bool>& cancelled) const {
   auto first = timestamp::max();
+  auto note = [&](const result<record_lifetime>& lifetime) {
+    if (lifetime)
+      first = std::min(first, lifetime->since);
+  };
+  // Outcomes are in the order of their times. Fates are in that of their tasks, of which an early
+  // one may have ended late; so all are read, as they are once more when they are rewritten.
+  auto note_outcome = [&](std::string_view, std::string_view value) {
+    note(decode_outcome_lifetime(value));
+    return false;
+  };
+  auto note_fate = [&](std::string_view, std::string_view value) {
+    note(decode_fate_lifetime(value));
+    return !cancelled;
+  };
+  auto view = options_.horizons->view();
   for (const auto& [shard, horizon] : view.horizons) {
-    auto range = outcomes_of(shard);
-    auto scanned = options_.store->scan(range.begin, range.end, [&](auto, std::string_view value) {
-      if (auto lifetime = decode_outcome_lifetime(value))
-        first = std::min(first, lifetime->since);
-      return false;
-    });
-    if (!scanned)
-      return scanned.error();
+    auto outcomes = outcomes_of(shard);
+    auto fates = fates_of(shard);
+    if (auto ok = options_.store->scan(outcomes.begin, outcomes.end, note_outcome); !ok)
+      return ok.error();
+    if (auto ok = options_.store->scan(fates.begin, fates.end, note_fate); !ok)
+      return ok.error();
   }
   return first;
 }

@@ -34,17 +34,24 @@ public:
   [[nodiscard]] result<void> look(std::atomic<bool>& cancelled);
 
 private:
-  [[nodiscard]] std::uint64_t measure() const;
-  [[nodiscard]] std::uint64_t measure_histories() const;
-  [[nodiscard]] result<void> choose_victims(std::uint64_t bytes);
-  [[nodiscard]] result<timestamp> oldest() const;
+  /// Bytes of outcomes and fates together, and of histories.
+  struct sizes {
+    std::uint64_t ends = 0;
+    std::uint64_t histories = 0;
+  };
+
+  [[nodiscard]] result<sizes> measure() const;
+  [[nodiscard]] bool has_grown(std::uint64_t bytes, std::uint64_t kept) const;
+  [[nodiscard]] result<void>
+  choose_victims(std::uint64_t bytes, const std::atomic<bool>& cancelled);
+  [[nodiscard]] result<timestamp> oldest(const std::atomic<bool>& cancelled) const;
+  [[nodiscard]] result<void> rewrite(std::atomic<bool>& cancelled);
 
   retention_keeper_options options_;
-  [[nodiscard]] bool has_grown(std::uint64_t bytes, std::uint64_t kept) const;
-
   /// What was left after the last rewriting.
-  std::uint64_t kept_bytes_ = 0;
-  std::uint64_t kept_history_bytes_ = 0;
+  sizes kept_;
+  /// By which it judged.
+  retention_view judged_by_;
 };
 
 } // namespace codeq::storage

@@ -50,13 +50,13 @@ error refuse_change() {
   return {errc::unavailable, "the store is open for reading only"};
 }
 
-class read_only_store final : public task_store {
+class read_only_store final : public rocksdb_reader {
 public:
   read_only_store(
     std::unique_ptr<directory_lock> lock,
     std::unique_ptr<replay_filter> filter,
     std::unique_ptr<rocksdb::DB> db)
-    : lock_(std::move(lock)), filter_(std::move(filter)), db_(std::move(db)), reader_(*db_) {}
+    : rocksdb_reader(*db), lock_(std::move(lock)), filter_(std::move(filter)), db_(std::move(db)) {}
 
   result<void> commit(std::span<const std::shared_ptr<const write_set>>, durability) override {
     return refuse_change();
@@ -64,26 +64,8 @@ public:
 
   result<void> sync_log() override { return refuse_change(); }
 
-  result<std::optional<std::string>> read(std::string_view key) const override {
-    return reader_.read(key);
-  }
-
-  result<void>
-  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override {
-    return reader_.scan(begin, end, visit);
-  }
-
-  result<std::optional<std::pair<std::string, std::string>>>
-  read_last(std::string_view begin, std::string_view end) const override {
-    return reader_.read_last(begin, end);
-  }
-
   result<void> compact(std::string_view, std::string_view, std::atomic<bool>&) override {
     return refuse_change();
-  }
-
-  std::uint64_t approximate_bytes(std::string_view begin, std::string_view end) const override {
-    return reader_.approximate_bytes(begin, end);
   }
 
   std::uint64_t counter(std::string_view) const override { return 0; }
@@ -93,7 +75,6 @@ private:
   /// RocksDB's options point to it.
   std::unique_ptr<replay_filter> filter_;
   std::unique_ptr<rocksdb::DB> db_;
-  rocksdb_reader reader_;
 };
 
 /// What the ends of the files say before RocksDB reads them.

@@ -50,14 +50,16 @@ rocksdb_reader::read_last(std::string_view begin, std::string_view end) const {
   return found;
 }
 
-std::uint64_t
+result<std::uint64_t>
 rocksdb_reader::approximate_bytes(std::string_view begin, std::string_view end) const {
   rocksdb::Range range{rocksdb::Slice(begin), rocksdb::Slice(end)};
   rocksdb::SizeApproximationOptions what;
   what.include_memtables = true;
   std::uint64_t size = 0;
   auto status = db_.GetApproximateSizes(what, db_.DefaultColumnFamily(), &range, 1, &size);
-  return status.ok() ? size : 0;
+  if (!status.ok())
+    return to_error(status);
+  return size;
 }
 
 } // namespace codeq::storage

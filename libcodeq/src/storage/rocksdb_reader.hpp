@@ -17,21 +17,19 @@ class DB;
 
 namespace codeq::storage {
 
-/// How an open RocksDB is read; the functions are those of `task_store`. Thread-safe.
-class rocksdb_reader {
+/// How an open RocksDB is read: what the stores above it have in common. Thread-safe.
+class rocksdb_reader : public task_store {
 public:
-  /// @pre `db` outlives this
+  /// @pre nothing is read once `db` is gone
   explicit rocksdb_reader(rocksdb::DB& db) : db_(db) {}
 
-  [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const;
-
+  [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const final;
   [[nodiscard]] result<void>
-  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const;
-
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const final;
   [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
-  read_last(std::string_view begin, std::string_view end) const;
-
-  [[nodiscard]] std::uint64_t approximate_bytes(std::string_view begin, std::string_view end) const;
+  read_last(std::string_view begin, std::string_view end) const final;
+  [[nodiscard]] result<std::uint64_t>
+  approximate_bytes(std::string_view begin, std::string_view end) const final;
 
 private:
   rocksdb::DB& db_;

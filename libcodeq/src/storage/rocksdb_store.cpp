@@ -39,7 +39,7 @@ constexpr std::array named_tickers{
   named_ticker{"stall_micros", rocksdb::STALL_MICROS},
 };
 
-class rocksdb_store final : public task_store {
+class rocksdb_store final : public rocksdb_reader {
 public:
   rocksdb_store(
     std::unique_ptr<replay_filter> filter,
@@ -47,12 +47,12 @@ public:
     std::shared_ptr<rocksdb::Statistics> statistics,
     std::unique_ptr<position_hint> hint,
     store_access& access)
-    : filter_(std::move(filter)),
+    : rocksdb_reader(*db),
+      filter_(std::move(filter)),
       db_(std::move(db)),
-      reader_(*db_),
       statistics_(std::move(statistics)),
       hint_(std::move(hint)) {
-    access = &reader_;
+    access = this;
   }
 
   rocksdb_store(const rocksdb_store&) = delete;
@@ -91,20 +91,6 @@ public:
     return {};
   }
 
-  result<std::optional<std::string>> read(std::string_view key) const override {
-    return reader_.read(key);
-  }
-
-  result<void>
-  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override {
-    return reader_.scan(begin, end, visit);
-  }
-
-  result<std::optional<std::pair<std::string, std::string>>>
-  read_last(std::string_view begin, std::string_view end) const override {
-    return reader_.read_last(begin, end);
-  }
-
   result<void>
   compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override {
     rocksdb::Slice first{begin};
@@ -123,10 +109,6 @@ public:
     std::uint32_t kept,
     std::atomic<bool>& cancelled) override {
     return add_backup(*db_, directory, kept, cancelled);
-  }
-
-  std::uint64_t approximate_bytes(std::string_view begin, std::string_view end) const override {
-    return reader_.approximate_bytes(begin, end);
   }
 
   std::uint64_t counter(std::string_view name) const override {
@@ -175,7 +157,6 @@ private:
   /// RocksDB's options point to it.
   std::unique_ptr<replay_filter> filter_;
   std::unique_ptr<rocksdb::DB> db_;
-  rocksdb_reader reader_;
   std::shared_ptr<rocksdb::Statistics> statistics_;
   std::unique_ptr<position_hint> hint_;
   rocksdb::WriteBatch batch_;

@@ -90,8 +90,8 @@ public:
     return error{errc::unavailable, "this store cannot be backed up to " + directory.string()};
   }
 
-  /// About how much space the pairs in [begin, end) take, in bytes. Any thread.
-  [[nodiscard]] virtual std::uint64_t
+  /// About how much space the pairs in [begin, end) take, in bytes. Any thread. Errors: as `read`.
+  [[nodiscard]] virtual result<std::uint64_t>
   approximate_bytes(std::string_view begin, std::string_view end) const = 0;
 
   /// Counts since the store was opened, by name; for statistics and benchmarks.

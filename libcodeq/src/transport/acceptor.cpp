@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -67,6 +68,17 @@ struct acceptor_state {
   void sweep(admission::time_point now);
   void stop();
 
+  /// Sends itself a message without a sender: see the pitfalls in README.md.
+  template <class Message>
+  void send_later(duration after, Message message) {
+    caf::delayed_anon_send(caf::actor_cast<caf::actor>(self), after, std::move(message));
+  }
+
+  /// Between two looks at handshakes.
+  [[nodiscard]] duration interval() const {
+    return std::min(options.connection.hello_timeout / 10, sweep_interval_max);
+  }
+
   acceptor_self self = nullptr;
   caf::io::accept_handle port;
   acceptor_options options;
@@ -81,7 +93,7 @@ void acceptor_state::start(acceptor_self self_pointer, int fd, const acceptor_op
   places =
     std::make_shared<admission>(options.connections_max, options.unauthenticated_connections_max);
   port = self->add_doorman(fd);
-  self->send(self, sweep_handshakes{});
+  send_later(interval(), sweep_handshakes{});
 }
 
 void acceptor_state::welcome(caf::io::connection_handle handle) {
@@ -117,7 +129,7 @@ void acceptor_state::turn_away(caf::io::connection_handle handle, std::string_vi
 
 void acceptor_state::pause() {
   self->halt(port);
-  self->delayed_send(self, limits::accept_pause, resume_accepting{});
+  send_later(limits::accept_pause, resume_accepting{});
 }
 
 void acceptor_state::sweep(admission::time_point now) {
@@ -137,13 +149,12 @@ caf::behavior acceptor(acceptor_self self, int fd, const acceptor_options& optio
   self->set_default_handler(caf::drop);
   self->set_exit_handler([self](caf::exit_msg&) { self->state.stop(); });
   self->state.start(self, fd, options);
-  auto interval = std::min(options.connection.hello_timeout / 10, sweep_interval_max);
   return {
     [self](const caf::io::new_connection_msg& fresh) { self->state.welcome(fresh.handle); },
     [self](const caf::io::acceptor_closed_msg&) { self->state.stop(); },
-    [self, interval](sweep_handshakes) {
+    [self](sweep_handshakes) {
       self->state.sweep(self->clock().now());
-      self->delayed_send(self, interval, sweep_handshakes{});
+      self->state.send_later(self->state.interval(), sweep_handshakes{});
     },
     [self](resume_accepting) { self->trigger(self->state.port); }};
 }

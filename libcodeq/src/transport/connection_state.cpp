@@ -308,7 +308,8 @@ void connection_state::answer_probes(bool alive) {
 }
 
 void connection_state::arm(connection_deadline deadline, duration after) {
-  self_->delayed_send(self_, after, deadline);
+  // Without a sender: see the pitfalls in README.md.
+  caf::delayed_anon_send(caf::actor_cast<caf::actor>(self_), after, deadline);
 }
 
 void connection_state::fire(const connection_deadline& deadline) {

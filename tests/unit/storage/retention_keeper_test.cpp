@@ -19,26 +19,52 @@ constexpr std::uint64_t bytes_max = 100'000;
 class RetentionKeeper : public testing::Test {
 protected:
   void add(std::size_t outcomes) {
-    auto writes = std::make_shared<write_set>();
+    write(outcomes);
+    publish();
+  }
+
+  void write(std::size_t outcomes) {
+    write_set writes;
     for (std::size_t i = 0; i < outcomes; ++i) {
       now_ += 1min;
       core::leases_ended e{++position_, now_, {}, 24h};
-      writes->put(outcome_key{shard, position_}.encode(), encode(e));
+      writes.put(outcome_key{shard, position_}.encode(), encode(e));
     }
-    std::shared_ptr<const write_set> set = writes;
+    commit(std::move(writes));
+  }
+
+  /// One a minute, the task that came first having ended last.
+  void add_fates(std::size_t fates) {
+    now_ += fates * 1min;
+    write_set writes;
+    for (std::size_t i = 0; i < fates; ++i) {
+      core::segment_fate fate;
+      fate.first = ++position_;
+      fate.closed_at = now_ - i * 1min;
+      fate.retention = 24h;
+      fate.entries.resize(10);
+      writes.put(fate_key{shard, fate.first}.encode(), encode(fate, position_));
+    }
+    commit(std::move(writes));
+    publish();
+  }
+
+  void commit(write_set writes) {
+    std::shared_ptr<const write_set> set = std::make_shared<write_set>(std::move(writes));
     ASSERT_TRUE(store_->commit({&set, 1}, durability::sync));
+  }
+
+  void publish() {
     horizons_->publish(std::make_shared<shard_horizon>(shard_horizon{shard, position_, now_, {}}));
   }
 
   void look() { ASSERT_TRUE(keeper_.look(cancelled_)); }
 
-  std::uint64_t bytes() {
-    auto range = all_outcomes();
-    return store_->approximate_bytes(range.begin, range.end);
+  std::uint64_t bytes(const key_range& range = all_outcomes()) {
+    return *store_->approximate_bytes(range.begin, range.end);
   }
 
-  std::size_t count() {
-    auto range = all_outcomes();
+  std::size_t count(const key_range& range = all_outcomes()) {
     return test::read_all(*store_, range.begin, range.end)->size();
   }
 
@@ -93,6 +119,39 @@ TEST_F(RetentionKeeper, GetsBelowItsLimitAlsoWhenRecordsCameUnevenly) {
 
   EXPECT_LE(bytes(), bytes_max);
   EXPECT_GT(bytes(), bytes_max / 4);
+}
+
+TEST_F(RetentionKeeper, DropsTheOldestFatesWhereThereAreNoOutcomes) {
+  add_fates(1'300);
+  auto first = fate_key{shard, 1}.encode();
+  ASSERT_GT(bytes(all_fates()), bytes_max);
+
+  look();
+
+  EXPECT_LE(bytes(all_fates()), bytes_max);
+  EXPECT_GT(bytes(all_fates()), bytes_max / 2);
+  EXPECT_TRUE(store_->read(first)->has_value());
+}
+
+TEST_F(RetentionKeeper, RewritesNothingUntilItWouldJudgeOtherwise) {
+  add(1);
+  horizons_->evict_before(now_);
+  // Too much, of which no checkpoint knows.
+  write(1'300);
+  look();
+  auto long_ended = outcome_key{shard, 1}.encode();
+  write_set writes;
+  writes.put(long_ended, encode(core::leases_ended{1, timestamp{}, {}, 1ms}));
+  commit(std::move(writes));
+
+  look();
+
+  EXPECT_TRUE(store_->read(long_ended)->has_value());
+
+  publish();
+  look();
+
+  EXPECT_FALSE(store_->read(long_ended)->has_value());
 }
 
 TEST_F(RetentionKeeper, EndsEarlyWhenItIsCancelled) {

@@ -146,7 +146,7 @@ TEST_F(RetentionInRocksdb, CompactionDropsWhatIsPastOrEvicted) {
   for (int turn = 0; turn < 1'000; ++turn)
     run_turn();
   std::atomic<bool> cancelled{false};
-  EXPECT_GT(store_->approximate_bytes(all_outcomes().begin, all_outcomes().end), 10'000u);
+  EXPECT_GT(*store_->approximate_bytes(all_outcomes().begin, all_outcomes().end), 10'000u);
 
   publish(*horizons);
   EXPECT_TRUE(store_->compact(all_outcomes().begin, all_outcomes().end, cancelled));
