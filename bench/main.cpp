@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backlog/backlog.hpp"
 #include "config/value_options.hpp"
 #include "config/values.hpp"
 #include "cycle/cycle.hpp"
@@ -8,6 +9,7 @@
 
 namespace {
 
+using codeq::bench::backlog_options;
 using codeq::bench::cycle_options;
 using codeq::bench::idle_options;
 namespace config = codeq::config;
@@ -30,11 +32,11 @@ seconds_option(const std::string& name, const std::string& help, codeq::duration
           }};
 }
 
-config::option durability_option(std::string& target) {
+config::option durability_option(std::string& target, const std::string& usual = "sync") {
   return {
     .name = "durability",
     .value = "sync|os",
-    .help = "The coordinator's durability [default: sync]",
+    .help = "The coordinator's durability [default: " + usual + "]",
     .take = [&target](const std::string& text) -> codeq::result<void> {
       auto choice = config::parse_choice(text, {"sync", "os"});
       if (!choice) {
@@ -76,6 +78,55 @@ config::command cycle_command(cycle_options& to) {
   return entry;
 }
 
+config::option state_option(std::string& target) {
+  return {
+    .name = "state",
+    .value = "pending|retrying",
+    .help = "What the tasks wait for: a worker, or their next attempt [default: pending]",
+    .take = [&target](const std::string& text) -> codeq::result<void> {
+      auto choice = config::parse_choice(text, {"pending", "retrying"});
+      if (!choice) {
+        return choice.error();
+      }
+      target = text;
+      return {};
+    }};
+}
+
+config::command backlog_command(backlog_options& to) {
+  auto& cluster = to.cluster;
+  config::command entry{
+    "backlog",
+    "Memory, claims per second and the time of a restart with many waiting tasks",
+    {count_option("tasks", "Tasks in all [default: 1000000]", to.tasks, {1, 100'000'000}),
+     state_option(to.state),
+     count_option("payload", "Bytes of each payload [default: 256]", to.payload, {0, 1 << 20}),
+     count_option("queues", "Queues [default: 4]", to.queues, {1, 1000}),
+     count_option("priorities", "Priorities of each queue [default: 3]", to.priorities, {1, 10}),
+     count_option("batch", "Tasks of a batch [default: 64]", to.batch, {1, 1000}),
+     count_option(
+       "claims", "Tasks claimed to time it [default: 100000]", to.claims, {1, 10'000'000}),
+     seconds_option("settle", "How long to wait before, in seconds [default: 12]", to.settle),
+     count_option("slots", "Slots of the worker [default: 16]", cluster.slots, {1, 4096}),
+     count_option(
+       "prefetch", "Tasks the worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
+     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
+     durability_option(cluster.durability, "os")}};
+  return entry;
+}
+
+/// Carries out the chosen command.
+codeq::result<std::string> measure(
+  std::string_view chosen,
+  const idle_options& idle,
+  const cycle_options& cycle,
+  const backlog_options& backlog) {
+  if (chosen == "cycle")
+    return codeq::bench::measure_cycle(cycle);
+  return chosen == "backlog" ? codeq::bench::measure_backlog(backlog)
+                             : codeq::bench::measure_idle(idle);
+}
+
 int print(const config::exit_request& request) {
   (request.status == 0 ? std::cout : std::cerr) << request.text << '\n';
   return request.status;
@@ -87,6 +138,7 @@ int main(int argc, char** argv) {
   codeq::bench::hold_signals();
   idle_options idle;
   cycle_options cycle;
+  backlog_options backlog;
   const auto libraries = codeq::bench::executable_folder().parent_path() / "lib";
   idle.cluster.library = libraries / "libhello.so";
   cycle.cluster.library = libraries / "libbench_handlers.so";
@@ -94,11 +146,11 @@ int main(int argc, char** argv) {
     "codeq-bench", "Measures codeq on this machine; prints one JSON object a line.", "");
   options.add(idle_command(idle));
   options.add(cycle_command(cycle));
+  options.add(backlog_command(backlog));
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
     return print(*end);
   }
-  auto line = options.chosen() == "cycle" ? codeq::bench::measure_cycle(cycle)
-                                          : codeq::bench::measure_idle(idle);
+  auto line = measure(options.chosen(), idle, cycle, backlog);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

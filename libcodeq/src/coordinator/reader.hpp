@@ -14,7 +14,8 @@ namespace codeq::coordinator {
 
 struct reader_options {
   std::shared_ptr<const storage::task_store> store;
-  /// Bytes of bodies read lately that are kept, since a segment is claimed in many parts.
+  /// Bytes of bodies read lately that are kept for each shard, since a segment is claimed in many
+  /// parts.
   std::size_t cache_bytes = limits::segment_cache_bytes_default / 4;
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;

@@ -32,7 +32,8 @@ bool turn_runner::is_full() const {
 bool turn_runner::is_checkpoint_due(monotonic_time now) const {
   auto records = state_.records_since_checkpoint;
   bool is_late = now - last_checkpoint_ >= limits::checkpoint_interval;
-  return records >= limits::checkpoint_records || (records > 0 && is_late);
+  bool is_much = records >= limits::checkpoint_records || state_.segments.is_heavy();
+  return is_much || (records > 0 && is_late);
 }
 
 std::vector<core::event> turn_runner::close(const instant& now) {

@@ -22,16 +22,10 @@ public:
   }
 
   task_selection run() {
-    // The segment that holds the first task may start before it.
-    auto at = state_.segments.upper_bound(filter_.after);
-    if (at != state_.segments.begin() && std::prev(at)->second.contains(filter_.after + 1))
-      --at;
-    for (; at != state_.segments.end() && at->first < below_; ++at) {
-      if (!walk(at->second)) {
-        found_.more = true;
-        break;
-      }
-    }
+    state_.segments.walk(filter_.after + 1, [this](const segment& s) {
+      found_.more = s.first < below_ && !walk(s);
+      return s.first < below_ && !found_.more;
+    });
     return std::move(found_);
   }
 

@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -68,6 +69,36 @@ store_gauges(const storage::task_store& store, const storage::retention_horizons
     gauges[std::string("codeq_store_") + name] = static_cast<std::int64_t>(store.counter(name));
   gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
   return gauges;
+}
+
+/// Reads the shards back, as many at once as there are processors.
+result<std::vector<std::shared_ptr<core::shard_state>>>
+recover_shards(const storage::task_store& store, const storage::store_record& identity) {
+  base::system_clock clock(timestamp{});
+  auto steady = clock.now().steady;
+  std::vector<std::shared_ptr<core::shard_state>> states(identity.shard_count);
+  std::vector<error> failures(identity.shard_count);
+  std::atomic<std::size_t> next{0};
+  auto recover_some = [&] {
+    for (auto i = next++; i < states.size(); i = next++) {
+      auto state = storage::recover(store, static_cast<shard_id>(i), identity.epoch, steady);
+      if (state)
+        states[i] = std::move(*state);
+      else
+        failures[i] = state.error();
+    }
+  };
+  std::vector<std::thread> threads;
+  auto wanted = std::min<std::size_t>(std::thread::hardware_concurrency(), states.size());
+  for (std::size_t i = 1; i < wanted; ++i)
+    threads.emplace_back(recover_some);
+  recover_some();
+  for (auto& thread : threads)
+    thread.join();
+  for (const auto& failure : failures)
+    if (failure.code != errc::none)
+      return failure;
+  return states;
 }
 
 result<void> check(const coordinator_node_options& options) {
@@ -125,19 +156,16 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!record)
     return record.error();
   identity = *record;
-  base::system_clock clock(timestamp{});
-  for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
-    auto state =
-      storage::recover(*store, static_cast<shard_id>(i), identity.epoch, clock.now().steady);
-    if (!state)
-      return state.error();
+  auto recovered = recover_shards(*store, identity);
+  if (!recovered)
+    return recovered.error();
+  states = std::move(*recovered);
+  for (const auto& state : states)
     CODEQ_LOG_INFO(
       "shard recovers shard={} segments={} leases={}",
-      i,
-      (*state)->segments.size(),
-      (*state)->leases.size());
-    states.push_back(std::move(*state));
-  }
+      value(state->id),
+      state->segments.packed_segments() + state->segments.unpacked_segments(),
+      state->leases.size());
   return {};
 }
 
@@ -149,6 +177,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     coordinator::journal, coordinator::journal_options{store, mode, die, horizons});
   coordinator::reader_options reads;
   reads.store = store;
+  reads.cache_bytes = limits::segment_cache_bytes_default / 4 / identity.shard_count;
   reads.on_failure = die;
   reader = system->spawn<caf::detached>(coordinator::reader, reads);
   keeper = system->spawn<caf::detached>(

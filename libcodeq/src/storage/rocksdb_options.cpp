@@ -12,6 +12,7 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/statistics.h>
 #include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
 #include <utility>
@@ -128,7 +129,19 @@ void set_durability(rocksdb::Options& target, durability mode) {
   target.max_bgerror_resume_count = 0;
 }
 
-void set_memory(rocksdb::Options& target, const rocksdb_store_options& options) {
+/// One budget: what the memtables take is charged to the cache, which holds the blocks, indexes and
+/// filters of the tables as well.
+std::shared_ptr<rocksdb::Cache> make_cache(const rocksdb_store_options& options) {
+  return rocksdb::NewLRUCache(options.write_buffer_bytes + options.block_cache_bytes);
+}
+
+void set_memory(
+  rocksdb::Options& target,
+  const rocksdb_store_options& options,
+  const std::shared_ptr<rocksdb::Cache>& cache) {
+  constexpr bool stalls_writers = false;
+  target.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(
+    options.write_buffer_bytes, cache, stalls_writers);
   target.write_buffer_size = options.write_buffer_bytes / memtables_max;
   target.max_write_buffer_number = memtables_max;
   target.min_write_buffer_number_to_merge = memtables_per_flush;
@@ -138,9 +151,9 @@ void set_memory(rocksdb::Options& target, const rocksdb_store_options& options) 
     rocksdb::NewFixedPrefixTransform(key_prefix_bytes));
 }
 
-void set_tables(rocksdb::Options& target, const rocksdb_store_options& options) {
+void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  table.block_cache = cache;
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
@@ -178,8 +191,9 @@ rocksdb::Options make_options(const rocksdb_store_options& options) {
   if (options.environment)
     target.env = options.environment;
   set_durability(target, options.mode);
-  set_memory(target, options);
-  set_tables(target, options);
+  auto cache = make_cache(options);
+  set_memory(target, options, cache);
+  set_tables(target, cache);
   if (options.horizons)
     target.compaction_filter_factory = std::make_shared<retention_factory>(options.horizons);
   target.listeners.push_back(std::make_shared<error_listener>(options.on_background_error));

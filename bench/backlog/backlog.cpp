@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backlog/backlog.hpp"
+
+#include "codeq/operator.hpp"
+#include "codeq/producer.hpp"
+
+#include "backlog/filler.hpp"
+#include "backlog/taker.hpp"
+
+#include <sstream>
+
+namespace codeq::bench {
+
+namespace {
+
+/// Tasks that are left to be claimed after the measured ones, for the restart.
+constexpr std::size_t spare_tasks = 2'000;
+
+struct figures {
+  double rss_mib = 0;
+  double peak_mib = 0;
+  double rss_after_claims_mib = 0;
+  double rss_restarted_mib = 0;
+  double fill_seconds = 0;
+  double fail_seconds = 0;
+  double rate_empty = 0;
+  double rate_full = 0;
+  double restart_seconds = 0;
+  std::int64_t lost = 0;
+  std::size_t sampled = 0;
+  std::size_t packed_mib = 0;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double mib(std::size_t bytes) {
+  return static_cast<double>(bytes) / (1u << 20);
+}
+
+/// One measurement from an empty store to the end; the steps are in their order.
+class measurement {
+public:
+  explicit measurement(const backlog_options& options) : options_(options) {}
+
+  result<figures> run();
+
+private:
+  result<void> start();
+  result<double> claim_rate();
+  result<void> build_up();
+  result<void> restart();
+  result<void> count_lost();
+  result<void> note_memory(double& mib_of);
+
+  const backlog_options& options_;
+  figures figures_;
+  std::optional<cluster> running_;
+  std::unique_ptr<producer> producer_;
+  std::optional<filler> filler_;
+};
+
+result<void> measurement::start() {
+  auto started = cluster::start(options_.cluster);
+  if (!started)
+    return started.error();
+  running_.emplace(std::move(*started));
+  auto connected = producer::connect({.coordinators = {running_->address()}, .name = "filler"});
+  if (!connected)
+    return connected.error();
+  producer_ = std::move(*connected);
+  filler_.emplace(*producer_, options_);
+  return {};
+}
+
+result<double> measurement::claim_rate() {
+  auto worker = taker::start(running_->address(), options_, taker::answer::completed);
+  if (!worker)
+    return worker.error();
+  if (auto done = (*worker)->wait_for(options_.claims); !done)
+    return done.error();
+  auto rate = static_cast<double>(options_.claims) / (*worker)->seconds();
+  worker->reset();
+  return rate;
+}
+
+result<void> measurement::build_up() {
+  auto start = std::chrono::steady_clock::now();
+  if (auto filled = filler_->fill(options_.tasks, true); !filled)
+    return filled;
+  figures_.fill_seconds = seconds_since(start);
+  if (options_.state == "pending")
+    return {};
+  start = std::chrono::steady_clock::now();
+  auto worker = taker::start(running_->address(), options_, taker::answer::failed);
+  if (!worker)
+    return worker.error();
+  auto failing = options_.tasks - filler_->scheduled();
+  if (auto done = (*worker)->wait_for(failing); !done)
+    return done;
+  figures_.fail_seconds = seconds_since(start);
+  worker->reset();
+  // These are claimed while the others wait.
+  return filler_->fill(options_.claims + spare_tasks, false);
+}
+
+result<void> measurement::note_memory(double& mib_of) {
+  auto resident = running_->coordinator().resident_bytes();
+  if (!resident)
+    return resident.error();
+  mib_of = mib(*resident);
+  return {};
+}
+
+result<void> measurement::restart() {
+  auto start = std::chrono::steady_clock::now();
+  if (auto again = running_->restart_coordinator(options_.cluster); !again)
+    return again;
+  auto worker = taker::start(running_->address(), options_, taker::answer::completed);
+  if (!worker)
+    return worker.error();
+  if (auto done = (*worker)->wait_for(1); !done)
+    return done;
+  figures_.restart_seconds = std::chrono::duration<double>((*worker)->first_at() - start).count();
+  return {};
+}
+
+result<void> measurement::count_lost() {
+  auto client = operator_client::connect({.coordinators = {running_->address()}});
+  if (!client)
+    return client.error();
+  auto stats = (*client)->stats();
+  if (!stats)
+    return stats.error();
+  std::uint64_t known = 0;
+  for (const auto& queue : stats->queues)
+    known +=
+      queue.scheduled + queue.gated + queue.ready + queue.leased + queue.completed + queue.dead;
+  figures_.lost = static_cast<std::int64_t>(filler_->added()) - static_cast<std::int64_t>(known);
+  figures_.packed_mib = static_cast<std::size_t>(stats->gauges["codeq_packed_bytes"]) >> 20;
+  for (const auto& id : filler_->sample()) {
+    auto status = (*client)->status(id);
+    if (!status && status.error().code != errc::unknown_task)
+      return status.error();
+    figures_.lost += status ? 0 : 1;
+    ++figures_.sampled;
+  }
+  return {};
+}
+
+result<figures> measurement::run() {
+  if (auto ok = start(); !ok)
+    return ok.error();
+  if (auto ok = filler_->fill(options_.claims + spare_tasks, false); !ok)
+    return ok.error();
+  const error interrupted{errc::going_away, "interrupted"};
+  if (!pause(options_.settle))
+    return interrupted;
+  auto empty = claim_rate();
+  if (!empty)
+    return empty.error();
+  if (auto ok = build_up(); !ok)
+    return ok.error();
+  if (!pause(options_.settle))
+    return interrupted;
+  if (auto ok = note_memory(figures_.rss_mib); !ok)
+    return ok.error();
+  auto full = claim_rate();
+  if (!full)
+    return full.error();
+  if (auto ok = note_memory(figures_.rss_after_claims_mib); !ok)
+    return ok.error();
+  auto peak = running_->coordinator().peak_resident_bytes();
+  if (!peak)
+    return peak.error();
+  figures_.peak_mib = mib(*peak);
+  figures_.rate_empty = *empty;
+  figures_.rate_full = *full;
+  if (auto ok = restart(); !ok)
+    return ok.error();
+  if (!pause(options_.settle))
+    return interrupted;
+  if (auto ok = note_memory(figures_.rss_restarted_mib); !ok)
+    return ok.error();
+  if (auto ok = count_lost(); !ok)
+    return ok.error();
+  return figures_;
+}
+
+std::string to_json(const backlog_options& o, const figures& f) {
+  std::ostringstream line;
+  line << R"({"bench":"backlog","state":")" << o.state << R"(","durability":")"
+       << o.cluster.durability << R"(","tasks":)" << o.tasks << R"(,"payload":)" << o.payload
+       << R"(,"queues":)" << o.queues << R"(,"priorities":)" << o.priorities << R"(,"batch":)"
+       << o.batch << R"(,"claims":)" << o.claims << R"(,"shards":)" << o.cluster.shards
+       << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)" << o.cluster.prefetch
+       << R"(,"settle_ms":)" << o.settle.count() << R"(,"rss_mib":)" << f.rss_mib
+       << R"(,"rss_peak_mib":)" << f.peak_mib << R"(,"rss_after_claims_mib":)"
+       << f.rss_after_claims_mib << R"(,"rss_restarted_mib":)" << f.rss_restarted_mib
+       << R"(,"packed_mib":)" << f.packed_mib << R"(,"claim_rate_empty":)" << f.rate_empty
+       << R"(,"claim_rate_full":)" << f.rate_full << R"(,"restart_first_claim_s":)"
+       << f.restart_seconds << R"(,"fill_seconds":)" << f.fill_seconds << R"(,"fail_seconds":)"
+       << f.fail_seconds << R"(,"lost":)" << f.lost
+       << R"(,"lost_counted_by":"counters and sample","sampled":)" << f.sampled << '}';
+  return line.str();
+}
+
+} // namespace
+
+result<std::string> measure_backlog(const backlog_options& options) {
+  auto measured = measurement(options).run();
+  if (!measured)
+    return measured.error();
+  return to_json(options, *measured);
+}
+
+} // namespace codeq::bench
