@@ -4,6 +4,7 @@
 #include "config/values.hpp"
 #include "cycle/cycle.hpp"
 #include "idle/idle.hpp"
+#include "scale/scale_out.hpp"
 
 #include <iostream>
 
@@ -12,6 +13,7 @@ namespace {
 using codeq::bench::backlog_options;
 using codeq::bench::cycle_options;
 using codeq::bench::idle_options;
+using codeq::bench::scale_out_options;
 namespace config = codeq::config;
 
 template <class Number>
@@ -115,16 +117,38 @@ config::command backlog_command(backlog_options& to) {
   return entry;
 }
 
+config::command scale_out_command(scale_out_options& to) {
+  auto& cluster = to.cluster;
+  config::command entry{
+    "scale-out",
+    "Tasks per second with 1, 2, ... worker nodes, whose handler sleeps 50 ms",
+    {count_option("nodes", "Worker nodes in the end [default: 4]", to.nodes, {1, 64}),
+     seconds_option("seconds", "How long to measure each, in seconds [default: 5]", to.length),
+     seconds_option("settle", "How long to wait before, in seconds [default: 2]", to.settle),
+     count_option("slots", "Slots of each node [default: 8]", cluster.slots, {1, 4096}),
+     count_option(
+       "prefetch", "Tasks a node takes beyond [default: 8]", cluster.prefetch, {0, 4096}),
+     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
+     durability_option(cluster.durability)}};
+  return entry;
+}
+
+/// What each command takes.
+struct wishes {
+  idle_options idle;
+  cycle_options cycle;
+  backlog_options backlog;
+  scale_out_options scale_out;
+};
+
 /// Carries out the chosen command.
-codeq::result<std::string> measure(
-  std::string_view chosen,
-  const idle_options& idle,
-  const cycle_options& cycle,
-  const backlog_options& backlog) {
+codeq::result<std::string> measure(std::string_view chosen, const wishes& wished) {
   if (chosen == "cycle")
-    return codeq::bench::measure_cycle(cycle);
-  return chosen == "backlog" ? codeq::bench::measure_backlog(backlog)
-                             : codeq::bench::measure_idle(idle);
+    return codeq::bench::measure_cycle(wished.cycle);
+  if (chosen == "backlog")
+    return codeq::bench::measure_backlog(wished.backlog);
+  return chosen == "scale-out" ? codeq::bench::measure_scale_out(wished.scale_out)
+                               : codeq::bench::measure_idle(wished.idle);
 }
 
 int print(const config::exit_request& request) {
@@ -136,21 +160,21 @@ int print(const config::exit_request& request) {
 
 int main(int argc, char** argv) {
   codeq::bench::hold_signals();
-  idle_options idle;
-  cycle_options cycle;
-  backlog_options backlog;
+  wishes wished;
   const auto libraries = codeq::bench::executable_folder().parent_path() / "lib";
-  idle.cluster.library = libraries / "libhello.so";
-  cycle.cluster.library = libraries / "libbench_handlers.so";
+  wished.idle.cluster.library = libraries / "libhello.so";
+  wished.cycle.cluster.library = libraries / "libbench_handlers.so";
+  wished.scale_out.cluster.library = wished.cycle.cluster.library;
   config::option_set options(
     "codeq-bench", "Measures codeq on this machine; prints one JSON object a line.", "");
-  options.add(idle_command(idle));
-  options.add(cycle_command(cycle));
-  options.add(backlog_command(backlog));
+  options.add(idle_command(wished.idle));
+  options.add(cycle_command(wished.cycle));
+  options.add(backlog_command(wished.backlog));
+  options.add(scale_out_command(wished.scale_out));
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
     return print(*end);
   }
-  auto line = measure(options.chosen(), idle, cycle, backlog);
+  auto line = measure(options.chosen(), wished);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

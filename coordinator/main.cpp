@@ -27,6 +27,7 @@ sigset_t hold_stop_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -38,10 +39,22 @@ void ignore_file_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-int wait_for_stop(const sigset_t& signals) {
-  int signal = 0;
-  sigwait(&signals, &signal);
-  return signal;
+void reload(coordinator_node& node) {
+  if (auto ok = node.reload(); ok)
+    CODEQ_LOG_INFO("coordinator has read tokens and certificates again");
+  else
+    CODEQ_LOG_ERROR("coordinator keeps what was in force reason=\"{}\"", to_string(ok.error()));
+}
+
+/// Waits for a signal that ends the process; SIGHUP has tokens and certificates read again.
+int wait_for_stop(const sigset_t& signals, coordinator_node& node) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP)
+      return signal;
+    reload(node);
+  }
 }
 
 int fail(const std::string& text) {
@@ -50,8 +63,10 @@ int fail(const std::string& text) {
   return exit_failed;
 }
 
-/// Writes the port by way of a second file, so that nobody reads half of it.
-result<void> write_port(const std::filesystem::path& path, std::uint16_t port) {
+/// Writes a port by way of a second file, so that nobody reads half of it. No path: no file.
+result<void> write_port(const char* option, const std::filesystem::path& path, std::uint16_t port) {
+  if (path.empty())
+    return {};
   auto draft = path;
   draft += ".new";
   {
@@ -59,27 +74,35 @@ result<void> write_port(const std::filesystem::path& path, std::uint16_t port) {
     file << port << '\n';
     file.flush();
     if (!file)
-      return error{errc::unavailable, "--port-file " + path.string() + ": cannot be written"};
+      return error{
+        errc::unavailable, std::string(option) + " " + path.string() + ": cannot be written"};
   }
   std::error_code code;
   std::filesystem::rename(draft, path, code);
   if (code)
-    return error{errc::unavailable, "--port-file " + path.string() + ": " + code.message()};
+    return error{
+      errc::unavailable, std::string(option) + " " + path.string() + ": " + code.message()};
   return {};
 }
 
-void log_start(const config::coordinator_config& config, std::uint16_t port) {
+void log_start(
+  const config::coordinator_config& config, std::uint16_t port, std::uint16_t http_port) {
   const char* durability =
     config.node.sync
       ? "sync: what is acknowledged survives a killed process and a power cut"
       : "os: what is acknowledged survives a killed process; a power cut may cost the last second";
   CODEQ_LOG_INFO(
-    "coordinator started version={} data={} listen={} port={} durability=\"{}\"",
+    "coordinator started version={} data={} listen={} port={} tls={} durability=\"{}\"",
     config::version(),
     config.node.data.string(),
     config.node.listen,
     port,
+    !config.node.tls_certificate.empty(),
     durability);
+  if (http_port != 0)
+    CODEQ_LOG_INFO("gateway serves HTTP listen={} port={}", config.node.http, http_port);
+  if (!config.node.metrics.empty())
+    CODEQ_LOG_INFO("gateway serves metrics listen={}", config.node.metrics);
   if (config.node.development)
     CODEQ_LOG_WARN(
       "coordinator runs as a single-user setup dev=true: whoever reaches this machine's loopback "
@@ -96,12 +119,13 @@ int run(const config::coordinator_config& config) {
   auto node = coordinator_node::start(config.node);
   if (!node)
     return fail(to_string(node.error()));
-  log_start(config, (*node)->port());
-  if (!config.port_file.empty()) {
-    if (auto written = write_port(config.port_file, (*node)->port()); !written)
-      return fail(written.error().context);
-  }
-  auto signal = wait_for_stop(signals);
+  log_start(config, (*node)->port(), (*node)->http_port());
+  if (auto written = write_port("--port-file", config.port_file, (*node)->port()); !written)
+    return fail(written.error().context);
+  if (auto written = write_port("--http-port-file", config.http_port_file, (*node)->http_port());
+      !written)
+    return fail(written.error().context);
+  auto signal = wait_for_stop(signals, **node);
   CODEQ_LOG_INFO("coordinator stops signal={}", signal);
   (*node)->stop();
   CODEQ_LOG_INFO("coordinator stopped");

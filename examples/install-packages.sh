@@ -8,10 +8,14 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 packages="
   g++ cmake ninja-build ccache
   capnproto libcapnp-dev libcaf-dev librocksdb-dev
-  libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libjemalloc-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
-  pkgconf procps python3 libfaketime
+  libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libjemalloc-dev libssl-dev openssl
+  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
+  libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
+  pkgconf procps python3 libfaketime valgrind
 "
+
+# With --fuzz also what the fuzz targets need.
+[ "${1:-}" != --fuzz ] || packages="$packages clang libclang-rt-14-dev"
 
 missing=""
 for package in $packages; do

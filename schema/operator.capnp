@@ -16,6 +16,8 @@ struct StatusRequest {
   task @1 :Common.TaskId;
   key @2 :TaskKey;
   # When set, names the task instead of `task.seq`; `task.shard` is the key's.
+  withBody @3 :Bool;
+  # Tell me what the task carries, too.
 }
 
 struct TaskKey {
@@ -47,6 +49,10 @@ struct StatusReply {
   key @15 :Data;
   context @16 :Text;
   # Says more about `code`.
+  leaseLeftMs @17 :UInt64;
+  # Of a leased task: its lease ends then unless it beats.
+  body @18 :Data;
+  # A `TaskBody`, when it was asked for and is still kept.
 }
 
 struct StatsRequest {
@@ -58,6 +64,9 @@ struct StatsReply {
   number @0 :UInt64;
   queues @1 :List(QueueStats);
   gauges @2 :List(Gauge);
+  code @3 :Common.ErrorCode;
+  context @4 :Text;
+  # With a code: why there are no counts; the rest means nothing.
 
   struct QueueStats {
     queue @0 :Common.QueueAddress;
@@ -194,6 +203,11 @@ struct TaskFilter {
     anyState @5 :Void;
     state @6 :Task.TaskState;
   }
+  blocking @7 :Bool;
+  # Only dead tasks that block their group.
+  newestFirst @8 :Bool;
+  # In falling order of sequences: `below` says where to begin, and the reply's `after` the next
+  # `below`.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {
@@ -383,4 +397,35 @@ struct EventsReply {
     untilMs @8 :Int64;
     # With `scheduled`: when it is eligible.
   }
+}
+
+struct BackupRequest {
+  # How is the latest backup, or begin one? Reply: BackupReply with the same number.
+  number @0 :UInt64;
+  start @1 :Bool;
+  # Begin one now. Where it goes is not for me to say.
+}
+
+enum BackupState @0xa7c3d5e1f2046b8d {
+  # Mirrors `codeq::backup_state`.
+  none @0;
+  running @1;
+  done @2;
+  failed @3;
+}
+
+struct BackupReply {
+  # Of the latest backup since the coordinator was started.
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # With a code: why none was begun; the rest means nothing.
+  state @3 :BackupState;
+  backup @4 :UInt32;
+  # Its own number.
+  bytes @5 :UInt64;
+  # Of all its files, those included that it shares with earlier ones.
+  files @6 :UInt32;
+  problem @7 :Text;
+  # Why it failed.
 }

@@ -54,6 +54,8 @@ struct Message {
     explainReply @33 :Operator.ExplainReply;
     eventsRequest @34 :Operator.EventsRequest;
     eventsReply @35 :Operator.EventsReply;
+    backupRequest @36 :Operator.BackupRequest;
+    backupReply @37 :Operator.BackupReply;
   }
 }
 
@@ -74,7 +76,7 @@ struct Hello {
   incarnation @4 :UInt64;
   # Random per process start.
   token @5 :Data;
-  # Bearer token; empty in single-user setups.
+  # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
   # What a worker handles.
 }
@@ -186,6 +188,10 @@ struct ClaimRequest {
   credits @0 :UInt32;
   leaseMs @1 :UInt64;
   # Wish for the lease; 0 leaves it to the task.
+  setsQueues @2 :Bool;
+  # From here on I take tasks of `queues` only, instead of those that I named before. A request that
+  # says so and has no credits voids none.
+  queues @3 :List(Common.QueueAddress);
 }
 
 struct TaskBatch {
@@ -210,6 +216,10 @@ struct TaskRun {
   leaseMs @6 :UInt64;
   maxAttempts @7 :UInt16;
   enqueuedAtMs @8 :Int64;
+  group @9 :Data;
+  # Of the tasks of the run; empty is none.
+  key @10 :Data;
+  # Of the one task of the run; empty is none.
 }
 
 struct TaskLease {
@@ -235,6 +245,20 @@ struct HeartbeatRequest {
     phase @2 :LeasePhase;
     progressed @3 :Bool;
     # The handler got on with its work since the last beat.
+    extendMs @4 :UInt64;
+    # Longer than the lease: be content without a beat for that long from now, 1 s to 12 h. 0 is as
+    # long as the lease.
+  }
+
+  progress @2 :List(Progress);
+  # How far handlers are, for those who watch; kept nowhere. At most one per lease.
+
+  struct Progress {
+    seq @0 :UInt64;
+    token @1 :UInt64;
+    percent @2 :UInt8;
+    note @3 :Text;
+    # At most 1 KiB.
   }
 }
 
@@ -316,6 +340,8 @@ struct AwaitRequest {
   # long as the connection.
   shard @0 :UInt16;
   seqs @1 :List(UInt64);
+  progress @2 :Bool;
+  # Tell me as well how far their handlers are.
 }
 
 struct TasksEnded {
@@ -330,6 +356,9 @@ struct TasksEnded {
     code @2 :Common.ErrorCode;
     # unknownTask: there is no such task, or it is past its retention; `state` means nothing.
     attempt @3 :UInt16;
+    percent @4 :UInt8;
+    # With the state `leased`: the task has not ended, its handler is that far, and the text is the
+    # handler's note. Only told to who asked for progress.
   }
 }
 

@@ -11,9 +11,14 @@ usage: tests/run.sh [option...]
 Installs missing Debian packages, builds into build/ and runs every test by ctest.
 
   --label LABEL      run only tests with this label; may be given several times
-                     (tidy unit model sim mutation golden integration fault e2e)
+                     (tidy unit model sim mutation golden integration fault kill e2e)
   --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
+  --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
+                     and check what their clients saw; CODEQ_SEED repeats the faults of a run
+  --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
+  --minutes N        how long --soak-kill disturbs them in each mode, or --fuzz runs each target
+                     [default: 10 and 1]
   --build-only       build, run nothing
   --help             this text
 
@@ -31,12 +36,18 @@ labels=()
 sanitize=""
 build_only=false
 soak=""
+soak_kill=false
+fuzz=false
+minutes=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize | --soak) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
+    --label | --sanitize | --soak | --minutes) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
+    --soak-kill) soak_kill=true ;;
+    --fuzz) fuzz=true ;;
+    --minutes) minutes="$2"; shift ;;
     --build-only) build_only=true ;;
     --help) usage; exit 0 ;;
     *) fail_usage "unknown option $1" ;;
@@ -51,13 +62,36 @@ esac
 case "$soak" in
   *[!0-9]*) fail_usage "--soak takes a number of seeds, not '$soak'" ;;
 esac
+case "$minutes" in
+  *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
+esac
+
+run_fuzz() {
+  ./examples/install-packages.sh --fuzz
+  cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
+    -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+  ninja -C build-fuzz
+  python3 tests/fuzz/corpus.py build-fuzz/corpus
+  for kind in frame message token_file; do
+    "build-fuzz/bin/fuzz_$kind" -max_total_time=$((${minutes:-1} * 60)) -max_len=4096 \
+      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind"
+  done
+}
+
+if $fuzz; then
+  run_fuzz
+  exit 0
+fi
 
 build="build${sanitize:+-$sanitize}"
 ./examples/install-packages.sh
 cmake -G Ninja -S . -B "$build" -DCODEQ_SANITIZE="$sanitize" >"$build.configure.log" 2>&1 ||
   { cat "$build.configure.log" >&2; exit 1; }
 rm -f "$build.configure.log"
-ninja -C "$build" ${soak:+cluster_sim_test}
+targets=()
+[ -z "$soak" ] || targets=(cluster_sim_test)
+! $soak_kill || targets=(codeq-coordinator codeq-worker codeqctl kill_handlers kill_producer)
+ninja -C "$build" "${targets[@]}"
 if $build_only; then
   exit 0
 fi
@@ -68,7 +102,16 @@ if [ -n "$soak" ]; then
     --gtest_filter='*ContractHoldsUnderEveryScenario'
 fi
 
-# Tests whose times matter (e2e, fault) are marked RUN_SERIAL, so they have the machine alone.
+if $soak_kill; then
+  export CODEQ_BUILD="$PWD/$build" PYTHONDONTWRITEBYTECODE=1
+  for durability in sync os; do
+    python3 tests/kill/harness.py --minutes "${minutes:-10}" --durability "$durability" \
+      ${CODEQ_SEED:+--seed "$CODEQ_SEED"}
+  done
+  exit 0
+fi
+
+# Tests whose times matter (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
 exec ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null

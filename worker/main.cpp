@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -17,37 +18,34 @@ namespace {
 
 constexpr int exit_failed = 1;
 
-/// Has the signals that end the process wait until `drain_on_signal` takes them. Called before any
+/// Has the signals that mean something here wait until `heed_signals` takes them. Called before any
 /// thread is started, since threads inherit it.
 sigset_t hold_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
-/// Whoever started this process may have left SIGCHLD ignored, which is inherited; then the kernel
-/// would not say how programs of `--exec` end.
+/// An ignored SIGCHLD is inherited, and the kernel would not say how programs of `--exec` end.
 void heed_children() {
   std::signal(SIGCHLD, SIG_DFL);
-}
-
-/// The first signal drains the node, the next ends the waiting for handlers.
-void drain_on_signal(codeq::worker_node& node, const sigset_t& signals) {
-  for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    CODEQ_LOG_INFO("worker stops signal={}", signal);
-    std::thread([&node] { node.drain(); }).detach();
-  }
 }
 
 int fail(const std::string& text) {
   codeq::observe::flush_log();
   std::fprintf(stderr, "codeq-worker: %s\n", text.c_str());
   return exit_failed;
+}
+
+codeq::isolation to_isolation(std::string_view word) {
+  for (auto where : {codeq::isolation::thread, codeq::isolation::process})
+    if (word == to_string(where))
+      return where;
+  return codeq::isolation::shared;
 }
 
 codeq::worker_node_options to_options(const codeq::config::worker_config& config) {
@@ -60,10 +58,54 @@ codeq::worker_node_options to_options(const codeq::config::worker_config& config
   options.drain = config.drain;
   options.libraries = config.libraries;
   options.programs = config.programs;
+  options.access = config.access;
+  for (const auto& wish : config.queues)
+    options.queues[wish.queue] = {wish.slots, wish.weight, to_isolation(wish.isolation)};
+  options.only = config.only;
+  options.isolation_program = "/proc/self/exe";
   return options;
 }
 
-int run(const codeq::config::worker_config& config) {
+int print_handlers(const codeq::config::worker_config& config) {
+  auto listed = codeq::list_handlers(to_options(config));
+  if (!listed)
+    return fail(to_string(listed.error()));
+  for (const auto& handler : *listed)
+    std::printf("%s\n", to_string(handler).c_str());
+  return 0;
+}
+
+/// Takes over what may change in a running worker; what cannot be used leaves the old in force.
+void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
+  auto taken = node.reload();
+  auto parsed = codeq::config::parse_worker(line);
+  if (auto* bad = std::get_if<codeq::config::exit_request>(&parsed))
+    taken = codeq::error{codeq::errc::invalid_argument, bad->text};
+  else if (taken)
+    taken = node.reconfigure(to_options(std::get<codeq::config::worker_config>(parsed)));
+  if (!taken)
+    CODEQ_LOG_ERROR("worker keeps its settings reason=\"{}\"", to_string(taken.error()));
+  else
+    CODEQ_LOG_INFO("worker has read its settings and certificates again");
+}
+
+/// The first signal drains the node, the next ends the waiting for handlers; SIGHUP has the
+/// settings and certificates read again.
+void heed_signals(
+  codeq::worker_node& node, const sigset_t& signals, const codeq::config::command_line& line) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal == SIGHUP) {
+      reread(node, line);
+      continue;
+    }
+    CODEQ_LOG_INFO("worker stops signal={}", signal);
+    std::thread([&node] { node.drain(); }).detach();
+  }
+}
+
+int run(const codeq::config::worker_config& config, const codeq::config::command_line& line) {
   auto signals = hold_stop_signals();
   heed_children();
   auto level = codeq::observe::parse_log_level(config.log_level);
@@ -79,7 +121,7 @@ int run(const codeq::config::worker_config& config) {
     config.name,
     config.slots,
     config.prefetch);
-  std::thread([&node, signals] { drain_on_signal(**node, signals); }).detach();
+  std::thread([&node, signals, line] { heed_signals(**node, signals, line); }).detach();
   auto ended = (*node)->wait();
   CODEQ_LOG_INFO("worker stopped");
   int status = ended ? 0 : fail(to_string(ended.error()));
@@ -92,11 +134,17 @@ int run(const codeq::config::worker_config& config) {
 
 int main(int argc, char** argv) {
   codeq::observe::open_standard_streams();
-  auto parsed = codeq::config::parse_worker({argc, argv, codeq::config::process_environment()});
+  codeq::config::command_line line{argc, argv, codeq::config::process_environment()};
+  auto parsed = codeq::config::parse_worker(line);
   if (auto* end = std::get_if<codeq::config::exit_request>(&parsed)) {
     std::fprintf(
       end->status == 0 ? stdout : stderr, end->status == 0 ? "%s" : "%s\n", end->text.c_str());
     return end->status;
   }
-  return run(std::get<codeq::config::worker_config>(parsed));
+  const auto& config = std::get<codeq::config::worker_config>(parsed);
+  if (config.list_handlers)
+    return print_handlers(config);
+  if (!config.isolated.empty())
+    return fail(to_string(codeq::serve_isolated(to_options(config), config.isolated).error()));
+  return run(config, line);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/handler.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace {
 
 /// A result short enough not to matter and different for each payload, so that it can be checked.
@@ -14,8 +17,15 @@ codeq::handler_actor::behavior_type answer(codeq::handler_actor::pointer) {
   };
 }
 
+/// Stands for a handler that waits for something outside.
+codeq::outcome nap(const codeq::task&) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return codeq::outcome::completed();
+}
+
 } // namespace
 
 CODEQ_HANDLERS(registry) {
+  registry.handle("nap", nap);
   registry.handle_actor("cycle", answer);
 }

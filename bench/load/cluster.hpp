@@ -37,6 +37,11 @@ public:
   /// The coordinator first, then the workers.
   [[nodiscard]] std::vector<child_process>& processes() noexcept { return processes_; }
 
+  /// Starts one more worker, which connects in the background.
+  [[nodiscard]] result<void> add_worker(const cluster_options& options) {
+    return start_worker(processes_.size(), options);
+  }
+
   /// Errors: `unavailable` with the end of the log of a process that has ended.
   [[nodiscard]] result<void> check_running();
 

@@ -14,7 +14,7 @@ namespace codeq::ctl {
 /// status. What went wrong is printed here.
 template <class Ask, class Show>
 [[nodiscard]] int ask_and_show(const config::ctl_config& config, Ask&& ask, Show&& show) {
-  auto client = operator_client::connect({config.coordinators, config.timeout});
+  auto client = operator_client::connect({config.coordinators, config.timeout, config.access});
   if (!client)
     return fail(client.error(), config.json);
   auto answer = ask(**client);

@@ -5,6 +5,7 @@
 #include "ctl/commands.hpp"
 #include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
+#include "ctl/progress_bar.hpp"
 #include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
@@ -88,11 +89,22 @@ std::string ended_text(const task_status& status) {
 
 /// Waits for each task in turn; the deadline is one for all. Prints how each ended.
 int await_all(producer& from, const std::vector<enqueued_task>& tasks, duration wait, bool json) {
+  // The client's threads may still draw when this has returned.
+  auto bar = std::make_shared<progress_bar>();
+  std::size_t done = 0;
   auto until = std::chrono::steady_clock::now() + wait;
   int status = exit_done;
   for (const auto& task : tasks) {
     auto left = std::chrono::ceil<duration>(until - std::chrono::steady_clock::now());
-    auto ended = from.await(task.id, std::max(left, duration{0}));
+    bar->draw(done, tasks.size(), {});
+    auto told = [bar, done, total = tasks.size()](const task_progress& progress) {
+      bar->draw(done, total, std::to_string(progress.percent) + "% " + progress.note);
+    };
+    // Nobody is told of what nobody sees.
+    auto ended = from.watch(
+      task.id, bar->is_shown() ? told : producer::progressed(), std::max(left, duration{0}));
+    bar->clear();
+    ++done;
     if (!ended && ended.error().code == errc::timeout) {
       static_cast<void>(fail(ended.error(), json));
       return exit_not_ended;
@@ -112,6 +124,7 @@ int run(const config::ctl_config& config, config::enqueue_command command) {
   producer_options options;
   options.coordinators = config.coordinators;
   options.name = "codeqctl";
+  options.access = config.access;
   auto client = producer::connect(std::move(options));
   if (!client)
     return fail(client.error(), config.json);

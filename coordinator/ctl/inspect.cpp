@@ -2,6 +2,7 @@
 #include "ctl/client.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/json_writer.hpp"
+#include "ctl/queue_output.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
@@ -28,7 +29,20 @@ std::string to_json(const task_explanation& why) {
       .member("blocker_state", to_string(why.blocker_state));
   if (why.reason == explained_reason::leased)
     out.member("worker", why.task.worker).member("lease_left_ms", why.lease_left.count());
+  out.begin_object("queue_settings");
+  write_config(out, why.queue);
+  out.end_object();
   return out.end_object().text() + "\n";
+}
+
+std::string to_text(const task_explanation& why) {
+  std::vector<std::pair<std::string, std::string>> fields{
+    {"max-depth", limit_text(why.queue.max_depth)},
+    {"max-leased", limit_text(why.queue.max_leased)}};
+  for (auto& field : config_fields(why.queue))
+    fields.push_back(std::move(field));
+  return printable(to_sentence(why)) + "\n\nsettings of its queue on its shard\n"
+         + format_fields(fields);
 }
 
 void write_event(json_writer& out, const task_event& event) {
@@ -119,7 +133,7 @@ std::string to_json(const std::vector<task_status>& tasks) {
 std::string to_text(const std::vector<task_status>& tasks) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{
-    {"ID", "QUEUE", "STATE", "ATTEMPT", "ENQUEUED", "KEY"}};
+    {"ID", "QUEUE", "STATE", "ATTEMPT", "ENQUEUED", "GROUP", "KEY"}};
   for (const auto& task : tasks)
     rows.push_back(
       {to_string(task.id),
@@ -127,6 +141,7 @@ std::string to_text(const std::vector<task_status>& tasks) {
        std::string(to_string(task.state)),
        to_string(task.attempt) + "/" + to_string(task.max_attempts),
        to_string(task.enqueued_at),
+       in_one_line(task.group),
        in_one_line(task.key)});
   return format_table(rows);
 }
@@ -136,7 +151,7 @@ std::string to_text(const std::vector<task_status>& tasks) {
 int run(const config::ctl_config& config, const config::explain_command& command) {
   auto ask = [&](operator_client& client) { return client.explain(command.task); };
   return ask_and_show(config, ask, [&](const task_explanation& why) {
-    print(config.json ? to_json(why) : printable(to_sentence(why)) + "\n");
+    print(config.json ? to_json(why) : to_text(why));
     return exit_done;
   });
 }

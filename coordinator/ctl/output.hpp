@@ -10,6 +10,7 @@ namespace codeq::ctl {
 // Exit statuses of codeqctl; documented in its help text.
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
+inline constexpr int exit_not_opened = 2;
 inline constexpr int exit_not_ended = 3;
 inline constexpr int exit_not_completed = 4;
 

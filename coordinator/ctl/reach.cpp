@@ -15,7 +15,7 @@ constexpr duration reach_timeout{500};
 error explain(const error& reason, const config::ctl_config& config) {
   if (reason.code != errc::timeout)
     return reason;
-  auto reached = operator_client::connect({config.coordinators, reach_timeout});
+  auto reached = operator_client::connect({config.coordinators, reach_timeout, config.access});
   return reached ? reason : reached.error();
 }
 

@@ -22,12 +22,13 @@ look_up(const config::ctl_config& config, task_id task, std::optional<duration> 
     producer_options options;
     options.coordinators = config.coordinators;
     options.name = "codeqctl";
+    options.access = config.access;
     auto waiter = producer::connect(std::move(options));
     if (!waiter)
       return waiter.error();
     return (*waiter)->await(task, *wait);
   }
-  auto client = operator_client::connect({config.coordinators, config.timeout});
+  auto client = operator_client::connect({config.coordinators, config.timeout, config.access});
   if (!client)
     return client.error();
   return (*client)->status(task);

@@ -70,6 +70,14 @@ class Process:
         status = self.popen.wait(seconds)
         return status, time.monotonic() - start
 
+    def wait(self, seconds):
+        """Waits until it has ended by itself and returns its exit status."""
+        return self.popen.wait(seconds)
+
+    def hang_up(self):
+        """SIGHUP."""
+        self.popen.send_signal(signal.SIGHUP)
+
     def suspend(self):
         self.popen.send_signal(signal.SIGSTOP)
 
@@ -124,6 +132,7 @@ class Cluster:
         self.processes = []
         self.coordinator = None
         self.port = 0
+        self.token = None
 
     @property
     def address(self):
@@ -138,12 +147,12 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def start_coordinator(self, *options):
+    def start_coordinator(self, *options, access=("--dev",)):
         """Starts one and waits until it listens; after a stop it takes the same port again."""
         port_file = self.path("port")
         port_file.unlink(missing_ok=True)
         self.coordinator = self.start("coordinator", [
-            BIN / "codeq-coordinator", "--dev", "--data", self.path("store"),
+            BIN / "codeq-coordinator", *access, "--data", self.path("store"),
             "--listen", self.address, "--port-file", port_file, *options])
 
         def port():
@@ -162,10 +171,12 @@ class Cluster:
             *options])
 
     def try_ctl(self, *arguments, payload=None):
-        """Runs codeqctl, however it ends."""
+        """Runs codeqctl with the token in force, however it ends."""
+        env = {**os.environ, "CODEQ_TOKEN": self.token} if self.token else None
+        coordinator = ("--coordinator", self.address) if self.port else ()
         return subprocess.run(
-            [str(word) for word in (BIN / "codeqctl", "--coordinator", self.address, *arguments)],
-            input=payload, capture_output=True, timeout=60, check=False)
+            [str(word) for word in (BIN / "codeqctl", *coordinator, *arguments)],
+            input=payload, capture_output=True, timeout=60, check=False, env=env)
 
     def ctl(self, *arguments, payload=None, status=0):
         """Runs codeqctl and returns what it printed; fails on another exit status."""
@@ -201,11 +212,14 @@ class Cluster:
                 return entry
         return None
 
-    def close(self):
-        """Kills what still runs and removes the directory."""
+    def kill_all(self):
         for process in self.processes:
             if process.is_running():
                 process.kill()
+
+    def close(self):
+        """Kills what still runs and removes the directory."""
+        self.kill_all()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -219,6 +233,10 @@ class ClusterTest(unittest.TestCase):
     def tearDown(self):
         outcome = self._outcome.result
         troubles = [test for test, _ in outcome.failures + outcome.errors]
+        if self not in troubles and (self.cluster.path("store") / "CURRENT").exists():
+            self.cluster.kill_all()
+            # Whatever happened to its coordinator, a store is sound.
+            self.cluster.ctl("verify", self.cluster.path("store"))
         if self in troubles:
             for log in sorted(self.cluster.directory.glob("*.log")):
                 print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")

@@ -110,6 +110,16 @@ class Explain(cluster.ClusterTest):
         self.assertEqual(fields["reason"], "dead")
         self.assertIn("told to fail", sentence)
 
+    def test_settings_of_the_queue_are_shown(self):
+        self.cluster.ctl("queue", "set", "echo", "--max-attempts", "7", "--lease", "33s")
+        task = self.cluster.enqueue("echo", "x")
+
+        fields, text = self.explain(task)
+
+        settings = fields["queue_settings"]
+        self.assertEqual((settings["max_attempts"], settings["lease_ms"]), (7, 33000))
+        self.assertIn("33s", text)
+
     def test_unknown_task(self):
         task = self.cluster.enqueue("echo", "x")
         self.cluster.ctl("queue", "purge", "echo")

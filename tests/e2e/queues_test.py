@@ -209,6 +209,8 @@ class Groups(OperatorTest):
         head = self.kill_task("1", "--group", "blocking", "--on-dead", "block")
         behind = self.cluster.enqueue("fail", "2", "--group", "blocking", *options, "block")
         self.assertEqual(self.state(behind), "gated")
+        blocking = self.json("dead", "list", "--blocking")["tasks"]
+        self.assertEqual([(task["id"], task["group"]) for task in blocking], [(head, "blocking")])
         self.cluster.ctl("purge", head)
 
         wait_until(lambda: self.state(behind) == "dead", 10, "the gate opens")

@@ -5,11 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
 
 namespace codeq::test {
 
-/// All faults of one run, printed at its end.
+/// All faults of one run, printed at its end and written to the file that `CODEQ_TOTALS` names, if
+/// any: what is in it is shown when ctest is through.
 class fault_totals final : public testing::Environment {
 public:
   void add(const fault_counts& counts, std::uint64_t flips) {
@@ -20,15 +26,25 @@ public:
     flips_ += flips;
   }
 
+  /// Counts something that was done at a named place.
+  void count(const std::string& place, std::uint64_t times = 1) { places_[place] += times; }
+
   void TearDown() override {
-    std::cout << "faults: " << sum_.power_cuts << " power cuts (" << sum_.bytes_lost
-              << " bytes and " << sum_.entries_lost << " directory entries lost), " << sum_.errors
-              << " errors, " << flips_ << " bit flips\n";
+    std::ostringstream text;
+    text << "faults: " << sum_.power_cuts << " power cuts (" << sum_.bytes_lost << " bytes and "
+         << sum_.entries_lost << " directory entries lost), " << sum_.errors << " errors, "
+         << flips_ << " bit flips\n";
+    for (const auto& [place, times] : places_)
+      text << "  " << place << ": " << times << '\n';
+    std::cout << text.str();
+    if (const char* file = std::getenv("CODEQ_TOTALS"))
+      std::ofstream(file) << text.str();
   }
 
 private:
   fault_counts sum_;
   std::uint64_t flips_ = 0;
+  std::map<std::string, std::uint64_t> places_;
 };
 
 // GoogleTest owns it.

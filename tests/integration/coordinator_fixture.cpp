@@ -60,6 +60,14 @@ std::string say_frame(const protocol::wire_frame& frame) {
         return {};
       });
       text += read ? "" : to_string(read.error());
+    } else if constexpr (std::is_same_v<frame_type, protocol::tasks_ended>) {
+      auto read = typed.read([&](auto r) -> result<void> {
+        for (auto t : r.getTasks())
+          text += "ended " + std::to_string(count_of(t.getSeq())) + " "
+                  + std::string(to_string(protocol::from_schema(t.getCode())));
+        return {};
+      });
+      text += read ? "" : to_string(read.error());
     } else {
       text = "frame " + std::to_string(frame.type);
     }
@@ -87,6 +95,7 @@ actors::session_actor::behavior_type pretended_session(
     [](const protocol::explain_request&) {},
     [](const protocol::events_request&) {},
     [](const protocol::stats_request&) {},
+    [](const protocol::backup_request&) {},
     [](const protocol::goodbye&) {},
     [note](const protocol::wire_frame& frame) { note(say_frame(frame)); },
     [note](const actors::tasks_for_peer& m) { note(say_tasks(m.frame)); },
@@ -107,9 +116,12 @@ coordinator_fixture::coordinator_fixture() = default;
 
 actors::journal_actor coordinator_fixture::hold_journal() {
   auto held = held_;
-  auto behavior = [held](actors::journal_actor::pointer) -> actors::journal_actor::behavior_type {
+  auto asked = epochs_asked_;
+  auto behavior = [held,
+                   asked](actors::journal_actor::pointer) -> actors::journal_actor::behavior_type {
     return {
       [held](actors::commit_request& request) { held->push_back(std::move(request)); },
+      [asked](const actors::raise_epoch&) { ++*asked; },
       [](actors::write_group) {},
       [](actors::sync_journal) {},
     };
@@ -118,15 +130,34 @@ actors::journal_actor coordinator_fixture::hold_journal() {
 }
 
 void coordinator_fixture::start(bool held) {
+  auto steady = virtual_clock(system_).now().steady;
+  state_ = std::move(storage::recover(*store_, only_shard, 1, steady).value());
+  spawn_shard(held);
+}
+
+void coordinator_fixture::start_near_the_end(std::uint64_t numbers, bool held) {
+  auto steady = virtual_clock(system_).now().steady;
+  state_ = std::move(storage::recover(*store_, only_shard, 1, steady).value());
+  state_->tokens.next = core::first_of_epoch(2) - 2 - numbers;
+  spawn_shard(held);
+}
+
+void coordinator_fixture::raise_epoch(std::uint32_t epoch) {
+  caf::anon_send(shard_, actors::epoch_raised{epoch});
+  system_.run();
+}
+
+void coordinator_fixture::spawn_shard(bool held) {
   auto fail = [](const error& e) { FAIL() << to_string(e); };
+  storage::store_record identity;
+  identity.epoch = 1;
   coordinator::shard_options options;
   options.clock = std::make_shared<virtual_clock>(system_);
-  auto steady = options.clock->now().steady;
-  options.state = std::move(storage::recover(*store_, only_shard, 1, steady).value());
-  options.journal =
-    held ? hold_journal()
-         : system_.own(system_.get().spawn(
-           coordinator::journal, coordinator::journal_options{store_, mode_, fail, horizons_}));
+  options.state = state_;
+  options.journal = held ? hold_journal()
+                         : system_.own(system_.get().spawn(
+                           coordinator::journal,
+                           coordinator::journal_options{store_, mode_, fail, horizons_, identity}));
   coordinator::reader_options reads;
   reads.store = store_;
   reads.on_failure = fail;
@@ -136,11 +167,14 @@ void coordinator_fixture::start(bool held) {
   system_.run();
 }
 
-core::peer_id coordinator_fixture::attach(const std::string& name, std::uint64_t incarnation) {
+core::peer_id coordinator_fixture::attach(
+  const std::string& name,
+  std::uint64_t incarnation,
+  std::shared_ptr<const security::principal> bearer) {
   auto peer = ++last_peer_;
   auto& log = logs_[peer] = std::make_shared<std::vector<std::string>>();
   auto session = system_.own(system_.get().spawn(pretended_session, log));
-  actors::attach_session m{peer, session, nullptr, {}};
+  actors::attach_session m{peer, session, nullptr, {}, std::move(bearer)};
   if (!name.empty()) {
     m.worker = std::make_shared<const worker_identity>(worker_identity{name, incarnation});
     m.queues = {{"default", "q"}};

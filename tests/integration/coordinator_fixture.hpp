@@ -45,8 +45,28 @@ protected:
   /// Starts the shard. With `held` the journal does nothing until `commit_all`.
   void start(bool held = false);
 
+  /// Starts the shard when it has so many numbers left of its epoch.
+  void start_near_the_end(std::uint64_t numbers, bool held = false);
+
+  /// Tells the shard what a held journal would.
+  void raise_epoch(std::uint32_t epoch);
+
   /// A session attaches; `name` empty stands for a producer.
-  core::peer_id attach(const std::string& name, std::uint64_t incarnation = 1);
+  core::peer_id attach(
+    const std::string& name,
+    std::uint64_t incarnation = 1,
+    std::shared_ptr<const security::principal> bearer = nullptr);
+
+  /// Sends a frame as a session does, on behalf of the bearer of a token.
+  template <class S>
+  void send(
+    core::peer_id peer,
+    const protocol::frame<S>& message,
+    std::shared_ptr<const security::principal> bearer) {
+    caf::anon_send(shard_, actors::from_peer<S>{peer, message, std::move(bearer)});
+    system_.run();
+  }
+
   void enqueue(core::peer_id peer, std::uint64_t number, std::size_t tasks, duration lease);
   void add_credits(core::peer_id peer, std::uint32_t credits);
   void complete(core::peer_id peer, sequence seq, std::uint64_t token);
@@ -77,8 +97,14 @@ protected:
     std::make_shared<storage::retention_horizons>();
   storage::durability mode_ = storage::durability::sync;
   actors::shard_internal_actor shard_;
+  /// What the shard's actor works on.
+  std::shared_ptr<core::shard_state> state_;
+  /// How often a held journal was asked for another epoch.
+  std::shared_ptr<int> epochs_asked_ = std::make_shared<int>(0);
 
 private:
+  void spawn_shard(bool held);
+
   [[nodiscard]] actors::journal_actor hold_journal();
 
   std::map<core::peer_id, std::shared_ptr<std::vector<std::string>>> logs_;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/registrar.hpp"
+#include "security/token.hpp"
+#include "security/token_table.hpp"
 #include "support/deterministic_system.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,8 +67,12 @@ protected:
         [] { return std::map<std::string, std::int64_t>{}; },
         std::make_shared<base::manual_clock>()}))) {}
 
-  /// A process of worker `w` connects.
-  void hello(const std::string& connection, std::uint64_t incarnation) {
+  /// A process of worker `w` connects, of a tenant when it is named, and then with that token.
+  void hello(
+    const std::string& connection,
+    std::uint64_t incarnation,
+    const std::string& token = {},
+    const std::string& tenant = {}) {
     auto spawned = system_.own(
       system_.get().spawn(connection_behavior, &lines_[connection], &probes_[connection]));
     connections_[connection] = spawned;
@@ -73,6 +82,12 @@ protected:
       root.setName("w");
       root.setIncarnation(incarnation);
       root.setRole(schema::Role::WORKER);
+      root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
+      if (tenant.empty())
+        return;
+      auto queue = root.initQueues(1)[0];
+      queue.setTenant(tenant);
+      queue.setQueue("q");
     });
     caf::anon_send(registrar_, actors::peer_hello{message, spawned, "somewhere"});
     system_.run();
@@ -135,6 +150,82 @@ TEST_F(CoordinatorRegistrar, LetsNobodyInWhileItStops) {
   answer_probes("a", false);
 
   EXPECT_THAT(take("b"), ElementsAre("closed going_away"));
+}
+
+/// The same with tokens: the bearer's role and tenant are in their names.
+class GuardedRegistrar : public CoordinatorRegistrar {
+protected:
+  GuardedRegistrar() {
+    write("worker-a worker-b producer-a");
+    tokens_ = security::token_source::open(file_).value();
+    coordinator::registrar_options options;
+    options.gauges = [] { return std::map<std::string, std::int64_t>{}; };
+    options.clock = std::make_shared<base::manual_clock>();
+    options.tokens = tokens_;
+    options.limiter = std::make_shared<security::rate_limiter>();
+    registrar_ = system_.own(system_.get().spawn(coordinator::registrar, options));
+  }
+
+  /// Replaces the file by these tokens.
+  void write(const std::string& tokens) {
+    std::ofstream file(file_);
+    std::istringstream names(tokens);
+    for (std::string name; names >> name;) {
+      auto dash = name.find('-');
+      auto role = name.substr(0, dash);
+      file << "sha256=" << security::to_text(security::digest_of(name))
+           << " subject=s tenant=" << name.substr(dash + 1) << " role=" << role
+           << (role == "worker" ? " queues=q" : "") << '\n';
+    }
+  }
+
+  void reload() {
+    ASSERT_TRUE(tokens_->reload());
+    caf::anon_send(registrar_, actors::tokens_replaced{});
+    system_.run();
+  }
+
+  temporary_directory directory_;
+  std::filesystem::path file_ = directory_.path() / "tokens";
+  std::shared_ptr<security::token_source> tokens_;
+};
+
+TEST_F(GuardedRegistrar, LetsNobodyInWithoutATokenThatFits) {
+  hello("none", 1);
+  hello("unknown", 2, "worker-c", "c");
+  hello("producer", 3, "producer-a", "a");
+  hello("other tenant", 4, "worker-a", "b");
+  hello("good", 5, "worker-a", "a");
+
+  EXPECT_THAT(take("none"), ElementsAre("closed unauthorized"));
+  EXPECT_THAT(take("unknown"), ElementsAre("closed unauthorized"));
+  EXPECT_THAT(take("producer"), ElementsAre("closed unauthorized"));
+  EXPECT_THAT(take("other tenant"), ElementsAre("closed unauthorized"));
+  EXPECT_THAT(take("good"), ElementsAre("accepted"));
+}
+
+TEST_F(GuardedRegistrar, LeavesTheNamesOfOtherTenantsAlone) {
+  hello("a", 1, "worker-a", "a");
+  hello("b", 2, "worker-b", "b");
+  EXPECT_THAT(take("a"), ElementsAre("accepted"));
+  EXPECT_THAT(take("b"), ElementsAre("accepted"));
+
+  hello("a too", 3, "worker-a", "a");
+
+  EXPECT_THAT(take("a"), ElementsAre("probed"));
+  EXPECT_THAT(take("b"), ElementsAre());
+}
+
+TEST_F(GuardedRegistrar, EndsSessionsOfRevokedTokensOnly) {
+  hello("a", 1, "worker-a", "a");
+  hello("b", 2, "worker-b", "b");
+  write("worker-b producer-a");
+  reload();
+
+  EXPECT_THAT(take("a"), ElementsAre("accepted", "closed unauthorized"));
+  EXPECT_THAT(take("b"), ElementsAre("accepted"));
+  hello("a again", 3, "worker-a", "a");
+  EXPECT_THAT(take("a again"), ElementsAre("closed unauthorized"));
 }
 
 } // namespace

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +15,11 @@
 namespace codeq::test {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
+using namespace std::chrono_literals;
 
 /// The refusal of a request about a queue or a task, in words.
 std::string say_refusal(const protocol::wire_frame& frame) {
@@ -27,6 +32,14 @@ std::string say_refusal(const protocol::wire_frame& frame) {
     return *protocol::queue_reply::parse(frame.body)->read(read);
   if (frame.type == protocol::frame_type<schema::ChangeReply>)
     return *protocol::change_reply::parse(frame.body)->read(read);
+  if (frame.type == protocol::frame_type<schema::StatsReply>)
+    return *protocol::stats_reply::parse(frame.body)->read(read);
+  if (frame.type == protocol::frame_type<schema::EnqueueReply>)
+    return *protocol::enqueue_reply::parse(frame.body)->read(read) + " after "
+           + std::to_string(*protocol::enqueue_reply::parse(frame.body)
+                               ->read([](auto reply) -> result<std::uint32_t> {
+                                 return reply.getRetryAfterMs();
+                               }));
   return "frame " + std::to_string(frame.type);
 }
 
@@ -44,7 +57,7 @@ actors::shard_actor::behavior_type
 pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
   auto note = [lines](std::string line) { lines->push_back(std::move(line)); };
   return {
-    [](const actors::from_peer<schema::EnqueueRequest>&) {},
+    [note](const actors::from_peer<schema::EnqueueRequest>&) { note("enqueue"); },
     [](const actors::from_peer<schema::HeartbeatRequest>&) {},
     [](const actors::from_peer<schema::ResultRequest>&) {},
     [](const actors::from_peer<schema::ResumeRequest>&) {},
@@ -53,6 +66,7 @@ pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
     [](const actors::detach_session&) {},
     [note](const actors::add_credits& m) { note("credits " + std::to_string(m.credits)); },
     [note](const actors::take_credits& m) { note("take " + std::to_string(m.credits)); },
+    [note](const actors::change_worker_queues& m) { note("serve " + m.queues.at(0).queue); },
     [note](const actors::end_leases& m) { note(m.replaced ? "replaced" : "released"); },
     [](const actors::from_peer<schema::StatusRequest>&) {},
     [](const actors::from_peer<schema::ChangeRequest>&) {},
@@ -70,8 +84,13 @@ pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
 /// The session of worker `w` with one shard.
 class CoordinatorSession : public testing::Test {
 protected:
-  CoordinatorSession() {
+  CoordinatorSession() { start(nullptr); }
+
+  void start(std::shared_ptr<const security::principal> bearer) {
     coordinator::session_options options;
+    options.bearer = std::move(bearer);
+    options.limiter = std::make_shared<security::rate_limiter>();
+    options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.peer = 1;
     options.node.role = schema::Role::WORKER;
     options.node.identity = {"w", 1};
@@ -143,6 +162,99 @@ TEST_F(CoordinatorSession, RefusesOperatorsRequestsForAShardThatIsNotThere) {
     ElementsAre(
       "3 invalid_argument: shard is 1; it must be 0..0",
       "4 unknown_task: no such task: its shard is not there"));
+}
+
+/// The bearer of a token with one limit, of 10 a second.
+std::shared_ptr<const security::principal>
+limited(security::role role, security::rate_scope scope, std::uint32_t burst = 10) {
+  security::principal who;
+  who.tenant = "t";
+  who.role = role;
+  who.rates[static_cast<std::size_t>(scope)] = {10, burst};
+  return std::make_shared<const security::principal>(who);
+}
+
+protocol::enqueue_request enqueue_of(std::uint64_t number, std::uint32_t tasks) {
+  return protocol::enqueue_request::build([&](schema::EnqueueRequest::Builder root) {
+    root.setNumber(number);
+    root.initTasks().initEnds(tasks);
+  });
+}
+
+protocol::claim_request change_to(const char* queue) {
+  return protocol::claim_request::build([&](schema::ClaimRequest::Builder root) {
+    root.setSetsQueues(true);
+    auto only = root.initQueues(1)[0];
+    only.setTenant("t");
+    only.setQueue(queue);
+  });
+}
+
+TEST_F(CoordinatorSession, ChangesToQueuesThatTheTokenAllowsOnly) {
+  security::principal who;
+  who.tenant = "t";
+  who.role = security::role::worker;
+  who.queues = {"mine"};
+  start(std::make_shared<const security::principal>(who));
+
+  receive(change_to("mine"));
+  EXPECT_THAT(take(), ElementsAre("serve mine"));
+  receive(change_to("other"));
+  EXPECT_THAT(take(), Not(Contains("serve other")));
+}
+
+TEST_F(CoordinatorSession, RefusesTasksBeyondTheRateAndSaysHowLong) {
+  start(limited(security::role::producer, security::rate_scope::producer));
+
+  receive(enqueue_of(1, 10));
+  receive(enqueue_of(2, 5));
+  EXPECT_THAT(
+    take(),
+    ElementsAre(
+      "enqueue", "2 overloaded: over the rate of the token; retry after 500 ms after 500"));
+  system_.advance(500ms);
+  receive(enqueue_of(2, 5));
+
+  EXPECT_THAT(take(), ElementsAre("enqueue"));
+}
+
+TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {
+  start(limited(security::role::worker, security::rate_scope::claim));
+
+  claim(10);
+  claim(4);
+  EXPECT_THAT(take(), ElementsAre("credits 10"));
+  system_.advance(100ms);
+  EXPECT_THAT(take(), ElementsAre("credits 1"));
+  system_.advance(300ms);
+
+  EXPECT_THAT(take(), ElementsAre("credits 1", "credits 1", "credits 1"));
+}
+
+TEST_F(CoordinatorSession, PlacesNoHeldCreditsOfAWorkerThatTakesNoMore) {
+  start(limited(security::role::worker, security::rate_scope::claim));
+  claim(10);
+  claim(4);
+  take();
+
+  claim(0);
+  system_.advance(10s);
+
+  EXPECT_THAT(take(), ElementsAre("take 10"));
+}
+
+TEST_F(CoordinatorSession, RefusesRequestsBeyondTheRate) {
+  start(limited(security::role::admin, security::rate_scope::admin, 1));
+  receive(protocol::queue_request::build([](schema::QueueRequest::Builder) {}));
+  receive(protocol::queue_request::build([](schema::QueueRequest::Builder) {}));
+  receive(protocol::stats_request::build([](schema::StatsRequest::Builder) {}));
+
+  EXPECT_THAT(
+    take(),
+    ElementsAre(
+      "queue",
+      "0 overloaded: over the rate of the token; retry after 100 ms",
+      "0 overloaded: over the rate of the token; retry after 100 ms"));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/routing.hpp"
 #include "integration/coordinator_fixture.hpp"
+#include "storage/recovery.hpp"
 
 #include <gmock/gmock.h>
 
@@ -53,6 +54,39 @@ TEST_F(CoordinatorShard, AnswersARepeatOfACommittedReportOnlyBehindWhatCameBefor
   commit_all();
 
   EXPECT_THAT(take(worker), ElementsAre("answer 1 none", "answer 1 already"));
+}
+
+TEST_F(CoordinatorShard, BeginsAnotherEpochBeforeItsNumbersRunOut) {
+  mode_ = storage::durability::os;
+  start_near_the_end(1'000'000);
+  auto producer = attach("");
+  enqueue(producer, 1, 1, 10s);
+
+  EXPECT_EQ(state_->epoch, 2u);
+  EXPECT_GE(state_->tokens.next, core::first_of_epoch(2));
+  EXPECT_GE(state_->sequences.next, core::first_of_epoch(2));
+  // Durable before any of its numbers is given, also where commits are not.
+  store_->cut_power();
+  auto identity = storage::read_identity(*store_);
+  ASSERT_TRUE(identity);
+  EXPECT_EQ(identity->epoch, 2u);
+}
+
+TEST_F(CoordinatorShard, GoesOnInItsEpochUntilTheNextIsDurable) {
+  start_near_the_end(1'000'000, true);
+  auto producer = attach("");
+
+  enqueue(producer, 1, 1, 10s);
+  enqueue(producer, 2, 1, 10s);
+  commit_all();
+  EXPECT_THAT(take(producer), ElementsAre("enqueued 1", "enqueued 2"));
+  EXPECT_EQ(*epochs_asked_, 1);
+  EXPECT_EQ(state_->epoch, 1u);
+
+  raise_epoch(5);
+  EXPECT_EQ(state_->epoch, 5u);
+  enqueue(producer, 3, 1, 10s);
+  EXPECT_EQ(*epochs_asked_, 1);
 }
 
 TEST_F(CoordinatorShard, LetsRecordsGoWithTheirCheckpoint) {

@@ -182,6 +182,7 @@ actors::link_actor transport_fixture::connect() {
   link.sink = transport::deliver<schema::TaskBatch, schema::Goodbye>(owner);
   link.owner = caf::actor_cast<caf::strong_actor_ptr>(owner);
   link.connection = settings;
+  link.tls = link_tls;
   link.reconnect_delay_min = reconnect_delay_min;
   link.reconnect_delay_max = reconnect_delay_max;
   return transport::spawn_link(*system, std::move(link));

@@ -98,6 +98,8 @@ protected:
   transport::acceptor_options options;
   duration reconnect_delay_min{5};
   duration reconnect_delay_max{50};
+  /// Of links; null dials without TLS.
+  std::shared_ptr<security::tls_source> link_tls;
   std::uint16_t port = 0;
   channel<actors::peer_hello> hellos;
   channel<event> accepted_events;

@@ -32,9 +32,11 @@ std::vector<seen_report> read_reports(const protocol::result_request& request) {
   auto ok = request.read([&](schema::ResultRequest::Reader reader) -> result<void> {
     auto ends = reader.getTexts().getEnds();
     auto data = reader.getTexts().getBytes().asChars();
+    // Each is got once, since a message may be traversed only so often.
+    auto reports = reader.getReports();
     std::size_t begin = 0;
-    for (unsigned i = 0; i < reader.getReports().size(); ++i) {
-      auto line = reader.getReports()[i];
+    for (unsigned i = 0; i < reports.size(); ++i) {
+      auto line = reports[i];
       seen.push_back(
         {line.getSeq(),
          line.getToken(),
@@ -52,6 +54,17 @@ std::vector<seen_report> read_reports(const protocol::result_request& request) {
 void fill(schema::TaskLease::Builder line, const grant& task) {
   line.setSeq(task.seq);
   line.setToken(task.token);
+}
+
+void fill(schema::TaskRun::Builder run, const grant& task) {
+  run.setFirst(task.seq);
+  run.setCount(1);
+  run.setFirstToken(task.token);
+  run.setLeaseMs(static_cast<std::uint64_t>(task.lease.count()));
+  run.setMaxAttempts(5);
+  run.getQueue().setTenant("default");
+  run.getQueue().setQueue(task.queue);
+  run.setGroup({reinterpret_cast<const kj::byte*>(task.group.data()), task.group.size()});
 }
 
 } // namespace
@@ -95,19 +108,21 @@ void worker_fixture::disconnect(bool final, error reason) {
 }
 
 void worker_fixture::send_grant(const grant& task) {
+  send_grants({task});
+}
+
+void worker_fixture::send_grants(const std::vector<grant>& tasks) {
   send_frame(protocol::task_batch::build([&](schema::TaskBatch::Builder root) {
-    root.setRedelivered(task.redelivered);
-    auto run = root.initRuns(1)[0];
-    run.setFirst(task.seq);
-    run.setCount(1);
-    run.setFirstToken(task.token);
-    run.setLeaseMs(static_cast<std::uint64_t>(task.lease.count()));
-    run.setMaxAttempts(5);
-    run.getQueue().setTenant("default");
-    run.getQueue().setQueue(task.queue);
-    auto body = body_of(task.payload);
-    root.getTasks().setEnds({static_cast<std::uint32_t>(body.size())});
-    root.getTasks().setBytes({reinterpret_cast<const kj::byte*>(body.data()), body.size()});
+    root.setRedelivered(tasks.front().redelivered);
+    auto runs = root.initRuns(static_cast<unsigned>(tasks.size()));
+    auto ends = root.getTasks().initEnds(static_cast<unsigned>(tasks.size()));
+    std::string bodies;
+    for (unsigned i = 0; i < runs.size(); ++i) {
+      fill(runs[i], tasks[i]);
+      bodies += body_of(tasks[i].payload);
+      ends.set(i, static_cast<std::uint32_t>(bodies.size()));
+    }
+    root.getTasks().setBytes({reinterpret_cast<const kj::byte*>(bodies.data()), bodies.size()});
   }));
 }
 
@@ -156,6 +171,21 @@ std::size_t worker_fixture::await_credits() {
       return std::size_t{reader.getCredits()};
     });
   return credits ? *credits : 0;
+}
+
+std::vector<std::string> worker_fixture::await_queues() {
+  std::vector<std::string> queues;
+  for (bool said = false; !said && !HasFailure();) {
+    auto ok =
+      await<schema::ClaimRequest>().read([&](schema::ClaimRequest::Reader reader) -> result<void> {
+        said = reader.getSetsQueues();
+        for (auto queue : reader.getQueues())
+          queues.emplace_back(queue.getQueue().cStr());
+        return {};
+      });
+    EXPECT_TRUE(ok);
+  }
+  return queues;
 }
 
 std::vector<std::uint16_t> worker_fixture::await_types_until(std::uint16_t last) {

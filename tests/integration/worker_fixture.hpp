@@ -31,6 +31,7 @@ struct grant {
   std::string payload = {};
   duration lease{10'000};
   bool redelivered = false;
+  std::string group = {};
 };
 
 /// The dispatcher as it ships, detached, and a connection that is the test's: what the dispatcher
@@ -48,6 +49,8 @@ protected:
   void disconnect(bool final = false, error reason = {errc::disconnected, "cut"});
 
   void send_grant(const grant& task);
+  /// In one message.
+  void send_grants(const std::vector<grant>& tasks);
   void send_lost(const grant& task);
   void send_cancel(const grant& task);
   void send_answer(
@@ -70,6 +73,8 @@ protected:
   /// The next report; several in one request are given one by one.
   seen_report await_report();
   std::size_t await_credits();
+  /// The queues that the worker says it wants from here on.
+  std::vector<std::string> await_queues();
 
   /// The types of what came so far, up to and with the first frame of `last`, without credits.
   std::vector<std::uint16_t> await_types_until(std::uint16_t last);

@@ -146,6 +146,10 @@ void observer::see(const core::tasks_listed& e) {
   seen_.listed.push_back(e);
 }
 
+void observer::see(const core::progress_told& e) {
+  seen_.lines.push_back(say_progress(e));
+}
+
 void observer::see(const core::task_not_here& e) {
   const auto* fate = find_fate(e);
   if (e.why.what == core::inquiry::kind::repeated_report) {

@@ -54,6 +54,7 @@ private:
   void see(const core::task_explained& e);
   void see(const core::queue_answered& e);
   void see(const core::tasks_listed& e);
+  void see(const core::progress_told& e);
   void see(const core::task_not_here& e);
   void remember_fates(const core::sealed_turn& turn);
 

@@ -115,10 +115,8 @@ void reference_shard::run(const core::change_many& c) {
   bool is_whole = c.what == core::change_many::kind::purge_all && !c.filter.state && !answer.more;
   for (auto at = tasks.begin(); is_whole && at != tasks.end();) {
     bool goes = at->second.filed && is_of_queue(at->second);
-    if (goes) {
+    if (goes)
       purged.insert(at->first);
-      filed_history += kept_of(at->second.history.size());
-    }
     at = goes ? tasks.erase(at) : std::next(at);
   }
 }

@@ -129,6 +129,8 @@ void reference_shard::run(const core::detach_peer& c) {
   workers.erase(c.peer);
   for (auto& [seq, peers] : awaited)
     std::erase(peers, c.peer);
+  for (auto& [seq, peers] : watched)
+    peers.erase(c.peer);
 }
 
 void reference_shard::run(const core::claim& c) {
@@ -176,9 +178,11 @@ void reference_shard::run(const core::heartbeat& c) {
     task->queued = beat.queued;
     if ((began || beat.progressed) && task->settings.progress_timeout != duration{0})
       task->progress_deadline = now_.steady + task->settings.progress_timeout;
-    auto extended = std::max(task->deadline, now_.steady + task->lease);
+    auto extended = std::max(task->deadline, now_.steady + std::max(task->lease, beat.extend));
     task->deadline = std::min({extended, task->run_deadline, task->progress_deadline});
   }
+  for (const auto& p : c.progress)
+    tell_progress(p);
 }
 
 void reference_shard::run(const core::report& c) {
@@ -301,6 +305,7 @@ void reference_shard::tell_ended(const reference_task& task) {
   for (auto peer : awaited[task.seq])
     describe({core::inquiry::kind::ending, peer, 0, {}, {}}, task.seq);
   awaited.erase(task.seq);
+  watched.erase(task.seq);
 }
 
 void reference_shard::run(const core::expire_lease& c) {
@@ -379,6 +384,8 @@ void reference_shard::run(const core::await_tasks& c) {
     auto& peers = awaited[seq];
     if (std::find(peers.begin(), peers.end(), c.peer) == peers.end())
       peers.push_back(c.peer);
+    if (c.with_progress)
+      watched[seq].insert(c.peer);
   }
 }
 
@@ -408,6 +415,7 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
   token_floor_ = std::max(token_floor, first_of(epoch) - 1);
   workers.clear();
   awaited.clear();
+  watched.clear();
   lists.clear();
   checkpointed_ = false;
   for (auto& d : outgoing)

@@ -184,13 +184,13 @@ public:
   /// Numbers of follow-ups that came from other shards.
   std::map<shard_id, std::set<std::uint64_t>> taken;
   std::map<sequence, std::vector<core::peer_id>> awaited;
+  /// Those among them who want to know how far the handlers are.
+  std::map<sequence, std::set<core::peer_id>> watched;
   std::map<queue_address, core::queue_settings> queues;
   /// Questions of this turn that are not answered yet.
   std::vector<asked_list> lists;
   /// Tasks that nobody knows any more.
   std::set<sequence> purged;
-  /// Entries of histories of tasks that were purged when they were on disk only.
-  std::size_t filed_history = 0;
   /// Every lease that was ever granted and not lost in a crash; for stale reports.
   std::vector<core::task_lease> given;
 
@@ -203,6 +203,8 @@ public:
 private:
   void run(const core::enqueue& c);
   void run(const core::attach_worker& c);
+  void run(const core::change_queues& c);
+  void tell_progress(const core::lease_progress& p);
   void run(const core::detach_peer& c);
   void run(const core::claim& c);
   void run(const core::revoke_credits& c);

@@ -240,6 +240,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return {core::expire_lease{lease.seq, lease.token}};
   }
   case step_kind::attach:
+    if (d.one_in(2))
+      return {core::change_queues{w.peer, random_queues(d)}};
     return connect(w, d);
   case step_kind::detach:
     return {core::detach_peer{d.one_in(2) ? w.peer : producers_first_peer + d.below(3)}};
@@ -328,6 +330,7 @@ core::await_tasks step_maker::random_await(dice& d, const reference_shard& refer
   core::await_tasks c{producers_first_peer + d.below(3), {}};
   for (auto n = 1 + d.below(3); n > 0; --n)
     c.tasks.push_back(random_task(d, reference));
+  c.with_progress = d.one_in(2);
   return c;
 }
 
@@ -465,10 +468,14 @@ core::task_lease step_maker::random_lease(dice& d, const reference_shard& refere
 }
 
 core::heartbeat step_maker::random_beats(dice& d, const reference_shard& reference) {
-  core::heartbeat c{random_worker(d).peer, {}};
+  core::heartbeat c{random_worker(d).peer, {}, {}};
   for (auto n = 1 + d.below(4); n > 0; --n) {
     auto lease = random_lease(d, reference);
-    c.beats.push_back({lease.seq, lease.token, d.one_in(3), d.one_in(3)});
+    auto extend = d.one_in(4) ? duration{d.below(60'000)} : duration{0};
+    c.beats.push_back({lease.seq, lease.token, d.one_in(3), d.one_in(3), extend});
+    if (d.one_in(3))
+      c.progress.push_back(
+        {lease.seq, lease.token, static_cast<std::uint8_t>(d.below(101)), "at work"});
   }
   return c;
 }
@@ -507,16 +514,23 @@ core::report step_maker::abandon_all(dice& d, const reference_shard& reference) 
   return c;
 }
 
+std::vector<queue_address> step_maker::random_queues(dice& d) {
+  std::vector<queue_address> queues;
+  for (int queue = 0; queue < 3; ++queue)
+    if (!d.one_in(3))
+      queues.push_back({"default", "q" + std::to_string(queue)});
+  return queues;
+}
+
 std::vector<core::command> step_maker::connect(named_worker& w, dice& d) {
   std::vector<core::command> commands;
   if (w.peer != no_session)
     commands.emplace_back(core::detach_peer{w.peer});
   w.peer = next_peer_++;
   core::attach_worker attach{
-    w.peer, std::make_shared<const worker_identity>(worker_identity{w.name, w.incarnation}), {}};
-  for (int queue = 0; queue < 3; ++queue)
-    if (!d.one_in(3))
-      attach.queues.push_back({"default", "q" + std::to_string(queue)});
+    w.peer,
+    std::make_shared<const worker_identity>(worker_identity{w.name, w.incarnation}),
+    random_queues(d)};
   commands.emplace_back(std::move(attach));
   return commands;
 }

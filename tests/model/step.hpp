@@ -99,6 +99,7 @@ private:
   core::command repeated_request(dice& d, const instant& now);
   core::enqueue_run random_run(dice& d, const instant& now);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
+  static std::vector<queue_address> random_queues(dice& d);
   core::report random_reports(dice& d, const reference_shard& reference, const instant& now);
   std::vector<core::follow_up> random_follow_ups(dice& d, const instant& now);
   static core::confirm_follow_ups random_confirmation(dice& d, const reference_shard& reference);

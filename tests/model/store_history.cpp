@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/store_history.hpp"
 
+#include "codeq/limits.hpp"
+
+#include "maintenance/store_verifier.hpp"
 #include "model/words.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/projection.hpp"
+#include "storage/record_codec.hpp"
 #include "storage/recovery.hpp"
 #include "storage/task_reader.hpp"
 #include "storage/write_set.hpp"
@@ -19,6 +23,9 @@ namespace {
 
 constexpr shard_id only_shard{};
 
+constexpr std::size_t checks_per_verification = 8;
+constexpr std::size_t findings_max = 10;
+
 /// A cut takes fewer turns: what is older is as good as synced.
 constexpr std::size_t turns_cut_max = 5;
 
@@ -29,6 +36,16 @@ constexpr std::uint32_t passing_epoch = 1'000'000;
 
 store_history::store_history(store_maker make_store)
   : make_store_(std::move(make_store)), store_(make_store_()) {
+  identify();
+}
+
+void store_history::identify() {
+  storage::store_record identity;
+  identity.shard_count = 1;
+  identity.epoch = passing_epoch - 1;
+  auto writes = std::make_shared<storage::write_set>();
+  writes->put(storage::store_key{}.encode(), storage::encode(identity));
+  commit(writes);
 }
 
 void store_history::append(const std::vector<core::event>& events) {
@@ -57,10 +74,18 @@ void store_history::compact() {
   if (at == horizons_.begin())
     return;
   storage::retention_view view{{{only_shard, std::prev(at)->second}}, {}};
+  compacted_at_ = view.horizons.at(only_shard)->at;
   horizons_.erase(horizons_.begin(), at);
+  drop(storage::outcomes_of(only_shard), view);
+  drop(storage::fates_of(only_shard), view);
+  drop(storage::histories_of(only_shard), view);
+}
+
+void store_history::drop(const storage::key_range& range, const storage::retention_view& view) {
+  auto is_there = [this](std::string_view key) { return has(key); };
   auto writes = std::make_shared<storage::write_set>();
-  auto scanned = store_->scan({}, "\xff", [&](std::string_view key, std::string_view value) {
-    if (storage::judge(view, key, value) != storage::verdict::keep) {
+  auto scanned = store_->scan(range.begin, range.end, [&](auto key, std::string_view value) {
+    if (storage::judge(view, key, value, is_there) != storage::verdict::keep) {
       dropped_.emplace_back(key);
       writes->remove(dropped_.back());
     }
@@ -69,6 +94,11 @@ void store_history::compact() {
   if (!scanned)
     throw std::runtime_error(to_string(scanned.error()));
   commit(writes);
+}
+
+bool store_history::has(std::string_view key) const {
+  auto value = store_->read(key);
+  return value && *value;
 }
 
 void store_history::commit(const std::shared_ptr<const storage::write_set>& writes) {
@@ -83,6 +113,7 @@ void store_history::cut(std::size_t turns) {
   horizons_.erase(horizons_.upper_bound(turns), horizons_.end());
   store_.reset();
   store_ = make_store_();
+  identify();
   for (const auto& writes : turns_)
     commit(writes);
   auto again = std::make_shared<storage::write_set>();
@@ -101,7 +132,7 @@ store_history::recover(std::uint32_t epoch, monotonic_time steady) {
 
 std::string
 store_history::find_unreadable(const reference_shard& reference, core::shard_state& state) const {
-  auto wrong = check_leftovers(reference, state);
+  auto wrong = check_leftovers(state) + check_soundness();
   for (const auto& [seq, task] : reference.tasks) {
     auto death = store_->read(storage::dead_key{only_shard, seq}.encode());
     if (!death || death->has_value() != (task.state == task_state::dead))
@@ -136,11 +167,19 @@ std::size_t store_history::count(const storage::key_range& range) const {
   return found;
 }
 
-std::string
-store_history::check_leftovers(const reference_shard& reference, core::shard_state& state) const {
-  auto noted = reference.filed_history;
-  for (const auto& [seq, task] : reference.tasks)
-    noted += kept_of(task.history.size());
+std::string store_history::check_soundness() const {
+  if (++checks_ % checks_per_verification != 0)
+    return {};
+  store_report report;
+  std::string wrong;
+  if (auto ok = maintenance::verify_records(*store_, findings_max, report); !ok)
+    wrong = "the store cannot be verified: " + to_string(ok.error()) + "\n";
+  for (const auto& finding : report.findings)
+    wrong += "verifying finds: " + finding + "\n";
+  return wrong;
+}
+
+std::string store_history::check_leftovers(core::shard_state& state) const {
   std::size_t replaced = 0;
   state.segments.for_each([&](const core::segment& s) { replaced += s.replaced ? 1 : 0; });
   std::string wrong;
@@ -148,10 +187,20 @@ store_history::check_leftovers(const reference_shard& reference, core::shard_sta
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
   if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
     wrong += "there are more or fewer records of keys on disk than in memory\n";
-  if (count(storage::histories_of(only_shard)) != noted)
-    wrong +=
-      "there are more or fewer entries of histories on disk than tasks that are known have\n";
-  return wrong;
+  auto histories = storage::histories_of(only_shard);
+  auto scanned = store_->scan(histories.begin, histories.end, [&](auto key, auto value) {
+    auto seq = storage::history_key::decode(key)->seq;
+    auto note = storage::decode_note(value, seq);
+    // The shortest of retentions; some of the tasks here have none so long.
+    bool is_young = note && compacted_at_ - note->event.at < limits::retention_classes.front();
+    bool is_known = note
+                    && (is_young || has(storage::segment_key{only_shard, note->segment}.encode())
+                        || has(storage::aside_key{only_shard, note->segment}.encode())
+                        || has(storage::fate_key{only_shard, note->segment}.encode()));
+    wrong += is_known ? "" : short_number(seq) + " is forgotten, but not its history\n";
+    return true;
+  });
+  return scanned ? wrong : wrong + to_string(scanned.error());
 }
 
 std::string store_history::check_body(const reference_task& task, const core::segment& s) const {

@@ -36,14 +36,23 @@ public:
 
 private:
   /// Records that go when a key is free again, or with the task: none may stay behind.
-  [[nodiscard]] std::string
-  check_leftovers(const reference_shard& reference, core::shard_state& state) const;
+  [[nodiscard]] std::string check_leftovers(core::shard_state& state) const;
   [[nodiscard]] std::size_t count(const storage::key_range& range) const;
+  /// Writes the store's own record.
+  void identify();
   void commit(const std::shared_ptr<const storage::write_set>& writes);
   void note_checkpoint(const core::checkpoint_taken& c);
 
   /// Drops what has passed its retention as of the latest checkpoint that is not cut any more.
   void compact();
+
+  /// Removes what may go as of `view`.
+  void drop(const storage::key_range& range, const storage::retention_view& view);
+
+  /// Everything that `codeqctl verify` finds, of now and then.
+  [[nodiscard]] std::string check_soundness() const;
+
+  [[nodiscard]] bool has(std::string_view key) const;
   [[nodiscard]] std::string check_body(const reference_task& task, const core::segment& s) const;
   [[nodiscard]] std::string
   check_text(const reference_task& task, const core::task_view& view, timestamp now) const;
@@ -62,6 +71,9 @@ private:
   std::map<std::size_t, std::shared_ptr<const storage::shard_horizon>> horizons_;
   std::vector<std::string> dropped_;
   std::map<sequence, timestamp> closed_;
+  /// The shard time as of which files were rewritten last.
+  timestamp compacted_at_{};
+  mutable std::size_t checks_ = 0;
 };
 
 } // namespace codeq::model

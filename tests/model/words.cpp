@@ -188,6 +188,12 @@ std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc cod
          + std::string(to_string(code));
 }
 
+std::string say_progress(const core::progress_told& told) {
+  return peer_name(told.peer) + "is told that " + std::to_string(told.seq) + " at attempt "
+         + std::to_string(told.attempt) + " is at " + std::to_string(told.percent) + " "
+         + told.note;
+}
+
 std::string say_unknown(const core::inquiry& why, sequence seq) {
   return inquirer(why) + short_number(seq) + " is unknown";
 }

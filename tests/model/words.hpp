@@ -99,6 +99,8 @@ inline constexpr std::uint64_t first_list_number = 1'000'000;
 
 [[nodiscard]] std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code);
 
+[[nodiscard]] std::string say_progress(const core::progress_told& told);
+
 [[nodiscard]] std::string say_unknown(const core::inquiry& why, sequence seq);
 
 } // namespace codeq::model

@@ -47,7 +47,8 @@ void sim_disk::publish_horizons() {
 
 void sim_disk::compact() {
   std::atomic<bool> cancelled{false};
-  for (const auto& range : {storage::all_outcomes(), storage::all_fates()})
+  for (const auto& range :
+       {storage::all_outcomes(), storage::all_fates(), storage::all_histories()})
     if (auto done = store_.compact(range.begin, range.end, cancelled); !done)
       throw std::runtime_error(to_string(done.error()));
 }

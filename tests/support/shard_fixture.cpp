@@ -136,6 +136,11 @@ std::string shard_fixture::beat(const std::string& worker, core::task_lease leas
 }
 
 std::string
+shard_fixture::beat_for(const std::string& worker, core::task_lease lease, duration extend) {
+  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, false, extend}}});
+}
+
+std::string
 shard_fixture::beat_all(const std::string& worker, const std::vector<core::task_lease>& leases) {
   core::heartbeat c{peer_of(worker), {}};
   for (const auto& lease : leases)
@@ -145,6 +150,24 @@ shard_fixture::beat_all(const std::string& worker, const std::vector<core::task_
 
 std::string shard_fixture::progress(const std::string& worker, core::task_lease lease) {
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, true}}});
+}
+
+std::string shard_fixture::extend(const std::string& worker, core::task_lease lease, duration by) {
+  return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, false, by}}});
+}
+
+std::string shard_fixture::tell_progress(
+  const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note) {
+  return run(
+    core::heartbeat{peer_of(worker), {}, {{lease.seq, lease.token, percent, std::move(note)}}});
+}
+
+std::string
+shard_fixture::change_queues(const std::string& worker, const std::vector<std::string>& queues) {
+  core::change_queues c{peer_of(worker), {}};
+  for (const auto& queue : queues)
+    c.queues.push_back({"default", queue});
+  return run(c);
 }
 
 std::string shard_fixture::report(
@@ -271,6 +294,10 @@ std::string shard_fixture::await(const std::string& peer, const std::vector<int>
   for (auto number : tasks)
     c.tasks.push_back(task(number));
   return run(c);
+}
+
+std::string shard_fixture::watch(const std::string& peer, int number) {
+  return run(core::await_tasks{peer_of(peer), {task(number)}, true});
 }
 
 std::string shard_fixture::describe(const std::string& peer, int number) {

@@ -59,10 +59,18 @@ protected:
   std::string claim(const std::string& worker, std::uint32_t credits, duration lease = {});
   std::string revoke(const std::string& worker, std::uint32_t credits);
   std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
+  /// A beat that asks for so much time.
+  std::string beat_for(const std::string& worker, core::task_lease lease, duration extend);
   /// One message with a beat for each.
   std::string beat_all(const std::string& worker, const std::vector<core::task_lease>& leases);
   /// A beat with a sign of progress.
   std::string progress(const std::string& worker, core::task_lease lease);
+  /// A beat that wishes to be valid for longer than the lease.
+  std::string extend(const std::string& worker, core::task_lease lease, duration by);
+  /// Says how far a handler is.
+  std::string tell_progress(
+    const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note);
+  std::string change_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string
@@ -92,6 +100,8 @@ protected:
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);
+  /// As `await`, with their progress.
+  std::string watch(const std::string& peer, int task);
   std::string describe(const std::string& peer, int task);
   std::string explain(int task);
   std::string tell_history(int task);

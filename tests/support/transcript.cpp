@@ -142,6 +142,13 @@ void transcript::say(const core::task_described& e) {
   line(e.why.peer, words);
 }
 
+void transcript::say(const core::progress_told& e) {
+  line(
+    e.peer,
+    short_number(e.seq) + " at " + std::to_string(e.percent) + "% '" + e.note + "' in attempt "
+      + std::to_string(e.attempt));
+}
+
 void transcript::say(const core::task_explained& e) {
   static const std::vector<std::string> reasons{
     "deferred",

@@ -41,6 +41,7 @@ private:
   void say(const core::timer_wanted& e);
   void say(const core::timer_dropped& e);
   void say(const core::task_described& e);
+  void say(const core::progress_told& e);
   void say(const core::task_explained& e);
   void say(const core::queue_answered& e);
   void say(const core::tasks_listed& e);

@@ -18,7 +18,7 @@ _INVARIANTS = 13
 
 # What a column may name, and what races and scenarios have to name in it.
 _COLUMNS = (("core", r"tests/(unit|model|sim)/", r"tests/(unit|model|sim)/"),
-            ("real", r"tests/(integration|fault|golden|e2e)/", r"tests/e2e/"))
+            ("real", r"tests/(integration|fault|golden|kill|e2e)/", r"tests/(kill|e2e)/"))
 
 
 def statements():

@@ -14,7 +14,7 @@ namespace codeq {
 struct coordinator_node_options {
   /// Where the store lives; created when missing, locked against a second process.
   std::filesystem::path data;
-  /// Where nodes connect: `address:port`; port 0 picks one. Loopback only without TLS.
+  /// Where nodes connect: `address:port`; port 0 picks one. Loopback only without TLS and tokens.
   std::string listen = "127.0.0.1:7400";
   /// Fixed when the store is created; 0 takes the store's number, or 4 for a new one.
   std::size_t shards = 0;
@@ -26,8 +26,30 @@ struct coordinator_node_options {
   /// While the disk of `data` has less than so many bytes free, new tasks are refused; claims and
   /// results go on. 0 never refuses.
   std::uint64_t free_bytes_least = limits::free_bytes_least_default;
-  /// Single-user setup without tokens.
+  /// Where backups go that an operator asks for; empty: they are refused.
+  std::filesystem::path backups{};
+  /// How many backups stay there.
+  std::uint32_t backups_kept = 7;
+  /// Single-user setup without tokens: whoever reaches the port may do everything. Loopback only.
   bool development = false;
+  /// Who may come in, see README. Required without `development`, refused with it.
+  std::filesystem::path tokens{};
+  /// PEM files of the own certificate chain and its key: with them every connection is TLS.
+  /// Required for an address that is not loopback.
+  std::filesystem::path tls_certificate{};
+  std::filesystem::path tls_key{};
+  /// PEM file with the certificates of those who may vouch for peers, whose certificates are then
+  /// checked when they show one.
+  std::filesystem::path tls_authority{};
+  /// Takes no peer in without a certificate.
+  bool tls_require_client_certificate = false;
+  /// Where the HTTP gateway listens: `address:port`, loopback only without TLS; port 0 picks one.
+  /// Empty for no gateway.
+  std::string http{};
+  /// Where metrics are served without a token; only beside `http`. Empty: there alone, to admins.
+  std::string metrics{};
+  /// HTTP workers have to name the fencing token of the lease that they report on.
+  bool http_needs_token = false;
 };
 
 /// A coordinator process's inside: store, journal, shards, registrar and the listening socket.
@@ -44,6 +66,17 @@ public:
 
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const noexcept;
+
+  /// Reads tokens and certificates again: sessions of tokens that are gone end, new connections get
+  /// the new certificate. Errors: `invalid_argument`, `too_large`, `unavailable`; what cannot be
+  /// used leaves the old one in force.
+  [[nodiscard]] result<void> reload();
+
+  /// The port of the HTTP gateway; 0 without one.
+  [[nodiscard]] std::uint16_t http_port() const noexcept;
+
+  /// The port of the metrics; 0 without an address of their own.
+  [[nodiscard]] std::uint16_t metrics_port() const noexcept;
 
   /// Stops accepting, commits, tells peers `going_away`; at most 2 s. Leases live on.
   void stop();

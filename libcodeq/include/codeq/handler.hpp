@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/bytes.hpp"
-#include "codeq/ids.hpp"
+#include "codeq/attempt.hpp"
 #include "codeq/task.hpp"
 
 #include <caf/actor_system.hpp>
@@ -13,57 +12,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace codeq {
-
-/// Tells a running handler that its attempt is no longer wanted. Shared by the runtime and the
-/// handler; every member may be called from any thread.
-class cancellation {
-public:
-  /// True once the lease is lost, the task is cancelled or the node stops without waiting.
-  [[nodiscard]] bool requested() const noexcept;
-
-  /// Calls `action` once, from the thread that requests the cancellation, or at once when that
-  /// happened before. At most one action per task; it must not block.
-  void on_request(std::function<void()> action);
-
-  /// Used by the runtime; idempotent.
-  void request();
-
-  cancellation();
-  ~cancellation();
-  cancellation(const cancellation&) = delete;
-  cancellation& operator=(const cancellation&) = delete;
-
-private:
-  struct impl;
-  std::unique_ptr<impl> impl_;
-};
-
-/// One attempt at a task, as its handler sees it. Cheap to copy: the payload is shared, not copied.
-struct task {
-  task_id id;
-  std::string tenant;
-  std::string queue;
-  int priority = 0;
-  /// 1 for the first charged delivery.
-  std::uint32_t attempt = 1;
-  std::uint32_t max_attempts = 1;
-  /// Strictly increasing within the task: guard writes into your own store with it.
-  fencing_token token{};
-  /// How long the lease is valid between two heartbeats (the runtime sends them).
-  duration lease{0};
-  timestamp enqueued_at;
-  bytes payload;
-  std::vector<std::pair<std::string, std::string>> headers;
-  /// Never null.
-  std::shared_ptr<cancellation> cancel;
-};
 
 /// How an attempt ended, in the handler's words. There is no default: a handler has to say one.
 class outcome {
@@ -131,47 +85,115 @@ void report_exceptions(caf::scheduled_actor* self);
 
 } // namespace detail
 
+/// For whom a handler actor is started.
+struct handler_placement {
+  /// Of a keyed handler: the group that it lives for.
+  std::string group;
+  /// It may hold up its thread, so it gets one of its own.
+  bool own_thread = false;
+};
+
 /// Starts the handler actor of one slot; called on the node's own thread.
-using handler_factory = std::function<handler_actor(caf::actor_system&)>;
+using handler_factory =
+  std::function<handler_actor(caf::actor_system&, const handler_placement& placement)>;
 
 /// A handler that is a plain function; it has a thread of its own and may block.
 using handler_function = std::function<outcome(const task&)>;
 
-/// What a handler library registers: which queue is handled by what.
+/// A handler that takes several tasks of its queue together and answers one outcome for each, in
+/// their order; it has a thread of its own and may block.
+using batch_function = std::function<std::vector<outcome>(std::span<const task>)>;
+
+/// Where the handlers of a queue run. A function has a thread of its own in any case.
+enum class isolation : std::uint8_t {
+  shared,  ///< Actors share the node's threads, and must not block.
+  thread,  ///< Each actor has a thread of its own.
+  process, ///< Functions run in a child process for each slot: a crash there fails one task.
+};
+
+[[nodiscard]] std::string_view to_string(isolation where) noexcept;
+
+/// How a queue is served, beside others of the node.
+struct queue_options {
+  /// Tasks of this queue that run at once; 0 is as many as the node has slots.
+  std::size_t slots = 0;
+  /// Its share when several queues wait for slots, 1..1000.
+  unsigned weight = 1;
+  isolation run_in = isolation::shared;
+};
+
+/// What a handler library registers: which queue of the worker's tenant is handled by what. A
+/// second handler for a queue is refused when the node starts.
 class handler_registry {
 public:
-  /// Handles `queue` of the worker's tenant by a function; each slot calls it on its own thread.
-  void handle(std::string queue, handler_function function);
+  /// Handles `queue` by a function; each slot calls it on its own thread.
+  void handle(std::string queue, handler_function function, queue_options options = {});
 
-  /// Handles `queue` by a typed actor behavior on the shared scheduler, one actor per slot:
+  /// Handles `queue` by a function that takes up to `batch_max` (1..1000) waiting tasks at once;
+  /// it never waits for more. Each task takes a slot. An exception fails all of them.
+  void handle_batch(
+    std::string queue, std::size_t batch_max, batch_function function, queue_options options = {});
+
+  /// Handles `queue` by a typed actor behavior, one actor per slot:
   /// `registry.handle_actor("q", [](codeq::handler_actor::pointer self) { return ...; })`.
   template <class Behavior>
-  void handle_actor(std::string queue, Behavior behavior) {
-    add(std::move(queue), [behavior](caf::actor_system& system) {
-      return system.spawn([behavior](handler_actor::pointer self) {
-        detail::report_exceptions(self);
-        return handler_actor::behavior_type{behavior(self)};
-      });
-    });
+  void handle_actor(std::string queue, Behavior behavior, queue_options options = {}) {
+    auto for_slot = [behavior](handler_actor::pointer self, const std::string&) {
+      return behavior(self);
+    };
+    add({std::move(queue), spawner(std::move(for_slot)), options});
   }
 
-  /// Handles `queue` by whatever `factory` spawns. A second handler for a queue is refused when
-  /// the node starts.
-  void add(std::string queue, handler_factory factory);
+  /// Handles `queue` by actors that live for one `group` each and keep state between its tasks:
+  /// `registry.handle_keyed("q", [](codeq::handler_actor::pointer self, const std::string& group) {
+  /// return ...; })`. One without a task for `idle` ends; the group's next task starts another.
+  /// Tasks without a group get an actor without state of theirs.
+  template <class Behavior>
+  void handle_keyed(
+    std::string queue,
+    Behavior behavior,
+    duration idle = limits::keyed_idle_default,
+    queue_options options = {}) {
+    entry made{std::move(queue), spawner(std::move(behavior)), options};
+    made.idle = idle;
+    add(std::move(made));
+  }
 
   struct entry {
     std::string queue;
-    handler_factory factory;
+    /// Empty for a batch.
+    handler_factory factory{};
+    queue_options options{};
+    /// Of a plain function, what `factory` starts; else empty.
+    handler_function function{};
+    batch_function batch{};
+    std::size_t batch_max = 1;
+    /// Of a keyed handler: when one without a task ends.
+    std::optional<duration> idle{};
   };
+
+  /// Handles a queue by whatever the entry says.
+  void add(entry handler) { entries_.push_back(std::move(handler)); }
 
   [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
 
 private:
+  template <class Behavior>
+  [[nodiscard]] static handler_factory spawner(Behavior behavior) {
+    return [behavior](caf::actor_system& system, const handler_placement& placement) {
+      auto start = [behavior, group = placement.group](handler_actor::pointer self) {
+        detail::report_exceptions(self);
+        return handler_actor::behavior_type{behavior(self, group)};
+      };
+      return placement.own_thread ? system.spawn<caf::detached>(start) : system.spawn(start);
+    };
+  }
+
   std::vector<entry> entries_;
 };
 
 /// Changes whenever a library built against an older codeq can no longer be loaded.
-inline constexpr std::uint32_t handler_abi_version = 1;
+inline constexpr std::uint32_t handler_abi_version = 2;
 
 } // namespace codeq
 

@@ -124,10 +124,37 @@ inline constexpr std::size_t slots_default = 8;
 inline constexpr duration drain_default = 30s;
 inline constexpr duration cancel_grace_default = 10s;
 inline constexpr std::size_t exec_arguments_max = 256;
+inline constexpr unsigned queue_weight_max = 1000;
+inline constexpr std::size_t batch_tasks_max = 1000;
+inline constexpr duration keyed_idle_default = 1min;
+inline constexpr std::size_t keyed_actors_max = 10'000;
+inline constexpr std::size_t progress_note_bytes_max = 1024;
+inline constexpr duration progress_interval = 20ms;
 inline constexpr duration exec_kill_grace_default = 5s;
 inline constexpr duration drain_cancel_grace = 1s;
 inline constexpr std::size_t unanswered_reports_max = 16384;
 inline constexpr std::size_t unanswered_bytes_max = 64u << 20;
 inline constexpr std::size_t report_bytes_per_request_max = 8u << 20;
+
+// The HTTP gateway.
+inline constexpr std::size_t http_header_bytes_max = 8u << 10;
+inline constexpr std::size_t http_body_bytes_max = 2u << 20;
+inline constexpr std::size_t http_batch_body_bytes_max = 16u << 20;
+inline constexpr std::size_t http_bodies_bytes_max = 128u << 20;
+inline constexpr std::size_t http_json_depth_max = 64;
+inline constexpr std::size_t http_request_id_bytes_max = 128;
+inline constexpr std::size_t http_connections_max = 4096;
+inline constexpr duration http_idle_max = 60s;
+inline constexpr duration http_body_time_max = 60s;
+inline constexpr duration http_write_time_max = 60s;
+inline constexpr duration http_wait_max = 60s;
+inline constexpr duration http_shutdown_max = 500ms;
+inline constexpr duration http_ready_timeout = 2s;
+inline constexpr std::size_t http_batch_tasks_max = 100;
+inline constexpr std::size_t http_claim_tasks_max = 10;
+inline constexpr std::size_t http_claim_queues_max = 1000;
+inline constexpr std::size_t http_listed_tasks_max = 1000;
+inline constexpr std::size_t http_enqueues_in_flight_max = 512;
+inline constexpr std::size_t http_bulk_ids_max = 1000;
 
 } // namespace codeq::limits

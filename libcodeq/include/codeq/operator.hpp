@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/backup_status.hpp"
+#include "codeq/credentials.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
@@ -17,6 +19,8 @@ struct operator_options {
   std::vector<std::string> coordinators;
   /// How long to wait for a connection and for each answer.
   duration timeout = std::chrono::seconds(10);
+  /// What to show to coordinators.
+  credentials access{};
 };
 
 /// What an operator's tool can ask of a coordinator. Blocking; one thread at a time. What concerns
@@ -24,7 +28,8 @@ struct operator_options {
 /// what has been done, and asking again does the rest.
 class operator_client {
 public:
-  /// Connects. Errors: `disconnected`, `timeout`, `unauthorized`.
+  /// Connects. Errors: `disconnected`, `timeout`, `unauthorized`; `invalid_argument` and
+  /// `unavailable` for credentials that cannot be used.
   [[nodiscard]] static result<std::unique_ptr<operator_client>> connect(operator_options options);
 
   ~operator_client();
@@ -84,6 +89,13 @@ public:
 
   /// Counts per queue and the coordinator's gauges.
   [[nodiscard]] result<coordinator_stats> stats();
+
+  /// Begins a backup of the coordinator's store into the directory that the coordinator was started
+  /// with. Errors: `unsupported` when there is none, `already` while one is running.
+  [[nodiscard]] result<backup_status> start_backup();
+
+  /// How the latest backup is.
+  [[nodiscard]] result<backup_status> backup();
 
 private:
   struct impl;

@@ -6,9 +6,11 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +28,49 @@ struct queue_stats {
   std::uint64_t dead = 0;
   /// Leases that expired, since the store was created.
   std::uint64_t lost = 0;
+  /// Dead tasks that are kept, and the parts of `ready` by priority; known within the coordinator
+  /// only.
+  std::uint64_t dead_now = 0;
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
+  std::uint64_t cancelled = 0;
+};
+
+/// A connected worker, or one whose leases live on.
+struct worker_stats {
+  std::string name;
+  bool is_connected = false;
+  /// Tasks that it could take at once.
+  std::uint64_t free_slots = 0;
+  std::uint64_t leases = 0;
+  /// Of the queues that it claims from.
+  std::set<std::string> tenants{};
+};
+
+/// How often something took how long.
+struct time_counts {
+  /// The upper bounds of the counts; the last count has none.
+  static constexpr std::array<std::int64_t, 13> bounds_ms{
+    1, 2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30'000, 300'000, 3'600'000};
+
+  std::array<std::uint64_t, bounds_ms.size() + 1> counts{};
+  std::int64_t sum_ms = 0;
+
+  void add(duration took, std::uint64_t times = 1);
+  void add(const time_counts& other);
 };
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
   /// By metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
+
+  // Known within the coordinator only.
+
+  std::vector<worker_stats> workers{};
+  /// From a task's enqueue to its first grant.
+  time_counts dispatch{};
+  /// From a grant to the report that ended it.
+  time_counts run{};
 };
 
 /// What a queue gives its tasks and how much it takes.
@@ -83,6 +122,8 @@ struct task_filter {
   /// Empty is every queue of the tenant.
   std::string queue{};
   std::optional<task_state> state{};
+  /// Only dead tasks that block their group.
+  bool is_blocking = false;
   /// 1..`limits::listed_tasks_max`.
   std::size_t limit = 100;
 };

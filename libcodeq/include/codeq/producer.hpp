@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -18,11 +19,22 @@ struct producer_options {
   std::string name = "producer";
   /// Requests in flight at most; `enqueue` waits for room beyond that.
   std::size_t window_requests = limits::producer_window_requests_default;
+  /// What to show to coordinators.
+  credentials access{};
 };
 
 /// One answer per task, in the order given. Errors of a task: `duplicate` when its key has a record
 /// and `on_duplicate::reject` was asked for, else why its part of the batch was refused.
 using enqueue_answers = std::vector<result<enqueued_task>>;
+
+/// How far the handler of a task is that has not ended.
+struct task_progress {
+  task_id id;
+  std::uint32_t attempt = 0;
+  /// 0..100.
+  int percent = 0;
+  std::string note;
+};
 
 /// Adds tasks and learns how they end. Survives lost connections: an enqueue whose answer was lost
 /// is sent again under the same request number and never adds a task twice. Thread-safe.
@@ -39,7 +51,8 @@ public:
   /// is logged and goes no further. Errors: `unknown_task`.
   using ended = std::function<void(result<task_status>)>;
 
-  /// Starts connecting in the background. Errors: `invalid_argument` for bad options.
+  /// Starts connecting in the background. Errors: `invalid_argument` for bad options;
+  /// `unavailable` for certificates that cannot be used.
   [[nodiscard]] static result<std::unique_ptr<producer>> connect(producer_options options);
 
   ~producer();
@@ -74,6 +87,17 @@ public:
 
   /// Calls `done` for each task when it ends; the coordinator tells, nobody polls.
   void await_async(std::vector<task_id> tasks, ended done);
+
+  /// Called when a handler said how far it is, several times a second at most; on a thread of the
+  /// producer, must not block. What it throws is logged and goes no further.
+  using progressed = std::function<void(const task_progress&)>;
+
+  /// As `await`, and calls `told` on the way. Progress is kept nowhere: what a handler said before
+  /// is not told.
+  [[nodiscard]] result<task_status> watch(task_id task, progressed told, duration wait);
+
+  /// As `await_async`, and calls `told` on the way.
+  void watch_async(std::vector<task_id> tasks, progressed told, ended done);
 
 private:
   struct impl;

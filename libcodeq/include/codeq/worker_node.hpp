@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/handler.hpp"
 #include "codeq/result.hpp"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,7 +31,37 @@ struct worker_node_options {
   std::vector<std::string> programs;
   /// Handlers of the embedding program.
   handler_registry handlers;
+  /// What to show to coordinators.
+  credentials access{};
+  /// How queues are served, by name, instead of as their handlers say.
+  std::map<std::string, queue_options> queues{};
+  /// Queues to serve; the handlers of others are left alone. Empty serves all that have handlers.
+  std::vector<std::string> only{};
+  /// The program that runs the handlers of isolated queues: `codeq-worker` itself. Empty when
+  /// there is none; then no queue may be isolated in a process.
+  std::string isolation_program{};
 };
+
+/// One queue that a node would serve.
+struct handled_queue {
+  std::string queue;
+  /// "function", "batch", "actor", "keyed actor" or "program".
+  std::string kind;
+  /// With the slots that it may really use.
+  queue_options options;
+};
+
+/// One line for people.
+[[nodiscard]] std::string to_string(const handled_queue& handled);
+
+/// Loads the handlers and says what they handle, in the order of registration. Errors: as
+/// `worker_node::start`.
+[[nodiscard]] result<std::vector<handled_queue>> list_handlers(worker_node_options options);
+
+/// Runs the function of one queue for a parent process that started this one, over standard input
+/// and output, until the parent is gone; then this process ends. Errors: as
+/// `worker_node::start`, and `invalid_argument` for a queue whose handler is no function.
+[[nodiscard]] result<void> serve_isolated(worker_node_options options, const std::string& queue);
 
 /// A worker process's inside: links, dispatcher and the handler actors.
 class worker_node {
@@ -45,6 +77,14 @@ public:
   /// Stops claiming and lets handlers finish within the drain time, gives the rest back and says
   /// goodbye. Returns when done; a second call from another thread hurries the first.
   void drain();
+
+  /// Reads the certificates again, for connections made from then on. Errors: `unavailable`; the
+  /// old ones stay.
+  [[nodiscard]] result<void> reload();
+
+  /// Takes over `slots`, `prefetch`, `queues` and `only` while the node works; what it began is not
+  /// disturbed. Errors: `invalid_argument`; nothing is changed then.
+  [[nodiscard]] result<void> reconfigure(const worker_node_options& options);
 
   /// Blocks until the node has ended by itself (refused or superseded) and returns why, or until
   /// `drain` is done.

@@ -119,8 +119,32 @@ struct drain_request {
   duration limit{0};
 };
 
+/// Tasks that a batch function takes together, and how they ended, in their order.
+struct batch_attempt {
+  std::vector<task> tasks;
+};
+
+struct batch_outcome {
+  std::vector<outcome> answers;
+};
+
 /// Sent by the dispatcher to itself: what was gathered in this turn has to leave.
 struct dispatcher_flush {};
+
+/// Handlers said how far they are; `due` when it is time to pass that on.
+struct attempt_news {
+  bool due = false;
+};
+
+/// Keyed handlers may have been without a task for long.
+struct idle_look {};
+
+/// Changes what the dispatcher works on and how much of it, while it runs.
+struct reconfigure_worker {
+  std::vector<handler_registry::entry> handlers;
+  std::size_t slots = 0;
+  std::size_t prefetch = 0;
+};
 
 /// A look at the leases is due; stale unless `number` is the latest that was armed.
 struct lease_look {
@@ -139,6 +163,8 @@ using dispatcher_actor = caf::typed_actor<
   caf::reacts_to<from_link<schema::TaskBatch>>,
   // Takes how the attempt of the sending handler ended.
   caf::reacts_to<outcome>,
+  // The same for all attempts of a batch.
+  caf::reacts_to<batch_outcome>,
   // Forgets the reports that were decided.
   caf::reacts_to<from_link<schema::ResultReply>>,
   // Stops the handlers of leases that are gone; nothing is reported for them.
@@ -159,6 +185,12 @@ using dispatcher_actor = caf::typed_actor<
   caf::reacts_to<dispatcher_flush>,
   // Sends beats.
   caf::reacts_to<lease_look>,
+  // Sends how far handlers are, not too often.
+  caf::reacts_to<attempt_news>,
+  // Ends keyed handlers that have nothing to do.
+  caf::reacts_to<idle_look>,
+  // Works on other queues, with other slots, from here on.
+  caf::reacts_to<reconfigure_worker>,
   // Goes on to the next step of the drain.
   caf::reacts_to<drain_step_over>>;
 
@@ -182,6 +214,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::link_down)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_link)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::links_spawned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::drain_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_attempt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_outcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::dispatcher_flush)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attempt_news)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::idle_look)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::reconfigure_worker)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_look)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::drain_step_over)

@@ -36,6 +36,8 @@ struct watch_tasks {
   std::uint64_t watch = 0;
   std::vector<task_id> tasks;
   std::function<void(result<task_status>)> ended;
+  /// Hears on the way how far the handlers are; empty does not want to.
+  std::function<void(const task_progress&)> progressed{};
 };
 
 /// Takes a wish of `watch_tasks` back.
@@ -112,6 +114,8 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::events_reply>,
   // Takes the answer on the counts.
   caf::reacts_to<protocol::stats_reply>,
+  // Takes the answer on a backup.
+  caf::reacts_to<protocol::backup_reply>,
   // Sends the open question.
   caf::reacts_to<link_up>,
   // Waits for the next connection.

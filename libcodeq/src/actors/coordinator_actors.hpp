@@ -53,6 +53,8 @@ using session_actor = caf::typed_actor<
   caf::reacts_to<protocol::events_request>,
   // Sums up all shards.
   caf::reacts_to<protocol::stats_request>,
+  // Begins a backup or says how the latest one is.
+  caf::reacts_to<protocol::backup_request>,
   // Ends in order: leases are given back.
   caf::reacts_to<protocol::goodbye>,
   // Sends a frame to the peer.
@@ -84,6 +86,8 @@ struct attach_session {
   session_actor session;
   std::shared_ptr<const worker_identity> worker;
   std::vector<queue_address> queues;
+  /// Null when everybody may do everything.
+  std::shared_ptr<const security::principal> bearer{};
 };
 
 struct detach_session {
@@ -99,6 +103,12 @@ struct add_credits {
 struct take_credits {
   core::peer_id peer = 0;
   std::uint32_t credits = 0;
+};
+
+/// A worker takes tasks of these queues only from here on.
+struct change_worker_queues {
+  core::peer_id peer = 0;
+  std::vector<queue_address> queues;
 };
 
 /// A worker's leases end: given back, or, when a new incarnation `worker` replaced it, lost.
@@ -132,6 +142,8 @@ using shard_actor = caf::typed_actor<
   caf::reacts_to<add_credits>,
   // Gives unused credits back.
   caf::reacts_to<take_credits>,
+  // Leases tasks of other queues from here on.
+  caf::reacts_to<change_worker_queues>,
   // Ends the leases of a worker.
   caf::reacts_to<end_leases>,
   // Describes a task.
@@ -166,6 +178,11 @@ struct batch_committed {
   std::uint64_t number = 0;
 };
 
+/// The store is in a new epoch: numbers go on from there.
+struct epoch_raised {
+  std::uint32_t epoch = 0;
+};
+
 /// Closes the turn after everything that was queued before it.
 struct close_turn {};
 
@@ -186,6 +203,8 @@ using shard_internal_actor = shard_actor::extend<
   caf::reacts_to<lease_timeout>,
   // Releases what waited for the commit.
   caf::reacts_to<batch_committed>,
+  // Takes numbers of the new epoch as soon as no turn is open.
+  caf::reacts_to<epoch_raised>,
   // Seals the turn.
   caf::reacts_to<close_turn>,
   // Moves due tasks and fires timers.
@@ -199,14 +218,6 @@ using lease_timer_actor = caf::typed_actor<
   // Reports the timeout to its shard.
   caf::reacts_to<lease_due>>;
 
-/// Asks the registrar to let nobody in any more.
-struct stop_registrar {};
-
-/// What the REGISTRAR understands inside its own process.
-using registrar_internal_actor = registrar_actor::extend<
-  // Refuses further hellos and ends every session.
-  caf::replies_to<stop_registrar>::with<bool>>;
-
 } // namespace codeq::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator_stats)
@@ -214,12 +225,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::detach_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::add_credits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::take_credits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::change_worker_queues)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_leases)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_timeout)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::epoch_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_shard)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_due)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_registrar)

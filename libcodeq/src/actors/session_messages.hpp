@@ -3,10 +3,12 @@
 
 #include "actors/frame_message.hpp"
 #include "core/command.hpp"
+#include "security/principal.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <type_traits>
 
@@ -18,6 +20,8 @@ template <class S>
 struct from_peer {
   core::peer_id peer = 0;
   protocol::frame<S> message;
+  /// Whose it is; null when everybody may do everything.
+  std::shared_ptr<const security::principal> sender{};
 };
 
 // From shards and reader to sessions.

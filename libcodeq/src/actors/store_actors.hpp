@@ -3,6 +3,7 @@
 
 #include "actors/coordinator_actors.hpp"
 #include "core/effect.hpp"
+#include "security/principal.hpp"
 #include "storage/retention_filter.hpp"
 #include "storage/write_set.hpp"
 
@@ -30,10 +31,17 @@ struct write_group {};
 /// Brings the log to the disk, once a second in `os` mode.
 struct sync_journal {};
 
+/// A shard will soon have given all numbers of the epoch.
+struct raise_epoch {
+  shard_internal_actor shard;
+};
+
 /// The JOURNAL actor interface: the only writer of the store; detached.
 using journal_actor = caf::typed_actor<
   // Gathers a shard's writes into the next group.
   caf::reacts_to<commit_request>,
+  // Raises the store's epoch, durably, then tells the shard.
+  caf::reacts_to<raise_epoch>,
   // Commits the group, then tells its shards.
   caf::reacts_to<write_group>,
   // Syncs what was written since the last time.
@@ -59,6 +67,8 @@ struct answer_inquiry {
   /// Fates below these marks do not count; null when there is none.
   std::shared_ptr<const core::purge_marks> purged{};
   timestamp now{};
+  /// Who asks; null when everybody may see everything.
+  std::shared_ptr<const security::principal> asker{};
 };
 
 /// The READER actor interface: reads what was committed and answers the session itself; detached,
@@ -80,6 +90,7 @@ using keeper_actor = caf::typed_actor<
 } // namespace codeq::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::raise_epoch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)

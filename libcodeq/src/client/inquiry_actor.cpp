@@ -27,8 +27,10 @@ void inquiry_state::start(inquiry_settings settings) {
        schema::BulkReply,
        schema::ListReply,
        schema::ExplainReply,
-       schema::EventsReply>(me),
-     caf::actor_cast<caf::strong_actor_ptr>(me)});
+       schema::EventsReply,
+       schema::BackupReply>(me),
+     caf::actor_cast<caf::strong_actor_ptr>(me),
+     settings_.tls});
 }
 
 void inquiry_state::ask(actors::ask_coordinator& question) {
@@ -103,6 +105,7 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const protocol::explain_reply& reply) { self->state.accept(reply); },
     [self](const protocol::events_reply& reply) { self->state.accept(reply); },
     [self](const protocol::stats_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
     [self](const actors::stop_client&) { self->state.stop(); },

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct inquiry_settings {
   client_identity identity;
   /// Called on the inquiry's thread whenever a connection came up, was lost or could not be made.
   std::function<void(const connection_news&)> tell;
+  /// Null dials without TLS.
+  std::shared_ptr<security::tls_source> tls{};
 };
 
 /// What an inquiry actor knows: at most one question, asked again after a reconnect.

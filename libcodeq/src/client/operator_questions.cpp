@@ -78,6 +78,8 @@ void write_filter(
   to.setQueue(text_of(of.queue));
   to.setAfter(at.after);
   to.setLimit(at.limit);
+  to.setBelow(at.below);
+  to.setNewestFirst(at.newest_first);
   to.setAnyState();
 }
 
@@ -88,8 +90,11 @@ task_address address_of(const task_key& key, std::uint16_t shard_count) {
   return {{core::shard_of_name({key.tenant, key.queue}, name, shard_count), 0}, key};
 }
 
-question ask_status(const task_address& task) {
-  return ask<schema::StatusRequest>([task](auto request) { write_address(request, task); });
+question ask_status(const task_address& task, bool with_body) {
+  return ask<schema::StatusRequest>([task, with_body](auto request) {
+    write_address(request, task);
+    request.setWithBody(with_body);
+  });
 }
 
 question ask_change(const task_address& task, task_change what) {
@@ -120,6 +125,10 @@ question ask_stats() {
   return ask<schema::StatsRequest>([](auto) {});
 }
 
+question ask_backup(bool start) {
+  return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
+}
+
 question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }
@@ -144,6 +153,7 @@ question list_tasks(const task_filter& filter, const walk_position& at) {
     write_filter(to, {filter.tenant, filter.queue}, at);
     if (filter.state)
       to.setState(static_cast<schema::TaskState>(*filter.state));
+    to.setBlocking(filter.is_blocking);
   });
 }
 

@@ -33,16 +33,22 @@ struct walk_position {
   sequence after = 0;
   /// Tasks to look at.
   std::uint32_t limit = 0;
+  /// Only smaller sequences; 0 is no bound.
+  sequence below = 0;
+  /// In falling order of sequences; of lists only.
+  bool newest_first = false;
 };
 
 enum class bulk_kind : std::uint8_t { redrive, purge_dead, purge_all };
 
-[[nodiscard]] question ask_status(const task_address& task);
+/// With `with_body` the reply says what the task carries, too.
+[[nodiscard]] question ask_status(const task_address& task, bool with_body = false);
 [[nodiscard]] question ask_change(const task_address& task, task_change what);
 [[nodiscard]] question ask_force(task_id task, force_kind how, const std::string& text);
 [[nodiscard]] question ask_explain(task_id task);
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
+[[nodiscard]] question ask_backup(bool start);
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 

@@ -218,14 +218,24 @@ result<told<task_timeline>> read_events(const protocol::events_reply& reply) {
   return read_reply<task_timeline>(reply, fill_timeline);
 }
 
+result<told<backup_status>> read_backup(const protocol::backup_reply& reply) {
+  return read_reply<backup_status>(reply, [](auto from, backup_status& to) -> result<void> {
+    to.state = static_cast<backup_state>(from.getState());
+    to.number = from.getBackup();
+    to.bytes = from.getBytes();
+    to.files = from.getFiles();
+    to.problem = read_text(from.getProblem());
+    return check_known("state of a backup", to.state, backup_state::failed);
+  });
+}
+
 result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {
-  return reply.read([](auto from) -> result<told<coordinator_stats>> {
-    coordinator_stats stats;
+  return read_reply<coordinator_stats>(reply, [](auto from, coordinator_stats& to) -> result<void> {
     for (auto queue : from.getQueues())
-      stats.queues.push_back(read_counts(queue));
+      to.queues.push_back(read_counts(queue));
     for (auto gauge : from.getGauges())
-      stats.gauges[read_text(gauge.getName())] = gauge.getValue();
-    return told<coordinator_stats>{std::move(stats)};
+      to.gauges[read_text(gauge.getName())] = gauge.getValue();
+    return {};
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/backup_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
@@ -50,5 +51,6 @@ struct list_part {
 [[nodiscard]] result<told<task_explanation>> read_explain(const protocol::explain_reply& reply);
 [[nodiscard]] result<told<task_timeline>> read_events(const protocol::events_reply& reply);
 [[nodiscard]] result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
+[[nodiscard]] result<told<backup_status>> read_backup(const protocol::backup_reply& reply);
 
 } // namespace codeq::client

@@ -32,6 +32,7 @@ protocol::hello make_hello(const client_identity& who) {
     hello.setRole(who.role);
     hello.setName(who.name);
     hello.setIncarnation(who.incarnation);
+    hello.setToken({reinterpret_cast<const capnp::byte*>(who.token.data()), who.token.size()});
   });
 }
 
@@ -54,6 +55,7 @@ void peers::dial(caf::actor_system& system, const options& opts) {
     link.make_hello = [who = opts.identity] { return make_hello(who); };
     link.sink = opts.sink;
     link.owner = opts.owner;
+    link.tls = opts.tls;
     links_.push_back(transport::spawn_link(system, std::move(link)));
   }
 }

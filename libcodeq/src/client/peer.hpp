@@ -6,10 +6,12 @@
 #include "actors/actors.hpp"
 #include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
+#include "security/tls_context.hpp"
 
 #include <caf/actor_system.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +24,8 @@ struct client_identity {
   std::string name;
   /// Random per process start.
   std::uint64_t incarnation = 0;
+  /// Bearer token; empty for none.
+  std::string token{};
 };
 
 [[nodiscard]] protocol::hello make_hello(const client_identity& who);
@@ -48,6 +52,8 @@ public:
     client_identity identity;
     actors::frame_sink sink;
     caf::strong_actor_ptr owner;
+    /// Null dials without TLS.
+    std::shared_ptr<security::tls_source> tls{};
   };
 
   /// Starts the links.

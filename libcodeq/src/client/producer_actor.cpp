@@ -31,7 +31,8 @@ void producer_state::start(const producer_settings& settings) {
     {settings.coordinators,
      settings.identity,
      transport::deliver<schema::EnqueueReply, schema::TasksEnded>(me),
-     caf::actor_cast<caf::strong_actor_ptr>(me)});
+     caf::actor_cast<caf::strong_actor_ptr>(me),
+     settings.tls});
 }
 
 void producer_state::submit(actors::submit_tasks& wish) {
@@ -43,7 +44,7 @@ void producer_state::submit(actors::submit_tasks& wish) {
 
 void producer_state::watch(actors::watch_tasks& wish) {
   if (!ended_) {
-    watches_.add(wish.watch, wish.tasks, std::move(wish.ended));
+    watches_.add(wish.watch, wish.tasks, std::move(wish.ended), std::move(wish.progressed));
     return;
   }
   for (std::size_t i = 0; i < wish.tasks.size(); ++i)

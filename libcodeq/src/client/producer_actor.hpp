@@ -11,6 +11,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct producer_settings {
   std::vector<std::string> coordinators;
   client_identity identity;
   std::size_t in_flight_max = limits::producer_window_requests_default;
+  /// Null dials without TLS.
+  std::shared_ptr<security::tls_source> tls{};
 };
 
 /// What a producer actor knows. Ties the outbox and the watch list to the connection in use.

@@ -20,9 +20,10 @@ error no_such_task(task_id task) {
 }
 
 /// One message per shard and limit; `tasks` are sorted.
-protocol::await_request request_for(std::span<const task_id> tasks) {
+protocol::await_request request_for(std::span<const task_id> tasks, bool with_progress) {
   auto fill = [&](schema::AwaitRequest::Builder request) {
     request.setShard(value(tasks.front().shard));
+    request.setProgress(with_progress);
     auto seqs = request.initSeqs(static_cast<capnp::uint>(tasks.size()));
     for (std::size_t i = 0; i < tasks.size(); ++i)
       seqs.set(static_cast<capnp::uint>(i), tasks[i].seq);
@@ -37,27 +38,41 @@ void watch_list::connect(send_function send, store_identity store) {
     fail_all({errc::session_expired, "the coordinator now serves another store"});
   store_ = store;
   send_ = std::move(send);
-  std::vector<task_id> all;
-  all.reserve(watched_.size());
+  std::vector<task_id> plain;
+  std::vector<task_id> with_progress;
+  plain.reserve(watched_.size());
   for (const auto& [task, watchers] : watched_)
-    all.push_back(task);
-  ask(std::move(all));
+    (wants_progress(watchers) ? with_progress : plain).push_back(task);
+  ask(std::move(plain), false);
+  ask(std::move(with_progress), true);
+}
+
+bool watch_list::wants_progress(const std::vector<watcher>& watchers) {
+  return std::any_of(
+    watchers.begin(), watchers.end(), [](const watcher& w) { return w.progressed != nullptr; });
 }
 
 void watch_list::disconnect() {
   send_ = nullptr;
 }
 
-void watch_list::add(std::uint64_t watch, const std::vector<task_id>& tasks, ended_function ended) {
+void watch_list::add(
+  std::uint64_t watch,
+  const std::vector<task_id>& tasks,
+  ended_function ended,
+  progressed_function progressed) {
   auto shared = std::make_shared<ended_function>(std::move(ended));
+  std::shared_ptr<progressed_function> told;
+  if (progressed)
+    told = std::make_shared<progressed_function>(std::move(progressed));
   std::vector<task_id> unasked;
   for (auto task : tasks) {
     auto& watchers = watched_[task];
-    if (watchers.empty())
+    if (watchers.empty() || (told && !wants_progress(watchers)))
       unasked.push_back(task);
-    watchers.push_back({watch, shared});
+    watchers.push_back({watch, shared, told});
   }
-  ask(std::move(unasked));
+  ask(std::move(unasked), told != nullptr);
 }
 
 void watch_list::remove(std::uint64_t watch, const std::vector<task_id>& tasks) {
@@ -71,7 +86,7 @@ void watch_list::remove(std::uint64_t watch, const std::vector<task_id>& tasks) 
   }
 }
 
-void watch_list::ask(std::vector<task_id> tasks) {
+void watch_list::ask(std::vector<task_id> tasks, bool with_progress) {
   if (!send_)
     return;
   std::sort(tasks.begin(), tasks.end());
@@ -82,7 +97,7 @@ void watch_list::ask(std::vector<task_id> tasks) {
       ++end;
     auto part = std::span(tasks).subspan(begin, end - begin);
     if (value(part.front().shard) < store_->shard_count) {
-      send_(request_for(part));
+      send_(request_for(part, with_progress));
     } else {
       for (auto task : part)
         finish(task, no_such_task(task));
@@ -108,7 +123,13 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
       begin = ends[i];
       task_id task{shard, tasks[i].getSeq()};
       auto code = protocol::from_schema(tasks[i].getCode());
-      if (code == errc::none)
+      if (code == errc::none && tasks[i].getState() == schema::TaskState::LEASED)
+        tell(
+          {task,
+           tasks[i].getAttempt(),
+           std::min<int>(tasks[i].getPercent(), 100),
+           std::move(text)});
+      else if (code == errc::none)
         each(task, ended_status(task, tasks[i], std::move(text)));
       else if (code == errc::unknown_task)
         each(task, no_such_task(task));
@@ -117,6 +138,16 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
     }
     return {};
   });
+}
+
+void watch_list::tell(const task_progress& progress) {
+  auto found = watched_.find(progress.id);
+  if (found == watched_.end())
+    return;
+  // A copy, since what is called may add or remove.
+  for (const auto& watcher : std::vector<struct watcher>(found->second))
+    if (watcher.progressed)
+      (*watcher.progressed)(progress);
 }
 
 void watch_list::finish(task_id task, const result<task_status>& how) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/producer.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
@@ -22,6 +23,8 @@ class watch_list {
 public:
   /// Learns how one task ended. Must not block.
   using ended_function = std::function<void(result<task_status>)>;
+  /// Hears how far a handler is. Must not block; empty does not want to.
+  using progressed_function = std::function<void(const task_progress&)>;
   using send_function = std::function<void(const protocol::await_request&)>;
 
   /// A connection is up: asks for all tasks again. Ids of another store mean nothing there and end
@@ -32,7 +35,11 @@ public:
   void disconnect();
 
   /// Calls `ended` for each of `tasks`. `watch` names the call, for `remove`.
-  void add(std::uint64_t watch, const std::vector<task_id>& tasks, ended_function ended);
+  void add(
+    std::uint64_t watch,
+    const std::vector<task_id>& tasks,
+    ended_function ended,
+    progressed_function progressed = {});
 
   /// Forgets what `add` was told under that name.
   void remove(std::uint64_t watch, const std::vector<task_id>& tasks);
@@ -50,9 +57,13 @@ private:
   struct watcher {
     std::uint64_t watch = 0;
     std::shared_ptr<ended_function> ended;
+    /// Null does not want to know.
+    std::shared_ptr<progressed_function> progressed;
   };
 
-  void ask(std::vector<task_id> tasks);
+  [[nodiscard]] static bool wants_progress(const std::vector<watcher>& watchers);
+  void ask(std::vector<task_id> tasks, bool with_progress);
+  void tell(const task_progress& progress);
   void finish(task_id task, const result<task_status>& how);
 
   std::unordered_map<task_id, std::vector<watcher>> watched_;

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "config/access_options.hpp"
 #include "config/value_options.hpp"
 #include "config/values.hpp"
 
@@ -21,7 +22,18 @@ constexpr auto footer =
   "the TOML file of --config (port-file = \"...\"). A flag wins over the environment, the "
   "environment over the file. An empty environment variable counts as not given.";
 
+constexpr std::uint64_t backups_kept_max = 1'000;
+
 result<void> take_listen(coordinator_config& config, const std::string& text) {
+  auto address = parse_host_port(text, true);
+  if (!address)
+    return address.error();
+  config.node.listen = text;
+  return {};
+}
+
+/// Takes `address:port` of the loopback.
+result<void> take_loopback(const std::string& text, std::string& to) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
@@ -29,9 +41,9 @@ result<void> take_listen(coordinator_config& config, const std::string& text) {
     return error{
       errc::invalid_argument,
       quote(text)
-        + " is not a loopback address; without TLS, which this version does not have, "
-          "only 127.0.0.0/8, [::1] and localhost are allowed"};
-  config.node.listen = text;
+        + " is not a loopback address; the HTTP gateway, which has no TLS, takes only 127.0.0.0/8, "
+          "[::1] and localhost"};
+  to = text;
   return {};
 }
 
@@ -89,11 +101,63 @@ void add_retention_options(option_set& options, coordinator_config& config) {
      }});
 }
 
+void add_http_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "http",
+     .value = "ADDR:PORT",
+     .help = "Where the HTTP gateway listens; loopback only; port 0 picks a free one "
+             "[default: no gateway]",
+     .take = [&config](const std::string& text) { return take_loopback(text, config.node.http); }});
+  options.add(
+    {.name = "http-port-file",
+     .value = "FILE",
+     .help = "Gets the gateway's port, in decimal, once it listens [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       config.http_port_file = text;
+       return {};
+     }});
+  options.add(
+    {.name = "metrics",
+     .value = "ADDR:PORT",
+     .help = "Where /metrics is served without a token; loopback only; needs --http "
+             "[default: on the address of --http, to admins]",
+     .take = [&config](const std::string& text) {
+       return take_loopback(text, config.node.metrics);
+     }});
+  options.add(
+    {.name = "require-fencing-token",
+     .value = "",
+     .help = "HTTP workers have to name the fencing token of the lease that they report on "
+             "[default: off: their identity and latest claim decide]",
+     .take = [&config](const std::string& text) {
+       return store_switch(config.node.http_needs_token, text);
+     }});
+}
+
+void add_backup_options(option_set& options, coordinator_config& config) {
+  options.add(
+    {.name = "backup-dir",
+     .value = "DIR",
+     .help = "Where backups go when codeqctl asks for one; best on another disk [default: none, "
+             "backups are refused]",
+     .take = [&config](const std::string& text) -> result<void> {
+       config.node.backups = text;
+       return {};
+     }});
+  options.add(
+    {.name = "backups-kept",
+     .value = "N",
+     .help = "How many backups stay there, 1 to 1000 [default: 7]",
+     .take = [&config](const std::string& text) {
+       return store_count(config.node.backups_kept, text, {1, backups_kept_max});
+     }});
+}
+
 void add_network_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "listen",
      .value = "ADDR:PORT",
-     .help = "Where nodes connect; loopback only; port 0 picks a free one "
+     .help = "Where nodes connect; loopback only without tokens and TLS; port 0 picks a free one "
              "[default: 127.0.0.1:7400]",
      .take = [&config](const std::string& text) { return take_listen(config, text); }});
   options.add(
@@ -104,6 +168,7 @@ void add_network_options(option_set& options, coordinator_config& config) {
        config.port_file = text;
        return {};
      }});
+  add_http_options(options, config);
   options.add(
     {.name = "dev",
      .value = "",
@@ -111,6 +176,58 @@ void add_network_options(option_set& options, coordinator_config& config) {
      .take = [&config](const std::string& text) {
        return store_switch(config.node.development, text);
      }});
+}
+
+void add_access_options(option_set& options, coordinator_node_options& node) {
+  options.add(file_option(
+    "tokens",
+    "File with the access tokens of those who may come in, see `codeqctl token create`; read again "
+    "on SIGHUP [default: none; --dev does without]",
+    node.tokens));
+  options.add(file_option(
+    "tls-cert",
+    "PEM file with the own certificate chain; turns TLS on; read again on SIGHUP "
+    "[default: no TLS]",
+    node.tls_certificate));
+  options.add(file_option(
+    "tls-key", "PEM file with its key, without a password [default: none]", node.tls_key));
+  options.add(file_option(
+    "tls-ca",
+    "PEM file with the certificates of those who may vouch for peers; their certificates are then "
+    "checked [default: none]",
+    node.tls_authority));
+  options.add(
+    {.name = "tls-require-client-cert",
+     .value = "",
+     .help = "Take no peer in without a certificate [default: off]",
+     .take = [&node](const std::string& text) {
+       return store_switch(node.tls_require_client_certificate, text);
+     }});
+}
+
+/// Why nobody can be kept out with these options; empty when strangers can.
+std::string weakness(const coordinator_node_options& node) {
+  if (node.development && !node.tokens.empty())
+    return "--dev and --tokens exclude each other";
+  if (!node.development && node.tokens.empty())
+    return "give --tokens FILE, or --dev to run a single-user setup on loopback";
+  if (node.tls_certificate.empty() != node.tls_key.empty())
+    return "--tls-cert and --tls-key need each other";
+  if (node.tls_certificate.empty() && !node.tls_authority.empty())
+    return "--tls-ca needs --tls-cert and --tls-key";
+  if (node.tls_require_client_certificate && node.tls_authority.empty())
+    return "--tls-require-client-cert needs --tls-ca";
+  auto address = parse_host_port(node.listen, true);
+  if (address && is_loopback(address->host))
+    return {};
+  auto listen = "--listen: " + quote(node.listen) + " is not a loopback address; ";
+  if (node.development)
+    return listen + "with --dev only 127.0.0.0/8, [::1] and localhost are allowed";
+  if (node.tls_certificate.empty())
+    return listen
+           + "without --tls-cert and --tls-key only 127.0.0.0/8, [::1] and localhost are "
+             "allowed";
+  return {};
 }
 
 } // namespace
@@ -121,13 +238,14 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
     "codeq-coordinator", "Owns task shards on disk and hands their tasks to workers.", footer);
   add_store_options(options, config);
   add_retention_options(options, config);
+  add_backup_options(options, config);
   add_network_options(options, config);
+  add_access_options(options, config.node);
   options.add(log_level_option(config.log_level));
   if (auto end = options.parse(line))
     return *end;
-  if (!config.node.development)
-    return options.refuse(
-      "this version has no access tokens yet; pass --dev to run a single-user setup on loopback");
+  if (auto why = weakness(config.node); !why.empty())
+    return options.refuse(why);
   return config;
 }
 

@@ -15,6 +15,8 @@ struct coordinator_config {
   coordinator_node_options node;
   /// Gets the port in decimal once the node listens; empty: none is written.
   std::filesystem::path port_file;
+  /// The same for the HTTP gateway's port.
+  std::filesystem::path http_port_file;
   /// A level that the log knows.
   std::string log_level = "info";
 };

@@ -50,6 +50,8 @@ void add_enqueue_command(ctl_commands& to);
 void add_task_commands(ctl_commands& to);
 void add_queue_commands(ctl_commands& to);
 void add_bulk_commands(ctl_commands& to);
+void add_token_commands(ctl_commands& to);
+void add_store_commands(ctl_commands& to);
 
 // Options that several commands share. Their targets must outlive them.
 

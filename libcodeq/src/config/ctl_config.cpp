@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/ctl_config.hpp"
 
+#include "config/access_options.hpp"
 #include "config/ctl_commands.hpp"
 #include "config/value_options.hpp"
 
@@ -10,7 +11,8 @@ namespace {
 
 constexpr auto footer =
   "Durations have a unit: 500ms, 30s, 5m, 1h, 7d. Exit status: 0 done; 1 failed; 2 wrong usage; 3 "
-  "the task has not ended yet; 4 the task is dead or cancelled. The options above may also be "
+  "the task has not ended yet; 4 the task is dead or cancelled; of verify: 0 sound; 1 findings; 2 "
+  "cannot be opened. The options above may also be "
   "given "
   "in the environment (CODEQ_COORDINATOR) or in the TOML file of --config; a flag wins over the "
   "environment, the environment over the file.";
@@ -24,6 +26,7 @@ void add_global_options(option_set& options, ctl_config& config) {
     "How long to wait for a connection and for each answer, 1ms to 1h [default: 10s]",
     config.timeout,
     {duration{1}, std::chrono::hours(1)}));
+  add_access_options(options, config.access);
 }
 
 void add_groups(option_set& options) {
@@ -31,6 +34,7 @@ void add_groups(option_set& options) {
   options.add_group("queue", "Configure, pause, resume, purge and count queues");
   options.add_group("tenant", "Purge a tenant");
   options.add_group("force", "End a lease or a task without its worker");
+  options.add_group("token", "Create, list and revoke access tokens in a coordinator's file");
 }
 
 } // namespace
@@ -45,6 +49,8 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
   add_task_commands(commands);
   add_bulk_commands(commands);
   add_queue_commands(commands);
+  add_token_commands(commands);
+  add_store_commands(commands);
   auto stats = std::make_shared<stats_command>();
   commands.add<stats_command>(
     {"stats", "Show counts per queue and the coordinator's gauges", {}}, stats);
@@ -54,6 +60,7 @@ parsed<ctl_config> parse_ctl(const command_line& line) {
   if (!command)
     return options.refuse(options.chosen() + ": " + command.error().context);
   config.command = std::move(*command);
+  take_token(config.access, line.env);
   return config;
 }
 

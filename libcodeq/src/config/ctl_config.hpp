@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/ids.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 
 #include "config/option_set.hpp"
 
+#include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <variant>
@@ -36,6 +39,12 @@ struct get_command {
 struct result_command {
   task_id task;
   std::optional<duration> wait;
+};
+
+struct watch_command {
+  task_id task;
+  /// How long at most.
+  duration wait{0};
 };
 
 /// `codeqctl cancel`, `promote`, `redrive` and `purge`.
@@ -120,11 +129,55 @@ struct tenant_purge_command {
 /// `codeqctl stats`.
 struct stats_command {};
 
+/// `codeqctl token create`: adds a token to a coordinator's file. What the fields may be is said by
+/// the file's reader.
+struct token_create_command {
+  std::filesystem::path file;
+  std::string subject;
+  std::string tenant;
+  std::string role;
+  /// Names with commas between them, or `*`; empty for none.
+  std::string queues;
+  /// As in the file; empty for none. By scope: producer, claim, admin.
+  std::array<std::string, 3> rates;
+};
+
+/// `codeqctl token list`.
+struct token_list_command {
+  std::filesystem::path file;
+};
+
+/// `codeqctl token revoke`.
+struct token_revoke_command {
+  std::filesystem::path file;
+  /// How the token's digest begins.
+  std::string name;
+};
+
+/// `codeqctl backup`.
+struct backup_command {};
+
+/// `codeqctl verify`.
+struct verify_command {
+  std::filesystem::path directory;
+  bool sync = true;
+  std::size_t findings_max = 100;
+};
+
+/// `codeqctl restore`.
+struct restore_command {
+  std::filesystem::path backups;
+  std::filesystem::path directory;
+  /// 0 is the newest.
+  std::uint32_t number = 0;
+};
+
 using ctl_command = std::variant<
   stats_command,
   enqueue_command,
   get_command,
   result_command,
+  watch_command,
   change_command,
   force_command,
   explain_command,
@@ -134,7 +187,13 @@ using ctl_command = std::variant<
   queue_set_command,
   queue_command,
   queue_stats_command,
-  tenant_purge_command>;
+  tenant_purge_command,
+  token_create_command,
+  token_list_command,
+  token_revoke_command,
+  verify_command,
+  restore_command,
+  backup_command>;
 
 /// Everything that `codeqctl` is told from outside.
 struct ctl_config {
@@ -142,6 +201,7 @@ struct ctl_config {
   bool json = false;
   /// For a connection and for each answer.
   duration timeout = std::chrono::seconds(10);
+  credentials access;
   ctl_command command;
 };
 

@@ -38,15 +38,18 @@ void add_list(ctl_commands& to, const char* name, const char* help, bool only_de
        "How many tasks, 1 to 10000 [default: 100]",
        filter.limit,
        {1, limits::listed_tasks_max})}};
-  if (only_dead)
+  if (only_dead) {
     filter.state = task_state::dead;
-  else
+    entry.options.push_back(switch_option(
+      "blocking", "Only those that block their group [default: all]", filter.is_blocking));
+  } else {
     entry.options.push_back(
       {.name = "state",
        .value = "STATE",
        .help = "Only tasks that are scheduled, gated, ready, leased, completed, dead or cancelled "
                "[default: any]",
        .take = put_into(filter.state, parse_state)});
+  }
   to.add(std::move(entry), target);
 }
 

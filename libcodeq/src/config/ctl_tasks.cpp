@@ -114,6 +114,15 @@ void add_task_commands(ctl_commands& to) {
         result_target->wait,
         {duration{0}, wait_max})}},
     result_target);
+  auto watch_target = std::make_shared<watch_command>();
+  watch_target->wait = wait_max;
+  to.add<watch_command>(
+    {"watch",
+     "Show how far a task's handler is until the task ends",
+     {id_option(watch_target->task),
+      duration_option(
+        "wait", "At most this long [default: 7d]", watch_target->wait, {duration{0}, wait_max})}},
+    watch_target);
   add_question<explain_command>(to, "explain", "Say in one sentence why a task does not run");
   add_question<events_command>(to, "events", "Show what happened to a task");
   add_targeted(

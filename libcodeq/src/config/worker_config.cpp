@@ -3,6 +3,7 @@
 
 #include "codeq/ids.hpp"
 
+#include "config/access_options.hpp"
 #include "config/value_options.hpp"
 #include "config/values.hpp"
 
@@ -71,6 +72,56 @@ void add_handler_options(option_set& options, worker_config& config) {
      .repeatable = true});
 }
 
+void add_queue_options(option_set& options, worker_config& config) {
+  options.add(
+    {.name = "queue",
+     .value = "QUEUE=HOW",
+     .help = "How a queue is served: slots:N at once, 1 to 4096 [default: all], weight:N when "
+             "queues wait for slots, 1 to 1000 [default: 1], isolation:shared, thread or process "
+             "[default: shared], such as mail=slots:2,weight:3; may be repeated [default: as its "
+             "handler says]",
+     .take = [&config](const std::string& text) -> result<void> {
+       auto wish = parse_queue_wish(text);
+       if (!wish)
+         return wish.error();
+       config.queues.push_back(std::move(*wish));
+       return {};
+     },
+     .repeatable = true});
+  options.add(
+    {.name = "only",
+     .value = "QUEUE",
+     .help = "Serve this queue and no others; may be repeated [default: all that have handlers]",
+     .take = [&config](const std::string& text) -> result<void> {
+       auto queue = parse_name(text);
+       if (!queue)
+         return queue.error();
+       config.only.push_back(std::move(*queue));
+       return {};
+     },
+     .repeatable = true});
+  options.add(
+    {.name = "list-handlers",
+     .value = {},
+     .help = "Print each queue with its handler's kind, slots, weight and isolation, and end "
+             "[default: off]",
+     .take = [&config](const std::string& text) {
+       return store_switch(config.list_handlers, text);
+     }});
+  options.add(
+    {.name = "isolated",
+     .value = "QUEUE",
+     .help = "Serve the function of one queue over stdin and stdout; a worker starts itself so for "
+             "isolation:process [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       auto queue = parse_name(text);
+       if (!queue)
+         return queue.error();
+       config.isolated = std::move(*queue);
+       return {};
+     }});
+}
+
 void add_capacity_options(
   option_set& options, worker_config& config, std::optional<std::size_t>& prefetch) {
   options.add(
@@ -129,7 +180,9 @@ parsed<worker_config> parse_worker(const command_line& line) {
        return {};
      }});
   add_handler_options(options, config);
+  add_queue_options(options, config);
   add_capacity_options(options, config, prefetch);
+  add_access_options(options, config.access);
   options.add(log_level_option(config.log_level));
   if (auto end = options.parse(line))
     return *end;
@@ -138,6 +191,7 @@ parsed<worker_config> parse_worker(const command_line& line) {
   if (config.name.empty())
     config.name = default_name();
   config.prefetch = prefetch.value_or(config.slots);
+  take_token(config.access, line.env);
   return config;
 }
 

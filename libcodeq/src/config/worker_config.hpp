@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/credentials.hpp"
 #include "codeq/limits.hpp"
 
 #include "config/option_set.hpp"
+#include "config/queue_wish.hpp"
 
 #include <string>
 #include <vector>
@@ -23,6 +25,15 @@ struct worker_config {
   std::vector<std::string> libraries;
   /// `QUEUE=command args`.
   std::vector<std::string> programs;
+  credentials access;
+  /// How single queues are served.
+  std::vector<queue_wish> queues;
+  /// Queues to serve; empty is all that have handlers.
+  std::vector<std::string> only;
+  /// Say what is handled, and end.
+  bool list_handlers = false;
+  /// The one queue to serve for a parent process; empty in a worker.
+  std::string isolated;
   /// A level that the log knows.
   std::string log_level = "info";
 };

@@ -5,7 +5,8 @@
 
 namespace codeq::coordinator {
 
-claim_router::claim_router(std::size_t shard_count) : places_(shard_count) {
+claim_router::claim_router(std::size_t shard_count, std::size_t first)
+  : places_(shard_count), next_(shard_count == 0 ? 0 : first % shard_count) {
 }
 
 claim_router::moves claim_router::add_credits(std::uint32_t credits) {

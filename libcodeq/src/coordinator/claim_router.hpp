@@ -26,8 +26,8 @@ public:
 
   using moves = std::vector<move>;
 
-  /// @pre shard_count > 0
-  explicit claim_router(std::size_t shard_count);
+  /// `first` says where the first credit goes, modulo the number of shards. @pre shard_count > 0
+  explicit claim_router(std::size_t shard_count, std::size_t first = 0);
 
   /// The worker can take so many more tasks.
   [[nodiscard]] moves add_credits(std::uint32_t credits);
@@ -50,6 +50,9 @@ public:
 
   /// Credits that wait anywhere: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
+
+  /// Those of them that are at shards or on their way back.
+  [[nodiscard]] std::uint32_t waiting() const { return credits() - free_; }
 
 private:
   struct place {

@@ -3,6 +3,10 @@
 
 #include "codeq/limits.hpp"
 
+#include "observe/log.hpp"
+#include "storage/keyspace.hpp"
+
+#include <chrono>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -27,13 +31,23 @@ void journal_state::write() {
   if (group_.empty())
     return;
   auto group = std::exchange(group_, {});
-  group_bytes_ = 0;
+  auto byte_count = std::exchange(group_bytes_, 0);
+  auto begin = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<const storage::write_set>> sets;
   sets.reserve(group.size());
   for (const auto& request : group)
     sets.push_back(request.writes);
   if (auto ok = options_.store->commit(sets, options_.mode); !ok)
     return options_.on_failure(ok.error());
+  if (options_.meter) {
+    auto took = std::chrono::steady_clock::now() - begin;
+    auto& meter = *options_.meter;
+    meter.groups += 1;
+    meter.parts += group.size();
+    meter.bytes += byte_count;
+    meter.microseconds += static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  }
   for (auto& request : group) {
     self_->send(request.shard, actors::batch_committed{request.number});
     if (request.horizon && options_.horizons)
@@ -52,6 +66,20 @@ void journal_state::sync() {
   publish_horizons();
 }
 
+void journal_state::raise_epoch(const actors::raise_epoch& m) {
+  auto& identity = options_.identity;
+  if (identity.epoch >= limits::epoch_max)
+    return options_.on_failure({errc::incompatible_store, "the store's epochs ran out"});
+  ++identity.epoch;
+  auto writes = std::make_shared<storage::write_set>();
+  writes->put(storage::store_key{}.encode(), storage::encode(identity));
+  std::shared_ptr<const storage::write_set> set = writes;
+  if (auto ok = options_.store->commit({&set, 1}, storage::durability::sync); !ok)
+    return options_.on_failure(ok.error());
+  CODEQ_LOG_INFO("journal raises the epoch, whose numbers run out epoch={}", identity.epoch);
+  self_->send(m.shard, actors::epoch_raised{identity.epoch});
+}
+
 void journal_state::publish_horizons() {
   for (auto& horizon : std::exchange(horizons_, {}))
     options_.horizons->publish(std::move(horizon));
@@ -63,6 +91,7 @@ actors::journal_actor::behavior_type journal(
   self->state.start(self, options);
   return {
     [self](actors::commit_request& request) { self->state.gather(std::move(request)); },
+    [self](const actors::raise_epoch& m) { self->state.raise_epoch(m); },
     [self](actors::write_group) { self->state.write(); },
     [self](actors::sync_journal) { self->state.sync(); },
   };

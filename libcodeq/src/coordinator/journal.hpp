@@ -2,13 +2,25 @@
 #pragma once
 
 #include "actors/store_actors.hpp"
+#include "storage/record_codec.hpp"
 #include "storage/task_store.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
 namespace codeq::coordinator {
+
+/// What the journal has done since the start; read on any thread.
+struct journal_meter {
+  std::atomic<std::uint64_t> groups{0};
+  /// Parts of shards in all groups together.
+  std::atomic<std::uint64_t> parts{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> microseconds{0};
+};
 
 struct journal_options {
   std::shared_ptr<storage::task_store> store;
@@ -17,6 +29,10 @@ struct journal_options {
   std::function<void(const error&)> on_failure;
   /// Learns of synced checkpoints; null when nothing is ever dropped.
   std::shared_ptr<storage::retention_horizons> horizons{};
+  /// Null when nobody asks.
+  std::shared_ptr<journal_meter> meter{};
+  /// The store's own record, as it is on the disk.
+  storage::store_record identity{};
 };
 
 /// The state of the journal: the group that gathers while the one before is written.
@@ -31,6 +47,10 @@ public:
   void gather(actors::commit_request request);
   void write();
   void sync();
+
+  /// Begins an epoch for a shard: durable before the shard hears of it, in both modes. Epochs are
+  /// the store's, so that no two shards write different ones one after the other.
+  void raise_epoch(const actors::raise_epoch& m);
 
 private:
   /// Everything committed so far is on the disk.

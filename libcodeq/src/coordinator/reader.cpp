@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/reader.hpp"
 
+#include "coordinator/access.hpp"
 #include "coordinator/task_batches.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
@@ -53,6 +54,20 @@ reader_state::body_of(shard_id shard, const core::granted_run& run) {
   return part;
 }
 
+bytes reader_state::body_if_wanted(
+  const actors::answer_inquiry& request, const core::task_view& view) {
+  if (!request.why.with_body || view.segment == 0)
+    return {};
+  core::granted_run run;
+  run.first = view.seq;
+  run.count = 1;
+  run.segment = view.segment;
+  run.aside = view.aside;
+  run.replaced = view.replaced;
+  auto body = body_of(request.shard, run);
+  return body ? std::move(body->body) : bytes{};
+}
+
 void reader_state::fetch(actors::fetch_bodies& request) {
   auto& runs = request.granted.runs;
   task_batches batches(request.shard, request.granted.redelivered, [&](actors::tasks_for_peer m) {
@@ -78,7 +93,7 @@ void reader_state::answer(const actors::answer_inquiry& request) {
     return describe(request, *request.view);
   auto view = or_fail(storage::read_fate(
     *options_.store, request.shard, request.seq, {request.now, request.purged.get()}));
-  if (view)
+  if (view && (!request.asker || access::may_see(*request.asker, view->queue)))
     describe(request, *view);
   else
     answer_unknown(request);
@@ -111,7 +126,8 @@ void reader_state::describe(const actors::answer_inquiry& request, const core::t
   if (!text)
     return answer_unknown(request);
   if (request.why.what == core::inquiry::kind::status) {
-    auto reply = protocol::make_status_reply(request.shard, request.why.number, view, *text);
+    auto reply = protocol::make_status_reply(
+      request.shard, request.why.number, view, {*text, body_if_wanted(request, view)});
     self_->send(request.session, reply.to_wire());
     return;
   }
@@ -131,7 +147,7 @@ void reader_state::tell_history(
 }
 
 void reader_state::answer_unknown(const actors::answer_inquiry& request) {
-  const error unknown{errc::unknown_task, "no such task, or it is past its retention"};
+  const error unknown = access::unknown_task();
   switch (request.why.what) {
   case core::inquiry::kind::explain: {
     auto reply = protocol::make_refusal<schema::ExplainRequest>(request.why.number, unknown);

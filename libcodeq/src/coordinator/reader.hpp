@@ -34,6 +34,10 @@ private:
   /// The bodies of a run, or nothing when they are gone.
   [[nodiscard]] std::optional<core::encoded_tasks>
   body_of(shard_id shard, const core::granted_run& run);
+
+  /// The body of the task that is asked about; empty when nobody wants it or it is gone.
+  [[nodiscard]] bytes
+  body_if_wanted(const actors::answer_inquiry& request, const core::task_view& view);
   void describe(const actors::answer_inquiry& request, const core::task_view& view);
   void tell_history(const actors::answer_inquiry& request, const core::task_view& view);
   void answer_unknown(const actors::answer_inquiry& request);

@@ -2,9 +2,12 @@
 #pragma once
 
 #include "actors/coordinator_actors.hpp"
+#include "actors/registrar_actors.hpp"
 #include "base/clock.hpp"
 #include "coordinator/session.hpp"
 #include "protocol/convert.hpp"
+#include "security/rate_limiter.hpp"
+#include "security/token_source.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -25,6 +28,11 @@ struct registrar_options {
   process_gauges gauges;
   /// Of shard time; used by the registrar only.
   std::shared_ptr<base::clock> clock;
+  /// Who may come in; null lets everybody in to do everything.
+  std::shared_ptr<security::token_source> tokens{};
+  /// Not null when there are tokens.
+  std::shared_ptr<security::rate_limiter> limiter{};
+  backup_control backups{};
 };
 
 /// The state of the registrar: who is connected, and which worker has which name.
@@ -40,6 +48,9 @@ public:
   /// A session is gone.
   void forget(const caf::actor_addr& session);
 
+  /// Ends the sessions whose tokens are gone or say something else.
+  void review_sessions();
+
   /// Ends every session.
   void stop();
 
@@ -49,6 +60,14 @@ private:
     actors::session_actor session;
     actors::connection_actor connection;
     std::string worker_name;
+    std::shared_ptr<const security::principal> bearer;
+  };
+
+  /// A node that may come in.
+  struct newcomer {
+    protocol::node_introduction node;
+    /// Null when everybody may do everything.
+    std::shared_ptr<const security::principal> bearer;
   };
 
   struct worker_name {
@@ -59,11 +78,13 @@ private:
     std::deque<std::uint64_t> superseded;
   };
 
-  [[nodiscard]] result<protocol::node_introduction> introduce(const actors::peer_hello& m) const;
-  void welcome_worker(const actors::peer_hello& m, const protocol::node_introduction& node);
+  [[nodiscard]] result<newcomer> introduce(const actors::peer_hello& m) const;
+  [[nodiscard]] result<std::shared_ptr<const security::principal>>
+  authenticate(const protocol::node_introduction& node) const;
+  void welcome_worker(const actors::peer_hello& m, const newcomer& who);
   void decide_probed(const actors::peer_hello& m, const caf::actor_addr& probed, bool is_alive);
-  void take_over(const actors::peer_hello& m, const protocol::node_introduction& node);
-  void accept(const actors::peer_hello& m, const protocol::node_introduction& node);
+  void take_over(const actors::peer_hello& m, const newcomer& who);
+  void accept(const actors::peer_hello& m, const newcomer& who);
   void refuse(const actors::peer_hello& m, const error& reason);
   using session_map = std::unordered_map<caf::actor_addr, connected>;
 

@@ -3,13 +3,15 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/gather_stats.hpp"
 #include "observe/log.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
 #include "transport/deliver.hpp"
 
-#include <unordered_map>
+#include <algorithm>
+#include <string>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -17,40 +19,29 @@ namespace codeq::coordinator {
 namespace {
 
 /// How long a shard may take to count its tasks.
-constexpr duration stats_timeout = std::chrono::seconds(5);
+/// Credits that are held back are looked at this often at most, and at least.
+constexpr duration held_look_min{10};
+constexpr duration held_look_max{1000};
 
-/// A stats request on its way through the shards.
-struct stats_sum {
-  coordinator_stats sum;
-  /// Where each queue is in the sum.
-  std::unordered_map<queue_address, std::size_t> places;
-  std::size_t missing = 0;
-};
+error over_rate(duration wait) {
+  return {
+    errc::overloaded,
+    "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
+}
 
-/// Adds one shard's counts to the sum.
-void add_stats(stats_sum& to, const coordinator_stats& part) {
-  for (const auto& q : part.queues) {
-    auto [place, is_new] = to.places.try_emplace(q.queue, to.sum.queues.size());
-    if (is_new) {
-      to.sum.queues.push_back(q);
-      continue;
-    }
-    auto& total = to.sum.queues[place->second];
-    total.scheduled += q.scheduled;
-    total.gated += q.gated;
-    total.ready += q.ready;
-    total.leased += q.leased;
-    total.completed += q.completed;
-    total.dead += q.dead;
-    total.lost += q.lost;
-  }
-  for (const auto& [name, value] : part.gauges)
-    to.sum.gauges[name] += value;
+/// What a bearer may know of the counts.
+coordinator_stats visible_to(const security::principal& who, coordinator_stats all) {
+  if (who.is_of_all_tenants())
+    return all;
+  std::erase_if(all.queues, [&](const queue_stats& q) { return !who.sees(q.queue.tenant); });
+  // They are of the process, so of all tenants together.
+  all.gauges.clear();
+  return all;
 }
 
 } // namespace
 
-void session_state::start(actors::session_actor::pointer self, const session_options& options) {
+void session_state::start(session_internal_actor::pointer self, const session_options& options) {
   self_ = self;
   options_ = options;
   router_.emplace(options_.shards.size());
@@ -64,7 +55,23 @@ void session_state::forward(const protocol::frame<S>& m) {
   auto shard = protocol::shard_of(m, options_.shards.size());
   if (!shard)
     return misbehave(shard.error());
-  self_->send(options_.shards[value(*shard)], actors::from_peer<S>{options_.peer, m});
+  self_->send(
+    options_.shards[value(*shard)], actors::from_peer<S>{options_.peer, m, options_.bearer});
+}
+
+duration session_state::take(security::rate_scope scope, std::uint64_t cost) {
+  if (!options_.bearer)
+    return duration{0};
+  auto since = self_->clock().now().time_since_epoch();
+  monotonic_time now{std::chrono::duration_cast<duration>(since)};
+  return options_.limiter->take(*options_.bearer, scope, cost, now);
+}
+
+result<void> session_state::take_request() {
+  using security::rate_scope;
+  bool is_admin = options_.bearer && options_.bearer->may_operate();
+  auto wait = take(is_admin ? rate_scope::admin : rate_scope::producer, 1);
+  return wait == duration{0} ? result<void>{} : over_rate(wait);
 }
 
 void session_state::enqueue(const protocol::enqueue_request& m) {
@@ -72,20 +79,30 @@ void session_state::enqueue(const protocol::enqueue_request& m) {
   if (!number)
     return misbehave(number.error());
   auto size = m.body().size();
-  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0)
-    return refuse_enqueue(*number);
+  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
+    error reason{
+      errc::overloaded,
+      "over " + std::to_string(limits::producer_inflight_bytes_max)
+        + " bytes of requests are not answered yet"};
+    return refuse_enqueue(*number, reason, limits::overloaded_retry_after);
+  }
+  auto tasks = m.read([](auto reader) -> result<std::uint64_t> {
+    return std::uint64_t{reader.getTasks().getEnds().size()};
+  });
+  if (!tasks)
+    return misbehave(tasks.error());
+  if (auto wait = take(security::rate_scope::producer, *tasks); wait > duration{0})
+    return refuse_enqueue(*number, over_rate(wait), wait);
   enqueue_bytes_.emplace(*number, size);
   inflight_bytes_ += size;
   forward(m);
 }
 
-void session_state::refuse_enqueue(std::uint64_t number) {
+void session_state::refuse_enqueue(
+  std::uint64_t number, const error& reason, duration retry_after) {
   core::enqueue_answered refusal{options_.peer, number, {}};
-  refusal.refusal = {
-    errc::overloaded,
-    "over " + std::to_string(limits::producer_inflight_bytes_max)
-      + " bytes of requests are not answered yet"};
-  send(protocol::make_enqueue_reply({}, refusal, limits::overloaded_retry_after).to_wire());
+  refusal.refusal = reason;
+  send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
 }
 
 void session_state::finish_enqueue(const actors::enqueue_done& m) {
@@ -97,29 +114,53 @@ void session_state::finish_enqueue(const actors::enqueue_done& m) {
 }
 
 void session_state::claim(const protocol::claim_request& m) {
-  auto credits = m.read([&](auto reader) -> result<std::uint32_t> {
-    lease_wish_ = duration{static_cast<duration::rep>(reader.getLeaseMs())};
-    bool is_in_range = lease_wish_ == duration{0}
-                       || (lease_wish_ >= limits::lease_min && lease_wish_ <= limits::lease_max);
-    if (!is_in_range)
-      return error{
-        errc::protocol_error,
-        "a claim's lease is " + std::to_string(lease_wish_.count()) + " ms; it must be 0 or "
-          + std::to_string(limits::lease_min.count()) + ".."
-          + std::to_string(limits::lease_max.count()) + " ms"};
-    return reader.getCredits();
-  });
-  if (!credits)
-    return misbehave(credits.error());
-  if (*credits == 0)
+  auto wish = protocol::read_claim(m);
+  if (!wish)
+    return misbehave(wish.error());
+  if (wish->queues)
+    take_from(*wish->queues);
+  else if (wish->credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
-  if (*credits > credits_max || router_->credits() + *credits > credits_max)
+  auto unused = router_->credits() + held_credits_;
+  if (wish->credits > credits_max || unused + wish->credits > credits_max)
     return misbehave(
       {errc::protocol_error,
-       std::to_string(*credits) + " credits beside " + std::to_string(router_->credits())
+       std::to_string(wish->credits) + " credits beside " + std::to_string(unused)
          + " unused ones; the limit is " + std::to_string(credits_max)});
-  carry_out(router_->add_credits(*credits));
+  lease_wish_ = wish->lease;
+  // Those that wait already have their look ahead.
+  bool is_waiting = held_credits_ > 0;
+  held_credits_ += wish->credits;
+  if (!is_waiting && held_credits_ > 0)
+    place_held();
+}
+
+void session_state::take_from(const std::vector<queue_address>& queues) {
+  for (const auto& queue : queues)
+    if (options_.bearer && !options_.bearer->may_claim(queue))
+      return misbehave(
+        {errc::unauthorized,
+         "the token of " + options_.bearer->subject + " does not allow to claim from queue "
+           + queue.queue + " of tenant " + queue.tenant});
+  options_.node.queues = queues;
+  for (const auto& shard : options_.shards)
+    self_->send(shard, actors::change_worker_queues{options_.peer, queues});
+}
+
+void session_state::place_held() {
+  auto wait = duration{0};
+  for (auto part = held_credits_; part > 0; part /= 2) {
+    wait = take(security::rate_scope::claim, part);
+    if (wait > duration{0})
+      continue;
+    held_credits_ -= part;
+    carry_out(router_->add_credits(part));
+    break;
+  }
+  if (held_credits_ > 0)
+    self_->delayed_send(
+      self_, std::clamp(wait, held_look_min, held_look_max), place_held_credits{});
 }
 
 void session_state::carry_out(const claim_router::moves& moves) {
@@ -143,8 +184,11 @@ void session_state::ask_shard(const protocol::frame<S>& m) {
   auto to = protocol::address_of(m);
   if (!to)
     return misbehave(to.error());
+  if (auto ok = take_request(); !ok)
+    return send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
   if (to->shard < options_.shards.size())
-    return self_->send(options_.shards[to->shard], actors::from_peer<S>{options_.peer, m});
+    return self_->send(
+      options_.shards[to->shard], actors::from_peer<S>{options_.peer, m, options_.bearer});
   auto reason = protocol::no_such_shard<S>(*to, options_.shards.size());
   send(protocol::make_refusal<S>(to->number, reason).to_wire());
 }
@@ -153,22 +197,34 @@ void session_state::stats(const protocol::stats_request& m) {
   auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
   if (!number)
     return misbehave(number.error());
-  auto gathered = std::make_shared<stats_sum>();
-  gathered->missing = options_.shards.size();
-  gathered->sum.gauges = options_.gauges();
-  auto finish_one = [this, gathered, number = *number] {
-    if (--gathered->missing == 0)
-      send(protocol::make_stats_reply(number, gathered->sum).to_wire());
+  auto ok = take_request();
+  if (ok && options_.bearer && !options_.bearer->may_operate())
+    ok = error{errc::unauthorized, "this takes an admin's token"};
+  if (!ok)
+    return send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
+  auto answer = [this, number = *number](result<std::vector<coordinator_stats>> parts) {
+    if (!parts)
+      return send(protocol::make_refusal<schema::StatsRequest>(number, parts.error()).to_wire());
+    parts->push_back({.queues = {}, .gauges = options_.gauges()});
+    auto sum = sum_of(*parts);
+    if (options_.bearer)
+      sum = visible_to(*options_.bearer, std::move(sum));
+    send(protocol::make_stats_reply(number, sum).to_wire());
   };
-  for (const auto& shard : options_.shards) {
-    self_->request(shard, stats_timeout, actors::ask_shard_stats{})
-      .then(
-        [gathered, finish_one](const coordinator_stats& part) {
-          add_stats(*gathered, part);
-          finish_one();
-        },
-        [finish_one](const caf::error&) { finish_one(); });
-  }
+  gather_stats(self_, options_.shards, std::move(answer));
+}
+
+void session_state::back_up(const protocol::backup_request& m) {
+  auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
+    auto number = reader.getNumber();
+    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+      return protocol::make_backup_reply(
+        number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
+    return protocol::make_backup_reply(number, options_.backups(reader.getStart()));
+  });
+  if (!reply)
+    return misbehave(reply.error());
+  send(reply->to_wire());
 }
 
 void session_state::send(const protocol::wire_frame& frame) {
@@ -181,6 +237,7 @@ void session_state::pause(bool paused) {
 
 void session_state::drain() {
   draining_ = true;
+  held_credits_ = 0;
   pause(true);
 }
 
@@ -213,12 +270,13 @@ void session_state::end(const error& reason) {
   self_->send(options_.connection, actors::close_connection{reason});
 }
 
-actors::session_actor::behavior_type session(
-  actors::session_actor::stateful_pointer<session_state> self, const session_options& options) {
+session_internal_actor::behavior_type session(
+  session_internal_actor::stateful_pointer<session_state> self, const session_options& options) {
   self->set_default_handler(caf::drop);
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
   self->state.start(self, options);
   return {
+    [self](place_held_credits) { self->state.place_held(); },
     [self](const protocol::enqueue_request& m) { self->state.enqueue(m); },
     [self](const protocol::claim_request& m) { self->state.claim(m); },
     [self](const protocol::heartbeat_request& m) { self->state.forward(m); },
@@ -234,6 +292,7 @@ actors::session_actor::behavior_type session(
     [self](const protocol::explain_request& m) { self->state.ask_shard(m); },
     [self](const protocol::events_request& m) { self->state.ask_shard(m); },
     [self](const protocol::stats_request& m) { self->state.stats(m); },
+    [self](const protocol::backup_request& m) { self->state.back_up(m); },
     [self](const protocol::goodbye&) { self->state.goodbye(); },
     [self](const protocol::wire_frame& frame) { self->state.send(frame); },
     [self](const actors::tasks_for_peer& m) { self->state.deliver(m); },
@@ -277,6 +336,7 @@ actors::frame_sink session_sink(schema::Role role, const actors::session_actor& 
       schema::ExplainRequest,
       schema::EventsRequest,
       schema::StatsRequest,
+      schema::BackupRequest,
       schema::Goodbye>(session);
   }
   return {};

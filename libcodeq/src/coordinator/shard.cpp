@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/access.hpp"
 #include "coordinator/task_batches.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_reply.hpp"
@@ -43,6 +44,7 @@ void shard_actor_state::close_turn() {
     return;
   if (auto events = turns_->close(options_.clock->now()); !events.empty())
     commit(std::move(events));
+  renew_epoch();
   release();
   arm();
 }
@@ -76,13 +78,12 @@ void shard_actor_state::wake(std::uint64_t number) {
   decide(core::tick{});
 }
 
-template <class S, class... Extra>
-void shard_actor_state::decide_from(const actors::from_peer<S>& m, const Extra&... extra) {
-  auto command = protocol::to_command(m.message, m.peer, extra...);
+template <class Command>
+std::optional<Command> shard_actor_state::accept(core::peer_id peer, result<Command> command) {
   if (command)
-    decide(std::move(*command));
-  else
-    send_to(m.peer, actors::peer_misbehaved{command.error()});
+    return std::move(*command);
+  send_to(peer, actors::peer_misbehaved{command.error()});
+  return std::nullopt;
 }
 
 void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>& m) {
@@ -91,6 +92,8 @@ void shard_actor_state::enqueue(const actors::from_peer<schema::EnqueueRequest>&
   if (command) {
     if (options_.space)
       command->refusal = options_.space->refusal(now.steady);
+    if (auto ok = m.sender ? access::check(*m.sender, *command) : result<void>{}; !ok)
+      return refuse(m.peer, command->request.number, ok.error());
     return decide(std::move(*command));
   }
   auto number = protocol::number_of(m.message);
@@ -105,29 +108,55 @@ void shard_actor_state::refuse(core::peer_id peer, std::uint64_t number, const e
   carry_out(refusal);
 }
 
+void shard_actor_state::beat(const actors::from_peer<schema::HeartbeatRequest>& m) {
+  auto command = accept(m.peer, protocol::to_command(m.message, m.peer));
+  if (!command)
+    return;
+  if (m.sender)
+    say_not_yours(m.peer, access::take_foreign(*m.sender, *state_, *command));
+  decide(std::move(*command));
+}
+
 void shard_actor_state::report(const actors::from_peer<schema::ResultRequest>& m) {
-  decide_from(m, options_.clock->now().shard, place());
+  auto now = options_.clock->now().shard;
+  auto command = accept(m.peer, protocol::to_command(m.message, m.peer, now, place()));
+  if (!command)
+    return;
+  if (m.sender) {
+    say_not_yours(m.peer, access::take_foreign(*m.sender, *state_, *command));
+    access::refuse_foreign_follow_ups(*m.sender, *command);
+  }
+  decide(std::move(*command));
 }
 
 void shard_actor_state::resume(const actors::from_peer<schema::ResumeRequest>& m) {
   auto at = peers_.find(m.peer);
-  if (at != peers_.end() && at->second.worker)
-    decide_from(m, at->second.worker);
+  if (at == peers_.end() || !at->second.worker)
+    return;
+  auto command = protocol::to_command(m.message, m.peer, at->second.worker);
+  if (auto accepted = accept(m.peer, std::move(command)))
+    decide(std::move(*accepted));
 }
 
 void shard_actor_state::await(const actors::from_peer<schema::AwaitRequest>& m) {
   auto at = state_->awaiting.find(m.peer);
-  if (at == state_->awaiting.end() || at->second.size() < limits::awaited_tasks_max)
-    return decide_from(m);
-  error reason{
-    errc::overloaded,
-    std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
-      + std::to_string(limits::awaited_tasks_max)};
-  send_to(m.peer, actors::peer_misbehaved{std::move(reason)});
+  if (at != state_->awaiting.end() && at->second.size() >= limits::awaited_tasks_max) {
+    error reason{
+      errc::overloaded,
+      std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
+        + std::to_string(limits::awaited_tasks_max)};
+    return send_to(m.peer, actors::peer_misbehaved{std::move(reason)});
+  }
+  auto command = accept(m.peer, protocol::to_command(m.message, m.peer));
+  if (!command)
+    return;
+  if (m.sender)
+    say_not_yours(m.peer, access::take_foreign(*m.sender, *state_, *command));
+  decide(std::move(*command));
 }
 
 void shard_actor_state::attach(const actors::attach_session& m) {
-  peers_.insert_or_assign(m.peer, peer{m.session, m.worker});
+  peers_.insert_or_assign(m.peer, peer{m.session, m.worker, m.bearer});
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues});
 }
@@ -142,32 +171,6 @@ void shard_actor_state::end_leases(const actors::end_leases& m) {
     decide(core::replace_worker{m.worker});
   else
     decide(core::release_worker{m.worker});
-}
-
-coordinator_stats shard_actor_state::stats() const {
-  coordinator_stats s;
-  for (const auto& q : state_->queues) {
-    queue_stats counts;
-    counts.queue = q->address;
-    counts.scheduled = q->scheduled;
-    counts.gated = q->gated;
-    counts.ready = q->ready;
-    counts.leased = q->leased;
-    counts.completed = q->totals.completed;
-    counts.dead = q->totals.dead;
-    counts.lost = q->totals.lost;
-    s.queues.push_back(std::move(counts));
-  }
-  s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_->size());
-  s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
-  s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
-  s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
-  const auto& segments = state_->segments;
-  s.gauges["codeq_segments_unpacked"] = static_cast<std::int64_t>(segments.unpacked_segments());
-  s.gauges["codeq_segments_packed"] = static_cast<std::int64_t>(segments.packed_segments());
-  s.gauges["codeq_packed_bytes"] = static_cast<std::int64_t>(segments.packed_bytes());
-  s.gauges["codeq_cache_bytes"] = static_cast<std::int64_t>(cache_->byte_size());
-  return s;
 }
 
 caf::result<bool> shard_actor_state::stop() {
@@ -189,6 +192,8 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
   auto at = peers_.find(e.peer);
   if (at == peers_.end())
     return;
+  if (!e.redelivered)
+    note_dispatch(e);
   std::vector<core::encoded_tasks> bodies;
   bool all_cached = true;
   for (const auto& run : e.runs) {
@@ -229,6 +234,9 @@ void shard_actor_state::carry_out(core::credits_revoked& e) {
 }
 
 void shard_actor_state::carry_out(core::reports_answered& e) {
+  for (const auto& answer : e.answers)
+    if (answer.code == errc::none)
+      ran_.add(answer.ran);
   send_to(e.peer, protocol::make_result_reply(state_->id, e.answers).to_wire());
 }
 
@@ -263,9 +271,10 @@ void shard_actor_state::carry_out(core::task_described& e) {
         e.view.seq,
         std::move(view),
         nullptr,
-        options_.clock->now().shard});
+        options_.clock->now().shard,
+        at->second.bearer});
   } else if (e.why.what == core::inquiry::kind::status) {
-    auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, *e.text);
+    auto reply = protocol::make_status_reply(state_->id, e.why.number, e.view, {*e.text});
     send_to(e.why.peer, reply.to_wire());
   } else {
     const auto& entry = e.view.entry;
@@ -286,11 +295,17 @@ void shard_actor_state::carry_out(core::task_not_here& e) {
       e.seq,
       nullptr,
       std::move(e.purged),
-      options_.clock->now().shard});
+      options_.clock->now().shard,
+      at->second.bearer});
 }
 
 void shard_actor_state::carry_out(core::cancel_wanted& e) {
   send_to(e.peer, protocol::make_cancel_notice(state_->id, e).to_wire());
+}
+
+void shard_actor_state::carry_out(core::progress_told& e) {
+  endings_[e.peer].push_back(
+    {e.seq, errc::none, task_state::leased, e.attempt, bytes::from(std::move(e.note)), e.percent});
 }
 
 void shard_actor_state::flush_endings() {
@@ -316,7 +331,7 @@ actors::shard_internal_actor::behavior_type shard(
   self->state.start(self, options);
   return {
     [self](const actors::from_peer<schema::EnqueueRequest>& m) { self->state.enqueue(m); },
-    [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.decide_from(m); },
+    [self](const actors::from_peer<schema::HeartbeatRequest>& m) { self->state.beat(m); },
     [self](const actors::from_peer<schema::ResultRequest>& m) { self->state.report(m); },
     [self](const actors::from_peer<schema::ResumeRequest>& m) { self->state.resume(m); },
     [self](const actors::from_peer<schema::AwaitRequest>& m) { self->state.await(m); },
@@ -327,6 +342,9 @@ actors::shard_internal_actor::behavior_type shard(
     },
     [self](const actors::take_credits& m) {
       self->state.decide(core::revoke_credits{m.peer, m.credits});
+    },
+    [self](const actors::change_worker_queues& m) {
+      self->state.decide(core::change_queues{m.peer, m.queues});
     },
     [self](const actors::end_leases& m) { self->state.end_leases(m); },
     [self](const actors::from_peer<schema::StatusRequest>& m) { self->state.operate(m); },
@@ -346,6 +364,7 @@ actors::shard_internal_actor::behavior_type shard(
       self->state.decide(core::expire_lease{m.seq, m.token});
     },
     [self](const actors::batch_committed& m) { self->state.committed(m.number); },
+    [self](const actors::epoch_raised& m) { self->state.raise_epoch(m.epoch); },
     [self](actors::close_turn) { self->state.close_turn(); },
     [self](const actors::wake_shard& m) { self->state.wake(m.number); },
   };

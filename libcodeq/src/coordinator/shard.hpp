@@ -45,11 +45,8 @@ public:
   /// Decides a command in the current turn.
   void decide(const core::command& command);
 
-  /// Decides what a peer's message asks for; a malformed one ends the peer's session.
-  template <class S, class... Extra>
-  void decide_from(const actors::from_peer<S>& m, const Extra&... extra);
-
   void enqueue(const actors::from_peer<schema::EnqueueRequest>& m);
+  void beat(const actors::from_peer<schema::HeartbeatRequest>& m);
   void report(const actors::from_peer<schema::ResultRequest>& m);
   void resume(const actors::from_peer<schema::ResumeRequest>& m);
   void await(const actors::from_peer<schema::AwaitRequest>& m);
@@ -74,6 +71,7 @@ public:
 
   void close_turn();
   void committed(std::uint64_t number);
+  void raise_epoch(std::uint32_t epoch);
   void wake(std::uint64_t number);
   [[nodiscard]] coordinator_stats stats() const;
 
@@ -84,12 +82,17 @@ private:
   struct peer {
     actors::session_actor session;
     std::shared_ptr<const worker_identity> worker;
+    std::shared_ptr<const security::principal> bearer;
   };
 
   /// Hands what a turn decided to the journal.
   void commit(std::vector<core::event> events);
   void release();
   void arm();
+
+  /// Asks for another epoch when the numbers of this one run out; takes it when it is there.
+  /// @pre no turn is open
+  void renew_epoch();
   void refuse(core::peer_id peer, std::uint64_t number, const error& reason);
 
   // Carries out one effect each.
@@ -114,8 +117,11 @@ private:
   void carry_out(core::tasks_listed& e);
   void carry_out(core::task_explained& e);
   void carry_out(core::cancel_wanted& e);
+  void carry_out(core::progress_told& e);
 
   void flush_endings();
+  [[nodiscard]] std::vector<worker_stats> worker_counts() const;
+  void note_dispatch(const core::tasks_granted& granted);
 
   template <class Message>
   void send_to(core::peer_id peer, Message&& message) {
@@ -124,6 +130,15 @@ private:
   }
 
   [[nodiscard]] protocol::shard_place place() const { return {state_->id, options_.shard_count}; }
+
+  /// Takes a converted message; a malformed one ends the peer's session and is empty.
+  template <class Command>
+  std::optional<Command> accept(core::peer_id peer, result<Command> command);
+
+  // Answers what is not this peer's to see as if it was not there.
+  void say_not_yours(core::peer_id peer, const std::vector<core::lease_beat>& beats);
+  void say_not_yours(core::peer_id peer, const std::vector<core::lease_report>& reports);
+  void say_not_yours(core::peer_id peer, const std::vector<sequence>& awaited);
 
   /// Reads an operator's request and decides it, or refuses it.
   template <class S>
@@ -141,6 +156,13 @@ private:
   std::optional<lease_timers> timers_;
   std::unordered_map<core::peer_id, std::vector<protocol::ended_task>> endings_;
   std::optional<caf::typed_response_promise<bool>> stopping_;
+  // Since the start.
+  time_counts dispatched_;
+  time_counts ran_;
+  /// The journal was asked for another epoch.
+  bool wants_epoch_ = false;
+  /// Begun, but a turn is open.
+  std::optional<std::uint32_t> next_epoch_;
 };
 
 /// The actor of one shard, the single writer of its keys.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "coordinator/access.hpp"
 #include "coordinator/shard.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
@@ -25,6 +26,18 @@ void visit_command(Command& command, F&& fn) {
     fn(command);
 }
 
+/// True unless the command names a task by its id that does not exist for the bearer.
+template <class Command>
+bool may_see_task(
+  const security::principal& who, core::shard_state& state, const Command& command) {
+  if constexpr (requires { command.key; })
+    return command.key || access::may_see(who, state, command.seq);
+  else if constexpr (requires { command.seq; })
+    return access::may_see(who, state, command.seq);
+  else
+    return true;
+}
+
 } // namespace
 
 template <class S>
@@ -33,9 +46,19 @@ void shard_actor_state::decide_request(const actors::from_peer<S>& m) {
   auto address = protocol::address_of(m.message);
   if (!command && (!address || command.error().code == errc::protocol_error))
     return send_to(m.peer, actors::peer_misbehaved{command.error()});
+  auto refuse = [&](const error& reason) {
+    send_to(m.peer, protocol::make_refusal<S>(address->number, reason).to_wire());
+  };
   if (!command)
-    return send_to(m.peer, protocol::make_refusal<S>(address->number, command.error()).to_wire());
-  visit_command(*command, [&](auto& one) { decide(std::move(one)); });
+    return refuse(command.error());
+  visit_command(*command, [&](auto& one) {
+    auto ok = m.sender ? access::check(*m.sender, one) : result<void>{};
+    if (ok && m.sender && !may_see_task(*m.sender, *state_, one))
+      ok = access::unknown_task();
+    if (!ok)
+      return refuse(ok.error());
+    decide(std::move(one));
+  });
 }
 
 void shard_actor_state::operate(const actors::from_peer<schema::StatusRequest>& m) {
@@ -68,6 +91,32 @@ void shard_actor_state::operate(const actors::from_peer<schema::ExplainRequest>&
 
 void shard_actor_state::operate(const actors::from_peer<schema::EventsRequest>& m) {
   decide_request(m);
+}
+
+void shard_actor_state::say_not_yours(
+  core::peer_id peer, const std::vector<core::lease_beat>& beats) {
+  std::vector<core::task_lease> lost;
+  for (const auto& beat : beats)
+    lost.push_back({beat.seq, beat.token});
+  if (!lost.empty())
+    send_to(peer, protocol::make_leases_lost(state_->id, lost).to_wire());
+}
+
+void shard_actor_state::say_not_yours(
+  core::peer_id peer, const std::vector<core::lease_report>& reports) {
+  std::vector<core::report_answer> answers;
+  for (const auto& report : reports)
+    answers.push_back({report.seq, report.token, errc::unknown_task});
+  if (!answers.empty())
+    send_to(peer, protocol::make_result_reply(state_->id, answers).to_wire());
+}
+
+void shard_actor_state::say_not_yours(core::peer_id peer, const std::vector<sequence>& awaited) {
+  std::vector<protocol::ended_task> ended;
+  for (auto seq : awaited)
+    ended.push_back({seq, errc::unknown_task, {}, 0, {}});
+  if (!ended.empty())
+    send_to(peer, protocol::make_tasks_ended(state_->id, ended).to_wire());
 }
 
 void shard_actor_state::carry_out(core::change_answered& e) {

@@ -238,11 +238,8 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   s.count += count;
   s.kept += count;
   s.body_bytes += body_bytes;
-  if (!s.aside) {
-    state.queue_of(s).ready += count;
-    state.stir(s.queue);
-    return;
-  }
+  if (!s.aside)
+    return count_fresh(state, s, count);
   auto& entry = s.touch(s.first);
   entry.state = s.fresh_state();
   enter_index(state, s, s.first, entry);

@@ -67,6 +67,12 @@ struct attach_worker {
   std::vector<queue_address> queues;
 };
 
+/// An attached worker takes tasks of these queues only from here on; its credits stay.
+struct change_queues {
+  peer_id peer = 0;
+  std::vector<queue_address> queues;
+};
+
 /// The session is gone; its credits with it. Leases run on.
 struct detach_peer {
   peer_id peer = 0;
@@ -93,12 +99,23 @@ struct lease_beat {
   bool queued = false;
   /// The handler got on with its work since the last beat.
   bool progressed = false;
+  /// Longer than the lease: how long it is to be valid from now; zero is as long as the lease.
+  duration extend{0};
 };
 
-/// Extends leases; each is decided by its token. Effect: `leases_lost` for the stale ones.
+/// How far the handler of a lease is.
+struct lease_progress {
+  sequence seq = 0;
+  fencing_token token{};
+  std::uint8_t percent = 0;
+  std::string note;
+};
+
+/// Extends leases, each by its token. Effects: `leases_lost` (stale ones), `progress_told`.
 struct heartbeat {
   peer_id peer = 0;
   std::vector<lease_beat> beats;
+  std::vector<lease_progress> progress{};
 };
 
 enum class disposition : std::uint8_t {
@@ -188,6 +205,8 @@ struct replace_worker {
 struct await_tasks {
   peer_id peer = 0;
   std::vector<sequence> tasks;
+  /// Tell how far their handlers are, too. Effect: `progress_told`.
+  bool with_progress = false;
 };
 
 /// Nothing but the passing of time: due tasks, leases that need a timer.
@@ -199,6 +218,7 @@ struct take_checkpoint {};
 using command = std::variant<
   enqueue,
   attach_worker,
+  change_queues,
   detach_peer,
   claim,
   revoke_credits,

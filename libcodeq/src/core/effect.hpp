@@ -46,6 +46,8 @@ struct granted_run {
   duration lease{0};
   std::uint16_t max_attempts = 0;
   timestamp enqueued_at;
+  std::string group{};
+  std::string key{};
 };
 
 /// Hands tasks to a worker, at most `limits::grant_bytes_max` of bodies.
@@ -79,6 +81,8 @@ struct report_answer {
   errc code = errc::none;
   /// Says what is out of bounds; empty with the codes that everybody knows.
   std::string context{};
+  /// How long the attempt took that ended with this; negative when none did.
+  duration ran{-1};
 };
 
 struct reports_answered {
@@ -142,6 +146,8 @@ struct inquiry {
   /// Of a repeated report: its token, and the end that it reports.
   fencing_token token{};
   lease_end_kind reported = lease_end_kind::completed;
+  /// Of a status: the task's body is wanted too, which the store has.
+  bool with_body = false;
 };
 
 /// Answers an inquiry. The text stands in the outcome record that the entry names; `text` holds it
@@ -150,6 +156,15 @@ struct task_described {
   inquiry why;
   task_view view;
   std::optional<bytes> text;
+};
+
+/// A task that the peer watches has not ended; its handler is that far.
+struct progress_told {
+  peer_id peer = 0;
+  sequence seq = 0;
+  std::uint16_t attempt = 0;
+  std::uint8_t percent = 0;
+  std::string note;
 };
 
 /// The task is not in memory: its fate, if it has one, is on disk, and counts unless it was purged.
@@ -180,6 +195,7 @@ using effect = std::variant<
   task_explained,
   queue_answered,
   tasks_listed,
+  progress_told,
   task_not_here>;
 
 } // namespace codeq::core

@@ -38,6 +38,8 @@ granted_run describe_run(
   run.lease = lease;
   run.max_attempts = s.settings.max_attempts;
   run.enqueued_at = s.enqueued_at;
+  run.group = s.group;
+  run.key = s.key ? s.key->name : std::string();
   note_attempts(run, s);
   return run;
 }

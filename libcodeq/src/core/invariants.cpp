@@ -19,6 +19,8 @@ struct recount {
   std::uint64_t scheduled = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
+  std::uint64_t dead = 0;
+  decltype(queue_state::ready_by_priority) ready_by_priority{};
 };
 
 std::string name_of(const shard_state& state, sequence seq) {
@@ -209,6 +211,8 @@ std::vector<std::string> find_violations(const shard_state& constant) {
       count.scheduled += is == task_state::scheduled ? 1 : 0;
       count.ready += is == task_state::ready ? 1 : 0;
       count.leased += is == task_state::leased ? 1 : 0;
+      count.dead += is == task_state::dead ? 1 : 0;
+      count.ready_by_priority[s.priority] += is == task_state::ready ? 1 : 0;
       leased += is == task_state::leased ? 1 : 0;
     }
   });
@@ -226,7 +230,8 @@ std::vector<std::string> find_violations(const shard_state& constant) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
     bool agrees = queue.gated == count.gated && queue.scheduled == count.scheduled
-                  && queue.ready == count.ready && queue.leased == count.leased;
+                  && queue.ready == count.ready && queue.leased == count.leased
+                  && queue.dead == count.dead && queue.ready_by_priority == count.ready_by_priority;
     if (!agrees)
       found.push_back(
         "I9: the counters of queue " + queue.address.queue + " differ from a recount");

@@ -68,6 +68,13 @@ public:
   [[nodiscard]] std::vector<fencing_token>
   tokens_of(const std::function<bool(const live_grant&)>& wanted) const;
 
+  /// Calls `visit(grant)` for each grant some of whose leases are live.
+  template <class Visit>
+  void for_each_grant(Visit&& visit) const {
+    for (const auto& [position, grant] : grants_)
+      visit(grant);
+  }
+
   /// Grants that ended since the last call.
   [[nodiscard]] std::vector<log_position> take_ended_grants();
 

@@ -89,6 +89,8 @@ struct describe_task {
   sequence seq = 0;
   /// When set, names the task instead of `seq`.
   std::shared_ptr<const key_name> key{};
+  /// The task's body is wanted too.
+  bool with_body = false;
 };
 
 /// Why the task does not run at this moment. Effects: `task_explained` or `task_not_here`.
@@ -137,6 +139,8 @@ struct task_filter {
   std::string queue;
   /// Empty is every state.
   std::optional<task_state> state;
+  /// Only dead tasks that block their group.
+  bool is_blocking = false;
   /// Only tasks with a greater sequence.
   sequence after = 0;
   /// Only tasks with a smaller sequence; 0 is no bound.
@@ -144,6 +148,8 @@ struct task_filter {
   /// Tasks taken in one command, 1..`limits::bulk_tasks_max`; fewer when so many others had to be
   /// looked at that the command's work is enough (`limits::bulk_looked_at_max`).
   std::uint32_t limit = 0;
+  /// In falling order of sequences, from `below` on; of lists only.
+  bool newest_first = false;
 };
 
 /// Does the same to many tasks, a part per command: the answer says where to go on. Effect:
@@ -167,7 +173,7 @@ struct change_many {
 };
 
 /// Only tasks in memory: live and dead ones, and others for a while. Effect: `tasks_listed`, in
-/// order of their sequences.
+/// the filter's order of their sequences.
 struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;

@@ -71,8 +71,14 @@ struct task_view {
   /// The holder of the lease, and since when.
   std::string worker;
   timestamp granted_at{};
+  /// How long the lease still is, unless it is extended.
+  duration lease_left{0};
   std::string group;
   std::string key;
+  /// Where the task's body is; `segment` is 0 when nothing is known of it.
+  sequence segment = 0;
+  bool aside = false;
+  bool replaced = false;
 };
 
 struct tasks_listed {

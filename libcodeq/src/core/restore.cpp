@@ -11,6 +11,11 @@
 namespace codeq::core {
 
 void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
+  if (!s.aside && s.entries.empty()) {
+    s.kept = s.count;
+    count_fresh(state, s, s.count);
+    return;
+  }
   s.kept = 0;
   for (std::uint32_t i = 0; i < s.count; ++i) {
     auto seq = s.first + i;
@@ -21,6 +26,7 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
       ++state.queue_of(s).scheduled;
     } else if (entry.state == task_state::dead && entry.retry_at != timestamp{}) {
       gathered.dead_ends.push_back(place_of(entry.retry_at, seq));
+      ++state.queue_of(s).dead;
     } else {
       enter_index(state, s, seq, entry);
     }

@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 namespace codeq::core {
 
 namespace {
-
-constexpr auto no_end = std::numeric_limits<sequence>::max();
 
 /// Compares what may change while a segment lives.
 bool is_same(const segment& a, const segment& b) {
@@ -59,7 +56,8 @@ segment& segment_table::add(segment s) {
   return unpacked_.emplace_hint(unpacked_.end(), first, std::move(s))->second;
 }
 
-void segment_table::walk(sequence from, const std::function<bool(const segment&)>& visit) const {
+void segment_table::walk(
+  sequence from, sequence below, const std::function<bool(const segment&)>& visit) const {
   auto next = unpacked_.upper_bound(from);
   if (next != unpacked_.begin() && std::prev(next)->second.contains(from))
     --next;
@@ -72,9 +70,12 @@ void segment_table::walk(sequence from, const std::function<bool(const segment&)
     return true;
   };
   auto first = block_of(from);
-  for (auto at = first == blocks_.end() ? blocks_.begin() : first; at != blocks_.end(); ++at) {
+  auto at = first == blocks_.end() ? blocks_.begin() : first;
+  for (; at != blocks_.end() && at->first < below; ++at) {
     block_reader reader(at->second.packed.view(), at->second.queues);
     while (auto s = reader.next(from)) {
+      if (s->first >= below)
+        break;
       if (!visit_before(s->first))
         return;
       bool is_unpacked = next != unpacked_.end() && next->first == s->first;
@@ -83,7 +84,41 @@ void segment_table::walk(sequence from, const std::function<bool(const segment&)
     }
     CODEQ_ASSERT(!reader.failed());
   }
-  visit_before(no_end);
+  visit_before(below);
+}
+
+void segment_table::walk_down(
+  sequence from, sequence below, const std::function<bool(const segment&)>& visit) const {
+  auto next = unpacked_.lower_bound(below);
+  /// Visits what is unpacked and begins at `first` or behind it; false when the walk is over.
+  auto visit_from = [&](sequence first) {
+    for (; next != unpacked_.begin() && std::prev(next)->first >= first; --next) {
+      const auto& s = std::prev(next)->second;
+      if (s.first + s.count <= from || !visit(s))
+        return false;
+    }
+    return true;
+  };
+  for (auto at = blocks_.lower_bound(below); at != blocks_.begin() && from < below;) {
+    --at;
+    std::vector<segment> packed;
+    block_reader reader(at->second.packed.view(), at->second.queues);
+    while (auto s = reader.next(from)) {
+      if (s->first < below)
+        packed.push_back(std::move(*s));
+    }
+    CODEQ_ASSERT(!reader.failed());
+    for (auto s = packed.rbegin(); s != packed.rend(); ++s) {
+      if (!visit_from(s->first + 1))
+        return;
+      bool is_unpacked = next != unpacked_.begin() && std::prev(next)->first == s->first;
+      if (!is_unpacked && !visit(*s))
+        return;
+    }
+    if (at->first <= from)
+      break;
+  }
+  visit_from(0);
 }
 
 std::vector<segment_block>
@@ -136,9 +171,7 @@ void segment_table::pack_range(
     if (builder.segments() > 0)
       blocks.push_back({key, bytes::from(builder.take())});
   };
-  walk(from, [&](const segment& s) {
-    if (s.first >= end)
-      return false;
+  walk(from, end, [&](const segment& s) {
     if (s.kept == 0)
       return true;
     bool is_full = builder.segments() >= limits_.block_segments_max

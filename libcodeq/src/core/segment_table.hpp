@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct paging_limits {
 /// A reference stays valid until the next `install`.
 class segment_table {
 public:
+  /// Behind every task.
+  static constexpr sequence no_end = std::numeric_limits<sequence>::max();
+
   /// What an untouched segment counts in `weight`.
   static constexpr std::size_t segment_weight = 8;
 
@@ -51,13 +55,18 @@ public:
   /// Takes a closed segment out; its block has it until the `install` of the same checkpoint.
   void erase(sequence first) { unpacked_.erase(first); }
 
-  /// Calls `visit` for the segments whose tasks reach `from` or beyond, ascending, until it returns
-  /// false. Unpacks none for longer than the call.
-  void walk(sequence from, const std::function<bool(const segment&)>& visit) const;
+  /// Calls `visit` for the segments that have tasks from `from` on and begin before `below`,
+  /// ascending, until it returns false. Unpacks none for longer than the call.
+  void
+  walk(sequence from, sequence below, const std::function<bool(const segment&)>& visit) const;
+
+  /// As `walk`, descending.
+  void
+  walk_down(sequence from, sequence below, const std::function<bool(const segment&)>& visit) const;
 
   /// Calls `visit` for every segment, ascending.
   void for_each(const std::function<void(const segment&)>& visit) const {
-    walk(0, [&](const segment& s) {
+    walk(0, no_end, [&](const segment& s) {
       visit(s);
       return true;
     });

@@ -34,6 +34,10 @@ struct queue_state {
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
+  /// Dead tasks that are still kept.
+  std::uint64_t dead = 0;
+  /// Parts of `ready`, by priority.
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   /// Ends since the store was created.
   queue_totals totals;
   queue_settings settings;
@@ -153,6 +157,8 @@ struct shard_state {
   std::map<peer_id, attached_worker> attached;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
+  /// Those who await a task and want to know as well how far its handler is.
+  std::set<std::pair<sequence, peer_id>> watched;
   /// What other shards have not confirmed, by the record that holds it.
   std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
   /// Records up to this one were handed to their shards by this process.

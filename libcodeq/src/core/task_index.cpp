@@ -53,10 +53,12 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
     if (s.aside || has_history(entry))
       state.lane_of(s).remove(seq);
     --queue.ready;
+    --queue.ready_by_priority[s.priority];
   } else if (entry.state == task_state::gated) {
     --queue.gated;
   } else if (entry.state == task_state::dead) {
     state.dead_ends.erase(place_of(entry.retry_at, seq));
+    --queue.dead;
   }
 }
 
@@ -71,6 +73,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     if (s.aside || has_history(entry))
       state.lane_of(s).put_back(seq);
     ++queue.ready;
+    ++queue.ready_by_priority[s.priority];
     state.stir(s.queue);
     break;
   case task_state::leased:
@@ -82,11 +85,19 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   case task_state::dead:
     if (entry.retry_at != timestamp{})
       state.dead_ends.insert(place_of(entry.retry_at, seq));
+    ++queue.dead;
     break;
   case task_state::completed:
   case task_state::cancelled:
     break;
   }
+}
+
+void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
+  auto& queue = state.queue_of(s);
+  queue.ready += count;
+  queue.ready_by_priority[s.priority] += count;
+  state.stir(s.queue);
 }
 
 bool keeps_place(const segment& s, const task_entry& entry) noexcept {

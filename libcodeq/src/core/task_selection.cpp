@@ -22,10 +22,16 @@ public:
   }
 
   task_selection run() {
-    state_.segments.walk(filter_.after + 1, [this](const segment& s) {
-      found_.more = s.first < below_ && !walk(s);
-      return s.first < below_ && !found_.more;
-    });
+    auto visit = [this](const segment& s) {
+      found_.more = !walk(s);
+      return !found_.more;
+    };
+    if (filter_.newest_first) {
+      found_.after = below_;
+      state_.segments.walk_down(filter_.after + 1, below_, visit);
+    } else {
+      state_.segments.walk(filter_.after + 1, below_, visit);
+    }
     return std::move(found_);
   }
 
@@ -38,31 +44,51 @@ private:
     return true;
   }
 
-  /// False when the walk ends before the segment does.
-  bool walk(const segment& s) {
+  [[nodiscard]] bool is_asked_for(const segment& s) const {
     const auto& queue = state_.queues[s.queue]->address;
-    auto end = std::min(s.first + s.count, below_);
     // Where nothing was touched, nothing has ended.
     bool may_hold = !s.entries.empty() || !filter_.state || !is_terminal(*filter_.state);
-    bool is_asked_for = may_hold && queue.tenant == filter_.tenant
-                        && (filter_.queue.empty() || queue.queue == filter_.queue);
-    if (!is_asked_for) {
+    return may_hold && queue.tenant == filter_.tenant
+           && (filter_.queue.empty() || queue.queue == filter_.queue);
+  }
+
+  /// False when the walk ends before the segment does.
+  bool walk(const segment& s) {
+    auto begin = std::max(s.first, filter_.after + 1);
+    auto end = std::min(s.first + s.count, below_);
+    if (!is_asked_for(s)) {
       if (!look())
         return false;
-      found_.after = end - 1;
+      found_.after = filter_.newest_first ? begin : end - 1;
       return true;
     }
-    for (auto seq = std::max(s.first, filter_.after + 1); seq < end; ++seq) {
-      if (!look())
+    for (auto i = begin; i < end; ++i) {
+      if (!take(s, filter_.newest_first ? end - 1 - (i - begin) : i))
         return false;
-      auto entry = s.view(seq);
-      bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state);
-      if (is_picked && found_.tasks.size() == limit_)
-        return false;
-      if (is_picked)
-        found_.tasks.push_back(seq);
-      found_.after = seq;
     }
+    return true;
+  }
+
+  /// A dead task that is not to be skipped keeps its place at the head of its group.
+  bool is_blocking(const segment& s, sequence seq) const {
+    if (s.group.empty() || s.view(seq).state != task_state::dead)
+      return false;
+    auto group = state_.groups.find({s.queue, s.group});
+    return group != state_.groups.end() && group->second.open == seq;
+  }
+
+  /// Looks at one task; false when there is no room for it.
+  bool take(const segment& s, sequence seq) {
+    if (!look())
+      return false;
+    auto entry = s.view(seq);
+    bool is_picked = !entry.gone && (!filter_.state || entry.state == *filter_.state)
+                     && (!filter_.is_blocking || is_blocking(s, seq));
+    if (is_picked && found_.tasks.size() == limit_)
+      return false;
+    if (is_picked)
+      found_.tasks.push_back(seq);
+    found_.after = seq;
     return true;
   }
 

@@ -8,10 +8,10 @@
 
 namespace codeq::core {
 
-/// A part of the tasks that a filter picks, in order of their sequences.
+/// A part of the tasks that a filter picks, in its order of their sequences.
 struct task_selection {
   std::vector<sequence> tasks;
-  /// Where the next part begins.
+  /// Where the next part begins: the next `after`, or the next `below` when the newest are first.
   sequence after = 0;
   /// False when nothing that the filter could pick is left.
   bool more = false;

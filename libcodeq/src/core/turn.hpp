@@ -67,6 +67,9 @@ private:
 
   // Claim.
   void run(const attach_worker& c);
+  void run(const change_queues& c);
+  void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
+  void leave_queues(const attached_worker& a, peer_id peer);
   void run(const detach_peer& c);
   void run(const claim& c);
   void run(const revoke_credits& c);
@@ -86,6 +89,7 @@ private:
   void run(const release_worker& c);
   void run(const replace_worker& c);
   void extend(lease& l, const lease_beat& beat);
+  void tell_progress(const lease_progress& p);
   void expire(fencing_token token, const lease& l);
   void give_back(fencing_token token, const lease& l);
   void redeliver(peer_id peer, const std::vector<fencing_token>& tokens);

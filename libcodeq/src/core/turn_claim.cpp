@@ -23,22 +23,45 @@ void turn::run(const attach_worker& c) {
   run(detach_peer{c.peer});
   attached_worker a;
   a.worker = c.worker;
-  for (const auto& address : c.queues) {
+  take_queues(a, c.peer, c.queues);
+  state_.attached.insert_or_assign(c.peer, std::move(a));
+  touched_.insert(c.peer);
+}
+
+void turn::run(const change_queues& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  leave_queues(at->second, c.peer);
+  take_queues(at->second, c.peer, c.queues);
+  // What it was told of work was about other queues.
+  at->second.notified = false;
+  touched_.insert(c.peer);
+  if (at->second.credits > 0)
+    for (auto queue : at->second.queues)
+      state_.stir(queue);
+}
+
+void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  a.queues.clear();
+  for (const auto& address : queues) {
     // Nobody can enqueue there either, and it will not change: queues stay.
     if (!state_.has_room_for(address))
       continue;
     auto queue = state_.intern(address);
     a.queues.push_back(queue);
-    state_.queues[queue]->claimers.push_back(c.peer);
+    state_.queues[queue]->claimers.push_back(peer);
   }
-  state_.attached.insert_or_assign(c.peer, std::move(a));
-  touched_.insert(c.peer);
+}
+
+void turn::leave_queues(const attached_worker& a, peer_id peer) {
+  for (auto queue : a.queues)
+    std::erase(state_.queues[queue]->claimers, peer);
 }
 
 void turn::run(const detach_peer& c) {
   if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
-    for (auto queue : at->second.queues)
-      std::erase(state_.queues[queue]->claimers, c.peer);
+    leave_queues(at->second, c.peer);
     state_.attached.erase(at);
   }
   if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
@@ -47,6 +70,7 @@ void turn::run(const detach_peer& c) {
       std::erase(waiters->second, c.peer);
       if (waiters->second.empty())
         state_.awaited.erase(waiters);
+      state_.watched.erase({seq, c.peer});
     }
     state_.awaiting.erase(at);
   }
@@ -94,25 +118,26 @@ std::vector<std::uint32_t> turn::match() {
 
 void turn::match_queue(std::uint32_t queue) {
   auto& q = *state_.queues[queue];
-  std::vector<peer_id> waiting;
+  // There may be a thousand of them, so each is looked up once.
+  std::vector<std::pair<std::uint32_t, peer_id>> waiting;
   for (auto peer : q.claimers) {
-    if (state_.attached.at(peer).credits > 0)
-      waiting.push_back(peer);
+    if (auto credits = state_.attached.at(peer).credits; credits > 0)
+      waiting.emplace_back(credits, peer);
   }
   // The least loaded first, equal shares; what some cannot take goes round again.
-  std::stable_sort(waiting.begin(), waiting.end(), [&](peer_id a, peer_id b) {
-    return state_.attached.at(a).credits > state_.attached.at(b).credits;
-  });
+  std::stable_sort(
+    waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   while (q.grantable() > 0 && !waiting.empty()) {
     for (std::size_t i = 0; i < waiting.size() && q.grantable() > 0; ++i) {
       auto sharers = waiting.size() - i;
       auto share = (q.grantable() + sharers - 1) / sharers;
-      auto credits = state_.attached.at(waiting[i]).credits;
+      auto& [credits, peer] = waiting[i];
       if (is_active(deliberate_fault::max_leased_ignored))
         share = q.ready;
-      grant(queue, waiting[i], static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+      grant(queue, peer, static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+      credits = state_.attached.at(peer).credits;
     }
-    std::erase_if(waiting, [&](peer_id peer) { return state_.attached.at(peer).credits == 0; });
+    std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
   }
 }
 

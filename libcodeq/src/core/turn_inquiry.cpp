@@ -4,6 +4,7 @@
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::core {
@@ -15,9 +16,11 @@ task_view turn::view_of(segment& s, sequence seq) {
   view.priority = s.priority;
   view.max_attempts = s.settings.max_attempts;
   view.enqueued_at = s.enqueued_at;
-  view.group = s.group;
   view.entry = s.view(seq);
   view.group = s.group;
+  view.segment = s.first;
+  view.aside = s.aside;
+  view.replaced = s.replaced;
   view.key = s.key ? s.key->name : std::string();
   if (view.entry.state == task_state::scheduled)
     view.eligible_at = s.eligible_at(seq);
@@ -26,13 +29,14 @@ task_view turn::view_of(segment& s, sequence seq) {
       const auto& grant = state_.leases.grant_at(l->grant);
       view.worker = grant.worker->name;
       view.granted_at = grant.at;
+      view.lease_left = std::max(duration{0}, l->deadline - now_.steady);
     }
   }
   return view;
 }
 
 void turn::run(const describe_task& c) {
-  inquiry why{inquiry::kind::status, c.peer, c.number, {}, {}};
+  inquiry why{inquiry::kind::status, c.peer, c.number, {}, {}, c.with_body};
   if (!c.key)
     return describe(why, c.seq);
   auto owner = owner_of(state_, *c.key, now_.shard);
@@ -48,6 +52,8 @@ void turn::run(const await_tasks& c) {
     }
     if (state_.awaiting[c.peer].insert(seq).second)
       state_.awaited[seq].push_back(c.peer);
+    if (c.with_progress)
+      state_.watched.insert({seq, c.peer});
   }
 }
 
@@ -56,7 +62,7 @@ void turn::describe(const inquiry& why, sequence seq) {
   if (!s)
     return say_not_here(why, seq);
   auto view = view_of(*s, seq);
-  auto text = text_at_hand(view.entry);
+  auto text = why.with_body ? std::nullopt : text_at_hand(view.entry);
   effects_.emplace_back(task_described{why, std::move(view), std::move(text)});
 }
 
@@ -82,6 +88,7 @@ void turn::tell_awaiting(sequence seq) {
     describe({inquiry::kind::ending, peer, 0, {}, {}}, seq);
     auto of_peer = state_.awaiting.find(peer);
     of_peer->second.erase(seq);
+    state_.watched.erase({seq, peer});
     if (of_peer->second.empty())
       state_.awaiting.erase(of_peer);
   }

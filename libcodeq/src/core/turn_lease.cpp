@@ -25,6 +25,19 @@ void turn::run(const heartbeat& c) {
   state_.stale_beats += lost.leases.size();
   if (!lost.leases.empty())
     effects_.emplace_back(std::move(lost));
+  for (const auto& p : c.progress)
+    tell_progress(p);
+}
+
+void turn::tell_progress(const lease_progress& p) {
+  auto* l = state_.leases.find(p.token);
+  if (!l || l->seq != p.seq)
+    return;
+  auto attempt = find_segment(state_.segments, p.seq)->view(p.seq).attempt;
+  for (auto at = state_.watched.lower_bound({p.seq, 0});
+       at != state_.watched.end() && at->first == p.seq;
+       ++at)
+    effects_.emplace_back(progress_told{at->second, p.seq, attempt, p.percent, p.note});
 }
 
 void turn::extend(lease& l, const lease_beat& beat) {
@@ -34,7 +47,8 @@ void turn::extend(lease& l, const lease_beat& beat) {
   if (progressed && l.progress_deadline != monotonic_time::max())
     l.progress_deadline =
       now_.steady + find_segment(state_.segments, l.seq)->settings.progress_timeout;
-  auto extended = std::max(l.deadline, now_.steady + state_.leases.grant_at(l.grant).lease);
+  auto valid_for = std::max(state_.leases.grant_at(l.grant).lease, beat.extend);
+  auto extended = std::max(l.deadline, now_.steady + valid_for);
   if (is_active(deliberate_fault::beat_outlives_run_timeout))
     l.run_deadline = std::max(l.run_deadline, extended);
   l.deadline = std::min({extended, l.run_deadline, l.progress_deadline});

@@ -33,9 +33,12 @@ void turn::run(const report& c) {
   reports_answered answered{c.peer, {}};
   for (const auto& r : c.reports) {
     bool is_here = true;
+    const auto* l = state_.leases.find(r.token);
+    auto ran =
+      l && l->seq == r.seq ? now_.shard - state_.leases.grant_at(l->grant).at : duration{-1};
     auto answer = answer_to(r, c.peer, is_here);
     if (is_here)
-      answered.answers.push_back({r.seq, r.token, answer.code, std::move(answer.context)});
+      answered.answers.push_back({r.seq, r.token, answer.code, std::move(answer.context), ran});
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));

@@ -3,12 +3,21 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/backup_runner.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
 #include "coordinator/reader.hpp"
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
+#include "http/gateway.hpp"
+#include "node/coordinator_options.hpp"
+#include "node/http_access.hpp"
+#include "node/shard_recovery.hpp"
 #include "observe/log.hpp"
+#include "observe/metrics.hpp"
+#include "security/rate_limiter.hpp"
+#include "security/tls_context.hpp"
+#include "security/token_source.hpp"
 #include "storage/recovery.hpp"
 #include "storage/rocksdb_store.hpp"
 #include "transport/acceptor.hpp"
@@ -22,7 +31,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
-#include <thread>
+#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -58,6 +67,9 @@ storage::rocksdb_store_options store_options(
   s.mode = options.sync ? storage::durability::sync : storage::durability::os;
   s.horizons = horizons;
   s.on_background_error = [](const error& reason) { die(reason); };
+  s.on_recovery = [](std::string_view text) {
+    CODEQ_LOG_WARN("store recovers after a crash loss=\"{}\"", text);
+  };
   return s;
 }
 
@@ -71,55 +83,32 @@ store_gauges(const storage::task_store& store, const storage::retention_horizons
   return gauges;
 }
 
-/// Reads the shards back, as many at once as there are processors.
-result<std::vector<std::shared_ptr<core::shard_state>>>
-recover_shards(const storage::task_store& store, const storage::store_record& identity) {
-  base::system_clock clock(timestamp{});
-  auto steady = clock.now().steady;
-  std::vector<std::shared_ptr<core::shard_state>> states(identity.shard_count);
-  std::vector<error> failures(identity.shard_count);
-  std::atomic<std::size_t> next{0};
-  auto recover_some = [&] {
-    for (auto i = next++; i < states.size(); i = next++) {
-      auto state = storage::recover(store, static_cast<shard_id>(i), identity.epoch, steady);
-      if (state)
-        states[i] = std::move(*state);
-      else
-        failures[i] = state.error();
-    }
-  };
-  std::vector<std::thread> threads;
-  auto wanted = std::min<std::size_t>(std::thread::hardware_concurrency(), states.size());
-  for (std::size_t i = 1; i < wanted; ++i)
-    threads.emplace_back(recover_some);
-  recover_some();
-  for (auto& thread : threads)
-    thread.join();
-  for (const auto& failure : failures)
-    if (failure.code != errc::none)
-      return failure;
-  return states;
-}
-
-result<void> check(const coordinator_node_options& options) {
-  if (options.data.empty())
-    return error{errc::invalid_argument, "data is empty; it must name a directory"};
-  if (options.shards > limits::shards_max)
-    return error{
-      errc::invalid_argument,
-      "shards is " + std::to_string(options.shards) + "; it must be at most "
-        + std::to_string(limits::shards_max)};
-  if (options.retention_bytes < limits::retention_bytes_min)
-    return error{
-      errc::invalid_argument,
-      "retention_bytes is " + std::to_string(options.retention_bytes) + "; it must be at least "
-        + std::to_string(limits::retention_bytes_min)};
-  return {};
+/// What the process counts, for the metrics.
+observe::process_counts counts_of(
+  const storage::task_store& store,
+  const coordinator::journal_meter& journal,
+  const http::server_meter& gateway) {
+  observe::process_counts counts;
+  counts.http_connections = gateway.connections;
+  counts.http_connections_refused = gateway.refused_connections;
+  for (std::size_t i = 2; i < std::size(gateway.answers); ++i)
+    counts.http_answers[std::to_string(i) + "xx"] = gateway.answers[i];
+  counts.journal_groups = journal.groups;
+  counts.journal_parts = journal.parts;
+  counts.journal_bytes = journal.bytes;
+  counts.journal_microseconds = journal.microseconds;
+  counts.store_stall_microseconds = store.counter("stall_micros");
+  for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
+    counts.store[name] = store.counter(name);
+  return counts;
 }
 
 } // namespace
 
 struct coordinator_node::impl {
+  /// Reads tokens and certificates. Errors: of their files.
+  result<void> open_access(const coordinator_node_options& options);
+
   /// Reads back what the store knows. Errors: of the store.
   result<void> recover(const coordinator_node_options& options);
 
@@ -128,7 +117,17 @@ struct coordinator_node::impl {
 
   /// Opens the port.
   result<void> listen(const coordinator_node_options& options);
+  result<void> reload();
+
+  /// Starts the HTTP gateway, if one is wanted.
+  result<void> serve_http(const coordinator_node_options& options);
   void stop();
+
+  /// Null when everybody may do everything.
+  std::shared_ptr<security::token_source> tokens;
+  std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
+  /// Null without TLS.
+  std::shared_ptr<security::tls_source> tls;
 
   std::shared_ptr<storage::retention_horizons> horizons =
     std::make_shared<storage::retention_horizons>();
@@ -140,12 +139,53 @@ struct coordinator_node::impl {
   actors::journal_actor journal;
   actors::reader_actor reader;
   actors::keeper_actor keeper;
+  std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
   std::vector<actors::shard_actor> shards;
   actors::registrar_internal_actor registrar;
+  /// The latest shard time found in the store.
+  timestamp latest{};
   transport::acceptor_handle acceptor;
+  std::shared_ptr<coordinator::journal_meter> journal_meter =
+    std::make_shared<coordinator::journal_meter>();
+  std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
 };
+
+result<void> coordinator_node::impl::open_access(const coordinator_node_options& options) {
+  if (!options.tokens.empty()) {
+    auto source = security::token_source::open(options.tokens);
+    if (!source)
+      return source.error();
+    tokens = std::move(*source);
+  }
+  if (!node::has_tls(options))
+    return {};
+  auto source = security::tls_source::open(
+    {options.tls_certificate,
+     options.tls_key,
+     options.tls_authority,
+     options.tls_require_client_certificate},
+    security::tls_side::server);
+  if (!source)
+    return source.error();
+  tls = std::move(*source);
+  return {};
+}
+
+result<void> coordinator_node::impl::reload() {
+  result<void> outcome;
+  if (tls)
+    outcome = tls->reload();
+  if (!tokens)
+    return outcome;
+  if (auto ok = tokens->reload(); !ok)
+    return outcome ? ok
+                   : error{ok.error().code, outcome.error().context + "; " + ok.error().context};
+  limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
+  caf::anon_send(registrar, actors::tokens_replaced{});
+  return outcome;
+}
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
@@ -156,16 +196,10 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!record)
     return record.error();
   identity = *record;
-  auto recovered = recover_shards(*store, identity);
+  auto recovered = node::recover_shards(*store, identity);
   if (!recovered)
     return recovered.error();
   states = std::move(*recovered);
-  for (const auto& state : states)
-    CODEQ_LOG_INFO(
-      "shard recovers shard={} segments={} leases={}",
-      value(state->id),
-      state->segments.packed_segments() + state->segments.unpacked_segments(),
-      state->leases.size());
   return {};
 }
 
@@ -174,7 +208,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   journal = system->spawn<caf::detached>(
-    coordinator::journal, coordinator::journal_options{store, mode, die, horizons});
+    coordinator::journal,
+    coordinator::journal_options{store, mode, die, horizons, journal_meter, identity});
   coordinator::reader_options reads;
   reads.store = store;
   reads.cache_bytes = limits::segment_cache_bytes_default / 4 / identity.shard_count;
@@ -183,7 +218,6 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{{store, horizons, options.retention_bytes}, cancelled, die});
-  timestamp latest{};
   actors::meet_shards introduction;
   for (auto& state : states) {
     latest = std::max(latest, state->at);
@@ -208,6 +242,11 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.store_id = identity.store_id;
   r.gauges = [s = store, h = horizons] { return store_gauges(*s, *h); };
   r.clock = std::make_shared<base::system_clock>(latest);
+  r.tokens = tokens;
+  r.limiter = limiter;
+  backups = std::make_shared<coordinator::backup_runner>(
+    coordinator::backup_options{store, options.backups, options.backups_kept});
+  r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
   registrar = system->spawn(coordinator::registrar, r);
 }
 
@@ -219,6 +258,7 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.address = endpoint->host;
   a.port = endpoint->port;
   a.registrar = registrar;
+  a.tls = tls;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
     return spawned.error();
@@ -226,10 +266,37 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   return {};
 }
 
+result<void> coordinator_node::impl::serve_http(const coordinator_node_options& options) {
+  if (options.http.empty())
+    return {};
+  http::gateway_options g;
+  g.listen = options.http;
+  g.metrics_listen = options.metrics;
+  g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
+  g.actor.who = node::authenticate_by(tokens);
+  g.actor.limit = node::limit_by(limiter);
+  g.actor.is_loopback_only = options.development;
+  g.actor.needs_token = options.http_needs_token;
+  g.actor.disk_problem =
+    [space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least),
+     clock = g.actor.desk.clock] { return space->refusal(clock->now().steady); };
+  g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
+    return observe::metrics_text(stats, counts_of(*s, *j, *m));
+  };
+  auto started = http::gateway_node::start(*system, std::move(g));
+  if (!started)
+    return started.error();
+  gateway = std::move(*started);
+  return {};
+}
+
 void coordinator_node::impl::stop() {
   if (!system || std::exchange(stopped, true))
     return;
+  if (gateway)
+    gateway->stop();
   *cancelled = true;
+  backups->stop();
   caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
@@ -275,9 +342,13 @@ coordinator_node::~coordinator_node() {
 
 result<std::unique_ptr<coordinator_node>>
 coordinator_node::start(coordinator_node_options options) {
-  if (auto ok = check(options); !ok)
+  if (auto ok = node::check(options); !ok)
+    return ok.error();
+  if (auto ok = node::check_access(options); !ok)
     return ok.error();
   auto state = std::make_unique<impl>();
+  if (auto ok = state->open_access(options); !ok)
+    return ok.error();
   if (auto ok = state->recover(options); !ok)
     return ok.error();
   state->spawn_actors(options);
@@ -285,11 +356,25 @@ coordinator_node::start(coordinator_node_options options) {
   std::unique_ptr<coordinator_node> node(new coordinator_node(std::move(state)));
   if (auto ok = pending->listen(options); !ok)
     return ok.error();
+  if (auto ok = pending->serve_http(options); !ok)
+    return ok.error();
   return node;
 }
 
 std::uint16_t coordinator_node::port() const noexcept {
   return impl_->acceptor.port;
+}
+
+result<void> coordinator_node::reload() {
+  return impl_->reload();
+}
+
+std::uint16_t coordinator_node::http_port() const noexcept {
+  return impl_->gateway ? impl_->gateway->port() : 0;
+}
+
+std::uint16_t coordinator_node::metrics_port() const noexcept {
+  return impl_->gateway ? impl_->gateway->metrics_port() : 0;
 }
 
 void coordinator_node::stop() {

@@ -8,6 +8,7 @@
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
+#include "node/link_security.hpp"
 #include "transport/configure.hpp"
 
 #include <caf/actor_system.hpp>
@@ -98,11 +99,13 @@ error out_of_range(
 } // namespace
 
 struct operator_client::impl {
-  explicit impl(operator_options opts) : options(std::move(opts)), system(config) {
+  impl(operator_options opts, node::link_security access)
+    : options(std::move(opts)), system(config) {
     auto tell = [this](const client::connection_news& news) { watch.tell(news); };
-    client::client_identity identity{schema::Role::OPERATOR, "codeqctl", client::random_bits()};
-    actor =
-      system.spawn(client::inquiry, client::inquiry_settings{options.coordinators, identity, tell});
+    client::client_identity identity{
+      schema::Role::OPERATOR, "codeqctl", client::random_bits(), access.token};
+    actor = system.spawn(
+      client::inquiry, client::inquiry_settings{options.coordinators, identity, tell, access.tls});
   }
 
   ~impl() {
@@ -248,7 +251,10 @@ result<std::unique_ptr<operator_client>> operator_client::connect(operator_optio
   if (options.coordinators.empty())
     return error{
       errc::invalid_argument, "coordinators is empty; it must name at least one `host:port`"};
-  auto state = std::make_unique<impl>(std::move(options));
+  auto access = node::open_credentials(options.access, options.coordinators);
+  if (!access)
+    return access.error();
+  auto state = std::make_unique<impl>(std::move(options), std::move(*access));
   if (auto ok = state->connected(); !ok)
     return ok.error();
   return std::unique_ptr<operator_client>(new operator_client(std::move(state)));
@@ -357,6 +363,15 @@ result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
 
 result<coordinator_stats> operator_client::stats() {
   return impl_->ask(client::ask_stats(), client::read_stats);
+}
+
+result<backup_status> operator_client::start_backup() {
+  constexpr bool repeatable = false;
+  return impl_->ask(client::ask_backup(true), client::read_backup, repeatable);
+}
+
+result<backup_status> operator_client::backup() {
+  return impl_->ask(client::ask_backup(false), client::read_backup);
 }
 
 } // namespace codeq

@@ -4,6 +4,7 @@
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
+#include "node/link_security.hpp"
 #include "observe/log.hpp"
 #include "transport/configure.hpp"
 
@@ -38,6 +39,15 @@ void call_back(const void* owner, F&& call) {
     CODEQ_LOG_ERROR("producer's callback threw reason=unknown");
   }
   calling_back = before;
+}
+
+/// `told` as a callback of `owner`; empty stays empty.
+producer::progressed guarded(const void* owner, producer::progressed told) {
+  if (!told)
+    return {};
+  return [owner, told = std::move(told)](const task_progress& progress) {
+    call_back(owner, [&] { told(progress); });
+  };
 }
 
 error wrong_option(std::string text) {
@@ -92,10 +102,12 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
-client::producer_settings settings_of(const producer_options& options) {
+client::producer_settings
+settings_of(const producer_options& options, const node::link_security& access) {
   client::producer_settings settings;
   settings.coordinators = options.coordinators;
-  settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits()};
+  settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits(), access.token};
+  settings.tls = access.tls;
   settings.in_flight_max = options.window_requests;
   return settings;
 }
@@ -107,10 +119,10 @@ struct producer_system : caf::actor_system_config {
 } // namespace
 
 struct producer::impl {
-  explicit impl(const producer_options& options)
+  impl(const producer_options& options, const node::link_security& access)
     : system(config),
       room(options.window_requests),
-      actor(system.spawn(client::producer, settings_of(options))) {}
+      actor(system.spawn(client::producer, settings_of(options, access))) {}
 
   ~impl() {
     room.open_for_ever();
@@ -179,7 +191,10 @@ producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
 result<std::unique_ptr<producer>> producer::connect(producer_options options) {
   if (auto ok = check(options); !ok)
     return ok.error();
-  return std::unique_ptr<producer>(new producer(std::make_unique<impl>(options)));
+  auto access = node::open_credentials(options.access, options.coordinators);
+  if (!access)
+    return access.error();
+  return std::unique_ptr<producer>(new producer(std::make_unique<impl>(options, *access)));
 }
 
 producer::producer(std::unique_ptr<impl> state) : impl_(std::move(state)) {
@@ -229,10 +244,15 @@ void producer::enqueue_each_async(std::vector<task_spec> tasks, each_enqueued do
 }
 
 result<task_status> producer::await(task_id task, duration wait) {
+  return watch(task, {}, wait);
+}
+
+result<task_status> producer::watch(task_id task, progressed told, duration wait) {
   auto slot = std::make_shared<client::answer_slot<task_status>>();
   auto watch = ++impl_->watches;
   auto put = [slot](result<task_status> how) { slot->put(std::move(how)); };
-  caf::anon_send(impl_->actor, actors::watch_tasks{watch, {task}, put});
+  caf::anon_send(
+    impl_->actor, actors::watch_tasks{watch, {task}, put, guarded(impl_.get(), std::move(told))});
   if (auto how = slot->wait(client::deadline_after(wait)))
     return std::move(*how);
   caf::anon_send(impl_->actor, actors::unwatch_tasks{watch, {task}});
@@ -240,11 +260,17 @@ result<task_status> producer::await(task_id task, duration wait) {
 }
 
 void producer::await_async(std::vector<task_id> tasks, ended done) {
-  auto told = [owner = impl_.get(), done = std::move(done)](result<task_status> how) {
+  watch_async(std::move(tasks), {}, std::move(done));
+}
+
+void producer::watch_async(std::vector<task_id> tasks, progressed told, ended done) {
+  auto ended = [owner = impl_.get(), done = std::move(done)](result<task_status> how) {
     call_back(owner, [&] { done(std::move(how)); });
   };
   caf::anon_send(
-    impl_->actor, actors::watch_tasks{++impl_->watches, std::move(tasks), std::move(told)});
+    impl_->actor,
+    actors::watch_tasks{
+      ++impl_->watches, std::move(tasks), std::move(ended), guarded(impl_.get(), std::move(told))});
 }
 
 } // namespace codeq

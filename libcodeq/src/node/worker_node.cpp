@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/worker_node.hpp"
 
+#include "node/link_security.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
+#include "worker/child_handler.hpp"
 #include "worker/dispatcher.hpp"
-#include "worker/exec_handler.hpp"
-#include "worker/plugin_loader.hpp"
+#include "worker/handler_set.hpp"
 #include "worker/wire.hpp"
 
 #include <caf/actor_system.hpp>
@@ -17,9 +18,10 @@
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 namespace codeq {
 
@@ -66,49 +68,41 @@ result<void> check(const worker_node_options& options) {
   return {};
 }
 
-result<void> check_queues(const std::vector<std::string>& queues) {
-  if (queues.empty())
-    return wrong_option("no queue is handled; give a handler library, a program or handlers");
-  if (queues.size() > limits::queues_per_worker_max)
-    return wrong_option(
-      std::to_string(queues.size()) + " queues are handled"
-      + range_text(1, limits::queues_per_worker_max));
-  std::set<std::string_view> seen;
-  for (const auto& queue : queues) {
-    if (!is_valid_name(queue))
-      return wrong_option(
-        "queue is `" + queue + "`; it must be 1 to " + std::to_string(limits::name_bytes_max)
-        + " letters, digits, `.`, `_` or `-`");
-    if (!seen.insert(queue).second)
-      return wrong_option("queue `" + queue + "` has two handlers; it must have one");
-  }
-  return {};
-}
-
-/// Adds the handlers of libraries and programs to those of the embedding program.
-result<void> gather_handlers(worker_node_options& options) {
-  for (const auto& file : options.libraries)
-    if (auto ok = worker::load_handlers(file, options.handlers); !ok)
-      return ok;
-  for (const auto& text : options.programs) {
-    auto command = worker::parse_exec_command(text);
-    if (!command)
-      return command.error();
-    auto queue = command->queue;
-    options.handlers.handle(queue, worker::make_exec_handler(std::move(*command)));
-  }
-  return {};
-}
-
 std::uint64_t random_bits() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
 }
 
+worker::handler_sources sources_of(worker_node_options& options) {
+  return {
+    std::move(options.handlers), options.libraries, options.programs, options.isolation_program};
+}
+
+worker::handler_wishes wishes_of(const worker_node_options& options) {
+  return {options.queues, options.only};
+}
+
+result<protocol::hello> introduce(
+  const worker_node_options& options,
+  const std::vector<handler_registry::entry>& handlers,
+  const std::string& token) {
+  std::vector<std::string> queues;
+  for (const auto& handler : handlers)
+    queues.push_back(handler.queue);
+  auto hello = worker::make_hello({options.name, random_bits()}, options.tenant, queues, token);
+  if (hello.body().size() > limits::hello_bytes_max)
+    return wrong_option(
+      "the names of " + std::to_string(queues.size()) + " queues make a hello of "
+      + std::to_string(hello.body().size()) + " bytes; it must not pass "
+      + std::to_string(limits::hello_bytes_max));
+  return hello;
+}
+
 } // namespace
 
 struct worker_node::impl {
-  explicit impl(worker_node_options given) : options(std::move(given)), system(config) {}
+  impl(worker_node_options given, worker::handler_set set)
+    : options(std::move(given)), handlers(std::move(set)), system(config) {}
 
   ~impl() {
     stop(duration{0});
@@ -120,12 +114,14 @@ struct worker_node::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
-  void spawn(const protocol::hello& hello);
+  void spawn(const protocol::hello& hello, std::vector<handler_registry::entry> chosen);
   void stop(duration limit);
   void end(result<void> how);
   result<void> await_end();
 
   worker_node_options options;
+  worker::handler_set handlers;
+  std::shared_ptr<security::tls_source> tls;
   std::mutex mutex;
   std::condition_variable ended;
   std::optional<result<void>> outcome;
@@ -134,9 +130,10 @@ struct worker_node::impl {
   actors::dispatcher_actor dispatcher;
 };
 
-void worker_node::impl::spawn(const protocol::hello& hello) {
+void worker_node::impl::spawn(
+  const protocol::hello& hello, std::vector<handler_registry::entry> chosen) {
   worker::dispatcher_options dispatching;
-  dispatching.handlers = options.handlers.entries();
+  dispatching.handlers = std::move(chosen);
   dispatching.tenant = options.tenant;
   dispatching.slots = options.slots;
   dispatching.prefetch = options.prefetch;
@@ -151,6 +148,7 @@ void worker_node::impl::spawn(const protocol::hello& hello) {
     link.make_hello = [hello] { return hello; };
     link.sink = worker::dispatcher_sink(dispatcher, i);
     link.owner = caf::actor_cast<caf::strong_actor_ptr>(dispatcher);
+    link.tls = tls;
     spawned.links.push_back(transport::spawn_link(system, std::move(link)));
   }
   caf::anon_send(dispatcher, std::move(spawned));
@@ -176,22 +174,73 @@ result<void> worker_node::impl::await_end() {
 result<std::unique_ptr<worker_node>> worker_node::start(worker_node_options options) {
   if (auto ok = check(options); !ok)
     return ok.error();
-  if (auto ok = gather_handlers(options); !ok)
-    return ok.error();
-  std::vector<std::string> queues;
-  for (const auto& entry : options.handlers.entries())
-    queues.push_back(entry.queue);
-  if (auto ok = check_queues(queues); !ok)
-    return ok.error();
-  auto hello = worker::make_hello({options.name, random_bits()}, options.tenant, queues);
-  if (hello.body().size() > limits::hello_bytes_max)
-    return wrong_option(
-      "the names of " + std::to_string(queues.size()) + " queues make a hello of "
-      + std::to_string(hello.body().size()) + " bytes; it must not pass "
-      + std::to_string(limits::hello_bytes_max));
-  auto state = std::make_unique<impl>(std::move(options));
-  state->spawn(hello);
+  auto access = node::open_credentials(options.access, options.coordinators);
+  if (!access)
+    return access.error();
+  auto set = worker::handler_set::load(sources_of(options));
+  if (!set)
+    return set.error();
+  auto chosen = set->choose(wishes_of(options));
+  if (!chosen)
+    return chosen.error();
+  auto hello = introduce(options, *chosen, access->token);
+  if (!hello)
+    return hello.error();
+  auto state = std::make_unique<impl>(std::move(options), std::move(*set));
+  state->tls = std::move(access->tls);
+  state->spawn(*hello, std::move(*chosen));
   return std::unique_ptr<worker_node>(new worker_node(std::move(state)));
+}
+
+result<void> worker_node::reconfigure(const worker_node_options& options) {
+  if (auto ok = check(options); !ok)
+    return ok.error();
+  auto chosen = impl_->handlers.choose(wishes_of(options));
+  if (!chosen)
+    return chosen.error();
+  caf::anon_send(
+    impl_->dispatcher,
+    actors::reconfigure_worker{std::move(*chosen), options.slots, options.prefetch});
+  return {};
+}
+
+result<std::vector<handled_queue>> list_handlers(worker_node_options options) {
+  auto set = worker::handler_set::load(sources_of(options));
+  if (!set)
+    return set.error();
+  auto chosen = set->choose(wishes_of(options));
+  if (!chosen)
+    return chosen.error();
+  std::vector<handled_queue> listed;
+  for (const auto& handler : *chosen) {
+    listed.push_back({handler.queue, std::string(set->kind_of(handler)), handler.options});
+    auto& slots = listed.back().options.slots;
+    slots = slots == 0 ? options.slots : std::min(slots, options.slots);
+  }
+  return listed;
+}
+
+std::string to_string(const handled_queue& handled) {
+  const auto& options = handled.options;
+  return handled.queue + " " + handled.kind + " slots=" + std::to_string(options.slots)
+         + " weight=" + std::to_string(options.weight)
+         + " isolation=" + std::string(to_string(options.run_in));
+}
+
+result<void> serve_isolated(worker_node_options options, const std::string& queue) {
+  options.only = {queue};
+  // Here is where it is isolated: no child of its own.
+  options.queues = {{queue, {}}};
+  auto set = worker::handler_set::load(sources_of(options));
+  if (!set)
+    return set.error();
+  auto chosen = set->choose(wishes_of(options));
+  if (!chosen)
+    return chosen.error();
+  const auto& handler = chosen->front();
+  if (!handler.function)
+    return wrong_option("queue `" + queue + "` is not handled by a function");
+  worker::serve_parent(handler.function, STDIN_FILENO, STDOUT_FILENO);
 }
 
 worker_node::worker_node(std::unique_ptr<impl> state) : impl_(std::move(state)) {
@@ -201,6 +250,10 @@ worker_node::~worker_node() = default;
 
 void worker_node::drain() {
   impl_->stop(impl_->options.drain);
+}
+
+result<void> worker_node::reload() {
+  return impl_->tls ? impl_->tls->reload() : result<void>{};
 }
 
 result<void> worker_node::wait() {

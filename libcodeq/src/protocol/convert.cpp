@@ -8,6 +8,8 @@
 #include "protocol/bounds.hpp"
 #include "protocol/shared_data.hpp"
 
+#include <algorithm>
+
 namespace codeq::protocol {
 
 namespace {
@@ -18,21 +20,58 @@ error too_many(const char* what, std::size_t found, std::size_t limit) {
     std::to_string(found) + " " + what + " in one request; the limit is " + std::to_string(limit)};
 }
 
+/// Errors: `protocol_error` for what a node of ours never sends.
+result<void> check_extension(std::uint64_t extend_ms) {
+  constexpr auto least = static_cast<std::uint64_t>(duration{limits::lease_min}.count());
+  constexpr auto most = static_cast<std::uint64_t>(duration{limits::lease_max}.count());
+  if (extend_ms == 0 || (extend_ms >= least && extend_ms <= most))
+    return {};
+  return malformed(
+    "a beat extends by " + std::to_string(extend_ms) + " ms; it must be 0 or "
+    + std::to_string(least) + ".." + std::to_string(most) + " ms");
+}
+
+/// Errors: `protocol_error` for what a node of ours never sends.
+result<void> read_progress(
+  capnp::List<schema::HeartbeatRequest::Progress>::Reader from,
+  std::vector<core::lease_progress>& to) {
+  if (from.size() > limits::beats_per_request_max)
+    return too_many("lines of progress", from.size(), limits::beats_per_request_max);
+  for (auto line : from) {
+    if (line.getPercent() > 100)
+      return malformed("progress of " + std::to_string(line.getPercent()) + " percent");
+    if (line.getNote().size() > limits::progress_note_bytes_max)
+      return malformed("a note on progress of " + std::to_string(line.getNote().size()) + " bytes");
+    to.push_back(
+      {line.getSeq(),
+       static_cast<fencing_token>(line.getToken()),
+       line.getPercent(),
+       encoding::read_text(line.getNote())});
+  }
+  return {};
+}
+
 } // namespace
 
 result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_id peer) {
   return message.read([&](auto reader) -> result<core::heartbeat> {
-    core::heartbeat c{peer, {}};
+    core::heartbeat c{peer, {}, {}};
     auto leases = reader.getLeases();
     if (leases.size() > limits::beats_per_request_max)
       return too_many("beats", leases.size(), limits::beats_per_request_max);
     c.beats.reserve(leases.size());
-    for (auto beat : leases)
+    for (auto beat : leases) {
+      if (auto ok = check_extension(beat.getExtendMs()); !ok)
+        return ok.error();
       c.beats.push_back(
         {beat.getSeq(),
          static_cast<fencing_token>(beat.getToken()),
          beat.getPhase() == schema::LeasePhase::QUEUED,
-         beat.getProgressed()});
+         beat.getProgressed(),
+         duration{static_cast<duration::rep>(beat.getExtendMs())}});
+    }
+    if (auto ok = read_progress(reader.getProgress(), c.progress); !ok)
+      return ok.error();
     return c;
   });
 }
@@ -61,7 +100,35 @@ result<core::await_tasks> to_command(const await_request& message, core::peer_id
     c.tasks.reserve(seqs.size());
     for (auto seq : seqs)
       c.tasks.push_back(seq);
+    c.with_progress = reader.getProgress();
     return c;
+  });
+}
+
+result<claim_wish> read_claim(const claim_request& message) {
+  return message.read([](auto reader) -> result<claim_wish> {
+    claim_wish wish;
+    wish.credits = reader.getCredits();
+    wish.lease = duration{static_cast<duration::rep>(reader.getLeaseMs())};
+    bool is_in_range = wish.lease == duration{0}
+                       || (wish.lease >= limits::lease_min && wish.lease <= limits::lease_max);
+    if (!is_in_range)
+      return malformed(
+        "a claim's lease is " + std::to_string(wish.lease.count()) + " ms; it must be 0 or "
+        + std::to_string(limits::lease_min.count()) + ".."
+        + std::to_string(duration{limits::lease_max}.count()) + " ms");
+    if (!reader.getSetsQueues())
+      return wish;
+    auto queues = reader.getQueues();
+    if (queues.size() > limits::queues_per_worker_max)
+      return too_many("queues", queues.size(), limits::queues_per_worker_max);
+    wish.queues.emplace();
+    for (auto queue : queues) {
+      wish.queues->push_back(encoding::read_queue(queue));
+      if (auto ok = check_queue(wish.queues->back()); !ok)
+        return ok.error();
+    }
+    return wish;
   });
 }
 
@@ -72,6 +139,7 @@ result<node_introduction> to_introduction(const hello& message) {
     n.identity = {encoding::read_text(reader.getName()), reader.getIncarnation()};
     n.min_version = reader.getMinVersion();
     n.max_version = reader.getMaxVersion();
+    n.token = string_of(reader.getToken());
     if (n.role > schema::Role::OPERATOR)
       return malformed("an unknown role");
     if (auto ok = check_name("name", n.identity.name); !ok)

@@ -55,6 +55,17 @@ to_command(const result_request& message, core::peer_id peer, timestamp now, sha
 [[nodiscard]] result<core::await_tasks>
 to_command(const await_request& message, core::peer_id peer);
 
+/// What a worker asks for.
+struct claim_wish {
+  std::uint32_t credits = 0;
+  /// Zero leaves the lease to the task.
+  duration lease{0};
+  /// What it takes tasks of from here on; empty leaves that as it is.
+  std::optional<std::vector<queue_address>> queues{};
+};
+
+[[nodiscard]] result<claim_wish> read_claim(const claim_request& message);
+
 /// What a node says of itself.
 struct node_introduction {
   schema::Role role = schema::Role::PRODUCER;
@@ -63,6 +74,8 @@ struct node_introduction {
   std::uint16_t max_version = 0;
   /// What a worker handles.
   std::vector<queue_address> queues;
+  /// Empty when it bears none. Never to be logged.
+  std::string token{};
 };
 
 [[nodiscard]] result<node_introduction> to_introduction(const hello& message);

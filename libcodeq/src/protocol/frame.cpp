@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/frame.hpp"
 
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,9 +26,11 @@ capnp::ReaderOptions options_for(std::size_t body_bytes) {
 bytes flatten(capnp::MallocMessageBuilder& builder) {
   auto segments = builder.getSegmentsForOutput();
   if (segments.size() == 1) {
-    auto chars = segments[0].asBytes();
-    auto words = std::make_shared<std::vector<capnp::word>>(segments[0].begin(), segments[0].end());
-    return {words, {reinterpret_cast<const char*>(words->data()), chars.size()}};
+    // Not as `capnp::word`, which need not be copyable.
+    auto* begin = reinterpret_cast<const std::uint64_t*>(segments[0].begin());
+    auto words = std::make_shared<std::vector<std::uint64_t>>(begin, begin + segments[0].size());
+    auto size = words->size() * sizeof(std::uint64_t);
+    return {words, {reinterpret_cast<const char*>(words->data()), size}};
   }
   // More than the first allocation held: copy into one segment.
   std::size_t words_needed = 1;
@@ -43,8 +45,8 @@ bytes flatten(capnp::MallocMessageBuilder& builder) {
 result<void> check_shape(const bytes& body) {
   if (body.size() == 0 || body.size() % sizeof(capnp::word) != 0)
     return error{
-      errc::protocol_error, "message body of " + std::to_string(body.size())
-                              + " bytes is not a positive multiple of 8"};
+      errc::protocol_error,
+      "message body of " + std::to_string(body.size()) + " bytes is not a positive multiple of 8"};
   if (reinterpret_cast<std::uintptr_t>(body.data()) % alignof(capnp::word) != 0)
     return error{errc::protocol_error, "message body is not aligned to 8 bytes"};
   return {};
@@ -56,8 +58,8 @@ error malformed(const kj::Exception& e) {
 
 segment_reader::segment_reader(const bytes& body)
   : capnp::MessageReader(options_for(body.size())),
-    words_(
-      reinterpret_cast<const capnp::word*>(body.data()), body.size() / sizeof(capnp::word)) {}
+    words_(reinterpret_cast<const capnp::word*>(body.data()), body.size() / sizeof(capnp::word)) {
+}
 
 kj::ArrayPtr<const capnp::word> segment_reader::getSegment(capnp::uint id) {
   return id == 0 ? words_ : nullptr;

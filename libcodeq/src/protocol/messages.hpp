@@ -47,6 +47,8 @@ using explain_request = frame<schema::ExplainRequest>;
 using explain_reply = frame<schema::ExplainReply>;
 using events_request = frame<schema::EventsRequest>;
 using events_reply = frame<schema::EventsReply>;
+using backup_request = frame<schema::BackupRequest>;
+using backup_reply = frame<schema::BackupReply>;
 
 // A frame's type number is the ordinal of its type in `schema::Message`.
 template <>
@@ -124,6 +126,10 @@ template <>
 inline constexpr std::uint16_t frame_type<schema::EventsRequest> = schema::Message::EVENTS_REQUEST;
 template <>
 inline constexpr std::uint16_t frame_type<schema::EventsReply> = schema::Message::EVENTS_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::BackupRequest> = schema::Message::BACKUP_REQUEST;
+template <>
+inline constexpr std::uint16_t frame_type<schema::BackupReply> = schema::Message::BACKUP_REPLY;
 
 namespace detail {
 
@@ -167,7 +173,9 @@ using all_bodies = body_list<
   schema::ExplainRequest,
   schema::ExplainReply,
   schema::EventsRequest,
-  schema::EventsReply>;
+  schema::EventsReply,
+  schema::BackupRequest,
+  schema::BackupReply>;
 
 template <class S, class F>
 result<void> visit_as(const wire_frame& wire, F& fn) {

@@ -144,6 +144,8 @@ result<core::task_filter> read_filter(schema::TaskFilter::Reader from) {
   filter.limit = from.getLimit();
   filter.after = from.getAfter();
   filter.below = from.getBelow();
+  filter.is_blocking = from.getBlocking();
+  filter.newest_first = from.getNewestFirst();
   if (from.isAnyState())
     return filter;
   if (!from.isState() || from.getState() > schema::TaskState::CANCELLED)
@@ -161,6 +163,8 @@ result<core::change_many> read_bulk(schema::BulkRequest::Reader from, asked_at b
   if (filter->state)
     return out_of_range(
       "state", std::string(to_string(*filter->state)), "left out: the kind of change says it");
+  if (filter->newest_first)
+    return out_of_range("newest_first", "true", "false in a change of many tasks");
   auto what = static_cast<core::change_many::kind>(from.getWhat());
   return core::change_many{by.peer, from.getNumber(), what, std::move(*filter)};
 }
@@ -172,7 +176,8 @@ result<core::describe_task> to_command(const status_request& message, asked_at b
     auto key = read_key(from, by.place);
     if (!key)
       return key.error();
-    return core::describe_task{by.peer, from.getNumber(), from.getTask().getSeq(), std::move(*key)};
+    return core::describe_task{
+      by.peer, from.getNumber(), from.getTask().getSeq(), std::move(*key), from.getWithBody()};
   });
 }
 

@@ -61,6 +61,11 @@ struct reply_of<schema::EventsRequest> {
   using type = schema::EventsReply;
 };
 
+template <>
+struct reply_of<schema::StatsRequest> {
+  using type = schema::StatsReply;
+};
+
 /// The reply to a request `S` that says why nothing was done.
 template <class S>
 [[nodiscard]] frame<typename reply_of<S>::type>

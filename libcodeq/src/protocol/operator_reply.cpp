@@ -66,16 +66,19 @@ void write_event(schema::EventsReply::Event::Builder to, const task_event& event
 } // namespace
 
 status_reply make_status_reply(
-  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text) {
+  shard_id shard, std::uint64_t number, const core::task_view& view, const task_texts& texts) {
   return status_reply::build(
     [&](auto r) {
       r.setNumber(number);
       r.initTask().setShard(value(shard));
       r.getTask().setSeq(view.seq);
       write_common(r, view);
-      r.setText(data_of(text.view()));
+      r.setText(data_of(texts.text.view()));
+      r.setLeaseLeftMs(static_cast<std::uint64_t>(view.lease_left.count()));
+      if (!texts.body.empty())
+        r.setBody(data_of(texts.body.view()));
     },
-    text.size() / 8 + 256);
+    (texts.text.size() + texts.body.size()) / 8 + 256);
 }
 
 change_reply make_change_reply(shard_id shard, const core::change_answered& answer) {
@@ -146,6 +149,22 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
     r.setDropped(timeline.dropped);
     r.setState(static_cast<schema::TaskState>(timeline.state));
     r.setUntilMs(ms_of(timeline.until));
+  });
+}
+
+backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>& status) {
+  return backup_reply::build([&](auto r) {
+    r.setNumber(number);
+    if (!status) {
+      r.setCode(to_schema(status.error().code));
+      r.setContext(text_of(status.error().context));
+      return;
+    }
+    r.setState(static_cast<schema::BackupState>(status->state));
+    r.setBackup(status->number);
+    r.setBytes(status->bytes);
+    r.setFiles(status->files);
+    r.setProblem(text_of(status->problem));
   });
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/backup_status.hpp"
+#include "codeq/bytes.hpp"
 #include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
 
 #include "core/operator_effect.hpp"
 #include "protocol/messages.hpp"
@@ -11,9 +14,16 @@
 /// Turns what a shard answers to operators into messages.
 namespace codeq::protocol {
 
-/// `text` is the result of a completed task, else its latest error text.
+/// What the store has of a task.
+struct task_texts {
+  /// The result of a completed task, else its latest error text.
+  bytes text;
+  /// A `TaskBody`; empty when it was not asked for or is gone.
+  bytes body{};
+};
+
 [[nodiscard]] status_reply make_status_reply(
-  shard_id shard, std::uint64_t number, const core::task_view& view, const bytes& text);
+  shard_id shard, std::uint64_t number, const core::task_view& view, const task_texts& texts);
 
 [[nodiscard]] change_reply make_change_reply(shard_id shard, const core::change_answered& answer);
 
@@ -28,5 +38,9 @@ namespace codeq::protocol {
 [[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
 [[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
+
+/// Answers a `BackupRequest`.
+[[nodiscard]] backup_reply
+make_backup_reply(std::uint64_t number, const result<backup_status>& status);
 
 } // namespace codeq::protocol

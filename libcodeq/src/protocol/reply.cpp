@@ -20,6 +20,10 @@ capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
 }
 
+capnp::Data::Reader data_of(const std::string& text) {
+  return {reinterpret_cast<const kj::byte*>(text.data()), text.size()};
+}
+
 void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
   to.setFirst(run.first);
   to.setCount(run.count);
@@ -34,6 +38,10 @@ void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
   to.setLeaseMs(static_cast<std::uint64_t>(run.lease.count()));
   to.setMaxAttempts(run.max_attempts);
   to.setEnqueuedAtMs(ms_of(run.enqueued_at));
+  if (!run.group.empty())
+    to.setGroup(data_of(run.group));
+  if (!run.key.empty())
+    to.setKey(data_of(run.key));
 }
 
 } // namespace
@@ -63,7 +71,11 @@ task_batch make_task_batch(
     byte_count += b.body.size();
     tasks += b.count();
   }
-  auto words = encoding::packed_words(byte_count, tasks) + granted.runs.size() * 32 + tasks;
+  std::size_t name_words = 0;
+  for (const auto& run : granted.runs)
+    name_words += (run.group.size() + run.key.size()) / sizeof(capnp::word) + 2;
+  auto words =
+    encoding::packed_words(byte_count, tasks) + granted.runs.size() * 32 + tasks + name_words;
   return task_batch::build(
     [&](auto r) {
       r.setShard(value(shard));
@@ -123,6 +135,7 @@ tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks) 
         list[i].setState(static_cast<schema::TaskState>(tasks[i].state));
         list[i].setCode(to_schema(tasks[i].code));
         list[i].setAttempt(tasks[i].attempt);
+        list[i].setPercent(tasks[i].percent);
       }
       encoding::write_packed(r.initTexts(), std::span<const bytes>(texts));
     },

@@ -32,9 +32,12 @@ struct ended_task {
   sequence seq = 0;
   /// `unknown_task` when there is no such task.
   errc code = errc::none;
+  /// `leased` when it has not ended and this tells how far its handler is.
   task_state state = task_state::completed;
   std::uint16_t attempt = 0;
   bytes text;
+  /// With `leased`.
+  std::uint8_t percent = 0;
 };
 
 [[nodiscard]] tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks);

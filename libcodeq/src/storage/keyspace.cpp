@@ -355,6 +355,10 @@ key_range all_fates() {
   return range_of(tag::fate);
 }
 
+key_range all_histories() {
+  return range_of(tag::history);
+}
+
 key_range segments_up_to(shard_id shard, sequence seq) {
   return range_up_to(tag::segment, shard, seq);
 }

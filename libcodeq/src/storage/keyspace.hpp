@@ -30,7 +30,7 @@
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
 ///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
-///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove
+///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
 ///
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
 /// history's entry modulo `limits::history_events_max`.
@@ -237,6 +237,7 @@ struct key_range {
 
 [[nodiscard]] key_range all_outcomes();
 [[nodiscard]] key_range all_fates();
+[[nodiscard]] key_range all_histories();
 
 // For `task_store::read_last`: the greatest key of the range is of the only segment or fate
 // that can hold `seq`; the caller checks that it reaches so far.

@@ -173,13 +173,17 @@ bool truncate_and_sync(const fs::path& path, std::uint64_t size) {
   return done;
 }
 
-/// Inspects a file and cuts it when it is torn.
-log_end mend(const std::optional<fs::path>& path) {
+log_inspection inspect(const std::optional<fs::path>& path) {
   if (!path)
-    return log_end::intact;
+    return {};
   std::ifstream stream{*path, std::ios::binary};
   std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
-  auto found = inspect_log(bytes);
+  return inspect_log(bytes);
+}
+
+/// Inspects a file and cuts it when it is torn.
+log_end mend(const std::optional<fs::path>& path) {
+  auto found = inspect(path);
   if (found.end == log_end::torn && truncate_and_sync(*path, found.whole_bytes))
     return log_end::intact;
   return found.end;
@@ -232,6 +236,14 @@ log_inspection inspect_log(std::string_view bytes) {
   }
   // Without the last fragments of a record the file ends within it.
   return {log_end::intact, record};
+}
+
+log_end look_at_log(const fs::path& directory) {
+  return inspect(newest_log(directory)).end;
+}
+
+log_end look_at_manifest(const fs::path& directory) {
+  return inspect(current_manifest(directory)).end;
 }
 
 log_end mend_log(const fs::path& directory) {

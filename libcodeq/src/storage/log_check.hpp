@@ -53,6 +53,11 @@ struct log_inspection {
 /// of zeros, or the end of the file, tell an unfinished record from a damaged one.
 [[nodiscard]] log_inspection inspect_log(std::string_view bytes);
 
+/// The same of the newest log or the current manifest of a directory, which is only read; `intact`
+/// when there is none.
+[[nodiscard]] log_end look_at_log(const std::filesystem::path& directory);
+[[nodiscard]] log_end look_at_manifest(const std::filesystem::path& directory);
+
 /// Inspects the newest log of a directory and cuts an unfinished last record off: RocksDB forgives
 /// one only when the file ends within it. A file that cannot be read or cut is left to RocksDB.
 /// @pre no other process uses the directory; each commit was synced.

@@ -34,10 +34,8 @@ result<std::optional<std::string>> memory_store::read(std::string_view key) cons
   return std::optional{found->second};
 }
 
-result<void> memory_store::scan(
-  std::string_view begin,
-  std::string_view end,
-  const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
+result<void>
+memory_store::scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const {
   // A copy is the point in time that the visitor sees, whatever it does to the store meanwhile.
   std::vector<std::pair<std::string, std::string>> pairs;
   {
@@ -66,9 +64,10 @@ memory_store::compact(std::string_view begin, std::string_view end, std::atomic<
     return {};
   auto view = horizons_->view();
   std::lock_guard lock{mutex_};
+  auto is_there = [&](std::string_view key) { return current_.contains(key); };
   // As a rewritten file, which is durable at once: also what was synced is gone.
   for (auto at = current_.lower_bound(begin); at != current_.end() && at->first < end;) {
-    auto how = cancelled ? verdict::keep : judge(view, at->first, at->second);
+    auto how = cancelled ? verdict::keep : judge(view, at->first, at->second, is_there);
     horizons_->count_evicted(how == verdict::evicted ? 1 : 0);
     if (how != verdict::keep)
       synced_.erase(at->first);

@@ -24,10 +24,8 @@ public:
   commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
   [[nodiscard]] result<void> sync_log() override;
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const override;
-  [[nodiscard]] result<void> scan(
-    std::string_view begin,
-    std::string_view end,
-    const std::function<bool(std::string_view key, std::string_view value)>& visit) const override;
+  [[nodiscard]] result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override;
   [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] result<void>

@@ -23,8 +23,15 @@ constexpr std::string_view closed_mark = " closed";
 } // namespace
 
 recovery_loss describe_loss(const std::optional<log_position>& known, std::uint64_t recovered) {
-  if (!known)
-    return {};
+  if (!known) {
+    if (recovered == 0)
+      return {};
+    return {
+      false,
+      "the store was not closed in order and does not know of any sync: recovered up to record "
+      "operation "
+        + std::to_string(recovered) + "; after a power cut, what was committed may be missing"};
+  }
   if (recovered < known->synced)
     return {
       true,
@@ -54,6 +61,13 @@ result<std::unique_ptr<position_hint>> position_hint::open(const std::filesystem
       errc::unavailable,
       "cannot create or write the directory " + directory.string() + ": " + failure.message()};
   return std::unique_ptr<position_hint>{new position_hint{file}};
+}
+
+std::optional<log_position> position_hint::look(const std::filesystem::path& directory) {
+  int file = ::open((directory / "position.hint").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return std::nullopt;
+  return position_hint{file}.read();
 }
 
 position_hint::~position_hint() {

@@ -44,6 +44,9 @@ public:
   [[nodiscard]] static result<std::unique_ptr<position_hint>>
   open(const std::filesystem::path& directory);
 
+  /// What the hint in a directory says, without touching anything; nothing when there is none.
+  [[nodiscard]] static std::optional<log_position> look(const std::filesystem::path& directory);
+
   position_hint(const position_hint&) = delete;
   position_hint& operator=(const position_hint&) = delete;
   ~position_hint();

@@ -153,6 +153,8 @@ result<void> shard_recovery::load_blocks() {
     auto place = block_key::decode(key);
     if (!place)
       return error{errc::corruption, "a key that is not a block's among the blocks"};
+    if (checkpoint_ == 0)
+      return error{errc::corruption, "blocks without a checkpoint"};
     auto block = decode_block(value, place->first);
     if (!block)
       return block.error();
@@ -287,6 +289,21 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   return state;
 }
 
+result<store_record> read_identity(const task_store& store) {
+  auto value = store.read(store_key{}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return error{errc::corruption, "the store has no record of its identity"};
+  auto record = decode_store(**value);
+  if (record && record->version > format_version)
+    return error{
+      errc::incompatible_store,
+      "the store has format " + std::to_string(record->version) + "; this version reads up to "
+        + std::to_string(format_version)};
+  return record;
+}
+
 result<store_record>
 open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id) {
   auto value = store.read(store_key{}.encode());
@@ -294,15 +311,10 @@ open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_i
     return value.error();
   store_record record;
   if (*value) {
-    auto found = decode_store(**value);
+    auto found = read_identity(store);
     if (!found)
       return found.error();
     record = *found;
-    if (record.version > format_version)
-      return error{
-        errc::incompatible_store,
-        "the store has format " + std::to_string(record.version) + "; this version reads up to "
-          + std::to_string(format_version)};
     if (shards != 0 && shards != record.shard_count)
       return error{
         errc::incompatible_store,

@@ -18,6 +18,10 @@ namespace codeq::storage {
 [[nodiscard]] result<std::unique_ptr<core::shard_state>>
 recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady);
 
+/// Reads the store's own record. Errors: `incompatible_store` for a newer format, `corruption` when
+/// there is none.
+[[nodiscard]] result<store_record> read_identity(const task_store& store);
+
 /// Reads the store's own record, or makes it in an empty store, raises the epoch and syncs it: only
 /// then may the store serve. `shards` 0 takes the store's number, or 4 for a new one.
 /// `fresh_store_id` names a new store. Errors: `incompatible_store` for another shard count or a

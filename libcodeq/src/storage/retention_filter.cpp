@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/retention_filter.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "storage/keyspace.hpp"
+#include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"
 
 #include <algorithm>
@@ -31,6 +34,25 @@ judge_lifetime(const shard_horizon& horizon, timestamp evicted_before, const rec
   return of.since < evicted_before ? verdict::evicted : verdict::keep;
 }
 
+verdict judge_history(
+  const shard_horizon& horizon,
+  const history_key& key,
+  std::string_view value,
+  const record_lookup& is_there) {
+  auto note = decode_note(value, key.seq);
+  if (!note || !is_there)
+    return verdict::keep;
+  // Fates last that long, if space does; so files that are written for the first time need not
+  // look.
+  if (horizon.at - note->event.at < limits::retention_classes.front())
+    return verdict::keep;
+  auto segment = note->aside ? aside_key{key.shard, note->segment}.encode()
+                             : segment_key{key.shard, note->segment}.encode();
+  // In this order: see above.
+  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode());
+  return is_needed ? verdict::keep : verdict::past;
+}
+
 } // namespace
 
 shard_horizon horizon_of(const core::shard_state& state, const core::checkpoint_taken& checkpoint) {
@@ -43,14 +65,25 @@ shard_horizon horizon_of(const core::shard_state& state, const core::checkpoint_
   return horizon;
 }
 
-verdict judge(const retention_view& view, std::string_view key, std::string_view value) {
+verdict judge(
+  const retention_view& view,
+  std::string_view key,
+  std::string_view value,
+  const record_lookup& is_there) {
   auto outcome = outcome_key::decode(key);
   auto fate = fate_key::decode(key);
-  if (!outcome && !fate)
+  auto history = history_key::decode(key);
+  if (!outcome && !fate && !history)
     return verdict::keep;
-  const auto* horizon = find_horizon(view.horizons, outcome ? outcome->shard : fate->shard);
+  const auto* horizon = find_horizon(
+    view.horizons,
+    outcome ? outcome->shard
+    : fate  ? fate->shard
+            : history->shard);
   if (!horizon)
     return verdict::keep;
+  if (history)
+    return judge_history(*horizon, *history, value, is_there);
   // First, since then the value need not be read.
   if (outcome && is_needed(*horizon, outcome->position))
     return verdict::keep;

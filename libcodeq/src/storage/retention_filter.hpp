@@ -9,16 +9,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <vector>
 
-/// Which outcomes and fates of a shard nobody needs any more, or has no space for. They are dropped
-/// while the store rewrites its files, so that no task costs a deletion of its own.
+/// Which outcomes, fates and histories of a shard nobody needs any more, or has no space for. They
+/// are dropped while the store rewrites its files, so that no task costs a deletion of its own.
 ///
-/// The rule: everything is judged as of one checkpoint that is synced. A record may go when
+/// A history goes when neither the record of its task's segment nor that segment's fate is in the
+/// store. A segment goes in the write that brings its fate, so whoever finds no segment and then no
+/// fate knows that the fate was dropped, by the rule below and so as of a synced checkpoint.
+///
+/// The rule of the others: everything is judged as of one checkpoint that is synced. A record may
+/// go when
 ///  - it was written at or before that checkpoint: recovery replays only what is behind its
 ///    checkpoint, and no power cut can take it back to an earlier one;
 ///  - its retention had passed at the time of that checkpoint, a shard time that is on the disk
@@ -62,10 +68,16 @@ enum class verdict : std::uint8_t {
   evicted,
 };
 
-/// Whether a record may be dropped: an outcome or fate of a shard with a horizon. Pure. What cannot
-/// be read is kept.
-[[nodiscard]] verdict
-judge(const retention_view& view, std::string_view key, std::string_view value);
+/// Says whether the store has a record under a key, counting what cannot be read as there.
+using record_lookup = std::function<bool(std::string_view key)>;
+
+/// Whether a record may be dropped: an outcome, fate or history of a shard with a horizon. What
+/// cannot be read is kept; so are histories when there is no lookup.
+[[nodiscard]] verdict judge(
+  const retention_view& view,
+  std::string_view key,
+  std::string_view value,
+  const record_lookup& is_there = {});
 
 /// Hands horizons from the journal's thread to those that rewrite files. Thread-safe.
 class retention_horizons {

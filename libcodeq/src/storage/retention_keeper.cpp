@@ -18,16 +18,29 @@ constexpr std::uint64_t eighths_kept = 7;
 result<void> retention_keeper::look(std::atomic<bool>& cancelled) {
   auto bytes = measure();
   bool is_too_much = bytes > options_.bytes_max;
-  if (!is_too_much && bytes <= kept_bytes_ + kept_bytes_ / 2 + options_.slack_bytes)
+  bool is_due = is_too_much || has_grown(bytes, kept_bytes_)
+                || has_grown(measure_histories(), kept_history_bytes_);
+  if (!is_due)
     return {};
   if (is_too_much)
     if (auto ok = choose_victims(bytes); !ok)
       return ok;
-  for (const auto& range : {all_outcomes(), all_fates()})
+  // Histories last: they go with the fates.
+  for (const auto& range : {all_outcomes(), all_fates(), all_histories()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
       return ok;
   kept_bytes_ = measure();
+  kept_history_bytes_ = measure_histories();
   return {};
+}
+
+bool retention_keeper::has_grown(std::uint64_t bytes, std::uint64_t kept) const {
+  return bytes > kept + kept / 2 + options_.slack_bytes;
+}
+
+std::uint64_t retention_keeper::measure_histories() const {
+  auto range = all_histories();
+  return options_.store->approximate_bytes(range.begin, range.end);
 }
 
 std::uint64_t retention_keeper::measure() const {

@@ -23,8 +23,9 @@ struct retention_keeper_options {
 };
 
 /// Gives the space of ended tasks back. Most of it comes back by itself, while the store rewrites
-/// its files for other reasons; but files at rest may be left alone for long, so this has outcomes
-/// and fates rewritten when they have grown by half. Used from one thread, which waits meanwhile.
+/// its files for other reasons; but files at rest may be left alone for long, so this has outcomes,
+/// fates and histories rewritten when they have grown by half. Used from one thread, which waits
+/// meanwhile.
 class retention_keeper {
 public:
   explicit retention_keeper(retention_keeper_options options) : options_(std::move(options)) {}
@@ -34,12 +35,16 @@ public:
 
 private:
   [[nodiscard]] std::uint64_t measure() const;
+  [[nodiscard]] std::uint64_t measure_histories() const;
   [[nodiscard]] result<void> choose_victims(std::uint64_t bytes);
   [[nodiscard]] result<timestamp> oldest() const;
 
   retention_keeper_options options_;
+  [[nodiscard]] bool has_grown(std::uint64_t bytes, std::uint64_t kept) const;
+
   /// What was left after the last rewriting.
   std::uint64_t kept_bytes_ = 0;
+  std::uint64_t kept_history_bytes_ = 0;
 };
 
 } // namespace codeq::storage

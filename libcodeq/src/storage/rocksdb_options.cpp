@@ -56,8 +56,9 @@ private:
 /// by the horizons of that moment.
 class retention_filter final : public rocksdb::CompactionFilter {
 public:
-  explicit retention_filter(std::shared_ptr<retention_horizons> horizons)
-    : horizons_(std::move(horizons)), view_(horizons_->view()) {}
+  retention_filter(
+    std::shared_ptr<retention_horizons> horizons, std::shared_ptr<const store_access> access)
+    : horizons_(std::move(horizons)), view_(horizons_->view()), access_(std::move(access)) {}
 
   retention_filter(const retention_filter&) = delete;
   retention_filter& operator=(const retention_filter&) = delete;
@@ -75,28 +76,37 @@ public:
     std::string* skip_until) const override {
     if (type != ValueType::kValue)
       return Decision::kKeep;
-    auto how = judge(view_, key.ToStringView(), value.ToStringView());
+    auto is_there = [this](std::string_view record) { return has(record); };
+    auto how = judge(view_, key.ToStringView(), value.ToStringView(), is_there);
     if (how == verdict::keep)
       return Decision::kKeep;
     evicted_ += how == verdict::evicted ? 1 : 0;
-    // Unlike `kRemove`, leaves no tombstone. These keys are written once: nothing older of theirs
-    // can come to light.
+    // Unlike `kRemove`, leaves no tombstone. These keys are written once, but for histories: an
+    // older entry that comes to light is of the same task, and goes when its file is rewritten.
     skip_until->assign(key.data(), key.size());
     skip_until->push_back('\0');
     return Decision::kRemoveAndSkipUntil;
   }
 
 private:
+  [[nodiscard]] bool has(std::string_view key) const {
+    const auto* store = access_->load();
+    auto found = store ? store->read(key) : result<std::optional<std::string>>{error{}};
+    return !found || found->has_value();
+  }
+
   std::shared_ptr<retention_horizons> horizons_;
   retention_view view_;
+  std::shared_ptr<const store_access> access_;
   // One thread uses a filter, but RocksDB's interface is const.
   mutable std::uint64_t evicted_ = 0;
 };
 
 class retention_factory final : public rocksdb::CompactionFilterFactory {
 public:
-  explicit retention_factory(std::shared_ptr<retention_horizons> horizons)
-    : horizons_(std::move(horizons)) {}
+  retention_factory(
+    std::shared_ptr<retention_horizons> horizons, std::shared_ptr<const store_access> access)
+    : horizons_(std::move(horizons)), access_(std::move(access)) {}
 
   const char* Name() const override { return "codeq_retention_filters"; }
 
@@ -107,11 +117,12 @@ public:
 
   std::unique_ptr<rocksdb::CompactionFilter>
   CreateCompactionFilter(const rocksdb::CompactionFilter::Context&) override {
-    return std::make_unique<retention_filter>(horizons_);
+    return std::make_unique<retention_filter>(horizons_, access_);
   }
 
 private:
   std::shared_ptr<retention_horizons> horizons_;
+  std::shared_ptr<const store_access> access_;
 };
 
 void set_durability(rocksdb::Options& target, durability mode) {
@@ -185,7 +196,8 @@ error to_error(const rocksdb::Status& status) {
   return {errc::io_error, std::move(text)};
 }
 
-rocksdb::Options make_options(const rocksdb_store_options& options) {
+rocksdb::Options make_options(
+  const rocksdb_store_options& options, const std::shared_ptr<const store_access>& access) {
   rocksdb::Options target;
   target.create_if_missing = true;
   if (options.environment)
@@ -195,7 +207,8 @@ rocksdb::Options make_options(const rocksdb_store_options& options) {
   set_memory(target, options, cache);
   set_tables(target, cache);
   if (options.horizons)
-    target.compaction_filter_factory = std::make_shared<retention_factory>(options.horizons);
+    target.compaction_filter_factory =
+      std::make_shared<retention_factory>(options.horizons, access);
   target.listeners.push_back(std::make_shared<error_listener>(options.on_background_error));
   target.statistics = rocksdb::CreateDBStatistics();
   target.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/rocksdb_store.hpp"
 
-#include "storage/keyspace.hpp"
 #include "storage/log_check.hpp"
 #include "storage/position_hint.hpp"
+#include "storage/rocksdb_backup.hpp"
 #include "storage/rocksdb_options.hpp"
+#include "storage/rocksdb_reader.hpp"
+#include "storage/rocksdb_replay.hpp"
 
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/statistics.h>
-#include <rocksdb/wal_filter.h>
 #include <rocksdb/write_batch.h>
 
 #include <array>
@@ -21,55 +22,6 @@ namespace {
 
 /// In `sync` mode the position hint is refreshed once in so many commits.
 constexpr std::uint64_t commits_per_hint = 1024;
-
-error to_open_error(const rocksdb::Status& status, const rocksdb_store_options& options) {
-  auto translated = to_error(status);
-  auto directory = options.directory.string();
-  if (status.IsIOError()) {
-    // RocksDB has no code for a lock that is held, only these two texts.
-    auto text = status.ToString();
-    if (
-      text.find("While lock file") != std::string::npos
-      || text.find("lock hold by current process") != std::string::npos)
-      return {
-        errc::incompatible_store, "another process holds the directory " + directory + ": " + text};
-  }
-  translated.context = "cannot open the store in " + directory + ": " + translated.context;
-  return translated;
-}
-
-/// Lets `log_continuity` see what is replayed.
-class replay_filter final : public rocksdb::WalFilter {
-public:
-  explicit replay_filter(const rocksdb_store_options& options)
-    : continuity_(options.directory), mode_(options.mode) {}
-
-  const char* Name() const override { return "codeq_replay_filter"; }
-
-  void ColumnFamilyLogNumberMap(
-    const std::map<std::uint32_t, std::uint64_t>& oldest_logs,
-    const std::map<std::string, std::uint32_t>&) override {
-    continuity_.begin(oldest_logs.empty() ? 0 : oldest_logs.begin()->second);
-  }
-
-  WalProcessingOption LogRecordFound(
-    unsigned long long log,
-    const std::string&,
-    const rocksdb::WriteBatch& batch,
-    rocksdb::WriteBatch*,
-    bool*) override {
-    if (continuity_.follows(log, batch.Data()))
-      return WalProcessingOption::kContinueProcessing;
-    return mode_ == durability::sync ? WalProcessingOption::kCorruptedRecord
-                                     : WalProcessingOption::kStopReplay;
-  }
-
-  [[nodiscard]] bool found_gap() const { return continuity_.found_gap(); }
-
-private:
-  log_continuity continuity_;
-  durability mode_;
-};
 
 struct named_ticker {
   std::string_view name;
@@ -93,11 +45,15 @@ public:
     std::unique_ptr<replay_filter> filter,
     std::unique_ptr<rocksdb::DB> db,
     std::shared_ptr<rocksdb::Statistics> statistics,
-    std::unique_ptr<position_hint> hint)
+    std::unique_ptr<position_hint> hint,
+    store_access& access)
     : filter_(std::move(filter)),
       db_(std::move(db)),
+      reader_(*db_),
       statistics_(std::move(statistics)),
-      hint_(std::move(hint)) {}
+      hint_(std::move(hint)) {
+    access = &reader_;
+  }
 
   rocksdb_store(const rocksdb_store&) = delete;
   rocksdb_store& operator=(const rocksdb_store&) = delete;
@@ -136,46 +92,17 @@ public:
   }
 
   result<std::optional<std::string>> read(std::string_view key) const override {
-    std::string value;
-    auto status = db_->Get({}, rocksdb::Slice(key), &value);
-    if (status.IsNotFound())
-      return std::optional<std::string>{};
-    if (!status.ok())
-      return to_error(status);
-    return std::optional{std::move(value)};
+    return reader_.read(key);
   }
 
-  result<void> scan(
-    std::string_view begin,
-    std::string_view end,
-    const std::function<bool(std::string_view key, std::string_view value)>& visit) const override {
-    rocksdb::Slice upper{end};
-    rocksdb::ReadOptions how;
-    how.iterate_upper_bound = &upper;
-    std::unique_ptr<rocksdb::Iterator> at{db_->NewIterator(how)};
-    for (at->Seek(rocksdb::Slice(begin)); at->Valid(); at->Next())
-      if (!visit(at->key().ToStringView(), at->value().ToStringView()))
-        return {};
-    if (!at->status().ok())
-      return to_error(at->status());
-    return {};
+  result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override {
+    return reader_.scan(begin, end, visit);
   }
 
   result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const override {
-    rocksdb::Slice lower{begin};
-    rocksdb::Slice upper{end};
-    rocksdb::ReadOptions how;
-    how.iterate_lower_bound = &lower;
-    how.iterate_upper_bound = &upper;
-    std::unique_ptr<rocksdb::Iterator> at{db_->NewIterator(how)};
-    at->SeekToLast();
-    if (!at->status().ok())
-      return to_error(at->status());
-    std::optional<std::pair<std::string, std::string>> found;
-    if (at->Valid())
-      found.emplace(at->key().ToString(), at->value().ToString());
-    return found;
+    return reader_.read_last(begin, end);
   }
 
   result<void>
@@ -191,13 +118,15 @@ public:
     return {};
   }
 
+  result<backup_report> back_up(
+    const std::filesystem::path& directory,
+    std::uint32_t kept,
+    std::atomic<bool>& cancelled) override {
+    return add_backup(*db_, directory, kept, cancelled);
+  }
+
   std::uint64_t approximate_bytes(std::string_view begin, std::string_view end) const override {
-    rocksdb::Range range{rocksdb::Slice(begin), rocksdb::Slice(end)};
-    rocksdb::SizeApproximationOptions what;
-    what.include_memtables = true;
-    std::uint64_t size = 0;
-    auto status = db_->GetApproximateSizes(what, db_->DefaultColumnFamily(), &range, 1, &size);
-    return status.ok() ? size : 0;
+    return reader_.approximate_bytes(begin, end);
   }
 
   std::uint64_t counter(std::string_view name) const override {
@@ -246,6 +175,7 @@ private:
   /// RocksDB's options point to it.
   std::unique_ptr<replay_filter> filter_;
   std::unique_ptr<rocksdb::DB> db_;
+  rocksdb_reader reader_;
   std::shared_ptr<rocksdb::Statistics> statistics_;
   std::unique_ptr<position_hint> hint_;
   rocksdb::WriteBatch batch_;
@@ -258,7 +188,7 @@ result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* envi
   rocksdb::FileLock* lock = nullptr;
   auto status = environment->LockFile((options.directory / "LOCK").string(), &lock);
   if (!status.ok())
-    return to_open_error(status, options);
+    return to_open_error(status, options.directory);
   // What is damaged in a manifest, RocksDB reports by itself.
   static_cast<void>(mend_manifest(options.directory));
   auto end = options.mode == durability::sync ? mend_log(options.directory) : log_end::intact;
@@ -287,22 +217,23 @@ result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_optio
   auto hint = position_hint::open(options.directory);
   if (!hint)
     return hint.error();
-  auto target = make_options(options);
-  auto filter = std::make_unique<replay_filter>(options);
+  auto access = std::make_shared<store_access>();
+  auto target = make_options(options, access);
+  auto filter = std::make_unique<replay_filter>(options.directory, options.mode);
   target.wal_filter = filter.get();
   if (auto checked = check_logs(options, target.env); !checked)
     return checked.error();
   rocksdb::DB* opened = nullptr;
   auto status = rocksdb::DB::Open(target, options.directory.string(), &opened);
   if (!status.ok())
-    return to_open_error(status, options);
+    return to_open_error(status, options.directory);
   std::unique_ptr<rocksdb::DB> db{opened};
   if (filter->found_gap() && options.on_recovery)
     options.on_recovery("the log has a gap: what was committed behind it was left out");
   if (auto checked = check_recovery(options, **hint, db->GetLatestSequenceNumber()); !checked)
     return checked.error();
   return std::unique_ptr<task_store>{std::make_unique<rocksdb_store>(
-    std::move(filter), std::move(db), std::move(target.statistics), *std::move(hint))};
+    std::move(filter), std::move(db), std::move(target.statistics), *std::move(hint), *access)};
 }
 
 } // namespace codeq::storage

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +26,18 @@ enum class durability : std::uint8_t {
   /// the last `sync_log`, always a suffix.
   os,
 };
+
+/// One backup among those in a directory.
+struct backup_report {
+  /// From 1, ascending.
+  std::uint32_t number = 0;
+  /// Of all its files, those included that it shares with earlier ones.
+  std::uint64_t bytes = 0;
+  std::uint32_t files = 0;
+};
+
+/// Returns false when it has seen enough.
+using pair_visitor = std::function<bool(std::string_view key, std::string_view value)>;
 
 /// An ordered key-value store with atomic, durable batches; all shards of a coordinator share one.
 /// `commit` and `sync_log` are called by the journal's thread only; reads by any thread.
@@ -51,10 +64,8 @@ public:
 
   /// Calls `visit(key, value)` for each pair in [begin, end), ascending, until it returns false.
   /// Sees one point in time. Errors: as `read`.
-  [[nodiscard]] virtual result<void> scan(
-    std::string_view begin,
-    std::string_view end,
-    const std::function<bool(std::string_view key, std::string_view value)>& visit) const = 0;
+  [[nodiscard]] virtual result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const = 0;
 
   /// The pair with the greatest key in [begin, end), or nothing. Errors: as `read`.
   [[nodiscard]] virtual result<std::optional<std::pair<std::string, std::string>>>
@@ -66,6 +77,18 @@ public:
   /// early, without an error, when `cancelled` becomes true. Any thread. Errors: as `read`.
   [[nodiscard]] virtual result<void>
   compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) = 0;
+
+  /// Adds a backup to those in `directory`, of everything that was committed before the call, and
+  /// reads it back; copies only what they lack, and keeps the newest `kept` of them. Takes its
+  /// time, while commits go on, and ends soon with `going_away` when `cancelled` becomes true. One
+  /// at a time, any thread. Errors: `unavailable` for a store that cannot be backed up, `io_error`,
+  /// `corruption` of what was copied. None harms the store.
+  [[nodiscard]] virtual result<backup_report> back_up(
+    const std::filesystem::path& directory, std::uint32_t kept, std::atomic<bool>& cancelled) {
+    static_cast<void>(kept);
+    static_cast<void>(cancelled);
+    return error{errc::unavailable, "this store cannot be backed up to " + directory.string()};
+  }
 
   /// About how much space the pairs in [begin, end) take, in bytes. Any thread.
   [[nodiscard]] virtual std::uint64_t

@@ -95,7 +95,11 @@ void acceptor_state::welcome(caf::io::connection_handle handle) {
   self->fork(
     accepted_connection,
     handle,
-    accepted_options{options.registrar, options.connection, std::move(*place)});
+    accepted_options{
+      options.registrar,
+      options.connection,
+      std::move(*place),
+      options.tls ? options.tls->current() : nullptr});
 }
 
 void acceptor_state::turn_away(caf::io::connection_handle handle, std::string_view reason) {

@@ -4,12 +4,14 @@
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"
+#include "security/tls_context.hpp"
 #include "transport/settings.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace codeq::transport {
@@ -26,6 +28,8 @@ struct acceptor_options {
   /// Of them, those that no registrar has accepted yet.
   std::size_t unauthenticated_connections_max = limits::unauthenticated_connections_max;
   connection_settings connection;
+  /// Null takes connections without TLS, and no others.
+  std::shared_ptr<security::tls_source> tls{};
 };
 
 /// A listening port. `caf::anon_send_exit(actor, caf::exit_reason::user_shutdown)` closes the port;

@@ -48,7 +48,7 @@ connection_broker::behavior_type handlers(connection_self self) {
 connection_broker::behavior_type accepted_connection(
   connection_self self, caf::io::connection_handle handle, const accepted_options& options) {
   set_handlers(self);
-  self->state.start_accepted(self, handle, options.settings);
+  self->state.start_accepted(self, handle, options.settings, options.tls);
   self->state.await_hello(options.registrar, options.ticket);
   return handlers(self);
 }

@@ -17,6 +17,8 @@ struct accepted_options {
   actors::registrar_actor registrar;
   connection_settings settings;
   std::shared_ptr<admission_ticket> ticket;
+  /// Null for connections without TLS.
+  std::shared_ptr<const security::tls_context> tls;
 };
 
 /// The broker of a socket that a peer dialled: reads one hello, hands it to the registrar, reads

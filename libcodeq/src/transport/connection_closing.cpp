@@ -34,6 +34,10 @@ void connection_state::close(error reason) {
   if (phase_ == phase::closing)
     return;
   enter_closing(std::move(reason));
+  if (tls_) {
+    tls_->end_writing();
+    flush_secured();
+  }
   // A socket that is closed with bytes unread resets the connection, and the peer may lose our last
   // frame: so send our end, then read on until the peer closes its own.
   self_->configure_read(handle_, caf::io::receive_policy::at_most(discard_bytes));
@@ -94,8 +98,7 @@ void connection_state::tell_owner() {
   // nobody would take it, and it would hold the link, whose thread the actor system waits for.
   self_->demonitor(link->address());
   caf::anon_send(
-    caf::actor_cast<caf::actor>(link),
-    dialled_lost{dialled_->attempt, reason_, was_up_, refused_});
+    caf::actor_cast<caf::actor>(link), dialled_lost{dialled_->attempt, reason_, was_up_, refused_});
 }
 
 int connection_state::fd() const {

@@ -27,8 +27,15 @@ void connection_state::start(
 }
 
 void connection_state::start_accepted(
-  connection_self self, caf::io::connection_handle handle, const connection_settings& settings) {
+  connection_self self,
+  caf::io::connection_handle handle,
+  const connection_settings& settings,
+  const std::shared_ptr<const security::tls_context>& tls) {
   start(self, handle, settings);
+  if (tls) {
+    start_secured(tls_stream::accept(*tls));
+    return self->trigger(handle, 1);
+  }
   // Two reads, a header and a body; then the socket rests until the registrar has decided.
   self->trigger(handle, 2);
 }
@@ -45,7 +52,15 @@ void connection_state::start_dialled(
   start(self, handle, options.settings);
   phase_ = phase::awaiting_answer;
   dialled_ = options;
-  self->monitor(dialled_->link);
+  // CAF would take an address of who is gone for an actor.
+  if (auto link = caf::actor_cast<caf::strong_actor_ptr>(dialled_->link))
+    self->monitor(link);
+  else
+    caf::anon_send(
+      caf::actor_cast<caf::actor>(self->address()),
+      caf::down_msg{dialled_->link, caf::exit_reason::unknown});
+  if (dialled_->tls)
+    start_secured(tls_stream::connect(*dialled_->tls, dialled_->host));
   write(dialled_->hello.to_wire());
   arm({connection_deadline::what::handshake}, settings_.hello_timeout);
 }
@@ -59,20 +74,25 @@ void connection_state::receive(caf::io::new_data_msg& data) {
     return;
   last_received_ = self_->clock().now();
   answer_probes(true);
-  auto next_bytes = protocol::frame_header_bytes;
-  if (!header_) {
-    auto header = parse_header({data.buf.data(), data.buf.size()}, body_bytes_max());
-    if (!header)
-      return refuse(header.error());
-    next_bytes = header->length;
-    header_ = *header;
-  } else {
-    protocol::wire_frame frame{header_->type, take_body(std::move(data.buf))};
-    header_.reset();
-    take(frame);
-  }
+  if (tls_)
+    return receive_secured({data.buf.data(), data.buf.size()});
+  take_part(std::move(data.buf));
   if (phase_ != phase::closing)
-    self_->configure_read(handle_, caf::io::receive_policy::exactly(next_bytes));
+    self_->configure_read(handle_, caf::io::receive_policy::exactly(part_bytes_));
+}
+
+void connection_state::take_part(std::vector<char> part) {
+  if (header_) {
+    protocol::wire_frame frame{header_->type, take_body(std::move(part))};
+    header_.reset();
+    part_bytes_ = protocol::frame_header_bytes;
+    return take(frame);
+  }
+  auto header = parse_header({part.data(), part.size()}, body_bytes_max());
+  if (!header)
+    return refuse(header.error());
+  part_bytes_ = header->length;
+  header_ = *header;
 }
 
 void connection_state::take(const protocol::wire_frame& frame) {
@@ -180,6 +200,8 @@ void connection_state::accept(const actors::connection_accepted& accepted) {
   ticket_->authenticated();
   open();
   self_->trigger(handle_);
+  if (tls_)
+    take_secured();
 }
 
 void connection_state::open() {
@@ -191,6 +213,11 @@ void connection_state::open() {
 void connection_state::write(const protocol::wire_frame& frame) {
   if (phase_ == phase::closing)
     return;
+  if (tls_) {
+    std::vector<char> plain;
+    append_frame(frame, plain);
+    return write_secured({plain.data(), plain.size()});
+  }
   append_frame(frame, self_->wr_buf(handle_));
   buffered_ += protocol::frame_header_bytes + frame.body.size();
   self_->flush(handle_);

@@ -5,6 +5,7 @@
 #include "transport/admission.hpp"
 #include "transport/framing.hpp"
 #include "transport/settings.hpp"
+#include "transport/tls_stream.hpp"
 
 #include <caf/io/typed_broker.hpp>
 #include <caf/stateful_actor.hpp>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace codeq::transport {
@@ -44,6 +46,10 @@ struct dialled_options {
   std::size_t index = 0;
   std::uint64_t attempt = 0;
   actors::frame_sink sink;
+  /// Null for a connection without TLS.
+  std::shared_ptr<const security::tls_context> tls;
+  /// Whom the peer's certificate has to name.
+  std::string host;
   /// Gets `link_up`.
   caf::strong_actor_ptr owner;
   /// Gets `dialled_lost`. Not owned, so that a handle of a connection that is long gone cannot hold
@@ -73,9 +79,12 @@ class connection_state {
 public:
   static constexpr const char* name = "connection";
 
-  /// Takes a connection that a peer dialled, and waits for its hello.
+  /// Takes a connection that a peer dialled, and waits for its hello; null `tls` is without TLS.
   void start_accepted(
-    connection_self self, caf::io::connection_handle handle, const connection_settings& settings);
+    connection_self self,
+    caf::io::connection_handle handle,
+    const connection_settings& settings,
+    const std::shared_ptr<const security::tls_context>& tls);
 
   /// Who decides over the hello, and the place that the connection takes until it is gone.
   void await_hello(actors::registrar_actor registrar, std::shared_ptr<admission_ticket> ticket);
@@ -111,6 +120,8 @@ private:
   void start(
     connection_self self, caf::io::connection_handle handle, const connection_settings& settings);
   [[nodiscard]] std::size_t body_bytes_max() const;
+  /// Takes a header or a body, whichever was to come.
+  void take_part(std::vector<char> part);
   void take(const protocol::wire_frame& frame);
   void take_hello(const protocol::wire_frame& frame);
   void take_answer(const protocol::wire_frame& frame);
@@ -126,6 +137,18 @@ private:
   void finish_sending();
   void tell_owner();
   void answer_probes(bool alive);
+
+  // With TLS.
+  void start_secured(std::unique_ptr<tls_stream> stream);
+  void receive_secured(std::string_view received);
+  /// Goes on with the handshake; true when it is done.
+  [[nodiscard]] bool shake_hands();
+  /// Takes what was decrypted, as far as it is to be read now.
+  void take_secured();
+  /// Hands what the stream has for the peer to the socket.
+  void flush_secured();
+  void write_secured(std::string_view frame);
+
   void arm(connection_deadline deadline, duration after);
   void send_ping();
   [[nodiscard]] int fd() const;
@@ -149,6 +172,8 @@ private:
   // Incoming.
   actors::frame_sink sink_;
   std::optional<frame_header> header_;
+  /// Bytes of the header or body that is to come.
+  std::size_t part_bytes_ = protocol::frame_header_bytes;
   std::chrono::steady_clock::time_point last_received_;
   std::vector<open_probe> probes_;
   std::uint64_t last_number_ = 0;
@@ -156,6 +181,14 @@ private:
   // Outgoing.
   std::size_t buffered_ = 0;
   bool pressure_ = false;
+
+  // With TLS; null without.
+  std::unique_ptr<tls_stream> tls_;
+  /// As much as was decrypted of the part that is to come.
+  std::vector<char> part_;
+  std::size_t part_filled_ = 0;
+  /// Received before the peer was let in.
+  std::size_t stranger_bytes_ = 0;
 
   // Closing.
   error reason_;

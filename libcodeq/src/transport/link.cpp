@@ -119,6 +119,8 @@ void link_state::adopt(socket_owner socket) {
   dialled.index = options_.index;
   dialled.attempt = attempts_;
   dialled.sink = options_.sink;
+  dialled.tls = options_.tls ? options_.tls->current() : nullptr;
+  dialled.host = peer_.host;
   dialled.owner = options_.owner;
   dialled.link = self_->address();
   connection_ = self_->system().middleman().spawn_broker(

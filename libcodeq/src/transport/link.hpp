@@ -2,12 +2,14 @@
 #pragma once
 
 #include "actors/actors.hpp"
+#include "security/tls_context.hpp"
 #include "transport/settings.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/fwd.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace codeq::transport {
@@ -27,6 +29,8 @@ struct link_options {
   /// The times of the handshake and of pings. The outgoing bound does not apply: what the link's
   /// owner sends is bounded by its own window.
   connection_settings connection;
+  /// Null dials without TLS.
+  std::shared_ptr<security::tls_source> tls{};
   duration connect_timeout = limits::connect_timeout;
   duration reconnect_delay_min = limits::reconnect_delay_min;
   duration reconnect_delay_max = limits::reconnect_delay_max;

@@ -9,6 +9,10 @@ claim_loop::claim_loop(std::size_t capacity, std::size_t links)
   : capacity_(std::max<std::size_t>(capacity, 1)), links_(links) {
 }
 
+void claim_loop::resize(std::size_t capacity) {
+  capacity_ = std::max<std::size_t>(capacity, 1);
+}
+
 void claim_loop::open(std::size_t link) {
   links_[link].open = true;
   links_[link].credits = 0;

@@ -26,6 +26,9 @@ public:
   /// A task of `link` is no longer held: its handler has ended, or it was never started.
   void released(std::size_t link);
 
+  /// Another capacity from here on; credits that are out stay out.
+  void resize(std::size_t capacity);
+
   /// No more credits from here on, for good.
   void stop() noexcept { stopped_ = true; }
 

@@ -40,6 +40,7 @@ dispatcher(dispatcher_self self, dispatcher_options options) {
   return {
     [self](const from_link<schema::TaskBatch>& m) { self->state.take_tasks(m.link, m.message); },
     [self](outcome& answer) { self->state.take_outcome(std::move(answer)); },
+    [self](actors::batch_outcome& batch) { self->state.take_outcomes(std::move(batch.answers)); },
     [self](const from_link<schema::ResultReply>& m) {
       self->state.take_answers(m.link, m.message);
     },
@@ -56,6 +57,9 @@ dispatcher(dispatcher_self self, dispatcher_options options) {
     [self](const actors::drain_request& request) { self->state.drain(request.limit); },
     [self](const actors::dispatcher_flush&) { self->state.flush(); },
     [self](const actors::lease_look& look) { self->state.look_at_leases(look.number); },
+    [self](const actors::attempt_news& news) { self->state.take_news(news); },
+    [self](const actors::idle_look&) { self->state.end_idle(); },
+    [self](actors::reconfigure_worker& wish) { self->state.reconfigure(wish); },
     [self](const actors::drain_step_over& over) { self->state.drain_step_over(over.step); },
   };
 }

@@ -31,13 +31,8 @@ void dispatcher_state::enter(step next, duration at_most) {
 }
 
 void dispatcher_state::abandon_waiting() {
-  for (auto& tasks : waiting_)
-    for (auto& waiting : std::exchange(tasks, {}))
-      if (book_.find(waiting.key) != nullptr) {
-        book_.remove(waiting.key);
-        claims_->released(waiting.key.link);
-        report_later(make_unstarted(waiting.key, waiting.attempt.id.seq));
-      }
+  for (const auto& waiting : waiting_->take_all())
+    give_back(waiting);
 }
 
 void dispatcher_state::stop_all_handlers() {

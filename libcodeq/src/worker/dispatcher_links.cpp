@@ -12,7 +12,16 @@ namespace codeq::worker {
 void dispatcher_state::start(dispatcher_self self, dispatcher_options options) {
   self_ = self;
   tenant_ = std::move(options.tenant);
+  waiting_.emplace(waiting_tasks::rules{
+    [this](const std::string& queue) { return pool_->room(queue); },
+    [this](const lease_key& key) { return book_.find(key) != nullptr; },
+    [this](const task& attempt) { return pool_->may_start(attempt); }});
+  for (const auto& handler : options.handlers)
+    waiting_->set_weight(handler.queue, handler.options.weight);
+  prefetch_ = options.prefetch;
   pool_.emplace(std::move(options.handlers), options.slots);
+  set_quotas();
+  bell_ = make_bell();
   claims_.emplace(options.slots + options.prefetch, options.links);
   outbox_.emplace(options.links);
   links_.resize(options.links);
@@ -48,10 +57,10 @@ void dispatcher_state::resume(std::size_t link, std::size_t shards) {
   // Results go first, so that what they end is neither named as held nor delivered again.
   outbox_->resend(link);
   for (const auto& batch : outbox_->take(link))
-    send_to(link, make_results(batch));
+    send_to(link, make_results(batch).to_wire());
   auto held = book_.beat_all(link, now());
   for (const auto& request : make_resumes(held, shards))
-    send_to(link, request);
+    send_to(link, request.to_wire());
   // A lease that the coordinator still knows may be close to its end: the beat goes right behind.
   send_beats(std::move(held));
 }
@@ -64,6 +73,7 @@ void dispatcher_state::take_resumed(std::size_t link, const protocol::resume_rep
   if (at.resuming.erase(*shard) == 0 || !at.resuming.empty())
     return;
   claims_->open(link);
+  at.queues_version = 0;
   schedule_flush();
 }
 
@@ -109,28 +119,30 @@ void dispatcher_state::break_link(std::size_t link, const error& reason) {
     self_->send(links_[link].connection, actors::close_connection{reason});
 }
 
-template <class S>
-void dispatcher_state::send_to(std::size_t link, const protocol::frame<S>& message) {
+void dispatcher_state::send_to(std::size_t link, const protocol::wire_frame& message) {
   if (links_[link].open)
-    self_->send(links_[link].connection, message.to_wire());
+    self_->send(links_[link].connection, message);
 }
 
 void dispatcher_state::flush() {
   flush_scheduled_ = false;
+  look_at_quotas();
   for (std::size_t link = 0; link < links_.size(); ++link) {
     if (!links_[link].open)
       continue;
+    // Before the reports: what they give back of a queue must not come again.
+    send_queues(link);
     for (const auto& batch : outbox_->take(link))
-      send_to(link, make_results(batch));
+      send_to(link, make_results(batch).to_wire());
     auto credits = outbox_->is_full() ? 0 : claims_->take(link);
     if (credits > 0)
-      send_to(link, make_claim(credits));
+      send_to(link, make_claim(credits).to_wire());
   }
 }
 
 void dispatcher_state::void_credits() {
   for (std::size_t link = 0; link < links_.size(); ++link)
-    send_to(link, make_claim(0));
+    send_to(link, make_claim(0).to_wire());
 }
 
 void dispatcher_state::schedule_flush() {
@@ -166,7 +178,7 @@ void dispatcher_state::send_beats(std::vector<beat> beats) {
     by_link[line.key.link].push_back(line);
   for (std::size_t link = 0; link < by_link.size(); ++link)
     for (const auto& request : make_heartbeats(std::move(by_link[link])))
-      send_to(link, request);
+      send_to(link, request.to_wire());
 }
 
 void dispatcher_state::arm_look() {

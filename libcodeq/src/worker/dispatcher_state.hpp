@@ -5,14 +5,16 @@
 #include "worker/dispatcher.hpp"
 #include "worker/lease_book.hpp"
 #include "worker/outbox.hpp"
+#include "worker/queue_quota.hpp"
 #include "worker/slot_pool.hpp"
+#include "worker/waiting_tasks.hpp"
 #include "worker/wire.hpp"
 
 #include <caf/stateful_actor.hpp>
 
-#include <array>
-#include <deque>
 #include <exception>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -39,6 +41,7 @@ public:
 
   // Handlers.
   void take_outcome(outcome answer);
+  void take_outcomes(std::vector<outcome> answers);
   void take_handler_end(caf::actor_id handler, const caf::error& reason);
 
   // Links.
@@ -50,6 +53,11 @@ public:
   // Own ticks.
   void flush();
   void look_at_leases(std::uint64_t number);
+  void take_news(const actors::attempt_news& news);
+  void end_idle();
+
+  /// Other queues and slots, from outside.
+  void reconfigure(actors::reconfigure_worker& wish);
 
   /// A factory of handlers, or memory, failed: the node cannot go on.
   void take_exception(const std::exception_ptr& thrown);
@@ -71,27 +79,27 @@ private:
     bool refused = false;
     /// Shards that have not answered the resume.
     std::set<shard_id> resuming;
-  };
-
-  struct waiting_task {
-    lease_key key;
-    task attempt;
+    /// Which queues the coordinator knows to be open; 0 are those of the hello.
+    std::uint64_t queues_version = 0;
   };
 
   // dispatcher_tasks.cpp
   void accept_task(std::size_t link, task attempt);
   void refuse_task(const lease_key& key, const task& attempt);
+  void return_task(const lease_key& key, const task& attempt);
   void start_waiting();
-  void run(waiting_task waiting);
+  void run(std::vector<waiting_task> together);
+  void begin(waiting_task& waiting);
   void end_attempt(const lease_key& key, outcome answer);
+  /// Slots are free again.
+  void go_on();
   void stop_handler(held_lease& lease, stop_cause cause);
   void lose(const lease_ref& gone);
   void take_answer(const report_answer& answer);
   void report_later(report made);
 
   // dispatcher_links.cpp
-  template <class S>
-  void send_to(std::size_t link, const protocol::frame<S>& message);
+  void send_to(std::size_t link, const protocol::wire_frame& message);
   void break_link(std::size_t link, const error& reason);
   void resume(std::size_t link, std::size_t shards);
   void forget_link(std::size_t link);
@@ -99,6 +107,16 @@ private:
   void arm_look();
   void schedule_flush();
   [[nodiscard]] monotonic_time now() const;
+
+  // dispatcher_queues.cpp
+  [[nodiscard]] std::size_t held_of(const std::string& queue) const;
+  void set_quotas();
+  void look_at_quotas();
+  void send_queues(std::size_t link);
+  void give_back_unhandled();
+  void give_back(const waiting_task& waiting);
+  [[nodiscard]] std::shared_ptr<news_bell> make_bell();
+  void arm_idle_look(monotonic_time due);
 
   // dispatcher_drain.cpp
   void enter(step next, duration at_most);
@@ -117,9 +135,16 @@ private:
   std::optional<claim_loop> claims_;
   std::optional<outbox> outbox_;
   lease_book book_;
-  /// What waits for a slot, by priority, each in order of arrival. Tasks that lost their lease
-  /// meanwhile are skipped.
-  std::array<std::deque<waiting_task>, limits::priority_max + 1> waiting_;
+  std::shared_ptr<news_bell> bell_;
+  /// What waits for a slot; tasks that lost their lease meanwhile are skipped.
+  std::optional<waiting_tasks> waiting_;
+  std::size_t prefetch_ = 0;
+  /// Of queues that may not use all slots.
+  std::map<std::string, queue_quota> quotas_;
+  /// Queues of which no more is wanted for now.
+  std::set<std::string> closed_;
+  /// Changes with what is wanted.
+  std::uint64_t queues_version_ = 0;
   std::vector<link_state> links_;
   std::function<void(result<void>)> on_end_;
 
@@ -127,6 +152,7 @@ private:
   bool flush_scheduled_ = false;
   std::uint64_t look_number_ = 0;
   std::optional<monotonic_time> look_armed_;
+  std::optional<monotonic_time> idle_armed_;
 };
 
 } // namespace codeq::worker

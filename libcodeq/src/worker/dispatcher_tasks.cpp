@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/log.hpp"
+#include "worker/batch_handler.hpp"
 #include "worker/dispatcher_state.hpp"
 #include "worker/report.hpp"
 
+#include <caf/actor_cast.hpp>
 #include <caf/error.hpp>
 
 #include <utility>
@@ -42,14 +44,16 @@ void dispatcher_state::accept_task(std::size_t link, task attempt) {
     return claims_->released(link);
   if (step_ != step::running || attempt.tenant != tenant_ || !pool_->handles(attempt.queue))
     return refuse_task(key, attempt);
+  if (auto quota = quotas_.find(attempt.queue);
+      quota != quotas_.end() && held_of(attempt.queue) >= quota->second.most)
+    return return_task(key, attempt);
   held_lease lease;
   lease.seq = attempt.id.seq;
   lease.lease = attempt.lease;
   lease.counted_from = now();
   lease.cancel = attempt.cancel;
   book_.add(key, std::move(lease));
-  auto priority = static_cast<std::size_t>(attempt.priority);
-  waiting_[priority].push_back({key, std::move(attempt)});
+  waiting_->add({key, std::move(attempt)});
 }
 
 void dispatcher_state::refuse_task(const lease_key& key, const task& attempt) {
@@ -59,42 +63,74 @@ void dispatcher_state::refuse_task(const lease_key& key, const task& attempt) {
       to_string(attempt.id),
       attempt.tenant,
       attempt.queue);
+  return_task(key, attempt);
+}
+
+void dispatcher_state::return_task(const lease_key& key, const task& attempt) {
   claims_->released(key.link);
   report_later(make_unstarted(key, attempt.id.seq));
 }
 
 void dispatcher_state::start_waiting() {
-  for (auto tasks = waiting_.rbegin(); tasks != waiting_.rend(); ++tasks)
-    while (!tasks->empty() && pool_->has_free()) {
-      auto next = std::move(tasks->front());
-      tasks->pop_front();
-      if (book_.find(next.key) != nullptr)
-        run(std::move(next));
-    }
+  for (auto next = waiting_->take_next(); !next.empty(); next = waiting_->take_next())
+    run(std::move(next));
 }
 
-void dispatcher_state::run(waiting_task waiting) {
-  book_.find(waiting.key)->phase = lease_phase::running;
-  const auto& handler = pool_->start(self_, waiting.attempt.queue, waiting.key);
-  self_->send(handler, std::move(waiting.attempt));
+void dispatcher_state::run(std::vector<waiting_task> together) {
+  std::vector<lease_key> leases;
+  for (auto& waiting : together) {
+    begin(waiting);
+    leases.push_back(waiting.key);
+  }
+  auto& first = together.front().attempt;
+  bool is_batch = pool_->is_batch(first.queue);
+  const auto& handler = pool_->start(self_, first.queue, first.group, std::move(leases));
+  if (!is_batch)
+    return self_->send(caf::actor_cast<handler_actor>(handler), std::move(first));
+  actors::batch_attempt batch;
+  for (auto& waiting : together)
+    batch.tasks.push_back(std::move(waiting.attempt));
+  self_->send(caf::actor_cast<batch_actor>(handler), std::move(batch));
+}
+
+void dispatcher_state::begin(waiting_task& waiting) {
+  auto& lease = *book_.find(waiting.key);
+  auto& attempt = waiting.attempt;
+  lease.phase = lease_phase::running;
+  attempt_line::subject about{attempt.id, attempt.queue, attempt.attempt, attempt.token};
+  lease.line = std::make_shared<attempt_line>(std::move(about), bell_);
+  lease.line->set_valid_until(lease.valid_until());
+  attempt.runtime = lease.line;
 }
 
 void dispatcher_state::take_outcome(outcome answer) {
+  std::vector<outcome> answers;
+  answers.push_back(std::move(answer));
+  take_outcomes(std::move(answers));
+}
+
+void dispatcher_state::take_outcomes(std::vector<outcome> answers) {
   auto sender = self_->current_sender();
-  auto key = sender ? pool_->finish(sender->id()) : std::nullopt;
-  if (!key)
+  if (!sender)
     return;
-  end_attempt(*key, std::move(answer));
+  auto ended = pool_->finish(sender->id(), now());
+  for (std::size_t i = 0; i < ended.size() && i < answers.size(); ++i)
+    end_attempt(ended[i], std::move(answers[i]));
+  arm_idle_look(pool_->passivated_at(sender->id(), now()));
+  go_on();
 }
 
 void dispatcher_state::take_handler_end(caf::actor_id handler, const caf::error& reason) {
-  auto key = pool_->remove(handler);
-  if (!key)
+  auto ended = pool_->remove(handler);
+  if (ended.empty())
     return;
   auto answer = ended_with(self_->system(), reason);
-  CODEQ_LOG_WARN(
-    "handler ended with a task token={} reason=\"{}\"", value(key->token), answer.text());
-  end_attempt(*key, std::move(answer));
+  for (const auto& key : ended) {
+    CODEQ_LOG_WARN(
+      "handler ended with a task token={} reason=\"{}\"", value(key.token), answer.text());
+    end_attempt(key, answer);
+  }
+  go_on();
 }
 
 void dispatcher_state::end_attempt(const lease_key& key, outcome answer) {
@@ -104,6 +140,9 @@ void dispatcher_state::end_attempt(const lease_key& key, outcome answer) {
     report_later(make_report(key, *lease, std::move(answer)));
     book_.remove(key);
   }
+}
+
+void dispatcher_state::go_on() {
   start_waiting();
   schedule_flush();
   advance_drain();

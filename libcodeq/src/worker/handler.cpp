@@ -1,55 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/handler.hpp"
 
+#include "worker/call_handler.hpp"
+
 #include <caf/actor_system.hpp>
 #include <caf/error.hpp>
 #include <caf/sec.hpp>
 
-#include <atomic>
 #include <exception>
-#include <mutex>
 #include <utility>
 
 namespace codeq {
-
-struct cancellation::impl {
-  std::atomic<bool> requested{false};
-  std::mutex mutex;
-  std::function<void()> action;
-};
-
-cancellation::cancellation() : impl_(std::make_unique<impl>()) {
-}
-
-cancellation::~cancellation() = default;
-
-bool cancellation::requested() const noexcept {
-  return impl_->requested.load(std::memory_order_acquire);
-}
-
-void cancellation::on_request(std::function<void()> action) {
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (!impl_->requested.load(std::memory_order_relaxed)) {
-      impl_->action = std::move(action);
-      return;
-    }
-  }
-  action();
-}
-
-void cancellation::request() {
-  std::function<void()> action;
-  {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->requested.exchange(true, std::memory_order_acq_rel))
-      return;
-    action = std::move(impl_->action);
-  }
-  // Outside the lock: the action may look at this object.
-  if (action)
-    action();
-}
 
 outcome outcome::completed(std::string result) {
   return {kind::completed, std::move(result)};
@@ -105,34 +66,45 @@ void report_exceptions(caf::scheduled_actor* self) {
 
 namespace {
 
-/// Calls the function and turns what it throws into an outcome; the actor lives on.
-outcome call(const handler_function& function, const task& attempt) {
-  try {
-    return function(attempt);
-  } catch (const std::exception& e) {
-    return outcome::failed(std::string("exception: ") + e.what());
-  } catch (...) {
-    return outcome::failed("unknown exception");
-  }
-}
-
 handler_actor::behavior_type
 function_handler(handler_actor::pointer self, handler_function function) {
   detail::report_exceptions(self);
-  return {
-    [function = std::move(function)](const task& attempt) { return call(function, attempt); }};
+  return {[function = std::move(function)](const task& attempt) {
+    return worker::call_handler(function, attempt);
+  }};
 }
 
 } // namespace
 
-void handler_registry::handle(std::string queue, handler_function function) {
-  add(std::move(queue), [function = std::move(function)](caf::actor_system& system) {
-    return system.spawn<caf::detached>(function_handler, function);
-  });
+std::string_view to_string(isolation where) noexcept {
+  switch (where) {
+  case isolation::shared:
+    return "shared";
+  case isolation::thread:
+    return "thread";
+  case isolation::process:
+    return "process";
+  }
+  return "unknown";
 }
 
-void handler_registry::add(std::string queue, handler_factory factory) {
-  entries_.push_back({std::move(queue), std::move(factory)});
+void handler_registry::handle(std::string queue, handler_function function, queue_options options) {
+  entry made{std::move(queue), {}, options};
+  made.function = function;
+  made.factory = [function = std::move(function)](
+                   caf::actor_system& system, const handler_placement& placement) {
+    return placement.own_thread ? system.spawn<caf::detached>(function_handler, function)
+                                : system.spawn(function_handler, function);
+  };
+  add(std::move(made));
+}
+
+void handler_registry::handle_batch(
+  std::string queue, std::size_t batch_max, batch_function function, queue_options options) {
+  entry made{std::move(queue), {}, options};
+  made.batch = std::move(function);
+  made.batch_max = batch_max;
+  add(std::move(made));
 }
 
 } // namespace codeq

@@ -24,11 +24,11 @@ lease_book::look_result lease_book::look(monotonic_time now, const is_open& open
   for (auto& [key, lease] : leases_) {
     shortest = std::min(shortest, lease.lease);
     if (!open(key.link)) {
-      if (now >= lease.counted_from + lease.lease && lease.stop == stop_cause::none)
+      if (now >= lease.valid_until() && lease.stop == stop_cause::none)
         seen.over.push_back(key);
     } else if (now >= lease.counted_from + lease.lease / 4) {
       seen.beats.push_back({key, lease.seq, lease.phase});
-      lease.counted_from = now;
+      lease.count_from(now);
     }
   }
   next_look_ = leases_.empty() ? std::nullopt : std::optional{now + shortest / 4};
@@ -41,7 +41,7 @@ std::vector<beat> lease_book::beat_all(std::size_t link, monotonic_time now) {
     if (key.link != link)
       continue;
     beats.push_back({key, lease.seq, lease.phase});
-    lease.counted_from = now;
+    lease.count_from(now);
   }
   return beats;
 }

@@ -3,8 +3,10 @@
 
 #include "codeq/handler.hpp"
 
+#include "worker/attempt_line.hpp"
 #include "worker/lease_key.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,6 +37,22 @@ struct held_lease {
   /// When the task came or the latest beat left, whichever is later.
   monotonic_time counted_from;
   std::shared_ptr<cancellation> cancel;
+  /// To the handler, once it runs.
+  std::shared_ptr<attempt_line> line{};
+  /// Until when the handler asked it to be valid, beat or no beat.
+  monotonic_time extended_until{};
+
+  /// Until when it is valid as far as this node knows.
+  [[nodiscard]] monotonic_time valid_until() const noexcept {
+    return std::max(counted_from + lease, extended_until);
+  }
+
+  /// It was beaten just now.
+  void count_from(monotonic_time now) {
+    counted_from = now;
+    if (line)
+      line->set_valid_until(valid_until());
+  }
 };
 
 /// One line of a heartbeat.
@@ -42,6 +60,10 @@ struct beat {
   lease_key key;
   sequence seq = 0;
   lease_phase phase = lease_phase::queued;
+  /// The handler got on with its work.
+  bool progressed = false;
+  /// How long it is to be valid; zero is as long as the lease.
+  duration extend{0};
 
   friend bool operator==(const beat&, const beat&) = default;
 };

@@ -5,55 +5,100 @@
 
 #include "worker/lease_key.hpp"
 
+#include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace codeq::worker {
 
-/// The handler actors of a node: each runs one task at a time, at most `slots` run together. They
-/// are spawned when first needed and kept per queue, since a handler belongs to its queue; so there
-/// may be up to `slots` idle ones for every queue. Owned by the dispatcher and used on its thread.
+/// The handler actors of a node: each runs one task, or one batch, at a time; at most `slots` tasks
+/// run together, and of a queue at most its own slots. Actors are spawned when first needed and
+/// kept per queue, since a handler belongs to its queue; so there may be up to `slots` idle ones
+/// for every queue, and for a keyed queue `limits::keyed_actors_max`. Owned by the dispatcher and
+/// used on its thread.
 class slot_pool {
 public:
   /// @pre no two entries have one queue.
   slot_pool(std::vector<handler_registry::entry> handlers, std::size_t slots);
 
-  [[nodiscard]] bool handles(const std::string& queue) const { return queues_.contains(queue); }
+  /// Other queues, handlers and slots from here on. Queues that are gone start nothing more; the
+  /// handlers of queues that stay stay as they are.
+  void configure(std::vector<handler_registry::entry> handlers, std::size_t slots);
 
-  [[nodiscard]] bool has_free() const noexcept { return running_ < slots_; }
+  [[nodiscard]] bool handles(const std::string& queue) const;
+
+  /// The names of all queues, in no order.
+  [[nodiscard]] std::vector<std::string> queues() const;
+
+  /// Tasks of the queue that may run at once.
+  [[nodiscard]] std::size_t slots_of(const std::string& queue) const;
+
+  /// How many tasks of the queue may start together now.
+  [[nodiscard]] std::size_t room(const std::string& queue) const;
+
+  /// False while the actor of the task's group is still busy with another, whose lease is lost.
+  [[nodiscard]] bool may_start(const task& attempt) const;
+
+  [[nodiscard]] bool is_batch(const std::string& queue) const;
+
+  [[nodiscard]] std::size_t running_of(const std::string& queue) const;
+
+  [[nodiscard]] std::size_t slots() const noexcept { return slots_; }
 
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
-  /// The handler that is to run `key`; a new one is monitored by `self`.
-  /// @pre has_free() and handles(queue)
-  const handler_actor&
-  start(caf::scheduled_actor* self, const std::string& queue, const lease_key& key);
+  /// The handler that is to run these leases; a new one is monitored by `self`.
+  /// @pre as many as there is room for
+  const caf::actor& start(
+    caf::scheduled_actor* self,
+    const std::string& queue,
+    const std::string& group,
+    std::vector<lease_key> leases);
 
-  /// The handler behind `sender` answered and is free again: the lease that it ran. Empty when it
+  /// The handler behind `sender` answered and is free again: the leases that it ran. Empty when it
   /// is not ours or ran nothing.
-  [[nodiscard]] std::optional<lease_key> finish(caf::actor_id sender);
+  [[nodiscard]] std::vector<lease_key> finish(caf::actor_id sender, monotonic_time now);
 
-  /// The handler is gone and another is spawned when needed: the lease that it ran.
-  [[nodiscard]] std::optional<lease_key> remove(caf::actor_id handler);
+  /// The handler is gone and another is spawned when needed: the leases that it ran.
+  [[nodiscard]] std::vector<lease_key> remove(caf::actor_id handler);
+
+  /// When this handler ends if it stays idle from `now` on: at once when its queue has too many,
+  /// at the latest time when it does not live for a group.
+  [[nodiscard]] monotonic_time passivated_at(caf::actor_id handler, monotonic_time now) const;
+
+  /// Ends keyed handlers that had nothing to do for their time, and all idle ones of a queue with
+  /// more than `limits::keyed_actors_max`. Returns when the next one will have, or the latest time
+  /// when none is idle.
+  monotonic_time passivate(monotonic_time now);
 
   /// Ends all handlers once they are done with what they run.
   void stop();
 
 private:
   struct queue_slots {
-    handler_factory factory;
+    handler_registry::entry handler;
+    bool is_handled = true;
+    std::size_t running = 0;
     std::vector<caf::actor_id> idle;
+    /// Of a keyed queue: the actor of each group.
+    std::unordered_map<std::string, caf::actor_id> keyed;
   };
 
   struct slot {
-    handler_actor handler;
+    caf::actor handler;
     queue_slots* queue = nullptr;
-    std::optional<lease_key> lease;
+    std::string group;
+    std::vector<lease_key> leases;
+    monotonic_time idle_since{};
   };
+
+  slot& find_or_spawn(caf::scheduled_actor* self, queue_slots& of_queue, const std::string& group);
+  [[nodiscard]] static caf::actor
+  spawn(caf::actor_system& system, const queue_slots& of_queue, const std::string& group);
+  void let_go(caf::actor_id handler);
 
   std::unordered_map<std::string, queue_slots> queues_;
   std::unordered_map<caf::actor_id, slot> slots_by_id_;

@@ -7,6 +7,7 @@
 #include "worker/lease_book.hpp"
 #include "worker/outbox.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,6 +56,15 @@ read_result_reply(std::size_t link, const protocol::result_reply& reply);
 /// One heartbeat per shard that `beats` names. @pre all are of one link.
 [[nodiscard]] std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats);
 
+/// How far the handler of a lease is.
+struct progress_of {
+  beat lease;
+  std::optional<progress_line> line;
+};
+
+/// As `make_heartbeats`, with what the handlers said. @pre all are of one link.
+[[nodiscard]] std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> said);
+
 /// One resume request per shard, also for those without holdings: 0 to `shards` - 1.
 [[nodiscard]] std::vector<protocol::resume_request>
 make_resumes(const std::vector<beat>& held, std::size_t shards);
@@ -63,8 +73,15 @@ make_resumes(const std::vector<beat>& held, std::size_t shards);
 
 [[nodiscard]] protocol::claim_request make_claim(std::size_t credits);
 
-/// The hello of a worker that handles `queues` of a tenant.
+/// From here on only tasks of these queues of the tenant are wanted; asks for none.
+[[nodiscard]] protocol::claim_request
+make_queue_change(const std::string& tenant, std::span<const std::string> queues);
+
+/// The hello of a worker that handles `queues` of a tenant; an empty `token` is none.
 [[nodiscard]] protocol::hello make_hello(
-  const worker_identity& self, const std::string& tenant, std::span<const std::string> queues);
+  const worker_identity& self,
+  const std::string& tenant,
+  std::span<const std::string> queues,
+  const std::string& token = {});
 
 } // namespace codeq::worker

@@ -31,18 +31,46 @@ schema::LeasePhase to_schema(lease_phase phase) {
   return phase == lease_phase::queued ? schema::LeasePhase::QUEUED : schema::LeasePhase::RUNNING;
 }
 
+void fill_beat(schema::HeartbeatRequest::Beat::Builder line, const beat& from) {
+  line.setSeq(from.seq);
+  line.setToken(value(from.key.token));
+  line.setPhase(to_schema(from.phase));
+  line.setProgressed(from.progressed);
+  line.setExtendMs(static_cast<std::uint64_t>(from.extend.count()));
+}
+
 protocol::heartbeat_request make_heartbeat(std::span<const beat> beats) {
   return protocol::heartbeat_request::build(
     [&](schema::HeartbeatRequest::Builder root) {
       root.setShard(value(beats.front().key.shard));
       auto lines = root.initLeases(static_cast<unsigned>(beats.size()));
-      for (unsigned i = 0; i < lines.size(); ++i) {
-        lines[i].setSeq(beats[i].seq);
-        lines[i].setToken(value(beats[i].key.token));
-        lines[i].setPhase(to_schema(beats[i].phase));
-      }
+      for (unsigned i = 0; i < lines.size(); ++i)
+        fill_beat(lines[i], beats[i]);
     },
-    beats.size() * 3 + 16);
+    beats.size() * 4 + 16);
+}
+
+void fill_progress(schema::HeartbeatRequest::Progress::Builder to, const progress_of& from) {
+  to.setSeq(from.lease.seq);
+  to.setToken(value(from.lease.key.token));
+  to.setPercent(static_cast<std::uint8_t>(from.line->percent));
+  to.setNote(from.line->note);
+}
+
+protocol::heartbeat_request make_progress_of_shard(std::span<const progress_of> said) {
+  auto has_line = [](const progress_of& each) { return each.line.has_value(); };
+  auto count = std::count_if(said.begin(), said.end(), has_line);
+  return protocol::heartbeat_request::build([&](schema::HeartbeatRequest::Builder root) {
+    root.setShard(value(said.front().lease.key.shard));
+    auto beats = root.initLeases(static_cast<unsigned>(said.size()));
+    auto lines = root.initProgress(static_cast<unsigned>(count));
+    unsigned next = 0;
+    for (unsigned i = 0; i < beats.size(); ++i) {
+      fill_beat(beats[i], said[i].lease);
+      if (said[i].line)
+        fill_progress(lines[next++], said[i]);
+    }
+  });
 }
 
 void fill_report(schema::ResultRequest::Report::Builder line, const report& made) {
@@ -67,6 +95,16 @@ void fill_texts(schema::Packed::Builder packed, const outbox::batch& batch, std:
   }
 }
 
+void fill_queues(
+  capnp::List<schema::QueueAddress>::Builder to,
+  const std::string& tenant,
+  std::span<const std::string> queues) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setTenant(tenant);
+    to[i].setQueue(queues[i]);
+  }
+}
+
 } // namespace
 
 std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats) {
@@ -79,6 +117,20 @@ std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats
            && end - begin < limits::beats_per_request_max)
       ++end;
     made.push_back(make_heartbeat(std::span(beats).subspan(begin, end - begin)));
+    begin = end;
+  }
+  return made;
+}
+
+std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> said) {
+  auto by_shard = [](const auto& a, const auto& b) { return a.lease.key < b.lease.key; };
+  std::sort(said.begin(), said.end(), by_shard);
+  std::vector<protocol::heartbeat_request> made;
+  for (std::size_t begin = 0; begin < said.size();) {
+    auto end = begin;
+    while (end < said.size() && said[end].lease.key.shard == said[begin].lease.key.shard)
+      ++end;
+    made.push_back(make_progress_of_shard(std::span(said).subspan(begin, end - begin)));
     begin = end;
   }
   return made;
@@ -129,19 +181,27 @@ protocol::claim_request make_claim(std::size_t credits) {
     8);
 }
 
+protocol::claim_request
+make_queue_change(const std::string& tenant, std::span<const std::string> queues) {
+  return protocol::claim_request::build([&](schema::ClaimRequest::Builder root) {
+    root.setSetsQueues(true);
+    fill_queues(root.initQueues(static_cast<unsigned>(queues.size())), tenant, queues);
+  });
+}
+
 protocol::hello make_hello(
-  const worker_identity& self, const std::string& tenant, std::span<const std::string> queues) {
+  const worker_identity& self,
+  const std::string& tenant,
+  std::span<const std::string> queues,
+  const std::string& token) {
   return protocol::hello::build([&](schema::Hello::Builder root) {
     root.setMinVersion(protocol::version);
     root.setMaxVersion(protocol::version);
     root.setRole(schema::Role::WORKER);
     root.setName(self.name);
     root.setIncarnation(self.incarnation);
-    auto handled = root.initQueues(static_cast<unsigned>(queues.size()));
-    for (unsigned i = 0; i < handled.size(); ++i) {
-      handled[i].setTenant(tenant);
-      handled[i].setQueue(queues[i]);
-    }
+    root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
+    fill_queues(root.initQueues(static_cast<unsigned>(queues.size())), tenant, queues);
   });
 }
 

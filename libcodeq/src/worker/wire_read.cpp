@@ -12,6 +12,10 @@ std::string text_of(capnp::Text::Reader text) {
   return {text.cStr(), text.size()};
 }
 
+std::string text_of(capnp::Data::Reader data) {
+  return {reinterpret_cast<const char*>(data.begin()), data.size()};
+}
+
 error not_fitting(const char* what) {
   return {errc::protocol_error, std::string("task batch: ") + what};
 }
@@ -42,6 +46,8 @@ task run_prototype(schema::TaskRun::Reader run) {
   made.max_attempts = run.getMaxAttempts();
   made.lease = duration{static_cast<std::int64_t>(run.getLeaseMs())};
   made.enqueued_at = timestamp{duration{run.getEnqueuedAtMs()}};
+  made.group = text_of(run.getGroup());
+  made.key = text_of(run.getKey());
   return made;
 }
 

@@ -99,6 +99,28 @@ queue_config some_config() {
 
 } // namespace
 
+TEST(OperatorReplies, ABackupIsToldAsItIs) {
+  backup_status status;
+  status.state = backup_state::failed;
+  status.number = 3;
+  status.bytes = 4;
+  status.files = 5;
+  status.problem = "no space";
+
+  auto told = read_backup(protocol::make_backup_reply(number, status));
+  auto refused = read_backup(protocol::make_backup_reply(number, error{errc::already, "one runs"}));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->state, backup_state::failed);
+  EXPECT_EQ(told->answer->number, 3u);
+  EXPECT_EQ(told->answer->bytes, 4u);
+  EXPECT_EQ(told->answer->files, 5u);
+  EXPECT_EQ(told->answer->problem, "no space");
+  ASSERT_TRUE(refused && !refused->answer);
+  EXPECT_EQ(refused->answer.error().code, errc::already);
+  EXPECT_EQ(refused->answer.error().context, "one runs");
+}
+
 TEST(OperatorQuestions, ATaskIsNamedByIdOrKey) {
   auto by_id = command_of<schema::StatusRequest>(ask_status({{shard_id{0}, 5}}));
   EXPECT_EQ(by_id.seq, 5u);
@@ -162,7 +184,8 @@ TEST(OperatorQuestions, WalksSayWhereTheyAre) {
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
-  auto reply = protocol::make_status_reply(shard_id{3}, number, some_view(), bytes::from("broken"));
+  auto reply =
+    protocol::make_status_reply(shard_id{3}, number, some_view(), {bytes::from("broken")});
 
   auto told = read_status(reply);
 

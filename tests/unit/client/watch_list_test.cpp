@@ -37,9 +37,23 @@ protected:
     });
   }
 
+  /// As `add`, and hears how far the tasks are.
+  void watch(std::uint64_t number, const std::vector<task_id>& tasks) {
+    list.add(
+      number,
+      tasks,
+      [](const result<task_status>&) {},
+      [this, number](const task_progress& p) {
+        told.push_back(
+          std::to_string(number) + " at " + std::to_string(p.percent) + " " + p.note + " in "
+          + std::to_string(p.attempt));
+      });
+  }
+
   static std::string read(const protocol::await_request& request) {
     auto text = request.read([](auto reader) -> result<std::string> {
       auto line = "shard " + std::to_string(reader.getShard()) + ":";
+      line += reader.getProgress() ? " with progress" : "";
       for (auto seq : reader.getSeqs())
         line += " " + std::to_string(seq);
       return line;
@@ -52,6 +66,7 @@ protected:
     schema::TaskState state = schema::TaskState::COMPLETED;
     std::string text{};
     errc code = errc::none;
+    std::uint8_t percent = 0;
   };
 
   static protocol::tasks_ended ended(const end& one) {
@@ -62,6 +77,7 @@ protected:
       tasks[0].setState(one.state);
       tasks[0].setCode(protocol::to_schema(one.code));
       tasks[0].setAttempt(2);
+      tasks[0].setPercent(one.percent);
       auto texts = root.initTexts();
       texts.initEnds(1).set(0, static_cast<std::uint32_t>(one.text.size()));
       auto bytes = texts.initBytes(static_cast<capnp::uint>(one.text.size()));
@@ -173,6 +189,40 @@ TEST_F(WatchList, TextsThatDoNotFitAreAProtocolError) {
 
   EXPECT_FALSE(list.accept(lying));
   EXPECT_TRUE(told.empty());
+}
+
+TEST_F(WatchList, ProgressIsToldToThoseWhoWatchAndEndsNothing) {
+  connect();
+  add(1, {task_0});
+  watch(2, {task_0});
+
+  ASSERT_TRUE(list.accept(
+    ended({.task = task_0, .state = schema::TaskState::LEASED, .text = "half", .percent = 50})));
+
+  EXPECT_EQ(told, std::vector<std::string>{"2 at 50 half in 2"});
+  EXPECT_EQ(list.size(), 1u);
+}
+
+TEST_F(WatchList, ProgressIsAskedForOnceSomebodyWantsIt) {
+  connect();
+
+  add(1, {task_0});
+  watch(2, {task_0});
+  watch(3, {task_0});
+
+  EXPECT_EQ(asked, (std::vector<std::string>{"shard 0: 5", "shard 0: with progress 5"}));
+}
+
+TEST_F(WatchList, ProgressIsAskedForAgainAfterAReconnect) {
+  connect();
+  watch(1, {task_0});
+  add(2, {task_2});
+  asked.clear();
+
+  list.disconnect();
+  connect();
+
+  EXPECT_EQ(asked, (std::vector<std::string>{"shard 0: 7", "shard 0: with progress 5"}));
 }
 
 } // namespace codeq::client

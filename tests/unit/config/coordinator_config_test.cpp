@@ -83,11 +83,13 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
   EXPECT_EQ(config.log_level, "debug");
 }
 
-TEST(CoordinatorConfig, WithoutDevItSaysToPassIt) {
+TEST(CoordinatorConfig, WithoutTokensOrDevItSaysWhatToGive) {
   EXPECT_EQ(
     refused({{"--data", "d"}}),
-    "codeq-coordinator: this version has no access tokens yet; pass --dev to run a single-user "
-    "setup on loopback");
+    "codeq-coordinator: give --tokens FILE, or --dev to run a single-user setup on loopback");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--tokens", "t"}}),
+    "codeq-coordinator: --dev and --tokens exclude each other");
 }
 
 TEST(CoordinatorConfig, MissingDataNamesAllThreePlaces) {
@@ -97,12 +99,49 @@ TEST(CoordinatorConfig, MissingDataNamesAllThreePlaces) {
     "or data in the file of --config)");
 }
 
-TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackIsRefused) {
+TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackTakesTokensAndTls) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--listen", "0.0.0.0:7400"}}),
-    "codeq-coordinator: --listen: `0.0.0.0:7400` is not a loopback address; without TLS, which "
-    "this "
-    "version does not have, only 127.0.0.0/8, [::1] and localhost are allowed");
+    "codeq-coordinator: --listen: `0.0.0.0:7400` is not a loopback address; with --dev only "
+    "127.0.0.0/8, [::1] and localhost are allowed");
+  EXPECT_EQ(
+    refused(
+      {{"--data", "d", "--dev", "--listen", "0.0.0.0:7400", "--tls-cert", "c", "--tls-key", "k"}}),
+    "codeq-coordinator: --listen: `0.0.0.0:7400` is not a loopback address; with --dev only "
+    "127.0.0.0/8, [::1] and localhost are allowed");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--tokens", "t", "--listen", "[::]:7400"}}),
+    "codeq-coordinator: --listen: `[::]:7400` is not a loopback address; without --tls-cert and "
+    "--tls-key only 127.0.0.0/8, [::1] and localhost are allowed");
+
+  auto config = accepted(
+    {{"--data",
+      "d",
+      "--tokens",
+      "t",
+      "--listen",
+      "0.0.0.0:7400",
+      "--tls-cert",
+      "c",
+      "--tls-key",
+      "k"}});
+
+  EXPECT_EQ(config.node.listen, "0.0.0.0:7400");
+  EXPECT_EQ(config.node.tokens, "t");
+  EXPECT_EQ(config.node.tls_key, "k");
+}
+
+TEST(CoordinatorConfig, TlsOptionsThatDoNotFitAreRefused) {
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--tls-cert", "c"}}),
+    "codeq-coordinator: --tls-cert and --tls-key need each other");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--tls-ca", "c"}}),
+    "codeq-coordinator: --tls-ca needs --tls-cert and --tls-key");
+  EXPECT_EQ(
+    refused(
+      {{"--data", "d", "--dev", "--tls-cert", "c", "--tls-key", "k", "--tls-require-client-cert"}}),
+    "codeq-coordinator: --tls-require-client-cert needs --tls-ca");
 }
 
 TEST(CoordinatorConfig, ErrorsNameOptionValueAndWhatIsAllowed) {

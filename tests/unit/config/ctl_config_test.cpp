@@ -55,6 +55,35 @@ TEST(CtlConfig, EnqueueWithoutAPayloadReadsStdin) {
   EXPECT_EQ(std::get<enqueue_command>(accepted({{"enqueue", "q", "-"}}).command).payload, "-");
 }
 
+TEST(CtlConfig, VerifyTakesADirectory) {
+  auto config = accepted({{"verify", "data", "--durability", "os", "--limit", "5"}});
+
+  const auto& command = std::get<verify_command>(config.command);
+  EXPECT_EQ(command.directory, "data");
+  EXPECT_FALSE(command.sync);
+  EXPECT_EQ(command.findings_max, 5u);
+  EXPECT_TRUE(std::get<verify_command>(accepted({{"verify", "data"}}).command).sync);
+  EXPECT_NE(refused({{"verify"}}), "");
+  EXPECT_NE(refused({{"verify", ""}}), "");
+}
+
+TEST(CtlConfig, RestoreTakesBackupsAndANewDirectory) {
+  auto config = accepted({{"restore", "backups", "data", "--number", "3"}});
+
+  const auto& command = std::get<restore_command>(config.command);
+  EXPECT_EQ(command.backups, "backups");
+  EXPECT_EQ(command.directory, "data");
+  EXPECT_EQ(command.number, 3u);
+  EXPECT_EQ(std::get<restore_command>(accepted({{"restore", "b", "d"}}).command).number, 0u);
+  EXPECT_NE(refused({{"restore", "backups"}}), "");
+  EXPECT_NE(refused({{"restore", "backups", "data", "--number", "0"}}), "");
+}
+
+TEST(CtlConfig, BackupTakesNothing) {
+  EXPECT_TRUE(std::holds_alternative<backup_command>(accepted({{"backup"}}).command));
+  EXPECT_NE(refused({{"backup", "somewhere"}}), "");
+}
+
 TEST(CtlConfig, GlobalOptionsMayStandBehindTheCommand) {
   auto config = accepted({{"stats", "--json", "--coordinator", "h:1", "--timeout", "2s"}});
 

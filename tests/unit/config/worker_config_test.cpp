@@ -85,4 +85,56 @@ TEST(WorkerConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
     "127.0.0.1:7400");
 }
 
+TEST(WorkerConfig, TokenIsTakenFromAFileOrTheEnvironment) {
+  std::map<std::string, std::string> secret{{"CODEQ_TOKEN", "secret"}};
+  auto from_environment = accepted({{"--handlers", "lib.so"}, secret});
+  auto from_file = accepted({{"--handlers", "lib.so", "--token-file", "f"}, secret});
+  secret["CODEQ_TASK_ID"] = "x";
+  auto in_a_handler = accepted({{"--handlers", "lib.so"}, secret});
+
+  EXPECT_EQ(from_environment.access.token, "secret");
+  EXPECT_EQ(from_file.access.token, "");
+  EXPECT_EQ(from_file.access.token_file, "f");
+  EXPECT_EQ(in_a_handler.access.token, "");
+  EXPECT_NE(refused({{"--handlers", "lib.so", "--token", "secret"}}), "");
+}
+
+TEST(WorkerConfig, QueuesAreServedAsTheOperatorSays) {
+  auto config = accepted(
+    {{"--handlers",
+      "l",
+      "--queue",
+      "mail=slots:2,weight:3,isolation:process",
+      "--queue",
+      "sms=weight:9",
+      "--only",
+      "mail"}});
+
+  ASSERT_EQ(config.queues.size(), 2u);
+  EXPECT_EQ(config.queues[0].queue, "mail");
+  EXPECT_EQ(config.queues[0].slots, 2u);
+  EXPECT_EQ(config.queues[0].weight, 3u);
+  EXPECT_EQ(config.queues[0].isolation, "process");
+  EXPECT_EQ(config.queues[1].slots, 0u);
+  EXPECT_EQ(config.queues[1].isolation, "shared");
+  EXPECT_EQ(config.only, std::vector<std::string>{"mail"});
+}
+
+TEST(WorkerConfig, WrongWishForAQueueIsNamed) {
+  auto refusal_of = [](const char* wish) {
+    return refused({{"--handlers", "l", "--queue", wish}});
+  };
+
+  EXPECT_EQ(
+    refusal_of("mail"),
+    "codeq-worker: --queue: `mail` is not QUEUE=... with a queue of 1 to 128 letters, digits, `.`, "
+    "`_` or `-`");
+  EXPECT_EQ(
+    refusal_of("mail=speed:2"),
+    "codeq-worker: --queue: queue mail: `speed:2` is not slots:N, weight:N or isolation:WHERE");
+  EXPECT_NE(refusal_of("mail=slots:0").find("queue mail: "), std::string::npos);
+  EXPECT_NE(refusal_of("mail=weight:1001").find("queue mail: "), std::string::npos);
+  EXPECT_NE(refusal_of("mail=isolation:moon").find("queue mail: "), std::string::npos);
+}
+
 } // namespace codeq::config

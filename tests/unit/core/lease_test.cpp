@@ -31,6 +31,25 @@ TEST_F(Lease, HeartbeatExtendsIt) {
   EXPECT_EQ(state_of(1), "leased");
 }
 
+TEST_F(Lease, HeartbeatExtendsItByWhatItAsksFor) {
+  lease_one({.lease = 10s});
+
+  EXPECT_EQ(beat_for("w", held(1, 1), 60s), "");
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 60000");
+
+  // Less than is left never shortens it.
+  EXPECT_EQ(beat_for("w", held(1, 1), 1s), "");
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 60000");
+}
+
+TEST_F(Lease, HeartbeatExtendsItByNoMoreThanTheRunTimeout) {
+  lease_one({.lease = 10s, .run_timeout = 30s});
+
+  EXPECT_EQ(beat_for("w", held(1, 1), 60s), "");
+
+  EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 30000");
+}
+
 TEST_F(Lease, StaleHeartbeatChangesNothing) {
   lease_one({.lease = 10s});
   advance(9s);

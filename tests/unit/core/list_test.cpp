@@ -52,6 +52,20 @@ TEST_F(List, OnlyTasksInTheStateAreListed) {
   EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
 }
 
+TEST_F(List, DeadTasksThatBlockTheirGroupAreListed) {
+  attach("w", {"q"});
+  enqueue("q", 1, {.settings = {.when_dead = on_dead::skip}, .group = "skipped"});
+  enqueue("q", 1, {.settings = {.when_dead = on_dead::block}, .group = "blocked"});
+  enqueue("q", 1, {.settings = {.when_dead = on_dead::block}, .group = "blocked"});
+  claim("w", 2);
+  fail_permanently("w", held(1, 1));
+  fail_permanently("w", held(2, 2));
+  auto filter = all_of("default");
+  filter.is_blocking = true;
+
+  EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
+}
+
 TEST_F(List, PartsFollowEachOther) {
   enqueue("q", 5);
   auto filter = all_of("default");
@@ -74,6 +88,42 @@ TEST_F(List, TasksFromTheBoundOnAreLeftOut) {
   EXPECT_EQ(list(filter), "o: listed 2 ready 3 ready after 3");
   filter.queue = "r";
   EXPECT_EQ(list(filter), "o: listed after 3");
+}
+
+TEST_F(List, NewestFirstPartsFollowEachOtherDownwards) {
+  enqueue("q", 3);
+  enqueue("r", 2);
+  enqueue("q", 2);
+  auto filter = all_of("default", "q");
+  filter.limit = 3;
+  filter.newest_first = true;
+
+  EXPECT_EQ(list(filter), "o: listed 7 ready 6 ready 3 ready after 3 and there is more");
+  filter.below = task(3);
+  EXPECT_EQ(list(filter), "o: listed 2 ready 1 ready after 1");
+}
+
+TEST_F(List, NewestFirstWorkIsBoundedToo) {
+  enqueue("q", 1, {.delay = 1h});
+  enqueue("q", limits::bulk_looked_at_max);
+  auto filter = all_of("default");
+  filter.state = task_state::scheduled;
+  filter.newest_first = true;
+
+  EXPECT_EQ(list(filter), "o: listed after 2 and there is more");
+  filter.below = task(2);
+  EXPECT_EQ(list(filter), "o: listed 1 scheduled after 1");
+}
+
+TEST_F(List, BoundsThatCrossPickNothing) {
+  enqueue("q", 5);
+  auto filter = all_of("default");
+  filter.after = task(3);
+  filter.below = task(2);
+
+  EXPECT_EQ(list(filter), "o: listed after 3");
+  filter.newest_first = true;
+  EXPECT_EQ(list(filter), "o: listed after 2");
 }
 
 TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {

@@ -74,9 +74,18 @@ protected:
     return written;
   }
 
-  std::vector<sequence> walk(sequence from = 0) {
+  std::vector<sequence> walk(sequence from = 0, sequence below = segment_table::no_end) {
     std::vector<sequence> firsts;
-    table_.walk(from, [&](const segment& s) {
+    table_.walk(from, below, [&](const segment& s) {
+      firsts.push_back(s.first);
+      return true;
+    });
+    return firsts;
+  }
+
+  std::vector<sequence> walk_down(sequence from = 0, sequence below = segment_table::no_end) {
+    std::vector<sequence> firsts;
+    table_.walk_down(from, below, [&](const segment& s) {
       firsts.push_back(s.first);
       return true;
     });
@@ -175,6 +184,44 @@ TEST_F(SegmentTable, WalksFromTheSegmentThatHoldsATask) {
   EXPECT_EQ(walk(5), (std::vector<sequence>{5, 9}));
   EXPECT_EQ(walk(12), (std::vector<sequence>{9}));
   EXPECT_EQ(walk(13), (std::vector<sequence>{}));
+  EXPECT_EQ(walk(3, 5), (std::vector<sequence>{1}));
+  EXPECT_EQ(walk(4, 6), (std::vector<sequence>{1, 5}));
+  EXPECT_EQ(walk(3, 1), (std::vector<sequence>{}));
+}
+
+TEST_F(SegmentTable, WalksDownFromTheLastSegmentBefore) {
+  for (sequence first = 1; first <= 17; first += 4)
+    add(first, 4);
+  checkpoint();
+  add(21, 4);
+  touch(6, 1);
+  touch(13, 1);
+
+  EXPECT_EQ(walk_down(), (std::vector<sequence>{21, 17, 13, 9, 5, 1}));
+  EXPECT_EQ(walk_down(7, 17), (std::vector<sequence>{13, 9, 5}));
+  EXPECT_EQ(walk_down(9, 18), (std::vector<sequence>{17, 13, 9}));
+  EXPECT_EQ(walk_down(24, 25), (std::vector<sequence>{21}));
+  EXPECT_EQ(walk_down(25), (std::vector<sequence>{}));
+  EXPECT_EQ(walk_down(5, 5), (std::vector<sequence>{}));
+}
+
+TEST_F(SegmentTable, WalkEndsWhenItIsTold) {
+  for (sequence first = 1; first <= 5; ++first)
+    add(first);
+  checkpoint();
+  touch(2, 1);
+  touch(4, 1);
+  for (sequence last = 1; last <= 5; ++last) {
+    sequence up = 0;
+    sequence down = 0;
+
+    table_.walk(0, segment_table::no_end, [&](const segment& s) { return (up = s.first) != last; });
+    table_.walk_down(
+      0, segment_table::no_end, [&](const segment& s) { return (down = s.first) != last; });
+
+    EXPECT_EQ(up, last);
+    EXPECT_EQ(down, last);
+  }
 }
 
 TEST_F(SegmentTable, IsHeavyWhenMuchIsUnpackedAndLightAfterACheckpoint) {
@@ -229,6 +276,8 @@ TEST_F(SegmentTable, DoesWhatAMapDoesAndItsBlocksHoldTheSame) {
   std::map<sequence, std::uint16_t> found;
   table_.for_each([&](const segment& s) { found.emplace(s.first, s.view(s.first).attempt); });
   EXPECT_EQ(found, expected);
+  auto ascending = walk();
+  EXPECT_EQ(walk_down(), (std::vector<sequence>{ascending.rbegin(), ascending.rend()}));
   segment_table restored;
   std::map<sequence, std::uint16_t> read;
   for (const auto& [first, block] : disk_)

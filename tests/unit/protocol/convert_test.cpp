@@ -47,6 +47,20 @@ TEST(Convert, RefusesABodyThatIsMostlySlack) {
   EXPECT_EQ(command.error().code, errc::too_large);
 }
 
+TEST(Convert, RefusesABeatThatAsksForMoreThanALeaseMayBe) {
+  auto beat_for = [](duration extend) {
+    auto request = heartbeat_request::build([&](auto root) {
+      root.initLeases(1)[0].setExtendMs(static_cast<std::uint64_t>(extend.count()));
+    });
+    return to_command(request, 1);
+  };
+
+  EXPECT_EQ(beat_for(limits::lease_max)->beats.at(0).extend, limits::lease_max);
+  EXPECT_EQ(beat_for(duration{0})->beats.at(0).extend, duration{0});
+  EXPECT_FALSE(beat_for(limits::lease_max + duration{1}));
+  EXPECT_FALSE(beat_for(limits::lease_min - duration{1}));
+}
+
 TEST(Convert, RefusesABodyOfEmptyHeaders) {
   auto body = frame<schema::TaskBody>::build(
     [](schema::TaskBody::Builder root) { root.initHeaders(500'000); }, 1'100'000);
@@ -69,6 +83,62 @@ TEST(Convert, RefusesABodyOfEmptyHeaders) {
 
   ASSERT_FALSE(command);
   EXPECT_EQ(command.error().code, errc::too_large);
+}
+
+TEST(Convert, HeartbeatCarriesExtensionsAndProgress) {
+  auto request = heartbeat_request::build([](schema::HeartbeatRequest::Builder root) {
+    auto beat = root.initLeases(1)[0];
+    beat.setSeq(5);
+    beat.setToken(50);
+    beat.setProgressed(true);
+    beat.setExtendMs(60'000);
+    auto line = root.initProgress(1)[0];
+    line.setSeq(5);
+    line.setToken(50);
+    line.setPercent(40);
+    line.setNote("halfway");
+  });
+
+  auto command = to_command(request, 1).value();
+
+  EXPECT_TRUE(command.beats.at(0).progressed);
+  EXPECT_EQ(command.beats.at(0).extend, std::chrono::minutes(1));
+  EXPECT_EQ(command.progress.at(0).percent, 40);
+  EXPECT_EQ(command.progress.at(0).note, "halfway");
+}
+
+TEST(Convert, ProgressOutOfBoundsBreaksTheProtocol) {
+  auto with = [](std::uint8_t percent, std::size_t note) {
+    return heartbeat_request::build([&](schema::HeartbeatRequest::Builder root) {
+      auto line = root.initProgress(1)[0];
+      line.setPercent(percent);
+      line.setNote(std::string(note, 'x'));
+    });
+  };
+
+  EXPECT_TRUE(to_command(with(100, limits::progress_note_bytes_max), 1));
+  EXPECT_EQ(to_command(with(101, 0), 1).error().code, errc::protocol_error);
+  EXPECT_EQ(
+    to_command(with(0, limits::progress_note_bytes_max + 1), 1).error().code, errc::protocol_error);
+}
+
+TEST(Convert, ClaimMaySayWhichQueuesItIsFor) {
+  auto plain = claim_request::build([](schema::ClaimRequest::Builder root) { root.setCredits(3); });
+  auto change = claim_request::build([](schema::ClaimRequest::Builder root) {
+    root.setSetsQueues(true);
+    root.initQueues(1)[0].setTenant("default");
+    root.getQueues()[0].setQueue("q");
+  });
+  auto wrong = claim_request::build([](schema::ClaimRequest::Builder root) {
+    root.setSetsQueues(true);
+    root.initQueues(1)[0].setTenant("default");
+    root.getQueues()[0].setQueue("no queue");
+  });
+
+  EXPECT_FALSE(read_claim(plain).value().queues);
+  EXPECT_EQ(read_claim(plain).value().credits, 3u);
+  EXPECT_EQ(*read_claim(change).value().queues, (std::vector<queue_address>{{"default", "q"}}));
+  EXPECT_FALSE(read_claim(wrong));
 }
 
 } // namespace

@@ -5,6 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
 namespace codeq::storage {
 namespace {
 
@@ -35,17 +40,32 @@ protected:
     return drops(fate_key{shard, 7}.encode(), encode(fate, position));
   }
 
+  /// Of a task whose records are those of `stored_`.
+  [[nodiscard]] bool drops_history(timestamp at, bool aside = false) {
+    core::task_note note;
+    note.segment = 7;
+    note.aside = aside;
+    note.event.at = at;
+    return drops(history_key{shard, 8, 0}.encode(), encode(note));
+  }
+
   [[nodiscard]] bool drops(const std::string& key, const std::string& value) {
     return judged(key, value) != verdict::keep;
   }
 
   [[nodiscard]] verdict judged(const std::string& key, const std::string& value) {
     retention_view view{{{shard, std::make_shared<shard_horizon>(horizon_)}}, evicted_before_};
-    return judge(view, key, value);
+    auto is_there = [this](std::string_view record) {
+      asked_.emplace_back(record);
+      return stored_.contains(record);
+    };
+    return judge(view, key, value, is_there);
   }
 
   const timestamp now_ = start + 24h;
   timestamp evicted_before_{};
+  std::set<std::string, std::less<>> stored_;
+  std::vector<std::string> asked_;
 
 private:
   shard_horizon horizon_{shard, 100, now_, {}};
@@ -110,6 +130,48 @@ TEST_F(RetentionFilter, KeepsOtherKindsAndWhatItCannotRead) {
   EXPECT_FALSE(drops(dead_key{shard, 1}.encode(), encode(e)));
   EXPECT_FALSE(drops(outcome_key{shard, 1}.encode(), "damaged"));
   EXPECT_FALSE(drops(outcome_key{shard, 1}.encode() + "x", encode(e)));
+}
+
+TEST_F(RetentionFilter, DropsTheHistoryOfATaskOfWhichNothingIsLeft) {
+  EXPECT_TRUE(drops_history(start));
+  EXPECT_TRUE(drops_history(start, true));
+}
+
+TEST_F(RetentionFilter, KeepsHistoriesOfSegmentsAsidesAndFates) {
+  stored_ = {segment_key{shard, 7}.encode()};
+  EXPECT_FALSE(drops_history(start));
+
+  stored_ = {aside_key{shard, 7}.encode()};
+  EXPECT_FALSE(drops_history(start, true));
+
+  stored_ = {fate_key{shard, 7}.encode()};
+  EXPECT_FALSE(drops_history(start));
+  EXPECT_FALSE(drops_history(start, true));
+}
+
+TEST_F(RetentionFilter, LooksForTheSegmentBeforeTheFateThatReplacesIt) {
+  EXPECT_TRUE(drops_history(start));
+
+  EXPECT_EQ(
+    asked_,
+    (std::vector<std::string>{segment_key{shard, 7}.encode(), fate_key{shard, 7}.encode()}));
+}
+
+TEST_F(RetentionFilter, KeepsYoungHistoriesWithoutLooking) {
+  EXPECT_FALSE(drops_history(now_ - 1h + 1ms));
+  EXPECT_TRUE(asked_.empty());
+
+  EXPECT_TRUE(drops_history(now_ - 1h));
+}
+
+TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutACheckpointOrALookup) {
+  core::task_note note;
+  note.event.at = start;
+  retention_view view{
+    {{shard, std::make_shared<shard_horizon>(shard_horizon{shard, 100, now_, {}})}}, {}};
+
+  EXPECT_FALSE(drops(history_key{shard_id{4}, 8, 0}.encode(), encode(note)));
+  EXPECT_EQ(judge(view, history_key{shard, 8, 0}.encode(), encode(note)), verdict::keep);
 }
 
 TEST(RetentionHorizons, KeepTheLatestOfEachShard) {

@@ -34,17 +34,22 @@ protected:
 
   void run_turn() {
     now_ += per_turn;
-    core::leases_ended ended{++position_, now_, {}, retention};
+    core::leases_ended ended{++position_, now_, {}, retention_};
     core::segment_fate fate;
     fate.first = next_task_;
     fate.closed_at = now_;
-    fate.retention = retention;
+    fate.retention = retention_;
     for (std::uint32_t i = 0; i < 10; ++i) {
       auto text = bytes::from("result " + std::to_string(next_task_));
       ended.ends.push_back(
         {next_task_++, fencing_token{1}, {}, true, task_state::completed, {}, text});
       fate.entries.emplace_back().outcome = position_;
     }
+    // One of them had a story.
+    core::task_note note;
+    note.seq = note.segment = fate.first;
+    note.event.at = now_;
+    ended.notes.push_back(note);
     core::checkpoint_taken checkpoint;
     checkpoint.position = ++position_;
     checkpoint.at = now_;
@@ -60,6 +65,11 @@ protected:
     to.publish(std::make_shared<shard_horizon>(shard_horizon{shard, position_, now_, {}}));
   }
 
+  void compact(const key_range& range) {
+    std::atomic<bool> cancelled{false};
+    EXPECT_TRUE(store_->compact(range.begin, range.end, cancelled));
+  }
+
   std::size_t outcomes() {
     auto range = outcomes_of(shard);
     return test::read_all(*store_, range.begin, range.end)->size();
@@ -70,11 +80,17 @@ protected:
     return test::read_all(*store_, range.begin, range.end)->size();
   }
 
+  std::size_t histories() {
+    auto range = histories_of(shard);
+    return test::read_all(*store_, range.begin, range.end)->size();
+  }
+
   test::temporary_directory directory_;
   std::unique_ptr<task_store> store_;
   core::log_position position_ = 0;
   sequence next_task_ = 1;
   timestamp now_{};
+  duration retention_ = retention;
 };
 
 TEST_F(RetentionInRocksdb, SteadyLoadKeepsTheNumberOfRecordsBounded) {
@@ -92,6 +108,36 @@ TEST_F(RetentionInRocksdb, SteadyLoadKeepsTheNumberOfRecordsBounded) {
   EXPECT_LT(most, 2'500u);
   EXPECT_GE(outcomes(), turns_kept);
   EXPECT_GE(fates(), turns_kept);
+  EXPECT_GE(histories(), turns_kept);
+  EXPECT_LT(histories(), 10'000u);
+}
+
+TEST_F(RetentionInRocksdb, HistoriesGoAfterTheirFates) {
+  auto horizons = std::make_shared<retention_horizons>();
+  open(horizons);
+  for (int turn = 0; turn < 1'000; ++turn)
+    run_turn();
+  publish(*horizons);
+
+  compact(all_fates());
+  compact(all_histories());
+
+  EXPECT_EQ(fates(), turns_kept);
+  EXPECT_EQ(histories(), turns_kept);
+}
+
+TEST_F(RetentionInRocksdb, HistoriesStayWithTheirFates) {
+  retention_ = 24h;
+  auto horizons = std::make_shared<retention_horizons>();
+  open(horizons);
+  for (int turn = 0; turn < 1'000; ++turn)
+    run_turn();
+  publish(*horizons);
+
+  compact(all_fates());
+  compact(all_histories());
+
+  EXPECT_EQ(histories(), 1'000u);
 }
 
 TEST_F(RetentionInRocksdb, CompactionDropsWhatIsPastOrEvicted) {

@@ -177,6 +177,24 @@ TEST_F(RocksdbStore, SaysThatItWasNotClosedInOsMode) {
   EXPECT_NE(said_.find("not closed in order"), std::string::npos) << said_;
 }
 
+TEST_F(RocksdbStore, SaysThatItNeverSyncedInOsMode) {
+  auto opened = open(durability::os);
+  ASSERT_TRUE(opened);
+  ASSERT_TRUE((*opened)->commit(write_group{puts({{"a", "1"}})}, durability::os));
+  opened->reset();
+  std::filesystem::remove(path() / "position.hint");
+
+  ASSERT_TRUE(open(durability::os));
+
+  EXPECT_NE(said_.find("does not know of any sync"), std::string::npos) << said_;
+}
+
+TEST_F(RocksdbStore, SaysNothingOfANewStore) {
+  ASSERT_TRUE(open(durability::os));
+
+  EXPECT_EQ(said_, "");
+}
+
 TEST(PositionHint, ReadsWhatWasWritten) {
   temporary_directory directory;
   auto hint = position_hint::open(directory.path()).value();

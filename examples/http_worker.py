@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A worker in standard-library Python: claims over HTTP, keeps its lease, reports the result.
+
+Usage: http_worker.py URL QUEUE, for example http_worker.py http://127.0.0.1:8080 greetings
+A bearer token may be given in the environment variable CODEQ_TOKEN. Ctrl-C stops it.
+"""
+
+import json
+import os
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+LEASE_SECONDS = 30
+WAIT_SECONDS = 20
+
+
+def call(url, path, body):
+    """POSTs JSON; returns the answer's JSON, or None when there is none."""
+    fields = {"Content-Type": "application/json"}
+    if token := os.environ.get("CODEQ_TOKEN"):
+        fields["Authorization"] = f"Bearer {token}"
+    request = urllib.request.Request(
+        f"{url}/v1/codeq{path}", json.dumps(body).encode(), fields, method="POST")
+    with urllib.request.urlopen(request, timeout=WAIT_SECONDS + 10) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def keep_lease(url, task, lost, done):
+    """Extends the lease until the task is done; notes when somebody else has it."""
+    body = {"extendSeconds": LEASE_SECONDS, "fencingToken": task["fencingToken"]}
+    while not done.wait(LEASE_SECONDS / 3):
+        try:
+            call(url, f"/tasks/{task['id']}/heartbeat", body)
+        except urllib.error.HTTPError as refusal:
+            print(f"lease lost: {refusal.read().decode()}", file=sys.stderr)
+            return lost.set()
+        except OSError as trouble:
+            print(f"heartbeat failed, trying again: {trouble}", file=sys.stderr)
+
+
+def handle(payload):
+    """The work. Raise an exception to fail the attempt; the task is then tried again."""
+    return {"greeting": f"hello {payload.get('name', 'world')}"}
+
+
+def send_report(url, task, report, lost):
+    """Says how the attempt ended, again and again until it is heard: a repeat does no harm."""
+    while not lost.is_set():
+        try:
+            call(url, f"/tasks/{task['id']}/result", report)
+            return print(f"{task['id']} {report['status']}", flush=True)
+        except urllib.error.HTTPError as refusal:
+            return print(f"report refused: {refusal.read().decode()}", file=sys.stderr)
+        except OSError as trouble:
+            print(f"report failed, trying again: {trouble}", file=sys.stderr)
+            lost.wait(1)
+
+
+def run(url, task):
+    """Handles one task under its lease and reports how it ended."""
+    lost, done = threading.Event(), threading.Event()
+    beats = threading.Thread(target=keep_lease, args=(url, task, lost, done))
+    beats.start()
+    report = {"fencingToken": task["fencingToken"]}
+    try:
+        report |= {"status": "COMPLETED", "result": handle(json.loads(task["payload"]))}
+    except Exception as failure:  # pylint: disable=broad-except
+        report |= {"status": "FAILED", "error": f"{type(failure).__name__}: {failure}"}
+    try:
+        send_report(url, task, report, lost)
+    finally:
+        done.set()
+        beats.join()
+
+
+def main():
+    url, queue = sys.argv[1].rstrip("/"), sys.argv[2]
+    claim = {"commands": [queue], "leaseSeconds": LEASE_SECONDS, "waitSeconds": WAIT_SECONDS}
+    while True:
+        try:
+            if task := call(url, "/tasks/claim", claim):
+                run(url, task)
+        except OSError as trouble:
+            print(f"trying again in a second: {trouble}", file=sys.stderr)
+            threading.Event().wait(1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        pass

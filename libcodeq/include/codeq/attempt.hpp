@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/bytes.hpp"
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace codeq {
+
+/// Tells a running handler that its attempt is no longer wanted. Shared by the runtime and the
+/// handler; every member may be called from any thread.
+class cancellation {
+public:
+  /// True once the lease is lost, the task is cancelled or the node stops without waiting.
+  [[nodiscard]] bool requested() const noexcept;
+
+  /// Calls `action` once, from the thread that requests the cancellation, or at once when that
+  /// happened before. At most one action per task; it must not block.
+  void on_request(std::function<void()> action);
+
+  /// Used by the runtime; idempotent.
+  void request();
+
+  cancellation();
+  ~cancellation();
+  cancellation(const cancellation&) = delete;
+  cancellation& operator=(const cancellation&) = delete;
+
+private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+/// What stands behind the verbs of a `task`; implemented by whatever runs the handler. Every member
+/// may be called from any thread, also when the attempt is over.
+class attempt_runtime {
+public:
+  attempt_runtime();
+  virtual ~attempt_runtime();
+  attempt_runtime(const attempt_runtime&) = delete;
+  attempt_runtime& operator=(const attempt_runtime&) = delete;
+
+  [[nodiscard]] virtual duration lease_remaining() const = 0;
+  virtual void progress(int percent, std::string note) = 0;
+  virtual void extend(duration by) = 0;
+  virtual void log(std::string_view line) = 0;
+};
+
+/// One attempt at a task, as its handler sees it. Cheap to copy: the payload is shared, not copied.
+/// The verbs may be called from any thread.
+struct task {
+  task_id id;
+  std::string tenant;
+  std::string queue;
+  /// The producer's own name for the task, and the group that it runs in order with; empty is none.
+  std::string key{};
+  std::string group{};
+  int priority = 0;
+  /// 1 for the first charged delivery.
+  std::uint32_t attempt = 1;
+  std::uint32_t max_attempts = 1;
+  /// Strictly increasing within the task and its group: guard writes into your own store with it.
+  fencing_token token{};
+  /// How long the lease is valid between two heartbeats (the runtime sends them).
+  duration lease{0};
+  timestamp enqueued_at;
+  bytes payload;
+  std::vector<std::pair<std::string, std::string>> headers;
+  /// Never null.
+  std::shared_ptr<cancellation> cancel;
+  /// What the verbs below reach; null where nobody listens.
+  std::shared_ptr<attempt_runtime> runtime{};
+
+  /// For how long the lease is valid even if no further heartbeat gets through; zero when it is
+  /// over.
+  [[nodiscard]] duration lease_remaining() const;
+
+  /// Says how far the work is: feeds the task's `progress_timeout`, and producers that watch the
+  /// task are told, several times a second at most and then the latest. `percent` is 0..100; a
+  /// `note` of more than 1 KiB is cut with a mark. @throws std::invalid_argument for `percent`
+  void progress(int percent, std::string note = {}) const;
+
+  /// Asks that the lease be valid for `by` (1 s to 12 h) from now even without heartbeats, for work
+  /// that stops the whole process. Not beyond the task's `run_timeout`. Counts as progress.
+  /// @throws std::invalid_argument for `by`
+  void extend(duration by) const;
+
+  /// Writes a line into the node's log that names task, attempt and token.
+  void log(std::string_view line) const;
+};
+
+} // namespace codeq

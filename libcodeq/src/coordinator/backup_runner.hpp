@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/backup_status.hpp"
+#include "codeq/result.hpp"
+
+#include "storage/task_store.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace codeq::coordinator {
+
+struct backup_options {
+  std::shared_ptr<storage::task_store> store;
+  /// Where backups go, as the operator of this process said; empty for nowhere.
+  std::filesystem::path directory;
+  /// How many of them stay.
+  std::uint32_t kept = 0;
+};
+
+/// Takes backups on request, one at a time, on a thread of its own. Thread-safe.
+class backup_runner {
+public:
+  explicit backup_runner(backup_options options) : options_(std::move(options)) {}
+
+  backup_runner(const backup_runner&) = delete;
+  backup_runner& operator=(const backup_runner&) = delete;
+
+  ~backup_runner() { stop(); }
+
+  /// Stops a backup that is running, and takes no more.
+  void stop();
+
+  /// Begins a backup. Errors: `unsupported` without a directory, `already` while one is running,
+  /// `going_away`.
+  [[nodiscard]] result<backup_status> start();
+
+  /// Of the latest backup since the start of the process.
+  [[nodiscard]] backup_status status() const;
+
+private:
+  void run();
+
+  backup_options options_;
+  mutable std::mutex mutex_;
+  backup_status status_;
+  std::thread thread_;
+  std::atomic<bool> cancelled_{false};
+};
+
+} // namespace codeq::coordinator

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/gateway_actor.hpp"
+
+#include "http/replies.hpp"
+
+#include <utility>
+
+namespace codeq::http {
+
+void gateway_state::start(gateway_actor::pointer self, const gateway_actor_options& options) {
+  self_ = self;
+  context_.who = options.who;
+  context_.limit = options.limit;
+  context_.is_loopback_only = options.is_loopback_only;
+  context_.needs_token = options.needs_token;
+  context_.disk_problem = options.disk_problem;
+  context_.metrics = options.metrics;
+  context_.desk.start(self, options.desk);
+}
+
+void gateway_state::serve(const call_arrived& m) {
+  if (stopped_)
+    return m.call->answer(refusal_of({errc::going_away, "the coordinator is stopping"}));
+  ++open_;
+  auto answer = std::move(m.call->answer);
+  m.call->answer = [this, answer = std::move(answer)](response r) {
+    answer(std::move(r));
+    answered();
+  };
+  dispatch(context_, m.call);
+}
+
+void gateway_state::forget(const client_gone& m) {
+  if (auto gone = std::exchange(m.call->on_gone, nullptr))
+    gone();
+}
+
+void gateway_state::answered() {
+  --open_;
+  if (stopping_ && open_ == 0)
+    std::exchange(stopping_, std::nullopt)->deliver(true);
+}
+
+caf::result<bool> gateway_state::stop() {
+  stopped_ = true;
+  context_.desk.stop();
+  if (open_ == 0)
+    return true;
+  auto promise = self_->make_response_promise<bool>();
+  stopping_ = promise;
+  return promise;
+}
+
+gateway_actor::behavior_type
+gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](const call_arrived& m) { self->state.serve(m); },
+    [self](const client_gone& m) { self->state.forget(m); },
+    [self](const protocol::wire_frame& frame) { self->state.desk().take(frame); },
+    [self](const actors::enqueue_done& m) { self->state.desk().take(m); },
+    [self](claim_ended& m) { self->state.desk().take(m); },
+    [self](const actors::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
+    [self](gateway_tick) { self->state.desk().tick(); },
+    [self](stop_gateway) { return self->state.stop(); },
+  };
+}
+
+} // namespace codeq::http

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/handler.hpp"
+
+#include "actors/coordinator_actors.hpp"
+#include "http/message.hpp"
+
+#include <caf/typed_actor.hpp>
+
+#include <cstdint>
+#include <vector>
+
+/// The actor interfaces of the gateway. Towards shards and reader both of its actors are sessions
+/// that get a part of what sessions get.
+namespace codeq::http {
+
+/// A request was read; its exchange takes the answer.
+struct call_arrived {
+  exchange_ptr call;
+};
+
+/// The client of a request that is not answered yet went away.
+struct client_gone {
+  exchange_ptr call;
+};
+
+/// What a claim came to. It is over: nothing more will be granted to it.
+struct claim_ended {
+  std::uint64_t claim = 0;
+  std::vector<task> tasks;
+};
+
+/// The earliest of the gateway's times has come.
+struct gateway_tick {};
+
+/// Asks the gateway to answer everything that is open and to take nothing more.
+struct stop_gateway {};
+
+/// The GATEWAY actor interface: answers requests by asking the shards.
+using gateway_actor = caf::typed_actor<
+  // Routes a request and answers it, at once or when the shards have answered.
+  caf::reacts_to<call_arrived>,
+  // Ends what a request waits for.
+  caf::reacts_to<client_gone>,
+  // Takes an answer of a shard or of the reader.
+  caf::reacts_to<protocol::wire_frame>,
+  // Takes the answer to an enqueue.
+  caf::reacts_to<actors::enqueue_done>,
+  // Takes what a claim came to.
+  caf::reacts_to<claim_ended>,
+  // Fails what is open, because a shard takes nothing more from this session.
+  caf::reacts_to<actors::peer_misbehaved>,
+  // Runs what is due.
+  caf::reacts_to<gateway_tick>,
+  // Answers when every request was answered.
+  caf::replies_to<stop_gateway>::with<bool>>;
+
+/// Asks a claim to take nothing more and to end.
+struct end_claim {};
+
+/// The CLAIM actor interface: one claim of one HTTP worker, from its first credit to its end.
+using claim_actor = caf::typed_actor<
+  // Keeps the tasks.
+  caf::reacts_to<actors::tasks_for_peer>,
+  // Leaves the credits where they are.
+  caf::reacts_to<actors::shard_drained>,
+  // Moves credits to the shard.
+  caf::reacts_to<actors::shard_has_work>,
+  // Has credits to place again.
+  caf::reacts_to<actors::credits_returned>,
+  // Knows that the shard has answered everything before this.
+  caf::reacts_to<protocol::wire_frame>,
+  // Ends with what it has.
+  caf::reacts_to<actors::peer_misbehaved>,
+  // Takes its credits back, then ends.
+  caf::reacts_to<end_claim>>;
+
+} // namespace codeq::http
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::call_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::client_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::end_claim)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace codeq::http {
+
+/// A JSON object that came from outside, read member by member. A member of another type than asked
+/// for makes the object not `ok`; what is unknown is left alone. Values that are only passed on are
+/// kept as the text that they were.
+class json_object {
+public:
+  /// Reads a whole text. Empty when it is no JSON, no object, or nested deeper than
+  /// `limits::http_json_depth_max`.
+  [[nodiscard]] static std::optional<json_object> parse(std::string_view text);
+
+  [[nodiscard]] bool has(std::string_view name) const;
+
+  // Empty when the member is missing or null.
+
+  [[nodiscard]] std::string text(std::string_view name);
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name);
+  [[nodiscard]] std::optional<bool> flag(std::string_view name);
+  [[nodiscard]] std::vector<std::string> texts(std::string_view name);
+  [[nodiscard]] std::optional<json_object> object(std::string_view name);
+
+  /// The elements of an array, each as its text.
+  [[nodiscard]] std::vector<std::string_view> elements(std::string_view name);
+
+  /// The value as its text, without the spaces around it. Shares the text that was parsed.
+  [[nodiscard]] std::string_view raw(std::string_view name) const;
+
+  /// The names of all members.
+  [[nodiscard]] std::vector<std::string> names() const;
+
+  /// No member that was asked for had another type.
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+
+private:
+  struct member {
+    std::string name;
+    std::string_view raw;
+  };
+
+  [[nodiscard]] const member* find(std::string_view name) const;
+  [[nodiscard]] static json_object members_of(std::string_view object);
+
+  std::vector<member> members_;
+  bool ok_ = true;
+};
+
+/// True when the text is one JSON value.
+[[nodiscard]] bool is_json(std::string_view text);
+
+} // namespace codeq::http

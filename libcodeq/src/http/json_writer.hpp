@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace codeq::http {
+
+/// Writes a JSON text from left to right. Whoever calls it keeps objects and arrays balanced and
+/// gives a key before each value of an object.
+class json_writer {
+public:
+  json_writer& begin_object() { return open('{'); }
+
+  json_writer& end_object() { return close('}'); }
+
+  json_writer& begin_array() { return open('['); }
+
+  json_writer& end_array() { return close(']'); }
+
+  json_writer& key(std::string_view name);
+
+  // Values.
+  json_writer& text(std::string_view value);
+  json_writer& number(std::int64_t value);
+  json_writer& number(std::uint64_t value);
+  json_writer& flag(bool value);
+  json_writer& null();
+
+  /// A value that is JSON already.
+  json_writer& raw(std::string_view json);
+
+  // A key and its value.
+  json_writer& field(std::string_view name, std::string_view value) {
+    return key(name).text(value);
+  }
+
+  json_writer& field(std::string_view name, const char* value) { return key(name).text(value); }
+
+  template <std::integral T>
+  json_writer& field(std::string_view name, T value) {
+    key(name);
+    if constexpr (std::same_as<T, bool>)
+      return flag(value);
+    else if constexpr (std::signed_integral<T>)
+      return number(static_cast<std::int64_t>(value));
+    else
+      return number(static_cast<std::uint64_t>(value));
+  }
+
+  /// What was written so far.
+  [[nodiscard]] std::string take() { return std::move(out_); }
+
+private:
+  json_writer& open(char bracket);
+  json_writer& close(char bracket);
+  void separate();
+
+  std::string out_;
+  bool needs_comma_ = false;
+};
+
+/// True when the bytes are UTF-8, so that they may stand in a JSON string.
+[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+
+} // namespace codeq::http

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "http/caller.hpp"
+#include "http/message.hpp"
+#include "http/shard_desk.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace codeq::http {
+
+/// What all routes share. Owned by the gateway's actor.
+struct gateway_context {
+  shard_desk desk;
+  authenticate who;
+  limit_rate limit;
+  /// A single-user setup: only pages of this machine may call.
+  bool is_loopback_only = false;
+  /// Leases are decided by their token alone.
+  bool needs_token = false;
+  /// Why nothing can be added to the store at present; `errc::none` when all is well.
+  std::function<error()> disk_problem;
+  /// Prometheus' text of what all shards count.
+  std::function<std::string(const coordinator_stats&)> metrics;
+};
+
+/// Who may use a route.
+enum class access : std::uint8_t { open, any, producer, worker, admin };
+
+struct route {
+  std::string_view method;
+  /// Under the base path, unless it begins with a slash; a segment `:` stands for any text.
+  std::string_view pattern;
+  access who = access::open;
+  /// Of workers.
+  std::string_view scope{};
+  /// Calls of it count against the caller's rate; empty for no limit.
+  std::string_view rate{};
+  void (*run)(gateway_context&, const exchange_ptr&) = nullptr;
+};
+
+/// Finds the route of a request, lets its caller in and runs it; answers what fits no route or what
+/// is not allowed.
+void dispatch(gateway_context& context, const exchange_ptr& call);
+
+// The routes, by subject.
+[[nodiscard]] std::span<const route> enqueue_routes();
+[[nodiscard]] std::span<const route> claim_routes();
+[[nodiscard]] std::span<const route> lease_routes();
+[[nodiscard]] std::span<const route> task_routes();
+[[nodiscard]] std::span<const route> queue_routes();
+[[nodiscard]] std::span<const route> admin_routes();
+[[nodiscard]] std::span<const route> process_routes();
+
+} // namespace codeq::http

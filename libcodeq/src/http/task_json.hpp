@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+#include "codeq/task.hpp"
+
+#include "http/json_writer.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// How tasks look on this surface.
+namespace codeq::http {
+
+/// Everything that the gateway tells of a task.
+struct task_detail {
+  task_status status;
+  /// Of a leased task.
+  duration lease_left{0};
+  /// Nothing when it is not kept any more.
+  std::optional<std::string> payload{};
+  /// When its state changed last; its enqueue when that is not known.
+  std::optional<timestamp> updated_at{};
+  /// What the enqueue that is answered came to.
+  std::optional<enqueue_kind> outcome{};
+};
+
+/// The gateway's name for a worker whose token has that subject; no other node can have it.
+[[nodiscard]] std::string worker_name_of(std::string_view tenant, std::string_view subject);
+
+/// The subject in such a name, or the name itself when it is another node's.
+[[nodiscard]] std::string_view subject_of(std::string_view worker_name) noexcept;
+
+/// PENDING, IN_PROGRESS, COMPLETED or FAILED.
+[[nodiscard]] std::string_view status_name(task_state state) noexcept;
+
+/// Writes a task as an object; `now` is shard time.
+void write_task(json_writer& json, const task_detail& task, timestamp now);
+
+/// A list's task: what is known without its payload and texts.
+void write_listed(json_writer& json, const task_status& task);
+
+/// Bytes as a JSON value: themselves when they are JSON, else a string, or `{"base64": "..."}` when
+/// they are no text.
+void write_value(json_writer& json, std::string_view bytes);
+
+/// What a worker reported: `{"taskId","status","result","error","artifacts","completedAt"}`.
+struct result_record {
+  task_id id;
+  task_state state = task_state::completed;
+  /// As it is stored.
+  std::string result{};
+  std::string error_text{};
+  timestamp at{};
+  /// Of a failure that is not the last one.
+  bool will_retry = false;
+  std::optional<timestamp> retry_at{};
+};
+
+void write_result(json_writer& json, const result_record& record);
+
+void write_explanation(json_writer& json, const task_explanation& why);
+void write_timeline(json_writer& json, const task_timeline& timeline);
+
+/// The text under which a result with artifacts is stored; both are JSON already.
+[[nodiscard]] std::string stored_result(std::string_view result, std::string_view artifacts);
+
+} // namespace codeq::http

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/event.hpp"
+#include "core/seq_run.hpp"
+#include "maintenance/finding_list.hpp"
+#include "maintenance/key_words.hpp"
+#include "maintenance/shard_facts.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+/// What holds of records of several kinds. `where` is the key of a record in words.
+namespace codeq::maintenance {
+
+/// Takes a decoded record, or says why there is none.
+template <class Key, class T>
+bool is_read(const Key& key, const result<T>& record, finding_list& found) {
+  if (!record)
+    found.add(in_words(key), "cannot be read: " + to_string(record.error()));
+  return record.has_value();
+}
+
+/// A name of the number, and the number, which must have been given once.
+void check_given(
+  const shard_facts& facts,
+  const std::string& where,
+  const std::pair<const char*, std::uint64_t>& number,
+  finding_list& found);
+
+/// Of a record whose key is its position in the log.
+void check_position(
+  const shard_facts& facts,
+  const std::string& where,
+  const std::pair<core::log_position, core::log_position>& in_key_and_value,
+  finding_list& found);
+
+void check_run(
+  const shard_facts& facts,
+  const std::string& where,
+  const core::seq_run& run,
+  finding_list& found);
+
+/// Shard time never goes back from one record of a kind to the next.
+void check_time(const std::string& where, timestamp at, timestamp& latest, finding_list& found);
+
+/// Checks the record of a task's latest end, which has to be there when `must_exist`. False when it
+/// is not there.
+bool check_end_of(
+  shard_facts& facts,
+  const std::string& where,
+  const std::pair<sequence, core::task_entry>& task,
+  bool must_exist,
+  finding_list& found);
+
+/// Checks the state of a task as a record has it. False when the record of its end is not there.
+bool check_entry(
+  shard_facts& facts,
+  const std::string& where,
+  const std::pair<sequence, core::task_entry>& task,
+  finding_list& found);
+
+} // namespace codeq::maintenance

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "storage/keyspace.hpp"
+
+#include <string>
+#include <string_view>
+
+/// Keys in words, as an operator reads them: `segment 3/1:17`, that is shard 3, epoch 1, number 17.
+namespace codeq::maintenance {
+
+[[nodiscard]] std::string in_words(const storage::shard_key& key);
+[[nodiscard]] std::string in_words(const storage::segment_key& key);
+[[nodiscard]] std::string in_words(const storage::aside_key& key);
+[[nodiscard]] std::string in_words(const storage::grant_key& key);
+[[nodiscard]] std::string in_words(const storage::outcome_key& key);
+[[nodiscard]] std::string in_words(const storage::change_key& key);
+[[nodiscard]] std::string in_words(const storage::queue_key& key);
+[[nodiscard]] std::string in_words(const storage::follow_up_key& key);
+[[nodiscard]] std::string in_words(const storage::block_key& key);
+[[nodiscard]] std::string in_words(const storage::fate_key& key);
+[[nodiscard]] std::string in_words(const storage::dead_key& key);
+[[nodiscard]] std::string in_words(const storage::key_key& key);
+[[nodiscard]] std::string in_words(const storage::body_key& key);
+[[nodiscard]] std::string in_words(const storage::producer_key& key);
+[[nodiscard]] std::string in_words(const storage::history_key& key);
+
+/// Of a key that is of no known kind.
+[[nodiscard]] std::string bytes_in_words(std::string_view key);
+
+/// `1:17`, epoch and number.
+[[nodiscard]] std::string number_in_words(std::uint64_t number);
+
+} // namespace codeq::maintenance

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "maintenance/record_checks.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "core/segment_block.hpp"
+#include "maintenance/common_checks.hpp"
+#include "maintenance/key_words.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/retention_codec.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::maintenance {
+
+namespace {
+
+void check_segment_record(
+  shard_facts& facts,
+  const std::string& where,
+  const core::segment_appended& e,
+  std::string_view value,
+  finding_list& found) {
+  check_given(facts, where, {"position", e.position}, found);
+  check_run(facts, where, {e.first, e.count}, found);
+  if (e.count == 0)
+    found.add(where, "has no tasks");
+  auto bodies = storage::decode_bodies(value);
+  if (!bodies)
+    found.add(where, "has bodies that cannot be read: " + to_string(bodies.error()));
+  else if (bodies->count() != e.count)
+    found.add(where, "has another number of bodies than of tasks");
+  if (facts.has(storage::fate_key{facts.id, e.first}.encode()))
+    found.add(where, "is there although it was closed");
+  else if (facts.state && !facts.known(e.first))
+    found.add(where, "is older than the checkpoint, which does not know it");
+}
+
+void check(
+  shard_facts& facts,
+  const storage::segment_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto e = storage::decode_segment(value, key.first);
+  if (!is_read(key, e, found))
+    return;
+  auto where = in_words(key);
+  check_segment_record(facts, where, *e, value, found);
+  if (e->is_aside())
+    found.add(where, "has what only an aside may have: a deferral, a group or a key");
+  if (key.first < facts.next_segment)
+    found.add(where, "overlaps the one before it");
+  facts.next_segment = key.first + e->count;
+}
+
+void check(
+  shard_facts& facts, const storage::aside_key& key, std::string_view value, finding_list& found) {
+  auto e = storage::decode_segment(value, key.first);
+  if (!is_read(key, e, found))
+    return;
+  auto where = in_words(key);
+  check_segment_record(facts, where, *e, value, found);
+  if (!e->is_aside() || e->count != 1)
+    found.add(where, "is not one task that is deferred, of a group or has a key");
+  if (facts.segment_of(key.first))
+    found.add(where, "lies within a segment");
+}
+
+void check(
+  shard_facts& facts, const storage::shard_key& key, std::string_view value, finding_list& found) {
+  auto checkpoint = storage::decode_checkpoint(value);
+  if (is_read(key, checkpoint, found))
+    check_given(facts, in_words(key), {"position", checkpoint->position}, found);
+}
+
+void check(
+  shard_facts& facts, const storage::grant_key& key, std::string_view value, finding_list& found) {
+  auto e = storage::decode_grant(value);
+  if (!is_read(key, e, found))
+    return;
+  auto where = in_words(key);
+  check_position(facts, where, {key.position, e->position}, found);
+  check_time(where, e->at, facts.latest_grant, found);
+  std::uint64_t count = 0;
+  for (const auto& run : e->runs) {
+    check_run(facts, where, run, found);
+    count += run.count;
+  }
+  if (count == 0)
+    return found.add(where, "leases nothing");
+  auto first = codeq::value(e->first_token);
+  check_given(facts, where, {"token", first}, found);
+  check_given(facts, where, {"token", first + count - 1}, found);
+  facts.granted.emplace_back(first, count);
+}
+
+void check(
+  shard_facts& facts,
+  const storage::outcome_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto e = storage::decode_outcome(value);
+  if (!is_read(key, e, found))
+    return;
+  auto where = in_words(key);
+  check_position(facts, where, {key.position, e->position}, found);
+  check_time(where, e->at, facts.latest_outcome, found);
+  for (const auto& end : e->ends) {
+    check_given(facts, where, {"sequence", end.seq}, found);
+    if (end.token != fencing_token{})
+      check_given(facts, where, {"token", codeq::value(end.token)}, found);
+  }
+  if (e->ends.empty())
+    return found.add(where, "ends nothing");
+  auto last = static_cast<std::uint32_t>(e->ends.size() - 1);
+  if (auto text = storage::decode_outcome_text(value, last); !text)
+    found.add(where, "has texts that cannot be read: " + to_string(text.error()));
+}
+
+void check(
+  shard_facts& facts, const storage::change_key& key, std::string_view value, finding_list& found) {
+  auto e = storage::decode_change(value);
+  if (!is_read(key, e, found))
+    return;
+  auto where = in_words(key);
+  check_position(facts, where, {key.position, e->position}, found);
+  for (const auto& change : e->changes)
+    check_given(facts, where, {"sequence", change.seq}, found);
+  if (key.position <= facts.checkpoint)
+    found.add(where, "is there although a checkpoint holds what it came to");
+}
+
+void check(
+  shard_facts& facts,
+  const storage::follow_up_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto e = storage::decode_follow_ups(value);
+  if (!is_read(key, e, found))
+    return;
+  check_position(facts, in_words(key), {key.position, e->position}, found);
+  if (e->tasks.empty())
+    found.add(in_words(key), "adds nothing");
+}
+
+/// One segment of a block; its queue's number is a place in `queues`.
+void check_packed(
+  shard_facts& facts,
+  const std::string& where,
+  const core::segment& s,
+  const std::vector<queue_address>& queues,
+  finding_list& found) {
+  auto record = facts.record_of(s.first);
+  if (!record)
+    return found.add(where, "is not there");
+  if (record->count != s.count)
+    found.add(where, "is said to have another number of tasks than it has");
+  if (record->queue != queues[s.queue] || record->priority != s.priority)
+    found.add(where, "is said to be in another lane than it is");
+  if (s.kept == 0)
+    found.add(where, "should be closed");
+  for (std::size_t i = 0; i < s.entries.size(); ++i)
+    static_cast<void>(check_entry(facts, where, {s.first + i, s.entries[i]}, found));
+}
+
+void check(
+  shard_facts& facts, const storage::block_key& key, std::string_view value, finding_list& found) {
+  auto block = storage::decode_block(value, key.first);
+  if (!is_read(key, block, found))
+    return;
+  auto where = in_words(key);
+  auto queues = core::block_reader::queues_of(block->packed.view());
+  if (!queues)
+    return found.add(where, "cannot be read: these are not the bytes of a block");
+  std::vector<std::uint32_t> places(queues->size());
+  std::iota(places.begin(), places.end(), 0);
+  core::block_reader reader(block->packed.view(), places);
+  auto left = reader.segments();
+  if (left == 0)
+    found.add(where, "has no segments");
+  if (key.first < facts.next_in_block)
+    found.add(where, "overlaps the one before it");
+  for (auto s = reader.next(); s && !reader.failed(); s = reader.next(), --left) {
+    check_packed(facts, where + " segment " + number_in_words(s->first), *s, *queues, found);
+    facts.next_in_block = s->first + s->count;
+  }
+  if (reader.failed() || left != 0)
+    found.add(where, "does not hold what its header says");
+}
+
+void check(
+  shard_facts& facts, const storage::fate_key& key, std::string_view value, finding_list& found) {
+  auto fate = storage::decode_fate(value, key.first);
+  if (!is_read(key, fate, found))
+    return;
+  auto where = in_words(key);
+  if (key.first < facts.next_fate)
+    found.add(where, "overlaps the one before it");
+  facts.next_fate = key.first + fate->entries.size();
+  for (std::size_t i = 0; i < fate->entries.size(); ++i) {
+    const auto& entry = fate->entries[i];
+    if (core::is_kept(entry))
+      found.add(where, "has a task that has not ended, or is dead");
+    if (entry.attempt > fate->max_attempts)
+      found.add(where, "has a task that was charged more than max_attempts");
+    bool is_told = check_entry(facts, where, {key.first + i, entry}, found);
+    facts.results_gone += is_told ? 0 : 1;
+    facts.count_end(fate->queue, entry);
+  }
+}
+
+void check(
+  shard_facts& facts, const storage::dead_key& key, std::string_view value, finding_list& found) {
+  auto death = storage::decode_death(value);
+  if (!is_read(key, death, found) || !facts.state)
+    return;
+  auto entry = facts.known(key.seq);
+  if (!entry || entry->state != task_state::dead)
+    found.add(in_words(key), "is of a task that is not dead");
+}
+
+void check(
+  shard_facts& facts, const storage::body_key& key, std::string_view, finding_list& found) {
+  if (!facts.state)
+    return;
+  bool is_replaced = false;
+  facts.state->segments.walk(key.seq, key.seq + 1, [&](const core::segment& s) {
+    is_replaced = s.aside && s.replaced;
+    return false;
+  });
+  if (!is_replaced)
+    found.add(in_words(key), "is of a task whose body was not replaced");
+}
+
+void check(
+  shard_facts& facts, const storage::queue_key& key, std::string_view value, finding_list& found) {
+  auto e = storage::decode_queue(value, key.queue);
+  if (is_read(key, e, found))
+    check_given(facts, in_words(key), {"position", e->position}, found);
+}
+
+void check(
+  shard_facts& facts, const storage::key_key& key, std::string_view value, finding_list& found) {
+  auto record = storage::decode_key(value);
+  if (!is_read(key, record, found))
+    return;
+  check_given(facts, in_words(key), {"sequence", record->seq}, found);
+  check_given(facts, in_words(key), {"position", record->since}, found);
+  if (facts.has(storage::aside_key{facts.id, record->seq}.encode()))
+    found.add(in_words(key), "is kept for a task that is not closed");
+}
+
+void check(
+  shard_facts& facts,
+  const storage::producer_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto session = storage::decode_producer(value, key.producer);
+  if (!is_read(key, session, found))
+    return;
+  for (const auto& answer : session->answers)
+    for (const auto& run : answer.answer.tasks)
+      check_run(facts, in_words(key), run, found);
+}
+
+void check(
+  shard_facts& facts,
+  const storage::history_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto note = storage::decode_note(value, key.seq);
+  if (!is_read(key, note, found))
+    return;
+  check_given(facts, in_words(key), {"sequence", key.seq}, found);
+  if (note->number % limits::history_events_max != key.slot)
+    found.add(in_words(key), "is entry " + std::to_string(note->number) + " in a wrong place");
+  auto segment = note->aside ? storage::aside_key{facts.id, note->segment}.encode()
+                             : storage::segment_key{facts.id, note->segment}.encode();
+  bool is_known =
+    facts.has(segment) || facts.has(storage::fate_key{facts.id, note->segment}.encode());
+  facts.histories_left += is_known ? 0 : 1;
+}
+
+template <class Key>
+constexpr record_kind kind_of(std::string_view name) {
+  return {
+    name,
+    [](std::string_view bytes) -> std::optional<shard_id> {
+      auto key = Key::decode(bytes);
+      return key ? std::optional{key->shard} : std::nullopt;
+    },
+    [](shard_facts& facts, std::string_view key, std::string_view value, finding_list& found) {
+      check(facts, *Key::decode(key), value, found);
+    }};
+}
+
+constexpr std::array kinds{
+  kind_of<storage::shard_key>("checkpoint"),
+  kind_of<storage::segment_key>("segment"),
+  kind_of<storage::aside_key>("aside"),
+  kind_of<storage::grant_key>("grant"),
+  kind_of<storage::outcome_key>("outcome"),
+  kind_of<storage::block_key>("block"),
+  kind_of<storage::queue_key>("queue"),
+  kind_of<storage::change_key>("change"),
+  kind_of<storage::follow_up_key>("follow-up"),
+  kind_of<storage::fate_key>("fate"),
+  kind_of<storage::key_key>("key"),
+  kind_of<storage::producer_key>("producer"),
+  kind_of<storage::body_key>("body"),
+  kind_of<storage::dead_key>("dead"),
+  kind_of<storage::history_key>("history"),
+};
+
+} // namespace
+
+std::span<const record_kind> record_kinds() {
+  return kinds;
+}
+
+} // namespace codeq::maintenance

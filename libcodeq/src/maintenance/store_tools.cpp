@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/store_tools.hpp"
+
+#include "maintenance/store_restore.hpp"
+#include "maintenance/store_verifier.hpp"
+#include "storage/rocksdb_backup.hpp"
+#include "storage/rocksdb_inspection.hpp"
+#include "storage/rocksdb_store.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <random>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace codeq {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
+timestamp wall_time() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return timestamp{std::chrono::floor<duration>(since)};
+}
+
+/// Brings everything of the file system that a directory is on to the disk.
+result<void> sync_files_of(const fs::path& directory) {
+  int file = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool done = file >= 0 && ::syncfs(file) == 0;
+  auto code = errno;
+  if (file >= 0)
+    ::close(file);
+  if (done)
+    return {};
+  return error{
+    errc::io_error,
+    "cannot sync " + directory.string() + ": " + std::generic_category().message(code)};
+}
+
+/// Without a slash at its end, so that names can be made of it.
+fs::path plain(const fs::path& directory) {
+  auto absolute = fs::absolute(directory).lexically_normal();
+  return absolute.has_filename() ? absolute : absolute.parent_path();
+}
+
+result<void> check_target(const fs::path& directory) {
+  std::error_code failure;
+  bool is_free = !fs::exists(directory, failure)
+                 || (fs::is_directory(directory, failure) && fs::is_empty(directory, failure));
+  if (failure)
+    return error{errc::io_error, directory.string() + ": " + failure.message()};
+  if (!is_free)
+    return error{
+      errc::invalid_argument,
+      directory.string() + " is not empty; a backup is restored to a directory of its own"};
+  return {};
+}
+
+/// Copies the backup to `draft` and makes it a store of its own.
+result<restored_store> restore_to(const fs::path& draft, const restore_options& options) {
+  std::error_code failure;
+  // Left by a restore that did not come to its end.
+  fs::remove_all(draft, failure);
+  auto copied = storage::fetch_backup(options.backups, options.number, draft);
+  if (!copied)
+    return copied.error();
+  restored_store restored;
+  restored.number = copied->number;
+  restored.bytes = copied->bytes;
+  {
+    storage::rocksdb_store_options how;
+    how.directory = draft;
+    auto store = storage::open_rocksdb_store(how);
+    if (!store)
+      return store.error();
+    auto identity = maintenance::give_identity(**store, random_number(), wall_time());
+    if (!identity)
+      return identity.error();
+    restored.store_id = identity->store_id;
+    restored.epoch = identity->epoch;
+  }
+  auto report = verify_store({.directory = draft});
+  if (!report)
+    return report.error();
+  restored.report = std::move(*report);
+  return restored;
+}
+
+} // namespace
+
+result<store_report> verify_store(const verify_options& options) {
+  auto mode = options.sync ? storage::durability::sync : storage::durability::os;
+  auto seen = storage::inspect_rocksdb_store(options.directory, mode);
+  if (!seen)
+    return seen.error();
+  store_report report;
+  report.findings_count = seen->findings.size();
+  report.findings = std::move(seen->findings);
+  report.notes = std::move(seen->notes);
+  auto ok = maintenance::verify_records(*seen->store, options.findings_max, report);
+  if (!ok && ok.error().code == errc::incompatible_store)
+    return ok.error();
+  if (!ok) {
+    ++report.findings_count;
+    report.findings.push_back("the records cannot be checked: " + to_string(ok.error()));
+  }
+  return report;
+}
+
+result<restored_store> restore_store(const restore_options& options) {
+  auto target = plain(options.directory);
+  if (auto ok = check_target(target); !ok)
+    return ok.error();
+  auto draft = target;
+  draft += ".restoring";
+  auto restored = restore_to(draft, options);
+  if (!restored)
+    return restored;
+  if (restored->report.findings_count > 0)
+    return error{
+      errc::corruption,
+      "backup " + std::to_string(restored->number) + " is not sound ("
+        + std::to_string(restored->report.findings_count) + " findings; the first: "
+        + restored->report.findings.front() + "); what was restored is left in " + draft.string()};
+  if (auto ok = sync_files_of(draft); !ok)
+    return ok.error();
+  std::error_code failure;
+  fs::rename(draft, target, failure);
+  if (failure)
+    return error{
+      errc::io_error,
+      "cannot rename " + draft.string() + " to " + target.string() + ": " + failure.message()};
+  if (auto ok = sync_files_of(target.parent_path()); !ok)
+    return ok.error();
+  return restored;
+}
+
+} // namespace codeq

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/http_access.hpp"
+
+#include "base/clock.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace codeq::node {
+
+namespace {
+
+using security::rate_scope;
+using security::role;
+
+std::shared_ptr<const http::caller> caller_of(std::shared_ptr<const security::principal> who) {
+  http::caller by{who->subject, who->is_of_all_tenants() ? "default" : who->tenant};
+  by.is_producer = who->may_produce();
+  by.is_worker = who->role == role::worker;
+  by.is_admin = who->may_operate();
+  for (const auto& queue : who->queues)
+    if (queue != security::everything)
+      by.queues.push_back(queue);
+  by.bearer = std::move(who);
+  return std::make_shared<const http::caller>(std::move(by));
+}
+
+/// What a route's calls count against.
+rate_scope scope_of(std::string_view operation) {
+  if (operation == "claim")
+    return rate_scope::claim;
+  return operation == "admin" ? rate_scope::admin : rate_scope::producer;
+}
+
+std::string name_of(rate_scope scope) {
+  switch (scope) {
+  case rate_scope::producer:
+    return "producer";
+  case rate_scope::claim:
+    return "claim";
+  case rate_scope::admin:
+    return "admin";
+  }
+  return "unknown";
+}
+
+} // namespace
+
+http::authenticate authenticate_by(std::shared_ptr<security::token_source> tokens) {
+  if (!tokens)
+    return [user = http::single_user()](std::string_view) { return user; };
+  return [tokens = std::move(tokens)](std::string_view bearer) {
+    auto who = tokens->current()->authenticate(bearer);
+    return who ? caller_of(std::move(who)) : nullptr;
+  };
+}
+
+http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter) {
+  return
+    [limiter = std::move(limiter)](
+      const http::caller& by, std::string_view operation) -> std::unique_ptr<http::rate_refusal> {
+      if (!by.bearer)
+        return nullptr;
+      auto scope = scope_of(operation);
+      auto wait = limiter->take(*by.bearer, scope, 1, base::system_clock(timestamp{}).now().steady);
+      if (wait == duration{0})
+        return nullptr;
+      auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+      return std::make_unique<http::rate_refusal>(
+        name_of(scope), std::string(operation), static_cast<unsigned>(seconds));
+    };
+}
+
+} // namespace codeq::node

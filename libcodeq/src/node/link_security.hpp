@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/credentials.hpp"
+#include "codeq/result.hpp"
+
+#include "security/tls_context.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::node {
+
+/// What links show to coordinators.
+struct link_security {
+  /// Empty for none.
+  std::string token;
+  /// Null without TLS.
+  std::shared_ptr<security::tls_source> tls;
+};
+
+/// Reads the files of the credentials. Errors: `invalid_argument` for credentials that do not fit
+/// each other, or that would send a token unencrypted over a network; `unavailable` for files that
+/// cannot be used.
+[[nodiscard]] result<link_security>
+open_credentials(const credentials& access, const std::vector<std::string>& coordinators);
+
+} // namespace codeq::node

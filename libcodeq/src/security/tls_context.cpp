@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "security/tls_context.hpp"
+
+#include <utility>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+namespace codeq::security {
+
+namespace {
+
+/// A peer's certificates may have so many bytes in all.
+constexpr long certificate_chain_bytes_max = 32 << 10;
+
+/// A key that is locked by a password is refused; nobody is there to be asked.
+int no_password(char*, int, int, void*) {
+  return 0;
+}
+
+error missing(const char* what) {
+  return {errc::invalid_argument, std::string("TLS needs ") + what};
+}
+
+error unusable(const char* what, const std::filesystem::path& file) {
+  return {errc::unavailable, std::string(what) + " " + file.string() + ": " + take_tls_error()};
+}
+
+result<void> check(const tls_files& files, tls_side side) {
+  if (files.certificate.empty() != files.key.empty())
+    return missing("certificate and key together");
+  if (side == tls_side::server && files.certificate.empty())
+    return missing("a certificate and its key");
+  if (side == tls_side::client && files.authority.empty())
+    return missing("the certificates of an authority, to know the coordinator");
+  if (files.require_peer_certificate && files.authority.empty())
+    return missing("the certificates of an authority, to require certificates of peers");
+  return {};
+}
+
+result<void> use(SSL_CTX* context, const tls_files& files) {
+  if (!files.certificate.empty()) {
+    if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1)
+      return unusable("certificate", files.certificate);
+    if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
+      return unusable("key", files.key);
+    if (SSL_CTX_check_private_key(context) != 1)
+      return unusable("key", files.key);
+  }
+  if (files.authority.empty())
+    return {};
+  if (SSL_CTX_load_verify_file(context, files.authority.c_str()) != 1)
+    return unusable("authority", files.authority);
+  return {};
+}
+
+int verification(const tls_files& files, tls_side side) {
+  if (side == tls_side::client)
+    return SSL_VERIFY_PEER;
+  if (files.authority.empty())
+    return SSL_VERIFY_NONE;
+  return files.require_peer_certificate ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
+                                        : SSL_VERIFY_PEER;
+}
+
+} // namespace
+
+result<std::shared_ptr<const tls_context>>
+tls_context::load(const tls_files& files, tls_side side) {
+  if (auto ok = check(files, side); !ok)
+    return ok.error();
+  ERR_clear_error();
+  SSL_CTX* native =
+    SSL_CTX_new(side == tls_side::server ? TLS_server_method() : TLS_client_method());
+  if (!native)
+    return error{errc::unavailable, "TLS: " + take_tls_error()};
+  std::shared_ptr<const tls_context> context(new tls_context(native));
+  SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION);
+  SSL_CTX_set_default_passwd_cb(native, no_password);
+  SSL_CTX_set_max_cert_list(native, certificate_chain_bytes_max);
+  // Nobody resumes: a connection lasts, and a ticket would outlive a revoked certificate.
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(native, 0);
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_verify(native, verification(files, side), nullptr);
+  if (auto ok = use(native, files); !ok)
+    return ok.error();
+  return context;
+}
+
+tls_context::~tls_context() {
+  SSL_CTX_free(native_);
+}
+
+result<std::shared_ptr<tls_source>> tls_source::open(tls_files files, tls_side side) {
+  std::shared_ptr<tls_source> source(new tls_source(std::move(files), side));
+  if (auto ok = source->reload(); !ok)
+    return ok.error();
+  return source;
+}
+
+std::shared_ptr<const tls_context> tls_source::current() const {
+  std::lock_guard lock(mutex_);
+  return context_;
+}
+
+result<void> tls_source::reload() {
+  auto fresh = tls_context::load(files_, side_);
+  if (!fresh)
+    return fresh.error();
+  std::lock_guard lock(mutex_);
+  context_ = std::move(*fresh);
+  return {};
+}
+
+std::string take_tls_error() {
+  auto code = ERR_peek_last_error();
+  const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  ERR_clear_error();
+  return reason ? reason : "it cannot be used";
+}
+
+} // namespace codeq::security

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "security/token_file.hpp"
+
+#include "security/access_limits.hpp"
+#include "security/token.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace codeq::security {
+
+namespace {
+
+constexpr mode_t owner_only = S_IRUSR | S_IWUSR;
+constexpr std::size_t name_digits_min = 8;
+
+error fault(const std::filesystem::path& file, const std::string& why) {
+  return {errc::unavailable, file.string() + ": " + why};
+}
+
+error system_fault(const std::filesystem::path& file, const char* what) {
+  return fault(file, std::string(what) + ": " + std::strerror(errno));
+}
+
+/// At most one byte more than `limit`, so that the caller sees that there was too much.
+result<std::string> read_text(const std::filesystem::path& file, std::size_t limit) {
+  std::error_code code;
+  if (std::filesystem::is_directory(file, code))
+    return fault(file, "is a directory");
+  std::ifstream in(file, std::ios::binary);
+  if (!in)
+    return system_fault(file, "cannot be read");
+  std::string text(limit + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad())
+    return system_fault(file, "cannot be read");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+result<token_table> parse_file(const std::filesystem::path& file, const std::string& text) {
+  auto table = parse_tokens(text);
+  if (!table)
+    return error{table.error().code, file.string() + ": " + table.error().context};
+  return table;
+}
+
+/// Keeps other changes of the file away while it lives.
+class change_lock {
+public:
+  /// Errors: `unavailable`.
+  [[nodiscard]] result<void> take(const std::filesystem::path& file) {
+    auto path = file.string() + ".lock";
+    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, owner_only);
+    if (fd_ < 0 || ::flock(fd_, LOCK_EX) != 0)
+      return system_fault(path, "cannot be locked");
+    return {};
+  }
+
+  change_lock() = default;
+  change_lock(const change_lock&) = delete;
+  change_lock& operator=(const change_lock&) = delete;
+
+  ~change_lock() {
+    if (fd_ >= 0)
+      ::close(fd_);
+  }
+
+private:
+  int fd_ = -1;
+};
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    auto count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno != EINTR)
+      return false;
+    text.remove_prefix(count < 0 ? 0 : static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+result<void> replace(const std::filesystem::path& file, std::string_view text) {
+  struct stat before {};
+
+  mode_t mode = ::stat(file.c_str(), &before) == 0 ? before.st_mode & 07777 : owner_only;
+  auto draft = file.string() + ".new";
+  int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, owner_only);
+  if (fd < 0)
+    return system_fault(draft, "cannot be written");
+  bool written = ::fchmod(fd, mode) == 0 && write_all(fd, text) && ::fsync(fd) == 0;
+  ::close(fd);
+  if (!written || ::rename(draft.c_str(), file.c_str()) != 0)
+    return system_fault(file, "cannot be written");
+  return {};
+}
+
+} // namespace
+
+result<token_table> read_token_file(const std::filesystem::path& file) {
+  auto text = read_text(file, limits::token_file_bytes_max);
+  if (!text)
+    return text.error();
+  return parse_file(file, *text);
+}
+
+result<std::string> create_token(const std::filesystem::path& file, principal who) {
+  if (auto ok = check(who); !ok)
+    return ok.error();
+  change_lock lock;
+  if (auto ok = lock.take(file); !ok)
+    return ok.error();
+  std::string text;
+  if (std::filesystem::exists(file)) {
+    auto old = read_text(file, limits::token_file_bytes_max);
+    if (!old)
+      return old.error();
+    text = std::move(*old);
+  }
+  auto token = make_token();
+  if (!token)
+    return token;
+  who.token = digest_of(*token);
+  if (!text.empty() && text.back() != '\n')
+    text += '\n';
+  text += to_line(who) + "\n";
+  if (auto table = parse_file(file, text); !table)
+    return table.error();
+  if (auto ok = replace(file, text); !ok)
+    return ok.error();
+  return token;
+}
+
+result<principal> revoke_token(const std::filesystem::path& file, std::string_view name) {
+  change_lock lock;
+  if (auto ok = lock.take(file); !ok)
+    return ok.error();
+  auto text = read_text(file, limits::token_file_bytes_max);
+  if (!text)
+    return text.error();
+  auto table = parse_file(file, *text);
+  if (!table)
+    return table.error();
+  std::optional<principal> found;
+  for (const auto& who : table->principals()) {
+    if (name.size() < name_digits_min || !to_text(who->token).starts_with(name))
+      continue;
+    if (found)
+      return error{errc::invalid_argument, "several tokens begin so; give more digits"};
+    found = *who;
+  }
+  if (!found)
+    return error{errc::invalid_argument, "no token has a digest that begins so"};
+  // The table has read the file, so that the digest stands on one line of it.
+  auto at = text->find("sha256=" + to_text(found->token));
+  auto begin = text->rfind('\n', at) + 1;
+  auto end = text->find('\n', at);
+  text->erase(begin, end == text->npos ? text->npos : end + 1 - begin);
+  if (auto ok = replace(file, *text); !ok)
+    return ok.error();
+  return *found;
+}
+
+result<std::string> read_bearer(const std::filesystem::path& file) {
+  auto text = read_text(file, limits::bearer_bytes_max);
+  if (!text)
+    return text;
+  constexpr auto blanks = " \t\r\n";
+  auto begin = text->find_first_not_of(blanks);
+  if (begin == text->npos)
+    return error{errc::invalid_argument, file.string() + ": is empty; it must hold a token"};
+  auto token = text->substr(begin, text->find_last_not_of(blanks) + 1 - begin);
+  if (text->size() > limits::bearer_bytes_max || token.find_first_of(blanks) != token.npos)
+    return error{
+      errc::invalid_argument,
+      file.string() + ": must hold one token of at most " + std::to_string(limits::bearer_bytes_max)
+        + " bytes and nothing else"};
+  return token;
+}
+
+} // namespace codeq::security

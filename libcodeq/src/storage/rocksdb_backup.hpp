@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "storage/task_store.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+
+namespace rocksdb {
+class DB;
+}
+
+namespace codeq::storage {
+
+/// `task_store::back_up` of an open RocksDB.
+[[nodiscard]] result<backup_report> add_backup(
+  rocksdb::DB& db,
+  const std::filesystem::path& directory,
+  std::uint32_t kept,
+  std::atomic<bool>& cancelled);
+
+/// Copies a backup, the newest when `number` is 0, to `target`, which is made or empty, and checks
+/// every file on the way. What is there afterwards is the store with its old identity: it must not
+/// be served. Errors: `unavailable` (no such backup), `io_error`, `corruption`.
+[[nodiscard]] result<backup_report> fetch_backup(
+  const std::filesystem::path& directory,
+  std::uint32_t number,
+  const std::filesystem::path& target);
+
+} // namespace codeq::storage

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb_reader.hpp"
+
+#include "storage/rocksdb_options.hpp"
+
+#include <rocksdb/db.h>
+
+#include <memory>
+
+namespace codeq::storage {
+
+result<std::optional<std::string>> rocksdb_reader::read(std::string_view key) const {
+  std::string value;
+  auto status = db_.Get({}, rocksdb::Slice(key), &value);
+  if (status.IsNotFound())
+    return std::optional<std::string>{};
+  if (!status.ok())
+    return to_error(status);
+  return std::optional{std::move(value)};
+}
+
+result<void> rocksdb_reader::scan(
+  std::string_view begin, std::string_view end, const pair_visitor& visit) const {
+  rocksdb::Slice upper{end};
+  rocksdb::ReadOptions how;
+  how.iterate_upper_bound = &upper;
+  std::unique_ptr<rocksdb::Iterator> at{db_.NewIterator(how)};
+  for (at->Seek(rocksdb::Slice(begin)); at->Valid(); at->Next())
+    if (!visit(at->key().ToStringView(), at->value().ToStringView()))
+      return {};
+  if (!at->status().ok())
+    return to_error(at->status());
+  return {};
+}
+
+result<std::optional<std::pair<std::string, std::string>>>
+rocksdb_reader::read_last(std::string_view begin, std::string_view end) const {
+  rocksdb::Slice lower{begin};
+  rocksdb::Slice upper{end};
+  rocksdb::ReadOptions how;
+  how.iterate_lower_bound = &lower;
+  how.iterate_upper_bound = &upper;
+  std::unique_ptr<rocksdb::Iterator> at{db_.NewIterator(how)};
+  at->SeekToLast();
+  if (!at->status().ok())
+    return to_error(at->status());
+  std::optional<std::pair<std::string, std::string>> found;
+  if (at->Valid())
+    found.emplace(at->key().ToString(), at->value().ToString());
+  return found;
+}
+
+std::uint64_t
+rocksdb_reader::approximate_bytes(std::string_view begin, std::string_view end) const {
+  rocksdb::Range range{rocksdb::Slice(begin), rocksdb::Slice(end)};
+  rocksdb::SizeApproximationOptions what;
+  what.include_memtables = true;
+  std::uint64_t size = 0;
+  auto status = db_.GetApproximateSizes(what, db_.DefaultColumnFamily(), &range, 1, &size);
+  return status.ok() ? size : 0;
+}
+
+} // namespace codeq::storage

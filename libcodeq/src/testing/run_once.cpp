@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/said_runtime.hpp"
+#include "worker/call_handler.hpp"
+
+namespace codeq::testing {
+
+once run_once(
+  const handler_function& function, const task_spec& spec, const attempt_options& options) {
+  task attempt;
+  attempt.id = {shard_id{0}, 1};
+  attempt.tenant = spec.tenant;
+  attempt.queue = spec.queue;
+  attempt.key = spec.key;
+  attempt.group = spec.group;
+  attempt.priority = spec.priority;
+  attempt.attempt = options.attempt;
+  attempt.max_attempts = spec.max_attempts.value_or(limits::attempts_default);
+  attempt.token = options.token;
+  attempt.lease = spec.lease.value_or(limits::lease_default);
+  attempt.payload = bytes::from(spec.payload);
+  attempt.headers = {spec.headers.begin(), spec.headers.end()};
+  attempt.cancel = std::make_shared<cancellation>();
+  auto runtime =
+    std::make_shared<said_runtime>([left = attempt.lease] { return left; }, [](duration) {});
+  attempt.runtime = runtime;
+  if (options.cancelled)
+    attempt.cancel->request();
+  auto ended = worker::call_handler(function, attempt);
+  return {std::move(ended), runtime->said()};
+}
+
+} // namespace codeq::testing

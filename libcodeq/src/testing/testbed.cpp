@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/testing.hpp"
+
+#include "testing/testbed_state.hpp"
+
+#include <utility>
+
+namespace codeq::testing {
+
+testbed::testbed(const handler_registry& handlers, std::size_t slots)
+  : impl_(std::make_unique<impl>(handlers, slots)) {
+}
+
+testbed::~testbed() = default;
+
+result<enqueued_task> testbed::enqueue(const task_spec& spec) {
+  auto made = impl_->shard.enqueue(spec);
+  impl_->settle();
+  return made;
+}
+
+void testbed::advance(duration by) {
+  impl_->advance(by);
+}
+
+timestamp testbed::now() const {
+  return impl_->shard.now().shard;
+}
+
+result<task_status> testbed::status(task_id task) {
+  return impl_->shard.status(task.seq);
+}
+
+std::vector<task_status> testbed::tasks(const std::string& queue) {
+  std::vector<task_status> found;
+  for (auto seq : impl_->shard.tasks_of(queue))
+    if (auto status = impl_->shard.status(seq))
+      found.push_back(std::move(*status));
+  return found;
+}
+
+const std::vector<attempt_seen>& testbed::attempts() const {
+  return impl_->attempts;
+}
+
+void testbed::inject(const std::string& queue, mishap what) {
+  impl_->mishaps[queue].push_back(what);
+}
+
+bool testbed::cancel(task_id task) {
+  bool done = impl_->shard.cancel(task.seq);
+  impl_->settle();
+  return done;
+}
+
+bool testbed::lose_lease(task_id task) {
+  fencing_token token{};
+  auto* running = impl_->find(task, &token);
+  if (running == nullptr)
+    return false;
+  impl_->expire(*running, token);
+  impl_->settle();
+  return true;
+}
+
+void testbed::crash() {
+  impl_->crash();
+  impl_->settle();
+}
+
+void testbed::restart_worker() {
+  impl_->shard.release();
+  impl_->crash();
+  impl_->settle();
+}
+
+} // namespace codeq::testing

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/testbed_state.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "protocol/convert.hpp"
+#include "worker/batch_handler.hpp"
+#include "worker/call_handler.hpp"
+#include "worker/report.hpp"
+#include "worker/wire.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::testing {
+
+testbed::impl::impl(const handler_registry& registry, std::size_t slot_count)
+  : slots(slot_count),
+    actors([this](fencing_token token, outcome answer) { finish(token, std::move(answer)); }) {
+  for (const auto& handler : registry.entries())
+    handlers.emplace(handler.queue, handler);
+  connect();
+}
+
+void testbed::impl::connect() {
+  std::vector<std::string> queues;
+  for (const auto& [queue, handler] : handlers)
+    queues.push_back(queue);
+  shard.connect(queues, slots);
+}
+
+void testbed::impl::settle() {
+  hear();
+  while (start_next() || actors.run())
+    hear();
+}
+
+void testbed::impl::hear() {
+  auto said = shard.take_said();
+  for (const auto& batch : said.tasks) {
+    auto read = worker::read_task_batch(batch);
+    for (auto& attempt : read.value().tasks)
+      waiting.push_back(std::move(attempt));
+  }
+  for (const auto& lease : said.to_stop)
+    if (auto at = running_attempts.find(lease.token); at != running_attempts.end()) {
+      at->second.cancelled = true;
+      at->second.cancel->request();
+    }
+  for (const auto& lease : said.lost)
+    if (auto at = running_attempts.find(lease.token); at != running_attempts.end())
+      at->second.cancel->request();
+  hear_answers(said.answers);
+}
+
+void testbed::impl::hear_answers(const std::vector<core::report_answer>& answers) {
+  for (const auto& answer : answers)
+    attempts.at(places.at(answer.token)).accepted = answer.code == errc::none;
+}
+
+bool testbed::impl::start_next() {
+  auto next = std::find_if(waiting.begin(), waiting.end(), [this](const task& attempt) {
+    return actors.may_start(handlers.at(attempt.queue), attempt);
+  });
+  if (next == waiting.end())
+    return false;
+  auto attempt = std::move(*next);
+  waiting.erase(next);
+  start(std::move(attempt));
+  return true;
+}
+
+task testbed::impl::prepare(task attempt) {
+  running made;
+  made.seq = attempt.id.seq;
+  made.queue = attempt.queue;
+  made.place = attempts.size();
+  made.lease = attempt.lease;
+  made.cancel = attempt.cancel;
+  auto token = attempt.token;
+  made.runtime = std::make_shared<said_runtime>(
+    [lease = attempt.lease] { return lease; },
+    [this, seq = made.seq, token](duration extend) {
+      auto at = running_attempts.find(token);
+      if (at != running_attempts.end() && !at->second.is_silent)
+        shard.beat({seq, token, false, true, extend});
+    });
+  attempt.runtime = made.runtime;
+  if (auto& coming = mishaps[attempt.queue]; !coming.empty()) {
+    made.coming = coming.front();
+    coming.pop_front();
+  }
+  attempts.push_back({attempt.id, attempt.attempt, token, shard.now().shard, {}, false, {}});
+  places[token] = made.place;
+  bool is_to_cancel = made.coming == mishap::cancel;
+  running_attempts.emplace(token, std::move(made));
+  if (is_to_cancel) {
+    shard.cancel(attempt.id.seq);
+    hear();
+  }
+  return attempt;
+}
+
+void testbed::impl::start(task attempt) {
+  const auto& handler = handlers.at(attempt.queue);
+  if (handler.batch)
+    return start_batch(handler, std::move(attempt));
+  auto prepared = prepare(std::move(attempt));
+  if (handler.function)
+    finish(prepared.token, worker::call_handler(handler.function, prepared));
+  else
+    actors.start(handler, prepared);
+}
+
+void testbed::impl::start_batch(const handler_registry::entry& handler, task first) {
+  std::vector<task> together;
+  together.push_back(prepare(std::move(first)));
+  for (auto at = waiting.begin(); at != waiting.end() && together.size() < handler.batch_max;) {
+    if (at->queue != handler.queue) {
+      ++at;
+      continue;
+    }
+    auto next = std::move(*at);
+    waiting.erase(at);
+    together.push_back(prepare(std::move(next)));
+    // What was heard meanwhile may have been added to what waits.
+    at = waiting.begin();
+  }
+  auto answers = worker::call_batch(handler.batch, together);
+  for (std::size_t i = 0; i < together.size(); ++i)
+    finish(together[i].token, std::move(answers[i]));
+}
+
+void testbed::impl::finish(fencing_token token, outcome answer) {
+  auto at = running_attempts.find(token);
+  if (at == running_attempts.end())
+    return;
+  auto& seen = attempts.at(at->second.place);
+  seen.answer = answer;
+  seen.said = at->second.runtime->said();
+  if (at->second.coming == mishap::crash)
+    return crash();
+  if (at->second.coming == mishap::lost_lease)
+    expire(at->second, token);
+  auto ended = std::move(running_attempts.extract(token).mapped());
+  send_report(token, ended, std::move(answer));
+  shard.claim(1);
+}
+
+void testbed::impl::send_report(fencing_token token, const running& ended, outcome answer) {
+  worker::held_lease lease;
+  lease.seq = ended.seq;
+  lease.phase = worker::lease_phase::running;
+  lease.stop = ended.cancelled ? worker::stop_cause::cancelled : worker::stop_cause::none;
+  auto made = worker::make_report({0, shard_id{}, token}, lease, std::move(answer));
+  shard.report(worker::make_results({shard_id{}, {&made}}));
+  hear();
+  const auto& seen = attempts.at(ended.place);
+  if (seen.accepted || made.what != worker::disposition::completed)
+    return;
+  // Refused for what it carries, the lease stands: a node reports a failure instead.
+  auto* read = shard.refusal_of(token);
+  if (read == nullptr)
+    return;
+  worker::fail_for_follow_ups(made, *read);
+  shard.report(worker::make_results({shard_id{}, {&made}}));
+  hear();
+}
+
+void testbed::impl::expire(running& gone, fencing_token token) {
+  gone.is_silent = true;
+  auto left = shard.deadline_of(token) - shard.now().steady;
+  step(std::max(left, duration{0}));
+  hear();
+}
+
+void testbed::impl::crash() {
+  for (auto& [token, gone] : std::exchange(running_attempts, {}))
+    gone.cancel->request();
+  waiting.clear();
+  actors.stop();
+  connect();
+}
+
+void testbed::impl::beat_all() {
+  for (const auto& [token, attempt] : running_attempts)
+    if (!attempt.is_silent)
+      shard.beat({attempt.seq, token});
+}
+
+void testbed::impl::step(duration by) {
+  beat_all();
+  shard.advance(by);
+  actors.advance(by);
+}
+
+std::optional<duration> testbed::impl::next_event() {
+  auto next = shard.next_event();
+  auto sooner = [&](duration wait) { next = next ? std::min(*next, wait) : wait; };
+  if (auto wait = actors.next_event())
+    sooner(*wait);
+  for (const auto& [token, attempt] : running_attempts)
+    sooner(attempt.lease / 4);
+  return next;
+}
+
+void testbed::impl::advance(duration by) {
+  settle();
+  for (auto left = by; left > duration{0};) {
+    auto next = std::clamp(next_event().value_or(left), duration{1}, left);
+    step(next);
+    settle();
+    left -= next;
+  }
+}
+
+testbed::impl::running* testbed::impl::find(task_id task, fencing_token* token) {
+  for (auto& [held, attempt] : running_attempts)
+    if (attempt.seq == task.seq) {
+      if (token != nullptr)
+        *token = held;
+      return &attempt;
+    }
+  return nullptr;
+}
+
+} // namespace codeq::testing

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS of a connection: what stands between the socket's bytes and the frames.
+#include "codeq/limits.hpp"
+
+#include "transport/connection_state.hpp"
+
+#include <caf/io/middleman.hpp>
+
+namespace codeq::transport {
+
+namespace {
+
+/// Read from the socket at a time.
+constexpr std::size_t read_bytes = 32u << 10;
+
+/// Handshake, certificates and hello of a peer that nobody knows yet may have so many bytes.
+constexpr std::size_t stranger_bytes_max = 64u << 10;
+
+} // namespace
+
+void connection_state::start_secured(std::unique_ptr<tls_stream> stream) {
+  if (!stream)
+    return abandon({errc::unavailable, "TLS cannot be used for this connection"});
+  tls_ = std::move(stream);
+  self_->configure_read(handle_, caf::io::receive_policy::at_most(read_bytes));
+  // The side that dialled speaks first.
+  if (dialled_)
+    static_cast<void>(shake_hands());
+}
+
+void connection_state::receive_secured(std::string_view received) {
+  bool is_stranger = phase_ != phase::open;
+  stranger_bytes_ += is_stranger ? received.size() : 0;
+  if (stranger_bytes_ > stranger_bytes_max)
+    return close({errc::protocol_error, "too many bytes before the hello was accepted"});
+  tls_->put_received(received);
+  if (!shake_hands())
+    return;
+  take_secured();
+}
+
+bool connection_state::shake_hands() {
+  if (tls_->is_established())
+    return true;
+  auto done = tls_->shake_hands();
+  // Also after an error: the peer is told what is wrong.
+  flush_secured();
+  if (!done) {
+    close(done.error());
+    return false;
+  }
+  // The hello has waited for this.
+  if (*done && dialled_)
+    write_secured({});
+  if (!*done && !dialled_)
+    self_->trigger(handle_, 1);
+  return *done && phase_ != phase::closing;
+}
+
+void connection_state::take_secured() {
+  while (phase_ != phase::awaiting_registrar && phase_ != phase::closing) {
+    part_.resize(part_bytes_);
+    auto count = tls_->read(part_.data() + part_filled_, part_bytes_ - part_filled_);
+    if (!count)
+      return close(count.error());
+    part_filled_ += *count;
+    if (part_filled_ == part_bytes_) {
+      part_filled_ = 0;
+      take_part(std::exchange(part_, {}));
+    } else if (*count == 0) {
+      break;
+    }
+  }
+  // An answer of the protocol itself, such as one to a change of keys.
+  flush_secured();
+  if (phase_ == phase::awaiting_hello)
+    self_->trigger(handle_, 1);
+}
+
+void connection_state::write_secured(std::string_view frame) {
+  auto& out = self_->wr_buf(handle_);
+  auto before = out.size();
+  if (auto ok = tls_->write(frame, out); !ok)
+    return abandon(ok.error());
+  buffered_ += out.size() - before;
+  self_->flush(handle_);
+  check_outgoing();
+}
+
+void connection_state::flush_secured() {
+  auto& out = self_->wr_buf(handle_);
+  auto before = out.size();
+  tls_->take_to_send(out);
+  buffered_ += out.size() - before;
+  self_->flush(handle_);
+}
+
+} // namespace codeq::transport

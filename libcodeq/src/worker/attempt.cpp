@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/attempt.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <stdexcept>
+
+namespace codeq {
+
+struct cancellation::impl {
+  std::atomic<bool> requested{false};
+  std::mutex mutex;
+  std::function<void()> action;
+};
+
+cancellation::cancellation() : impl_(std::make_unique<impl>()) {
+}
+
+cancellation::~cancellation() = default;
+
+bool cancellation::requested() const noexcept {
+  return impl_->requested.load(std::memory_order_acquire);
+}
+
+void cancellation::on_request(std::function<void()> action) {
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (!impl_->requested.load(std::memory_order_relaxed)) {
+      impl_->action = std::move(action);
+      return;
+    }
+  }
+  action();
+}
+
+void cancellation::request() {
+  std::function<void()> action;
+  {
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->requested.exchange(true, std::memory_order_acq_rel))
+      return;
+    action = std::move(impl_->action);
+  }
+  // Outside the lock: the action may look at this object.
+  if (action)
+    action();
+}
+
+attempt_runtime::attempt_runtime() = default;
+
+attempt_runtime::~attempt_runtime() = default;
+
+duration task::lease_remaining() const {
+  return runtime ? runtime->lease_remaining() : lease;
+}
+
+void task::progress(int percent, std::string note) const {
+  if (percent < 0 || percent > 100)
+    throw std::invalid_argument(
+      "progress: percent is " + std::to_string(percent) + "; it must be 0..100");
+  if (runtime)
+    runtime->progress(percent, std::move(note));
+}
+
+void task::extend(duration by) const {
+  if (by < limits::lease_min || by > limits::lease_max)
+    throw std::invalid_argument(
+      "extend: the time is " + std::to_string(by.count()) + " ms; it must be 1 s..12 h");
+  if (runtime)
+    runtime->extend(by);
+}
+
+void task::log(std::string_view line) const {
+  if (runtime)
+    runtime->log(line);
+}
+
+} // namespace codeq

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/child_messages.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::worker {
+
+namespace {
+
+constexpr std::size_t length_bytes = 4;
+
+capnp::Data::Reader data_of(std::string_view text) {
+  return {reinterpret_cast<const kj::byte*>(text.data()), text.size()};
+}
+
+std::string string_of(capnp::Data::Reader data) {
+  return {reinterpret_cast<const char*>(data.begin()), data.size()};
+}
+
+std::string string_of(capnp::Text::Reader text) {
+  return {text.cStr(), text.size()};
+}
+
+} // namespace
+
+to_child make_attempt(const task& attempt) {
+  return to_child::build([&](schema::ToChild::Builder root) {
+    auto to = root.initAttempt();
+    to.setShard(value(attempt.id.shard));
+    to.setSeq(attempt.id.seq);
+    to.setTenant(attempt.tenant);
+    to.setQueue(attempt.queue);
+    to.setKey(data_of(attempt.key));
+    to.setGroup(data_of(attempt.group));
+    to.setPriority(static_cast<std::uint8_t>(attempt.priority));
+    to.setAttempt(attempt.attempt);
+    to.setMaxAttempts(attempt.max_attempts);
+    to.setToken(value(attempt.token));
+    to.setLeaseMs(static_cast<std::uint64_t>(attempt.lease.count()));
+    to.setEnqueuedAtMs(attempt.enqueued_at.time_since_epoch().count());
+    to.setPayload(data_of(attempt.payload.view()));
+    auto headers = to.initHeaders(static_cast<unsigned>(attempt.headers.size()));
+    for (unsigned i = 0; i < headers.size(); ++i) {
+      headers[i].setName(attempt.headers[i].first);
+      headers[i].setValue(attempt.headers[i].second);
+    }
+    to.setRemainingMs(static_cast<std::uint64_t>(attempt.lease_remaining().count()));
+  });
+}
+
+to_child make_child_cancel() {
+  return to_child::build([](schema::ToChild::Builder root) { root.setCancel(); });
+}
+
+to_child make_lease_left(duration left) {
+  return to_child::build([left](schema::ToChild::Builder root) {
+    root.setLeaseMs(static_cast<std::uint64_t>(left.count()));
+  });
+}
+
+task read_attempt(schema::ToChild::Attempt::Reader from) {
+  task made;
+  made.id = {shard_id{from.getShard()}, from.getSeq()};
+  made.tenant = string_of(from.getTenant());
+  made.queue = string_of(from.getQueue());
+  made.key = string_of(from.getKey());
+  made.group = string_of(from.getGroup());
+  made.priority = from.getPriority();
+  made.attempt = from.getAttempt();
+  made.max_attempts = from.getMaxAttempts();
+  made.token = fencing_token{from.getToken()};
+  made.lease = duration{static_cast<duration::rep>(from.getLeaseMs())};
+  made.enqueued_at = timestamp{duration{from.getEnqueuedAtMs()}};
+  made.payload = bytes::from(string_of(from.getPayload()));
+  for (auto header : from.getHeaders())
+    made.headers.emplace_back(string_of(header.getName()), string_of(header.getValue()));
+  return made;
+}
+
+from_child make_child_outcome(const outcome& ended) {
+  return from_child::build([&](schema::FromChild::Builder root) {
+    auto to = root.initOutcome();
+    to.setKind(static_cast<std::uint8_t>(ended.what()));
+    to.setText(data_of(ended.text()));
+    to.setDelayMs(ended.delay() ? ended.delay()->count() : -1);
+  });
+}
+
+from_child make_child_progress(int percent, const std::string& note) {
+  return from_child::build([&](schema::FromChild::Builder root) {
+    auto to = root.initProgress();
+    to.setPercent(static_cast<std::uint8_t>(percent));
+    to.setNote(data_of(note));
+  });
+}
+
+from_child make_child_extension(duration by) {
+  return from_child::build([by](schema::FromChild::Builder root) {
+    root.setExtendMs(static_cast<std::uint64_t>(by.count()));
+  });
+}
+
+from_child make_child_log(std::string_view line) {
+  return from_child::build([line](schema::FromChild::Builder root) { root.setLog(data_of(line)); });
+}
+
+result<outcome> read_child_outcome(schema::FromChild::Outcome::Reader from) {
+  auto text = string_of(from.getText());
+  switch (static_cast<outcome::kind>(from.getKind())) {
+  case outcome::kind::completed:
+    return outcome::completed(std::move(text));
+  case outcome::kind::failed:
+    return outcome::failed(std::move(text));
+  case outcome::kind::failed_permanently:
+    return outcome::failed_permanently(std::move(text));
+  case outcome::kind::nack:
+    return from.getDelayMs() < 0 ? outcome::nack(std::move(text))
+                                 : outcome::nack(duration{from.getDelayMs()}, std::move(text));
+  case outcome::kind::abandon:
+    return outcome::abandon();
+  }
+  return error{errc::protocol_error, "the child answered an outcome of no known kind"};
+}
+
+std::string with_length(const bytes& body) {
+  std::string message;
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    message.push_back(static_cast<char>(body.size() >> (8 * i)));
+  return message.append(body.view());
+}
+
+result<std::optional<bytes>> message_buffer::next() {
+  if (data_.size() < length_bytes)
+    return std::optional<bytes>();
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    length |= std::size_t{static_cast<unsigned char>(data_[i])} << (8 * i);
+  if (length > limits::frame_bytes_max)
+    return error{
+      errc::protocol_error,
+      "a message has " + std::to_string(length) + " bytes; the limit is "
+        + std::to_string(limits::frame_bytes_max)};
+  if (data_.size() < length_bytes + length)
+    return std::optional<bytes>();
+  // Words of its own, since a message is read in place.
+  auto words = std::make_shared<std::vector<std::uint64_t>>((length + 7) / 8);
+  auto* begin = reinterpret_cast<char*>(words->data());
+  std::copy_n(data_.begin() + length_bytes, length, begin);
+  data_.erase(0, length_bytes + length);
+  return std::optional(bytes(words, {begin, length}));
+}
+
+} // namespace codeq::worker

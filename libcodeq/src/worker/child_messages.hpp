@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/handler.hpp"
+#include "codeq/result.hpp"
+
+#include "isolation.capnp.h"
+#include "protocol/frame.hpp"
+
+#include <optional>
+#include <string>
+
+/// What a worker and the child process of an isolated handler say to each other; nothing else reads
+/// or builds it.
+namespace codeq::worker {
+
+using to_child = protocol::frame<schema::ToChild>;
+using from_child = protocol::frame<schema::FromChild>;
+
+[[nodiscard]] to_child make_attempt(const task& attempt);
+[[nodiscard]] to_child make_child_cancel();
+[[nodiscard]] to_child make_lease_left(duration left);
+
+/// Without `cancel` and `runtime`.
+[[nodiscard]] task read_attempt(schema::ToChild::Attempt::Reader from);
+
+[[nodiscard]] from_child make_child_outcome(const outcome& ended);
+[[nodiscard]] from_child make_child_progress(int percent, const std::string& note);
+[[nodiscard]] from_child make_child_extension(duration by);
+[[nodiscard]] from_child make_child_log(std::string_view line);
+
+/// Errors: `protocol_error` for a kind that there is not.
+[[nodiscard]] result<outcome> read_child_outcome(schema::FromChild::Outcome::Reader from);
+
+/// A message as it is written.
+[[nodiscard]] std::string with_length(const bytes& body);
+
+/// Takes messages out of what was read.
+class message_buffer {
+public:
+  void append(std::string_view read) { data_.append(read); }
+
+  /// The next whole message. Errors: `protocol_error` for one that is too long.
+  [[nodiscard]] result<std::optional<bytes>> next();
+
+private:
+  std::string data_;
+};
+
+} // namespace codeq::worker

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speaks to the HTTP gateway of a coordinator, as any client would."""
+
+import http.client
+import json
+import threading
+
+BASE = "/v1/codeq"
+
+
+class Answer:
+    """What came back: status, header fields and, when there is any, the JSON of the body."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.fields = {name.lower(): value for name, value in response.getheaders()}
+        self.text = response.read().decode()
+        is_json = self.fields.get("content-type", "").startswith("application/json")
+        self.json = json.loads(self.text) if self.text and is_json else None
+
+
+class Gateway:
+    """One client; every call takes a connection of its own unless it is `keep`ing one."""
+
+    def __init__(self, port):
+        self.port = port
+        self.seen = []
+        self._lock = threading.Lock()
+
+    def connect(self, timeout=90):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def raw(self, method, target, body=None, fields=None, connection=None):
+        """Any request; `body` is bytes or text."""
+        own = connection is None
+        connection = connection or self.connect()
+        try:
+            connection.request(method, target, body=body, headers=fields or {})
+            answer = Answer(connection.getresponse())
+        finally:
+            if own:
+                connection.close()
+        with self._lock:
+            self.seen.append((method, target, answer.status))
+        return answer
+
+    def call(self, method, path, body=None, **options):
+        """A request under the base path with a JSON body."""
+        text = None if body is None else json.dumps(body)
+        return self.raw(method, BASE + path, text, **options)
+
+    def post(self, path, body=None, **options):
+        return self.call("POST", path, body, **options)
+
+    def get(self, path, **options):
+        return self.call("GET", path, **options)
+
+    # What most tests need.
+
+    def enqueue(self, command, payload, **fields):
+        answer = self.post("/tasks", {"command": command, "payload": payload, **fields})
+        if answer.status != 202:
+            raise AssertionError(f"enqueue: {answer.status} {answer.text}")
+        return answer.json
+
+    def claim(self, *commands, wait=0, lease=60):
+        """A task, or None."""
+        answer = self.post("/tasks/claim", {
+            "commands": list(commands), "leaseSeconds": lease, "waitSeconds": wait})
+        if answer.status == 204:
+            return None
+        if answer.status != 200:
+            raise AssertionError(f"claim: {answer.status} {answer.text}")
+        return answer.json
+
+    def complete(self, task, result):
+        return self.post(f"/tasks/{task['id']}/result", {"status": "COMPLETED", "result": result})

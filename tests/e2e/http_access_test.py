@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens at the HTTP gateway: the same file, rights and rates as at the node port."""
+
+import json
+import unittest
+
+import cluster
+from gateway import Gateway
+
+
+class HttpAccess(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.file = self.cluster.path("tokens")
+        self.tokens = {
+            name: self.create(name, *fields) for name, *fields in (
+                ("ada", "--tenant", "a", "--role", "producer"),
+                ("work", "--tenant", "a", "--role", "worker", "--queues", "mail"),
+                ("boss", "--tenant", "a", "--role", "admin"),
+                ("slow", "--tenant", "a", "--role", "producer", "--rate-producer", "1"),
+                ("rival", "--tenant", "b", "--role", "admin"))}
+        port_file = self.cluster.path("http-port")
+        self.coordinator = self.cluster.start_coordinator(
+            "--http", "127.0.0.1:0", "--http-port-file", port_file,
+            access=("--tokens", self.file))
+        self.http = Gateway(int(cluster.wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def create(self, subject, *fields):
+        return self.cluster.ctl(
+            "token", "create", "--file", self.file, "--subject", subject, *fields).decode().strip()
+
+    def ask(self, bearer, method, path, body=None):
+        fields = {"Authorization": "Bearer " + self.tokens.get(bearer, bearer)}
+        return self.http.call(method, path, body, fields=fields)
+
+    def enqueue(self, bearer, queue):
+        return self.ask(bearer, "POST", "/tasks", {"command": queue, "payload": 1})
+
+    def test_nobody_comes_in_without_a_token(self):
+        self.assertEqual(self.http.post("/tasks", {"command": "mail", "payload": 1}).status, 401)
+        self.assertEqual(self.enqueue("no such token", "mail").status, 401)
+        self.assertEqual(self.http.raw("GET", "/healthz").status, 200)
+
+    def test_role_decides(self):
+        self.assertEqual(self.enqueue("work", "mail").status, 403)
+        self.assertEqual(self.ask("ada", "POST", "/tasks/claim", {}).status, 403)
+        self.assertEqual(self.ask("ada", "GET", "/admin/queues").status, 403)
+        self.assertEqual(self.ask("boss", "GET", "/admin/queues").status, 200)
+
+    def test_worker_gets_tasks_of_its_queues_only(self):
+        self.assertEqual(self.enqueue("ada", "print").status, 202)
+        mail = self.enqueue("ada", "mail").json["id"]
+
+        refused = self.ask("work", "POST", "/tasks/claim", {"commands": ["print"]})
+        self.assertEqual((refused.status, refused.json["error"]), (403, "event type not allowed"))
+        self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).json["id"], mail)
+        self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).status, 204)
+
+    def test_task_of_another_tenant_does_not_exist(self):
+        task = self.enqueue("ada", "mail").json
+        self.assertEqual(task["tenantId"], "a")
+
+        for path in ("", "/result", "/explain", "/events"):
+            self.assertEqual(self.ask("rival", "GET", f"/tasks/{task['id']}{path}").status, 404)
+        self.assertEqual(self.ask("rival", "POST", f"/tasks/{task['id']}/cancel").status, 404)
+        self.assertEqual(self.ask("ada", "GET", f"/tasks/{task['id']}").json["status"], "PENDING")
+
+    def test_rate_is_kept(self):
+        self.assertEqual(self.enqueue("slow", "mail").status, 202)
+
+        refused = self.enqueue("slow", "mail")
+
+        self.assertEqual((refused.status, refused.fields["retry-after"]), (429, "1"))
+        self.assertEqual(refused.json["scope"], "producer")
+
+    def test_revoked_token_is_refused_after_a_reload(self):
+        listed = json.loads(self.cluster.ctl("--json", "token", "list", "--file", self.file))
+        name = next(token["token"] for token in listed["tokens"] if token["subject"] == "ada")
+        self.cluster.ctl("token", "revoke", "--file", self.file, name)
+        self.coordinator.hang_up()
+
+        cluster.wait_until(
+            lambda: self.enqueue("ada", "mail").status == 401, 10, "the token is refused")
+
+
+if __name__ == "__main__":
+    unittest.main()

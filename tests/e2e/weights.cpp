@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handlers for the end-to-end tests of what a worker node does for its handlers: each queue is
+// named after what its handler does.
+#include "codeq/handler.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+std::chrono::milliseconds milliseconds_in(const codeq::task& task) {
+  return std::chrono::milliseconds(std::stoll(std::string(task.payload.view())));
+}
+
+/// Payload: milliseconds. Sleeps and heeds nothing.
+codeq::outcome nap(const codeq::task& task) {
+  std::this_thread::sleep_for(milliseconds_in(task));
+  return codeq::outcome::completed(std::to_string(task.attempt));
+}
+
+/// Payload: milliseconds. Uses a processor all the time and heeds nothing.
+codeq::outcome burn(const codeq::task& task) {
+  auto end = steady::now() + milliseconds_in(task);
+  while (steady::now() < end) {
+  }
+  return codeq::outcome::completed(std::to_string(task.attempt));
+}
+
+/// Payload: milliseconds. Its first attempt is wedged for that long.
+codeq::outcome wedge(const codeq::task& task) {
+  if (task.attempt == 1)
+    std::this_thread::sleep_for(milliseconds_in(task));
+  return codeq::outcome::completed(std::to_string(task.attempt));
+}
+
+/// Payload: milliseconds. Says every 20 ms how far it is.
+codeq::outcome steps(const codeq::task& task) {
+  auto begin = steady::now();
+  auto length = milliseconds_in(task);
+  task.log("begins to walk");
+  for (auto gone = 0ms; gone < length;
+       gone = std::chrono::duration_cast<std::chrono::milliseconds>(steady::now() - begin)) {
+    task.progress(static_cast<int>(100 * gone / length), "step at " + std::to_string(gone.count()));
+    std::this_thread::sleep_for(20ms);
+  }
+  return codeq::outcome::completed(std::to_string(task.attempt));
+}
+
+/// Payload `die` ends its process by a bad access, anything else is answered with the process.
+codeq::outcome maybe_die(const codeq::task& task) {
+  if (task.payload.view() == "die")
+    std::raise(SIGSEGV);
+  if (task.payload.view() == "hang")
+    std::this_thread::sleep_for(10min);
+  task.progress(50, "alive");
+  return codeq::outcome::completed(std::to_string(getpid()));
+}
+
+/// Answers how many tasks came together.
+std::vector<codeq::outcome> count_batch(std::span<const codeq::task> tasks) {
+  return {tasks.size(), codeq::outcome::completed(std::to_string(tasks.size()))};
+}
+
+/// Answers which of its group's tasks this is, counted by an actor that lives for the group.
+codeq::handler_actor::behavior_type count_group(codeq::handler_actor::pointer, const std::string&) {
+  auto count = std::make_shared<int>(0);
+  return {[count](const codeq::task& task) {
+    return codeq::outcome::completed(task.group + std::to_string(++*count));
+  }};
+}
+
+} // namespace
+
+CODEQ_HANDLERS(registry) {
+  registry.handle("nap", nap);
+  registry.handle("burn", burn);
+  registry.handle("wedge", wedge);
+  registry.handle("steps", steps);
+  registry.handle("apart", maybe_die, {.run_in = codeq::isolation::process});
+  registry.handle("narrow", nap, {.slots = 1});
+  registry.handle_batch("batch", 16, count_batch);
+  registry.handle_keyed("keyed", count_group);
+}

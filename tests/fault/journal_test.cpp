@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/journal.hpp"
+#include "storage/rocksdb_store.hpp"
+#include "support/deterministic_system.hpp"
+#include "support/fault_file_system.hpp"
+#include "support/random_writes.hpp"
+#include "support/seed.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace codeq::test {
+namespace {
+
+using storage::durability;
+
+/// Requests that wait for the journal at the same time.
+constexpr std::size_t waiting = 64;
+
+/// The real journal on a disk that fails, between pretended shards and a process that notes how it
+/// would have ended.
+class JournalOnABadDisk : public testing::Test {
+protected:
+  void start(durability mode) {
+    storage::rocksdb_store_options options;
+    options.directory = directory_.path() / "store";
+    options.mode = mode;
+    options.environment = disk_.environment();
+    auto opened = storage::open_rocksdb_store(options);
+    ASSERT_TRUE(opened);
+    coordinator::journal_options made;
+    made.store = std::shared_ptr<storage::task_store>(std::move(*opened));
+    made.mode = mode;
+    made.on_failure = [this](const error& why) { failures_.push_back(to_string(why)); };
+    journal_ = system_.own(system_.get().spawn(coordinator::journal, made));
+    auto shard = system_.get().spawn([this](caf::event_based_actor*) -> caf::behavior {
+      return {[this](const actors::batch_committed& told) { told_.push_back(told.number); }};
+    });
+    shard_ = caf::actor_cast<actors::shard_internal_actor>(system_.own(shard));
+  }
+
+  /// Hands `waiting` commits to the journal, of which each shard message is one, and lets it run.
+  void commit_many() {
+    for (std::size_t i = 0; i < waiting; ++i)
+      for (auto& set : writes_.next())
+        caf::anon_send(journal_, actors::commit_request{shard_, ++sent_, std::move(set), {}});
+    system_.run();
+  }
+
+  void expect_stop() {
+    auto told_before = told_;
+    commit_many();
+
+    EXPECT_EQ(told_, told_before) << "a shard was told of a commit that failed";
+    ASSERT_FALSE(failures_.empty());
+    EXPECT_NE(failures_.front().find("io_error"), std::string::npos) << failures_.front();
+
+    disk_.heal();
+    commit_many();
+    EXPECT_EQ(told_, told_before) << "a shard was told of a commit behind one that failed";
+  }
+
+  fault_file_system disk_{choose_seed()};
+  temporary_directory directory_{temporary_directory::in_memory()};
+  deterministic_system system_;
+  random_writes writes_{1, {}};
+  actors::journal_actor journal_;
+  actors::shard_internal_actor shard_;
+  std::uint64_t sent_ = 0;
+  std::vector<std::uint64_t> told_;
+  std::vector<std::string> failures_;
+};
+
+TEST_F(JournalOnABadDisk, TellsShardsWhatIsCommittedInTheirOrder) {
+  start(durability::sync);
+
+  commit_many();
+
+  EXPECT_EQ(told_.size(), sent_);
+  EXPECT_TRUE(std::is_sorted(told_.begin(), told_.end()));
+  EXPECT_EQ(failures_, std::vector<std::string>{});
+}
+
+TEST_F(JournalOnABadDisk, StopsAtAFailedAppendAndAnswersNothing) {
+  start(durability::sync);
+  commit_many();
+  disk_.fail_at({file_kind::log, disk_operation::append});
+
+  expect_stop();
+}
+
+TEST_F(JournalOnABadDisk, StopsAtAFailedSyncAndAnswersNothing) {
+  start(durability::sync);
+  commit_many();
+  disk_.fail_at({file_kind::log, disk_operation::sync});
+
+  expect_stop();
+}
+
+TEST_F(JournalOnABadDisk, StopsWhenTheDiskIsFullAndAnswersNothing) {
+  start(durability::os);
+  commit_many();
+  disk_.limit_space(100);
+
+  expect_stop();
+}
+
+TEST_F(JournalOnABadDisk, StopsAtAFailedSyncInTheBackground) {
+  start(durability::os);
+  commit_many();
+  disk_.fail_at({file_kind::log, disk_operation::sync});
+
+  system_.advance(std::chrono::seconds{2});
+
+  ASSERT_FALSE(failures_.empty());
+  auto told = told_;
+  commit_many();
+  EXPECT_EQ(told_, told);
+}
+
+} // namespace
+} // namespace codeq::test

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "coordinator/turn_runner.hpp"
+#include "fault/client_ledger.hpp"
+#include "fault/random_commands.hpp"
+#include "storage/retention_filter.hpp"
+#include "storage/rocksdb_store.hpp"
+#include "support/fault_file_system.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::test {
+
+/// Shards at work on a disk with faults, driven as the coordinator drives them: many turns are
+/// decided ahead of the disk, the journal's groups of them are committed, and only then are their
+/// answers given out. After a crash the shards are recovered and compared with a follower that
+/// applied exactly the turns which the store says it has, and with what clients were told.
+class shard_rig {
+public:
+  static constexpr std::uint16_t shard_count = 3;
+
+  /// Whenever a group is committed, at least so many requests are decided and not answered.
+  static constexpr std::size_t in_flight_least = 64;
+
+  shard_rig(std::uint64_t seed, storage::durability mode);
+
+  [[nodiscard]] fault_file_system& disk() noexcept { return disk_; }
+
+  [[nodiscard]] std::filesystem::path directory() const { return directory_.path() / "store"; }
+
+  /// Opens the store, recovers the shards and compares them. Nothing when they run already. What
+  /// differs is told by `recover`. Errors: of the store, also when it cannot be read.
+  [[nodiscard]] result<void> start();
+
+  /// Commits groups until one fails. In `os` mode syncs the log now and then.
+  [[nodiscard]] result<void> commit_groups(std::size_t groups);
+
+  /// Cuts the power at that point once a group with a checkpoint is committed.
+  void cut_power_at_checkpoint(const fault_point& point, cut_policy policy);
+
+  /// The process ends in order, with turns that were never committed.
+  void close();
+
+  /// Ends the process, takes back all faults, starts again. Says what was lost or differs, or
+  /// nothing.
+  [[nodiscard]] std::optional<std::string> recover();
+
+  /// What the starts since the last call found to be lost or to differ; empty when nothing.
+  [[nodiscard]] std::string differences() { return std::exchange(wrong_, {}); }
+
+  /// Requests that were decided and not answered when the store failed or was closed last.
+  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_at_end_; }
+
+  /// Groups that were acknowledged and then lost to the latest recovery; only `os` may have any.
+  [[nodiscard]] std::uint64_t groups_lost() const noexcept { return lost_; }
+
+  /// What the store said on its latest opening.
+  [[nodiscard]] const std::string& said() const noexcept { return said_; }
+
+  /// Errors told from RocksDB's own threads since the latest opening.
+  [[nodiscard]] std::size_t background_errors() const { return *background_errors_; }
+
+  [[nodiscard]] std::uint64_t answers_checked() const;
+
+private:
+  /// One turn on its way to the disk.
+  struct decided_turn {
+    std::size_t shard = 0;
+    std::uint64_t number = 0;
+    std::size_t requests = 0;
+    std::vector<core::event> events;
+    std::shared_ptr<const storage::write_set> writes;
+    std::shared_ptr<const storage::shard_horizon> horizon;
+  };
+
+  struct shard_at_work {
+    std::unique_ptr<core::shard_state> state;
+    std::unique_ptr<coordinator::turn_runner> turns;
+    /// From other shards.
+    std::deque<core::command> inbox;
+    /// Applied every turn that the store certainly holds.
+    std::unique_ptr<core::shard_state> follower;
+    random_commands commands;
+    client_ledger ledger;
+  };
+
+  [[nodiscard]] result<void> open();
+  [[nodiscard]] result<void> recover_shards(std::uint32_t epoch, std::uint64_t found);
+  [[nodiscard]] result<void> compare(std::size_t index, std::uint64_t found);
+  void connect(shard_at_work& s);
+  void decide_ahead();
+  void run_turn(std::size_t index);
+  void decide(shard_at_work& s, const core::command& c);
+  [[nodiscard]] result<void> commit_group();
+  void acknowledge(std::vector<decided_turn> group);
+  void hand_out(std::size_t index, const core::effect& e);
+  [[nodiscard]] result<void> sync_log();
+  void publish_horizons();
+  [[nodiscard]] std::size_t count_in_flight() const;
+  void end();
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+  temporary_directory directory_{temporary_directory::in_memory()};
+  fault_file_system disk_;
+  storage::durability mode_;
+  std::mt19937_64 random_;
+  base::manual_clock clock_;
+  std::vector<shard_at_work> shards_;
+  std::shared_ptr<storage::retention_horizons> horizons_;
+  std::vector<std::shared_ptr<const storage::shard_horizon>> unsynced_horizons_;
+  std::unique_ptr<storage::task_store> store_;
+  /// Decided, not committed.
+  std::deque<decided_turn> ahead_;
+  /// Turns by the group in which they were written, since the last recovery.
+  std::vector<std::pair<std::uint64_t, std::vector<decided_turn>>> written_;
+  std::uint64_t made_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t synced_ = 0;
+  /// The group that the next recovery has to reach.
+  std::uint64_t must_survive_ = 0;
+  std::uint64_t lost_ = 0;
+  std::size_t in_flight_at_end_ = 0;
+  std::optional<std::pair<fault_point, cut_policy>> at_checkpoint_;
+  std::shared_ptr<std::atomic<std::size_t>> background_errors_ =
+    std::make_shared<std::atomic<std::size_t>>(0);
+  std::string said_;
+  std::string wrong_;
+};
+
+} // namespace codeq::test

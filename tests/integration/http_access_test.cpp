@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration/http_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+namespace codeq::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// Who may do what.
+class HttpAccess : public http_fixture {};
+
+struct access_case {
+  const char* method;
+  const char* target;
+  /// Of the roles p, w and a those that may.
+  const char* roles;
+};
+
+constexpr access_case cases[] = {
+  {"POST", "/tasks", "pa"},
+  {"POST", "/tasks/batch", "pa"},
+  {"POST", "/tasks/claim", "wa"},
+  {"POST", "/tasks/claim/batch", "wa"},
+  {"POST", "/tasks/x/heartbeat", "wa"},
+  {"POST", "/tasks/x/abandon", "wa"},
+  {"POST", "/tasks/x/nack", "wa"},
+  {"POST", "/tasks/x/result", "wa"},
+  {"POST", "/tasks/batch/results", "wa"},
+  {"GET", "/tasks", "pwa"},
+  {"GET", "/tasks/x", "pwa"},
+  {"GET", "/tasks/x/result", "pwa"},
+  {"GET", "/tasks/x/explain", "pwa"},
+  {"GET", "/tasks/x/events", "pwa"},
+  {"POST", "/tasks/x/cancel", "pa"},
+  {"POST", "/tasks/x/promote", "pa"},
+  {"GET", "/queues/q/keys/k", "pa"},
+  {"POST", "/queues/q/keys/k/cancel", "pa"},
+  {"POST", "/queues/q/keys/k/promote", "pa"},
+  {"POST", "/workers/subscriptions", "wa"},
+  {"POST", "/workers/subscriptions/x/heartbeat", "wa"},
+  {"GET", "/admin/queues", "a"},
+  {"GET", "/admin/queues/q", "a"},
+  {"POST", "/admin/queues/q/pause", "a"},
+  {"POST", "/admin/queues/q/resume", "a"},
+  {"POST", "/admin/queues/q/purge", "a"},
+  {"GET", "/admin/queues/q/settings", "a"},
+  {"PUT", "/admin/queues/q/settings", "a"},
+  {"GET", "/admin/dead", "a"},
+  {"POST", "/admin/dead/redrive", "a"},
+  {"POST", "/admin/dead/purge", "a"},
+  {"POST", "/admin/tasks/cleanup", "a"},
+  {"POST", "/admin/tasks/x/force", "a"},
+  {"GET", "/admin/workers", "a"},
+  {"GET", "/admin/shards", "a"},
+  {"PUT", "/admin/topics/t", "a"},
+  {"GET", "/admin/topics/t", "a"},
+  {"DELETE", "/admin/topics/t", "a"},
+  {"GET", "//metrics", "a"},
+};
+
+TEST_F(HttpAccess, EveryRouteNeedsAToken) {
+  for (const auto& c : cases) {
+    use_token("");
+    auto missing = call(c.method, c.target, "{}");
+    EXPECT_EQ(401u, missing.status) << c.target;
+    EXPECT_EQ("missing bearer token", missing.text("error"));
+    use_token("wrong");
+    EXPECT_EQ(401u, call(c.method, c.target, "{}").status) << c.target;
+  }
+}
+
+TEST_F(HttpAccess, EveryRouteNeedsARoleThatMay) {
+  for (const auto& c : cases) {
+    for (char role : {'p', 'w', 'a'}) {
+      use_token(std::string("acme:s:") + role);
+      bool may = std::string(c.roles).find(role) != std::string::npos;
+      auto status = call(c.method, c.target, "{}").status;
+      EXPECT_EQ(may, status != 403) << c.method << ' ' << c.target << ' ' << role << ' ' << status;
+    }
+  }
+}
+
+TEST_F(HttpAccess, WorkersNeedTheScopeOfARoute) {
+  const std::pair<const char*, const char*> scopes[] = {
+    {"/tasks/claim", "claim"},
+    {"/tasks/claim/batch", "claim"},
+    {"/tasks/x/heartbeat", "heartbeat"},
+    {"/tasks/x/abandon", "abandon"},
+    {"/tasks/x/nack", "nack"},
+    {"/tasks/x/result", "result"},
+    {"/tasks/batch/results", "result"},
+    {"/workers/subscriptions", "subscribe"},
+  };
+  for (const auto& [target, scope] : scopes) {
+    use_token("acme:s:w:codeq:other");
+    EXPECT_EQ(403u, post(target).status) << target;
+    use_token(std::string("acme:s:w:codeq:") + scope);
+    EXPECT_NE(403u, post(target).status) << target;
+  }
+}
+
+TEST_F(HttpAccess, TokensOfSomeQueuesOpenNoOthers) {
+  use_token("acme:s:pw:codeq:claim:mine");
+
+  EXPECT_EQ(
+    "event type not allowed", post("/tasks/claim", R"({"commands":["other"]})").text("error"));
+  EXPECT_EQ(403u, post("/tasks", R"({"command":"other","payload":1})").status);
+  EXPECT_EQ(202u, post("/tasks", R"({"command":"mine","payload":1})").status);
+  EXPECT_EQ(200u, post("/tasks/claim", "{}").status);
+}
+
+TEST_F(HttpAccess, TheProcessTellsEverybodyThatItLives) {
+  use_token("");
+
+  EXPECT_EQ(200u, get("//healthz").status);
+  EXPECT_EQ(200u, get("//readyz").status);
+}
+
+TEST_F(HttpAccess, AFullDiskIsNotReady) {
+  options_.disk_problem = [] { return error{errc::disk_full, "no space"}; };
+  restart();
+
+  auto refused = get("//readyz");
+
+  EXPECT_EQ(503u, refused.status);
+  EXPECT_EQ("no space", refused.text("error"));
+  EXPECT_EQ(200u, get("//healthz").status);
+}
+
+TEST_F(HttpAccess, CallsBeyondTheirRateAreRefusedWithATime) {
+  options_.limit = [](const http::caller& by, std::string_view operation) {
+    auto refusal = std::make_unique<http::rate_refusal>();
+    *refusal = {by.tenant, std::string(operation), 7};
+    return refusal;
+  };
+  restart();
+
+  auto refused = post("/tasks", R"({"command":"q","payload":1})");
+
+  EXPECT_EQ(429u, refused.status);
+  EXPECT_EQ("7", refused.fields["Retry-After"]);
+  EXPECT_EQ(
+    R"({"error":"rate limit exceeded","scope":"acme","operation":"create","retryAfterSeconds":7})",
+    refused.body);
+  EXPECT_EQ(200u, get("/tasks").status);
+}
+
+TEST_F(HttpAccess, ASingleUserSetupListensToThisMachineOnly) {
+  options_.is_loopback_only = true;
+  restart();
+  EXPECT_EQ(200u, get("/tasks").status);
+  auto from = [&](const std::string& host, const std::string& origin) {
+    auto request = begin_as(host, origin);
+    return (*request.answered)->status;
+  };
+
+  EXPECT_EQ(200u, from("127.0.0.1:8080", "http://localhost:8080"));
+  EXPECT_EQ(200u, from("[::1]:8080", ""));
+  EXPECT_EQ(403u, from("evil.example", ""));
+  EXPECT_EQ(403u, from("127.0.0.1.evil.example", ""));
+  EXPECT_EQ(403u, from("localhost", "http://evil.example"));
+  EXPECT_EQ(403u, from("localhost", "null"));
+}
+
+/// One tenant has tasks in every state; another tries every verb on them.
+class HttpTenants : public http_fixture {
+protected:
+  HttpTenants() {
+    leased_ = enqueue("q", R"(,"idempotencyKey":"k")");
+    claim("q");
+    dead_ = enqueue("q");
+    claim("q");
+    post("/tasks/" + dead_ + "/result", R"({"status":"FAILED","error":"x","permanent":true})");
+    ready_ = enqueue("q");
+    use_token("umbrella:root:pwa");
+  }
+
+  void expect_unseen(const std::string& method, const std::string& target) {
+    auto refused = call(method, target, R"({"status":"COMPLETED","how":"revoke"})");
+    EXPECT_EQ(404u, refused.status) << method << ' ' << target << ' ' << refused.body;
+  }
+
+  /// Everything that the tenant itself sees of its tasks is as it was.
+  ~HttpTenants() override {
+    use_token("acme:root:pwa");
+    EXPECT_EQ("leased", get("/tasks/" + leased_).text("state"));
+    EXPECT_EQ("dead", get("/tasks/" + dead_).text("state"));
+    EXPECT_EQ("ready", get("/tasks/" + ready_).text("state"));
+  }
+
+  std::string leased_;
+  std::string dead_;
+  std::string ready_;
+};
+
+TEST_F(HttpTenants, CannotReadTasks) {
+  for (const auto& id : {leased_, dead_, ready_}) {
+    expect_unseen("GET", "/tasks/" + id);
+    expect_unseen("GET", "/tasks/" + id + "/result");
+    expect_unseen("GET", "/tasks/" + id + "/result?waitSeconds=5");
+    expect_unseen("GET", "/tasks/" + id + "/explain");
+    expect_unseen("GET", "/tasks/" + id + "/events");
+  }
+}
+
+TEST_F(HttpTenants, CannotClaimTasks) {
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
+  EXPECT_EQ(204u, post("/tasks/claim", "{}").status);
+  EXPECT_EQ(204u, post("/tasks/claim/batch", R"({"commands":["q"],"count":10})").status);
+}
+
+TEST_F(HttpTenants, CannotExtendLeases) {
+  expect_unseen("POST", "/tasks/" + leased_ + "/heartbeat");
+}
+
+TEST_F(HttpTenants, CannotCompleteTasks) {
+  expect_unseen("POST", "/tasks/" + leased_ + "/result");
+  auto batch = post(
+    "/tasks/batch/results",
+    R"({"results":[{"taskId":")" + leased_ + R"(","status":"COMPLETED"}]})");
+  EXPECT_THAT(batch.body, HasSubstr("task not found"));
+}
+
+TEST_F(HttpTenants, CannotGiveTasksBack) {
+  expect_unseen("POST", "/tasks/" + leased_ + "/abandon");
+  expect_unseen("POST", "/tasks/" + leased_ + "/nack");
+}
+
+TEST_F(HttpTenants, CannotCancelOrPromoteTasks) {
+  for (const char* verb : {"cancel", "promote"}) {
+    expect_unseen("POST", "/tasks/" + ready_ + "/" + verb);
+    expect_unseen("POST", std::string("/queues/q/keys/k/") + verb);
+  }
+  expect_unseen("GET", "/queues/q/keys/k");
+}
+
+TEST_F(HttpTenants, CannotListTasks) {
+  EXPECT_EQ("[]", get("/tasks")["tasks"]);
+  EXPECT_EQ("[]", get("/tasks?queue=q")["tasks"]);
+  EXPECT_EQ("[]", get("/admin/dead")["tasks"]);
+}
+
+TEST_F(HttpTenants, CannotCountTasks) {
+  EXPECT_EQ("{}", get("/admin/queues").body);
+  auto one = get("/admin/queues/q");
+  EXPECT_EQ("0", one["ready"]);
+  EXPECT_EQ("0", one["inProgress"]);
+  EXPECT_EQ("0", one["dlq"]);
+  EXPECT_EQ("[]", get("/admin/workers")["workers"]);
+}
+
+TEST_F(HttpTenants, CannotForceRedriveOrPurgeTasks) {
+  expect_unseen("POST", "/admin/tasks/" + leased_ + "/force");
+  auto ids = R"({"ids":[")" + dead_ + "\"]}";
+  EXPECT_EQ("0", post("/admin/dead/redrive", ids)["changed"]);
+  EXPECT_EQ("0", post("/admin/dead/purge", ids)["changed"]);
+  EXPECT_EQ("0", post("/admin/dead/redrive", R"({"queue":"q"})")["changed"]);
+  EXPECT_EQ("0", post("/admin/dead/purge")["changed"]);
+  EXPECT_EQ("0", post("/admin/queues/q/purge", "")["changed"]);
+}
+
+TEST_F(HttpTenants, CannotPauseOrConfigureQueues) {
+  EXPECT_EQ(200u, post("/admin/queues/q/pause", "").status);
+  EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"maxAttempts":9})").status);
+
+  use_token("acme:root:pwa");
+  EXPECT_EQ("false", get("/admin/queues/q/settings")["paused"]);
+  EXPECT_THAT(get("/admin/queues/q/settings").body, Not(HasSubstr("\"maxAttempts\":9")));
+}
+
+} // namespace
+} // namespace codeq::test

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration/http_fixture.hpp"
+
+#include "http/target.hpp"
+#include "storage/recovery.hpp"
+
+#include <sstream>
+#include <utility>
+
+namespace codeq::test {
+
+namespace {
+
+constexpr std::uint16_t shard_count = 4;
+
+/// The caller that a token of the tests names; null for any other.
+std::shared_ptr<const http::caller> caller_of(std::string_view token) {
+  std::vector<std::string> parts;
+  std::istringstream text{std::string(token)};
+  for (std::string part; std::getline(text, part, ':');)
+    parts.push_back(part);
+  if (parts.size() < 3)
+    return nullptr;
+  http::caller by{parts[1], parts[0]};
+  by.is_producer = parts[2].find('p') != std::string::npos;
+  by.is_worker = parts[2].find('w') != std::string::npos;
+  by.is_admin = parts[2].find('a') != std::string::npos;
+  if (parts.size() > 4 && !parts[3].empty())
+    by.scopes = {parts[3] + ":" + parts[4]};
+  if (parts.size() > 5)
+    by.queues = {parts[5]};
+  return std::make_shared<const http::caller>(std::move(by));
+}
+
+} // namespace
+
+std::string http_fixture::answer::operator[](const std::string& name) const {
+  auto object = http::json_object::parse(body);
+  return object ? std::string(object->raw(name)) : std::string();
+}
+
+std::string http_fixture::answer::text(const std::string& name) const {
+  auto object = http::json_object::parse(body);
+  return object ? object->text(name) : std::string();
+}
+
+http_fixture::http_fixture() {
+  options_.who = &caller_of;
+  options_.disk_problem = [] { return error{}; };
+  options_.metrics = [](const coordinator_stats& stats) {
+    return "queues " + std::to_string(stats.queues.size());
+  };
+  start();
+}
+
+void http_fixture::start() {
+  auto fail = [](const error& e) { FAIL() << to_string(e); };
+  ++epoch_;
+  auto own = [this](auto actor) {
+    running_.push_back(caf::actor_cast<caf::strong_actor_ptr>(actor));
+    return system_.own(actor);
+  };
+  auto journal = own(system_.get().spawn(
+    coordinator::journal,
+    coordinator::journal_options{store_, storage::durability::sync, fail, nullptr}));
+  coordinator::reader_options reads;
+  reads.store = store_;
+  reads.on_failure = fail;
+  auto reader = own(system_.get().spawn(coordinator::reader, reads));
+  options_.desk = {};
+  options_.desk.store_id = 1;
+  options_.desk.clock = std::make_shared<virtual_clock>(system_);
+  for (std::uint16_t i = 0; i < shard_count; ++i) {
+    coordinator::shard_options options;
+    options.clock = std::make_shared<virtual_clock>(system_);
+    auto steady = options.clock->now().steady;
+    options.state =
+      std::move(storage::recover(*store_, static_cast<shard_id>(i), epoch_, steady).value());
+    options.journal = journal;
+    options.reader = reader;
+    options.shard_count = shard_count;
+    options_.desk.shards.push_back(own(system_.get().spawn(coordinator::shard, options)));
+  }
+  gateway_ = own(system_.get().spawn(http::gateway, options_));
+  system_.run();
+}
+
+void http_fixture::restart() {
+  for (auto& actor : std::exchange(running_, {}))
+    caf::anon_send_exit(actor, caf::exit_reason::kill);
+  system_.run();
+  start();
+}
+
+http_fixture::pending
+http_fixture::begin(const std::string& method, const std::string& target, const std::string& body) {
+  auto made = send_along(method, target, body);
+  run();
+  return made;
+}
+
+http_fixture::pending http_fixture::send_along(
+  const std::string& method, const std::string& target, const std::string& body) {
+  auto made = make_request(method, target, body);
+  caf::anon_send(gateway_, http::call_arrived{made.call});
+  return made;
+}
+
+http_fixture::pending http_fixture::begin_as(const std::string& host, const std::string& origin) {
+  auto made = make_request("GET", "/tasks", {});
+  made.call->in.host = host;
+  made.call->in.origin = origin;
+  caf::anon_send(gateway_, http::call_arrived{made.call});
+  run();
+  return made;
+}
+
+http_fixture::pending http_fixture::make_request(
+  const std::string& method, const std::string& target, const std::string& body) {
+  pending made{
+    std::make_shared<http::exchange>(), std::make_shared<std::optional<answer>>(std::nullopt)};
+  auto& in = made.call->in;
+  in.method = method;
+  in.bearer = token_;
+  in.body = body;
+  in.host = "localhost";
+  auto full = target.starts_with("/") && target.size() > 1 && target[1] == '/'
+                ? target.substr(1)
+                : "/v1/codeq" + target;
+  EXPECT_TRUE(http::read_target(full, in));
+  made.call->answer = [to = made.answered](http::response r) {
+    EXPECT_FALSE(to->has_value()) << "answered twice";
+    *to = answer{r.status, std::move(r.body), {r.fields.begin(), r.fields.end()}};
+  };
+  return made;
+}
+
+http_fixture::answer
+http_fixture::call(const std::string& method, const std::string& target, const std::string& body) {
+  auto request = begin(method, target, body);
+  EXPECT_TRUE(request.is_answered()) << method << ' ' << target;
+  return request.answered->value_or(answer{});
+}
+
+void http_fixture::go_away(const pending& request) {
+  caf::anon_send(gateway_, http::client_gone{request.call});
+  system_.run();
+}
+
+std::string http_fixture::enqueue(const std::string& queue, const std::string& more) {
+  auto added = post("/tasks", R"({"command":")" + queue + R"(","payload":{})" + more + "}");
+  EXPECT_EQ(202u, added.status) << added.body;
+  return added.text("id");
+}
+
+http_fixture::answer http_fixture::claim(const std::string& queue) {
+  auto claimed = post("/tasks/claim", R"({"commands":[")" + queue + R"("],"leaseSeconds":60})");
+  EXPECT_EQ(200u, claimed.status) << claimed.body;
+  return claimed;
+}
+
+} // namespace codeq::test

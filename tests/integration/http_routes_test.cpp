@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration/http_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace codeq::test {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class HttpRoutes : public http_fixture {};
+
+TEST_F(HttpRoutes, EnqueueAnswersTheTaskWithItsPayloadAsText) {
+  auto added =
+    post("/tasks", R"({"command":"GENERATE","payload":{"jobId": "j-1", "x":1.0},"priority":12})");
+
+  EXPECT_EQ(202u, added.status);
+  EXPECT_EQ(R"({"jobId": "j-1", "x":1.0})", added.text("payload"));
+  EXPECT_EQ("GENERATE", added.text("command"));
+  EXPECT_EQ("9", added["priority"]);
+  EXPECT_EQ("PENDING", added.text("status"));
+  EXPECT_EQ("PENDING_LIST", added.text("lastKnownLocation"));
+  EXPECT_EQ("5", added["maxAttempts"]);
+  EXPECT_EQ("acme", added.text("tenantId"));
+}
+
+TEST_F(HttpRoutes, AnyJsonValueIsAPayload) {
+  for (const char* payload : {"null", "7", "\"text\"", "[1,{\"a\":[]}]", "true"}) {
+    auto added = post("/tasks", std::string(R"({"command":"q","payload":)") + payload + "}");
+
+    EXPECT_EQ(202u, added.status) << payload;
+    EXPECT_EQ(payload, added.text("payload"));
+    EXPECT_EQ(payload, get("/tasks/" + added.text("id")).text("payload"));
+  }
+}
+
+struct refused_task {
+  const char* body;
+  const char* error;
+};
+
+TEST_F(HttpRoutes, WhatCannotBeEnqueuedIsRefusedInWords) {
+  const refused_task cases[] = {
+    {"", "invalid body"},
+    {"[]", "invalid body"},
+    {"{\"command\":\"q\"", "invalid body"},
+    {R"({"command":"q"})", "invalid body"},
+    {R"({"command":7,"payload":{}})", "invalid body"},
+    {R"({"command":"q","payload":{},"priority":"high"})", "invalid body"},
+    {R"({"payload":{}})", "invalid command"},
+    {R"({"command":"a b","payload":{}})", "invalid command"},
+    {R"({"command":"q","payload":{},"runAt":"tomorrow"})", "invalid 'runAt' (use RFC3339)"},
+    {R"({"command":"q","payload":{},"delaySeconds":-1})", "invalid 'delaySeconds' (must be >= 0)"},
+    {R"({"command":"q","payload":{},"maxAttempts":1001})",
+     "max_attempts is 1001; it must be 1..1000"},
+  };
+  for (const auto& c : cases) {
+    auto refused = post("/tasks", c.body);
+
+    EXPECT_EQ(400u, refused.status) << c.body;
+    EXPECT_EQ(c.error, refused.text("error")) << c.body;
+  }
+}
+
+TEST_F(HttpRoutes, AWebhookIsRefusedAndNotDropped) {
+  auto refused =
+    post("/tasks", R"({"command":"q","payload":{},"webhook":"https://example.test/hook"})");
+
+  EXPECT_EQ(400u, refused.status);
+  EXPECT_THAT(refused.text("error"), HasSubstr("webhook"));
+}
+
+TEST_F(HttpRoutes, NestingBeyondTheLimitIsRefused) {
+  auto nested = [](std::size_t depth) {
+    return R"({"command":"q","payload":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+
+  EXPECT_EQ(202u, post("/tasks", nested(limits::http_json_depth_max - 1)).status);
+  EXPECT_EQ(400u, post("/tasks", nested(limits::http_json_depth_max)).status);
+}
+
+TEST_F(HttpRoutes, ATaskIsClaimedCompletedAndRead) {
+  auto id = enqueue("q");
+
+  auto claimed = claim("q");
+  EXPECT_EQ(id, claimed.text("id"));
+  EXPECT_EQ("IN_PROGRESS", claimed.text("status"));
+  EXPECT_EQ("INPROG_SET", claimed.text("lastKnownLocation"));
+  EXPECT_EQ("root", claimed.text("workerId"));
+  EXPECT_EQ("1", claimed["attempts"]);
+  EXPECT_FALSE(claimed.text("fencingToken").empty());
+  EXPECT_FALSE(claimed.text("leaseUntil").empty());
+
+  auto done =
+    post("/tasks/" + id + "/result", R"({"status":"COMPLETED","result":{"ok": true, "x":1.50}})");
+  EXPECT_EQ(200u, done.status) << done.body;
+  EXPECT_EQ(R"({"ok": true, "x":1.50})", done["result"]);
+  EXPECT_EQ("COMPLETED", done.text("status"));
+
+  auto read = get("/tasks/" + id + "/result");
+  EXPECT_EQ(200u, read.status);
+  EXPECT_THAT(read["task"], HasSubstr(R"("status":"COMPLETED")"));
+  EXPECT_THAT(read["task"], HasSubstr(R"("lastKnownLocation":"NONE")"));
+  EXPECT_THAT(read["result"], HasSubstr(R"("result":{"ok": true, "x":1.50})"));
+}
+
+TEST_F(HttpRoutes, TheRepeatOfAReportWithItsTokenGetsTheStoredResult) {
+  auto id = enqueue("q");
+  auto token = claim("q").text("fencingToken");
+  auto body = R"({"status":"COMPLETED","result":{"n":1},"fencingToken":")" + token + "\"}";
+  auto other = R"({"status":"COMPLETED","result":{"n":2},"fencingToken":")" + token + "\"}";
+  EXPECT_EQ(200u, post("/tasks/" + id + "/result", body).status);
+
+  auto repeated = post("/tasks/" + id + "/result", other);
+
+  EXPECT_EQ(200u, repeated.status);
+  EXPECT_EQ(R"({"n":1})", repeated["result"]);
+  EXPECT_EQ(409u, post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})").status);
+}
+
+TEST_F(HttpRoutes, AFailureSaysWhetherItIsRetried) {
+  auto id = enqueue("q", R"(,"maxAttempts":2,"retry":{"kind":"fixed","baseMs":3000})");
+  auto failed = R"({"status":"FAILED","error":"no luck"})";
+  claim("q");
+
+  auto first = post("/tasks/" + id + "/result", failed);
+  EXPECT_EQ("true", first["willRetry"]);
+  EXPECT_FALSE(first.text("retryAt").empty());
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
+
+  advance(3s);
+  EXPECT_EQ("2", claim("q")["attempts"]);
+  auto last = post("/tasks/" + id + "/result", failed);
+  EXPECT_EQ("false", last["willRetry"]);
+
+  auto dead = get("/tasks/" + id);
+  EXPECT_EQ("FAILED", dead.text("status"));
+  EXPECT_EQ("DLQ_SET", dead.text("lastKnownLocation"));
+  EXPECT_EQ("no luck", dead.text("error"));
+  EXPECT_THAT(get("/tasks/" + id + "/result")["result"], HasSubstr(R"("status":"FAILED")"));
+}
+
+TEST_F(HttpRoutes, ResultsThatAreNoneAreRefused) {
+  auto id = enqueue("q");
+  claim("q");
+  const refused_task cases[] = {
+    {"x", "invalid request body"},
+    {R"({"status":"DONE"})", "invalid status"},
+    {R"({"status":"FAILED"})", "error required when status=FAILED"},
+    {R"({"status":"COMPLETED","fencingToken":"x"})", "invalid fencingToken"},
+    {R"({"status":"COMPLETED","artifacts":[{"url":"u"}]})", "artifact name is required"},
+    {R"({"status":"COMPLETED","artifacts":[{"name":"a"}]})",
+     "artifact a must have either url or contentBase64"},
+    {R"({"status":"COMPLETED","artifacts":[{"name":"a","contentBase64":"!"}]})",
+     "artifact a: contentBase64 is not base64"},
+  };
+  for (const auto& c : cases) {
+    auto refused = post("/tasks/" + id + "/result", c.body);
+
+    EXPECT_EQ(400u, refused.status) << c.body;
+    EXPECT_EQ(c.error, refused.text("error")) << c.body;
+  }
+}
+
+TEST_F(HttpRoutes, ArtifactsComeBackWithTheResult) {
+  auto id = enqueue("q");
+  claim("q");
+  auto artifacts = R"([{"name":"a","contentBase64":"aGk="}])";
+
+  post(
+    "/tasks/" + id + "/result",
+    std::string(R"({"status":"COMPLETED","result":{"n":1},"artifacts":)") + artifacts + "}");
+
+  auto record = get("/tasks/" + id + "/result")["result"];
+  EXPECT_THAT(record, HasSubstr(R"("result":{"n":1})"));
+  EXPECT_THAT(record, HasSubstr(std::string(R"("artifacts":)") + artifacts));
+}
+
+TEST_F(HttpRoutes, LeaseRoutesTellUnknownTasksOthersAndEndedOnesApart) {
+  auto id = enqueue("q");
+  claim("q");
+  for (const char* route : {"heartbeat", "abandon", "nack"}) {
+    auto path = [&](const std::string& task) { return "/tasks/" + task + "/" + route; };
+
+    EXPECT_EQ("not-found", post(path("00000000-0000-0001-0000-000000000000")).text("error"));
+    EXPECT_EQ("not-found", post(path("nonsense")).text("error"));
+    use_token("acme:other:w");
+    auto refused = post(path(id));
+    EXPECT_EQ(403u, refused.status);
+    EXPECT_EQ("not-owner", refused.text("error"));
+    use_token("acme:root:pwa");
+  }
+  post("/tasks/" + id + "/result", R"({"status":"COMPLETED"})");
+  for (const char* route : {"heartbeat", "abandon", "nack"}) {
+    auto refused = post("/tasks/" + id + "/" + route);
+    EXPECT_EQ(409u, refused.status);
+    EXPECT_EQ("not-in-progress", refused.text("error"));
+  }
+}
+
+TEST_F(HttpRoutes, AHeartbeatExtendsByWhatItAsksFor) {
+  auto id = enqueue("q", R"(,"leaseSeconds":2)");
+  post("/tasks/claim", R"({"commands":["q"],"leaseSeconds":2})");
+  EXPECT_EQ(400u, post("/tasks/" + id + "/heartbeat", "").status);
+
+  EXPECT_EQ("true", post("/tasks/" + id + "/heartbeat", R"({"extendSeconds":30})")["ok"]);
+  advance(29s);
+  EXPECT_EQ("IN_PROGRESS", get("/tasks/" + id).text("status"));
+  advance(2s);
+
+  EXPECT_EQ("PENDING", get("/tasks/" + id).text("status"));
+  EXPECT_EQ(409u, post("/tasks/" + id + "/heartbeat", R"({"extendSeconds":30})").status);
+}
+
+TEST_F(HttpRoutes, AbandonGivesTheAttemptBackAndNackDelays) {
+  auto id = enqueue("q");
+  claim("q");
+  EXPECT_EQ("requeued", post("/tasks/" + id + "/abandon", "").text("status"));
+  EXPECT_EQ("1", claim("q")["attempts"]);
+
+  auto nacked = post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"later"})");
+
+  EXPECT_EQ(R"({"delaySeconds":5,"status":"requeued"})", nacked.body);
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
+  advance(5s);
+  EXPECT_EQ("2", claim("q")["attempts"]);
+}
+
+TEST_F(HttpRoutes, ANackOfTheLastAttemptGoesToTheDeadLetters) {
+  auto id = enqueue("q", R"(,"maxAttempts":1)");
+  claim("q");
+
+  EXPECT_EQ(
+    R"({"delaySeconds":0,"status":"dlq"})",
+    post("/tasks/" + id + "/nack", R"({"delaySeconds":5,"reason":"never"})").body);
+}
+
+TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
+  auto added = post(
+    "/tasks/batch",
+    R"({"tasks":[{"command":"q","payload":1},{"command":"q"},7,{"command":"q","payload":2}]})");
+  EXPECT_EQ(200u, added.status);
+  EXPECT_THAT(
+    added.body, HasSubstr(R"({"error":"invalid body"},{"error":"invalid body"},{"task")"));
+  EXPECT_EQ(400u, post("/tasks/batch", R"({"tasks":[]})").status);
+  std::string many = "1";
+  for (int i = 0; i < 100; ++i)
+    many += ",1";
+  EXPECT_EQ(
+    "batch size exceeds maximum of 100",
+    post("/tasks/batch", R"({"tasks":[)" + many + "]}").text("error"));
+
+  auto claimed = post("/tasks/claim/batch", R"({"commands":["q"],"count":10})");
+  EXPECT_EQ(200u, claimed.status);
+  auto tasks = http::json_object::parse(claimed.body)->elements("tasks");
+  ASSERT_EQ(2u, tasks.size());
+  EXPECT_EQ(204u, post("/tasks/claim/batch", R"({"commands":["q"],"count":10})").status);
+  EXPECT_EQ(400u, post("/tasks/claim/batch", R"({"commands":["q"]})").status);
+  EXPECT_EQ(
+    "count exceeds maximum of 10",
+    post("/tasks/claim/batch", R"({"commands":["q"],"count":11})").text("error"));
+
+  auto id = http::json_object::parse(tasks[0])->text("id");
+  auto done = post(
+    "/tasks/batch/results",
+    R"({"results":[{"taskId":"nonsense","status":"COMPLETED"},{"taskId":")" + id
+      + R"(","status":"COMPLETED"},{"taskId":")" + id + R"(","status":"X"}]})");
+  EXPECT_EQ(200u, done.status);
+  EXPECT_THAT(done.body, HasSubstr(R"({"taskId":"nonsense","error":"task not found"})"));
+  EXPECT_THAT(done.body, HasSubstr(R"("error":"invalid status")"));
+  EXPECT_THAT(done.body, HasSubstr(R"("status":"COMPLETED")"));
+}
+
+TEST_F(HttpRoutes, SixtyFourClientsWithOneKeyMakeOneTaskPerTenant) {
+  std::map<std::string, std::set<std::string>> ids;
+  std::vector<std::pair<std::string, pending>> open;
+  for (int i = 0; i < 64; ++i) {
+    for (std::string tenant : {"acme", "umbrella"}) {
+      use_token(tenant + ":client:p");
+      auto body = R"({"command":"q","payload":)" + std::to_string(i) + R"(,"idempotencyKey":"k"})";
+      open.emplace_back(tenant, send_along("POST", "/tasks", body));
+    }
+  }
+  run();
+  for (const auto& [tenant, request] : open) {
+    ASSERT_TRUE(request.is_answered());
+    EXPECT_EQ(202u, (*request.answered)->status);
+    EXPECT_EQ("0", (*request.answered)->text("payload"));
+    ids[tenant].insert((*request.answered)->text("id"));
+  }
+
+  EXPECT_EQ(1u, ids["acme"].size());
+  EXPECT_EQ(1u, ids["umbrella"].size());
+  EXPECT_NE(ids["acme"], ids["umbrella"]);
+}
+
+TEST_F(HttpRoutes, ListsGoFromTheNewestToTheOldestPageByPage) {
+  std::vector<std::string> added;
+  for (int i = 0; i < 10; ++i) {
+    advance(1ms);
+    added.push_back(enqueue("q"));
+  }
+  enqueue("other");
+  std::vector<std::string> listed;
+  std::string after;
+  for (int page = 0; page < 4; ++page) {
+    auto found = get("/tasks?queue=q&limit=3&after=" + after);
+    ASSERT_EQ(200u, found.status) << found.body;
+    for (auto task : http::json_object::parse(found.body)->elements("tasks"))
+      listed.push_back(http::json_object::parse(task)->text("id"));
+    after = found.text("after");
+  }
+
+  EXPECT_EQ((std::vector<std::string>{added.rbegin(), added.rend()}), listed);
+  EXPECT_EQ("", after);
+  EXPECT_EQ(400u, get("/tasks?after=x").status);
+  EXPECT_EQ(400u, get("/tasks?state=asleep").status);
+  EXPECT_EQ("[]", get("/tasks?queue=q&state=dead")["tasks"]);
+}
+
+TEST_F(HttpRoutes, KeysNameTasksToTheirProducers) {
+  auto id = enqueue("q", R"(,"idempotencyKey":"a/b","delaySeconds":60,"allowPromotion":true)");
+
+  EXPECT_EQ(id, get("/queues/q/keys/a%2Fb").text("id"));
+  EXPECT_EQ(404u, get("/queues/q/keys/other").status);
+  EXPECT_EQ("changed", post("/queues/q/keys/a%2Fb/promote", "").text("outcome"));
+  EXPECT_EQ("ready", get("/tasks/" + id).text("state"));
+  EXPECT_EQ("changed", post("/queues/q/keys/a%2Fb/cancel", "").text("outcome"));
+  EXPECT_EQ("cancelled", get("/tasks/" + id).text("state"));
+  EXPECT_EQ(404u, post("/queues/q/keys/other/cancel", "").status);
+}
+
+TEST_F(HttpRoutes, DeadTasksAreListedRedrivenAndPurged) {
+  auto kill = [&](const std::string& id) {
+    claim("q");
+    post("/tasks/" + id + "/result", R"({"status":"FAILED","error":"x","permanent":true})");
+  };
+  auto first = enqueue("q");
+  kill(first);
+  auto second = enqueue("q");
+  kill(second);
+  EXPECT_THAT(get("/admin/dead?queue=q").body, testing::AllOf(HasSubstr(first), HasSubstr(second)));
+
+  auto one = post("/admin/dead/redrive", R"({"ids":[")" + first + R"(","nonsense"]})");
+  EXPECT_EQ("1", one["changed"]);
+  EXPECT_EQ("ready", get("/tasks/" + first).text("state"));
+  EXPECT_EQ("1", post("/admin/dead/purge", R"({"queue":"q"})")["changed"]);
+  EXPECT_EQ(404u, get("/tasks/" + second).status);
+}
+
+TEST_F(HttpRoutes, AdminsSeeCountsPauseAndConfigureQueues) {
+  enqueue("q", R"(,"priority":3)");
+  auto leased = enqueue("q");
+  claim("q");
+  enqueue("q", R"(,"delaySeconds":60)");
+
+  auto all = get("/admin/queues");
+  EXPECT_EQ("1", all["codeq:q:q:acme:delayed"]);
+  EXPECT_EQ("1", all["codeq:q:q:acme:inprog"]);
+  auto one = get("/admin/queues/q");
+  EXPECT_EQ("1", one["ready"]);
+  EXPECT_EQ("1", one["inProgress"]);
+  EXPECT_EQ("1", one["delayed"]);
+  EXPECT_EQ("0", one["dlq"]);
+
+  EXPECT_EQ("true", post("/admin/queues/q/pause", "")["paused"]);
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
+  EXPECT_EQ("false", post("/admin/queues/q/resume", "")["paused"]);
+  EXPECT_EQ(200u, claim("q").status);
+
+  auto set = call("PUT", "/admin/queues/q/settings", R"({"maxAttempts":7,"maxDepth":8})");
+  EXPECT_THAT(
+    set["settings"], testing::AllOf(HasSubstr("\"maxAttempts\":7"), HasSubstr("\"maxDepth\":8")));
+  EXPECT_EQ("7", get("/tasks/" + enqueue("q"))["maxAttempts"]);
+  EXPECT_EQ("4", post("/admin/queues/q/purge", "")["changed"]);
+  EXPECT_EQ(404u, get("/tasks/" + leased).status);
+}
+
+TEST_F(HttpRoutes, AnAdminEndsTasksByForce) {
+  auto id = enqueue("q");
+  auto path = "/admin/tasks/" + id + "/force";
+  claim("q");
+
+  EXPECT_EQ("changed", post(path, R"({"how":"revoke"})").text("outcome"));
+  EXPECT_EQ("ready", get("/tasks/" + id).text("state"));
+  EXPECT_EQ("completed", post(path, R"({"how":"complete","result":{"n":1}})").text("state"));
+  EXPECT_THAT(get("/tasks/" + id + "/result")["result"], HasSubstr(R"({"n":1})"));
+  EXPECT_EQ(400u, post(path, R"({"how":"stop"})").status);
+}
+
+TEST_F(HttpRoutes, ATaskExplainsItselfAndTellsItsTimeline) {
+  auto id = enqueue("q");
+  EXPECT_EQ("no_worker", get("/tasks/" + id + "/explain").text("reason"));
+  claim("q");
+  EXPECT_EQ("leased", get("/tasks/" + id + "/explain").text("reason"));
+
+  auto events = get("/tasks/" + id + "/events")["events"];
+
+  EXPECT_THAT(events, testing::AllOf(HasSubstr("enqueued"), HasSubstr("granted")));
+  EXPECT_THAT(events, HasSubstr(R"("workerId":"root")"));
+}
+
+TEST_F(HttpRoutes, WhatIsNotThereYetSaysSo) {
+  const std::pair<const char*, const char*> routes[] = {
+    {"POST", "/workers/subscriptions"},
+    {"POST", "/workers/subscriptions/x/heartbeat"},
+    {"PUT", "/admin/topics/t"},
+    {"GET", "/admin/topics/t"},
+    {"DELETE", "/admin/topics/t"},
+  };
+  for (const auto& [method, target] : routes) {
+    auto refused = call(method, target, "{}");
+
+    EXPECT_EQ(501u, refused.status);
+    EXPECT_EQ(R"({"error":"not implemented"})", refused.body);
+  }
+}
+
+TEST_F(HttpRoutes, CleanUpFindsNothingThatRetentionLeft) {
+  EXPECT_EQ("0", post("/admin/tasks/cleanup", "")["deleted"]);
+  EXPECT_EQ("7", post("/admin/tasks/cleanup", R"({"limit":7})")["limit"]);
+  EXPECT_EQ(
+    "invalid 'before' (use RFC3339)",
+    post("/admin/tasks/cleanup", R"({"before":"now"})").text("error"));
+}
+
+TEST_F(HttpRoutes, UnknownPathsAndMethodsAreToldApart) {
+  EXPECT_EQ(404u, get("/nothing").status);
+  EXPECT_EQ(404u, get("//v2/codeq/tasks").status);
+  EXPECT_EQ(405u, call("DELETE", "/tasks").status);
+}
+
+} // namespace
+} // namespace codeq::test

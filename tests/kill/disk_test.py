@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk that is really full: a small file system of its own, in a namespace of its own."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+
+import cluster  # noqa: E402
+import harness  # noqa: E402
+from cluster import wait_until  # noqa: E402
+
+PAYLOAD = b"x" * 300_000
+MEBIBYTE = 1 << 20
+
+
+class SmallDisk:
+    """A file system in memory that only programs started by `prefix` see under `path`."""
+
+    def __init__(self, path, mebibytes):
+        self.path = path
+        path.mkdir()
+        ready = path.parent / "disk.ready"
+        script = (f"mount -t tmpfs -o size={mebibytes}m tmpfs {path} && touch {ready} "
+                  "&& exec sleep 3600")
+        self._holder = subprocess.Popen(["unshare", "-rm", "sh", "-c", script],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_until(lambda: ready.exists() or self._holder.poll() is not None, 10, "the mount")
+        if self._holder.poll() is not None:
+            why = self._holder.stderr.read().decode().strip()
+            raise unittest.SkipTest(f"no file system of one's own may be mounted here: {why}")
+
+    @property
+    def prefix(self):
+        return ["nsenter", "-t", str(self._holder.pid), "-U", "-m", "--preserve-credentials"]
+
+    @property
+    def _inside(self):
+        """The mounted directory as seen from outside."""
+        return pathlib.Path("/proc", str(self._holder.pid), "root", *self.path.parts[1:])
+
+    def grow(self, mebibytes):
+        subprocess.run(
+            [*self.prefix, "mount", "-o", f"remount,size={mebibytes}m", str(self.path)], check=True)
+
+    def fill(self, leave_bytes):
+        """Takes all but so many bytes; `free` gives them back."""
+        free = os.statvfs(self._inside)
+        take = free.f_bavail * free.f_frsize - leave_bytes
+        (self._inside / "ballast").write_bytes(b"\0" * take)
+
+    def free(self):
+        (self._inside / "ballast").unlink()
+
+    def close(self):
+        self._holder.kill()
+        self._holder.wait()
+        self._holder.stderr.close()
+
+
+class FullDisk(cluster.ClusterTest):
+    def mount(self, mebibytes):
+        try:
+            self.disk = SmallDisk(self.cluster.path("disk"), mebibytes)
+        except FileNotFoundError as missing:
+            raise unittest.SkipTest(f"{missing.filename} is not installed") from missing
+        self.addCleanup(self.disk.close)
+
+    def launch(self, *options):
+        """Starts a coordinator on the small disk, whatever becomes of it."""
+        port_file = self.cluster.path("port")
+        port_file.unlink(missing_ok=True)
+        self.cluster.coordinator = self.cluster.start("coordinator", [
+            *self.disk.prefix, cluster.BIN / "codeq-coordinator", "--dev", "--data",
+            self.disk.path / "store", "--listen", self.cluster.address, "--port-file", port_file,
+            *options])
+        wait_until(lambda: port_file.exists() and port_file.read_text().strip()
+                   or not self.cluster.coordinator.is_running(), 20, "it listens or ends")
+        if self.cluster.coordinator.is_running():
+            self.cluster.port = int(port_file.read_text())
+
+    def enqueue_until_refused(self):
+        """Adds large tasks until one is not taken; returns those that are acknowledged."""
+        tasks = []
+        while len(tasks) < 1000:
+            done = self.cluster.try_ctl("enqueue", "echo", "-", "--timeout", "2s", payload=PAYLOAD)
+            if done.returncode != 0:
+                return tasks
+            tasks.append(done.stdout.decode().strip())
+        raise AssertionError("the disk is never full")
+
+    def check_stop(self, *options):
+        self.mount(24)
+        self.launch("--free-bytes", "0", *options)
+        tasks = self.enqueue_until_refused()
+        self.assertGreater(len(tasks), 15)
+
+        # It stops loudly and says what to do.
+        self.assertNotEqual(self.cluster.coordinator.popen.wait(10), 0)
+        said = self.cluster.coordinator.text()
+        self.assertIn("No space left on device", said)
+        self.assertIn("stops at once", said)
+        self.assertIn("advice=", said)
+
+        # Nothing is lost, neither by a start that has no space nor by one that has.
+        self.launch("--free-bytes", "0", *options)
+        if self.cluster.coordinator.is_running():
+            self.cluster.coordinator.kill()
+        self.disk.grow(200)
+        self.launch("--free-bytes", "0", *options)
+        self.assertTrue(self.cluster.coordinator.is_running(), said)
+        self.cluster.start_worker("w")
+        for task in tasks:
+            self.assertEqual(len(self.cluster.result(task)), len(PAYLOAD))
+        print(harness.report({"acknowledged tasks that outlived it": len(tasks)}, "full disk:"))
+
+    def test_in_sync_it_stops_loudly_and_loses_nothing(self):
+        self.check_stop("--durability", "sync")
+
+    def test_in_os_it_stops_loudly_and_loses_nothing(self):
+        self.check_stop("--durability", "os")
+
+    def test_low_space_refuses_tasks_while_claims_and_results_go_on(self):
+        self.mount(128)
+        self.launch("--free-bytes", str(48 * MEBIBYTE))
+        tasks = [self.cluster.enqueue("echo", "x" * 10_000) for _ in range(20)]
+        self.disk.fill(leave_bytes=40 * MEBIBYTE)
+
+        # The space is looked at once a second.
+        refusal = wait_until(self.refusal, 10, "a refusal")
+        self.assertIn("disk_full", refusal)
+        self.assertIn(str(48 * MEBIBYTE), refusal)
+        self.cluster.start_worker("w")
+        for task in tasks:
+            self.assertEqual(self.cluster.result(task), "x" * 10_000)
+        self.assertIn("disk_full", self.refusal())
+
+        self.disk.free()
+        # Each shard looks for itself.
+        task = wait_until(self.accepted, 10, "tasks are taken again")
+        self.assertEqual(self.cluster.result(task), "again")
+
+    def refusal(self):
+        """What an enqueue is told that is not taken, else nothing."""
+        return self.cluster.try_ctl("enqueue", "echo", "-", payload=b"x").stderr.decode()
+
+    def accepted(self):
+        """The id of a task that was taken, else nothing."""
+        answer = self.cluster.try_ctl("enqueue", "echo", "-", payload=b"again")
+        return answer.stdout.decode().strip()
+
+
+if __name__ == "__main__":
+    unittest.main()

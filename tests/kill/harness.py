@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load on real programs while they are killed, stopped and restarted at random; then everything
+heals, the queue drains, and the checker decides about the clients' logs.
+
+    python3 harness.py --minutes 10 --durability sync --seed 7
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+
+import cluster  # noqa: E402
+import history  # noqa: E402
+import proxy  # noqa: E402
+from cluster import wait_until  # noqa: E402
+
+HANDLERS = cluster.BUILD / "lib" / "libkill_handlers.so"
+PRODUCER = cluster.BIN / "tests" / "kill_producer"
+HEARTBEAT_REQUEST = 10
+LEASE = 2.0
+RATE = 150
+# The longest that the queue may stand still while it drains.
+STANDSTILL_SECONDS = 60
+ANSWER_SECONDS = 120
+# Good workers are only killed and stopped; the others have a network that is not theirs.
+GOOD = ("good1", "good2", "slow")
+PROXIED = ("zombie", "forgetful")
+UNFINISHED = ("leased", "ready", "gated", "scheduled")
+
+
+class Worker:
+    """A worker that is started again whenever it is gone."""
+
+    def __init__(self, rig, name, network=None):
+        self._rig = rig
+        self.name = name
+        self.network = network
+        self.process = None
+        self.starts = 0
+
+    def start(self):
+        self.starts += 1
+        address = self.network.address if self.network else self._rig.address
+        self.process = self._rig.start(self.name, [
+            cluster.BIN / "codeq-worker", "--coordinator", address, "--name", self.name,
+            "--handlers", HANDLERS, "--slots", "8", "--drain", "500ms", "--log-level", "warn"])
+
+
+class Harness:
+    """One run. `counts` says what was done to whom."""
+
+    def __init__(self, seed, durability):
+        self.random = random.Random(seed)
+        self.durability = durability
+        self.rig = cluster.Cluster()
+        self.folder = self.rig.path("history")
+        self.folder.mkdir()
+        os.environ["CODEQ_HISTORY"] = str(self.folder)
+        self.counts = {}
+        self.workers = []
+        self.producers = []
+        self.networks = []
+        self._producer_runs = 0
+
+    def close(self):
+        for network in self.networks:
+            network.close()
+        self.rig.close()
+
+    def count(self, what):
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def start(self):
+        self.start_coordinator()
+        for name in GOOD:
+            self.workers.append(Worker(self.rig, name))
+        for name in PROXIED:
+            self.networks.append(proxy.Proxy(lambda: self.rig.port))
+            self.workers.append(Worker(self.rig, name, self.networks[-1]))
+        for worker in self.workers:
+            worker.start()
+        for _ in range(2):
+            self.start_producer()
+
+    def start_coordinator(self):
+        self.rig.start_coordinator("--durability", self.durability, "--shards", "4")
+
+    def start_producer(self):
+        self._producer_runs += 1
+        name = f"p{self._producer_runs}"
+        self.producers.append(self.rig.start(name, [
+            PRODUCER, "load", self.rig.address, self.folder / f"{name}.log", name, RATE]))
+
+    # What happens to them. Each leaves everything running, maybe after a pause.
+
+    def pause(self, least, most):
+        time.sleep(self.random.uniform(least, most))
+
+    def kill_coordinator(self):
+        self.rig.coordinator.kill()
+        self.pause(0, 1)
+        self.start_coordinator()
+
+    def kill_coordinator_while_it_starts(self):
+        self.rig.coordinator.kill()
+        starting = self.rig.start("coordinator", [
+            cluster.BIN / "codeq-coordinator", "--dev", "--data", self.rig.path("store"),
+            "--listen", self.rig.address, "--durability", self.durability])
+        self.pause(0, 0.3)
+        starting.kill()
+        self.start_coordinator()
+
+    def stop_coordinator(self):
+        self.rig.coordinator.terminate(20)
+        self.start_coordinator()
+
+    def suspend_coordinator(self):
+        self.rig.coordinator.suspend()
+        self.pause(0.1, 3)
+        self.rig.coordinator.go_on()
+
+    def kill_worker(self):
+        worker = self.random.choice(self.workers)
+        worker.process.kill()
+        self.pause(0, 1)
+        worker.start()
+
+    def stop_worker(self):
+        worker = self.random.choice(self.workers)
+        worker.process.terminate(30)
+        worker.start()
+
+    def suspend_worker(self):
+        """Up to two leases, so that it may come back as a zombie."""
+        worker = self.random.choice(self.workers)
+        worker.process.suspend()
+        self.pause(0.1, 2 * LEASE)
+        worker.process.go_on()
+
+    def slow_down(self):
+        """It gets hardly any time to beat or to report."""
+        slow = self.workers[GOOD.index("slow")]
+        for _ in range(12):
+            slow.process.suspend()
+            self.pause(0.1, 0.4)
+            slow.process.go_on()
+            self.pause(0.01, 0.05)
+
+    def silence_zombie(self):
+        """Its beats are lost for longer than a lease; its results are not."""
+        zombie = self.networks[PROXIED.index("zombie")]
+        zombie.drop(HEARTBEAT_REQUEST)
+        self.pause(LEASE, 2 * LEASE)
+        zombie.drop(None)
+
+    def make_forgetful(self):
+        """It asks and is answered, but never hears it; then the connection is cut."""
+        forgetful = self.networks[PROXIED.index("forgetful")]
+        forgetful.swallow_answers()
+        self.pause(0.05, 1)
+        forgetful.cut()
+
+    def kill_producer(self):
+        victim = self.random.choice(self.producers)
+        victim.kill()
+        self.producers.remove(victim)
+        self.start_producer()
+
+    def kill_all(self):
+        for process in [worker.process for worker in self.workers] + [self.rig.coordinator]:
+            process.kill()
+        self.start_coordinator()
+        for worker in self.workers:
+            worker.start()
+
+    FAULTS = (
+        (kill_coordinator, 5), (kill_coordinator_while_it_starts, 1), (stop_coordinator, 1),
+        (suspend_coordinator, 2), (kill_worker, 4), (stop_worker, 1), (suspend_worker, 3),
+        (slow_down, 2), (silence_zombie, 2), (make_forgetful, 3), (kill_producer, 1), (kill_all, 1))
+
+    def disturb(self, seconds):
+        """Does one thing after the other; the first time round, each once."""
+        faults, weights = zip(*self.FAULTS)
+        waiting = list(faults)
+        self.random.shuffle(waiting)
+        over = time.monotonic() + seconds
+        while time.monotonic() < over:
+            self.pause(0.1, 1)
+            fault = waiting.pop() if waiting else self.random.choices(faults, weights)[0]
+            self.count(fault.__name__.replace("_", " "))
+            fault(self)
+            self.restart_crashed()
+
+    def restart_crashed(self):
+        """Some tasks kill their workers; nothing kills a coordinator but this harness."""
+        for worker in self.workers:
+            if not worker.process.is_running():
+                self.count("worker killed by its task")
+                worker.start()
+        if not self.rig.coordinator.is_running():
+            raise RuntimeError("the coordinator ended by itself: "
+                               + self.rig.coordinator.text()[-3000:])
+
+    # The end.
+
+    def unfinished(self):
+        queue = self.rig.queue_stats("kill") or {}
+        return sum(queue.get(state, 0) for state in UNFINISHED)
+
+    def oldest_unfinished(self):
+        """Some of each state, as text."""
+        return "\n".join(
+            self.rig.ctl("list", "--queue", "kill", "--state", state, "--limit", "5").decode()
+            for state in UNFINISHED)
+
+    def fewer_than(self, before):
+        """One more than are unfinished, when those are fewer than before; else nothing."""
+        self.restart_crashed()
+        time.sleep(0.1)
+        left = self.unfinished()
+        return left + 1 if left < before else None
+
+    def drain(self):
+        """No new tasks; those there are run to their ends."""
+        for producer in self.producers:
+            producer.popen.terminate()
+
+        left = self.unfinished()
+        while left > 0:
+            try:
+                left = wait_until(lambda: self.fewer_than(left), STANDSTILL_SECONDS,
+                                  f"fewer than {left} unfinished tasks") - 1
+            except TimeoutError as late:
+                raise RuntimeError(f"{late}\n{self.oldest_unfinished()}\n"
+                                   f"{self.rig.coordinator.text()[-3000:]}") from late
+        for producer in self.producers:
+            if producer.popen.wait(ANSWER_SECONDS) != 0:
+                raise RuntimeError(f"{producer.name} was not answered: {producer.text()}")
+
+    def audit(self):
+        """A client that knows nothing asks how each task ended."""
+        ids = sorted({event.fields["id"] for event in history.read_logs(self.folder)
+                      if event.what in ("ack", "start")})
+        done = subprocess.run(
+            [str(PRODUCER), "audit", self.rig.address, str(self.folder / "audit.log")],
+            input="\n".join(ids) + "\n", text=True, timeout=ANSWER_SECONDS, check=False)
+        if done.returncode != 0:
+            raise RuntimeError("the audit was not answered")
+
+    def verdict(self):
+        """What is wrong, in words; empty when nothing. Counts how much was looked at."""
+        events = history.read_logs(self.folder)
+        for event in events:
+            if event.what in ("ack", "start", "done", "final"):
+                self.counts[f"event: {event.what}"] = self.counts.get(f"event: {event.what}", 0) + 1
+        stale = self.rig.stats().get("stale_reports")
+        if stale is not None:
+            self.counts["stale reports refused since the last start"] = stale
+        return history.explain(events, history.check(events))
+
+    def run(self, seconds):
+        self.start()
+        self.disturb(seconds)
+        self.drain()
+        self.audit()
+        return self.verdict()
+
+
+def report(counts, title):
+    """The counts as text; also to the file that CODEQ_TOTALS names."""
+    lines = [title] + [f"  {what}: {counts[what]}" for what in sorted(counts)]
+    text = "\n".join(lines) + "\n"
+    if "CODEQ_TOTALS" in os.environ:
+        path = pathlib.Path(os.environ["CODEQ_TOTALS"])
+        path.parent.mkdir(exist_ok=True)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(text)
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, required=True, help="of load with faults")
+    parser.add_argument("--durability", choices=("sync", "os"), default="sync")
+    parser.add_argument("--seed", type=int, default=None, help="of the faults")
+    parser.add_argument("--keep", metavar="DIR", help="copy all logs there")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.randrange(1 << 31)
+    print(f"CODEQ_SEED={seed}", flush=True)
+    run = Harness(seed, options.durability)
+    try:
+        wrong = run.run(options.minutes * 60)
+    finally:
+        if options.keep:
+            shutil.copytree(run.folder, pathlib.Path(options.keep) / "history")
+            for log in run.rig.directory.glob("*.log"):
+                shutil.copy(log, options.keep)
+        run.close()
+    print(report(run.counts, f"kills in {options.durability} mode, seed {seed}:"))
+    print(wrong or "the history is allowed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

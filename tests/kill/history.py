@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides whether what clients saw is a history that the contract allows. Reads the logs of
+producers and handlers only; knows nothing of how the product works.
+
+A line is "NANOSECONDS EVENT KEY=VALUE ...", on one monotonic clock for all processes:
+
+    send    task request atomic delay max group     a producer is about to send a task
+    ack     task id                                 it was told that the task is accepted
+    refused task code                               or why not
+    end     id state attempt result                 it was told how the task ended
+    final   id state attempt result                 asked again, when all was over
+    start   task id token attempt                   a handler begins
+    done    task id token how                       and says how the attempt ended
+
+The result of a task is "TASK/TOKEN" of the attempt that completed it.
+"""
+
+import collections
+import pathlib
+
+# With these the producer knows that nothing was added; others leave it open.
+REFUSED = {"invalid_argument", "too_large", "duplicate", "overloaded", "queue_full", "disk_full"}
+TERMINAL = {"completed", "dead", "cancelled"}
+# Due times are in whole milliseconds of another clock, which runs at the same speed.
+EARLY_NS_MAX = 5_000_000
+
+Event = collections.namedtuple("Event", "at what fields")
+
+
+def parse(line):
+    """An event, or None for a line that is not whole."""
+    words = line.split()
+    if not line.endswith("\n") or len(words) < 2:
+        return None
+    return Event(int(words[0]), words[1], dict(word.split("=", 1) for word in words[2:]))
+
+
+def read_logs(folder):
+    """All events of all logs in a folder, in order of time."""
+    events = []
+    for path in sorted(pathlib.Path(folder).glob("*.log")):
+        with open(path, encoding="utf-8") as lines:
+            events += [event for event in map(parse, lines) if event]
+    return sorted(events, key=lambda event: event.at)
+
+
+class History:
+    """Events by what they are about."""
+
+    def __init__(self, events):
+        self.sent = {}
+        self.refused = {}
+        self.ids = collections.defaultdict(set)
+        self.acknowledged = {}
+        self.starts = collections.defaultdict(list)
+        self.dones = collections.defaultdict(list)
+        self.ends = collections.defaultdict(list)
+        self.finals = {}
+        for event in events:
+            getattr(self, f"_on_{event.what}")(event)
+
+    def _on_send(self, event):
+        self.sent[event.fields["task"]] = event
+
+    def _on_ack(self, event):
+        self.ids[event.fields["task"]].add(event.fields["id"])
+        self.acknowledged[event.fields["id"]] = event
+
+    def _on_refused(self, event):
+        self.refused[event.fields["task"]] = event
+
+    def _on_start(self, event):
+        self.ids[event.fields["task"]].add(event.fields["id"])
+        self.starts[event.fields["id"]].append(event)
+
+    def _on_done(self, event):
+        self.dones[event.fields["id"]].append(event)
+
+    def _on_end(self, event):
+        self.ends[event.fields["id"]].append(event)
+
+    def _on_final(self, event):
+        self.ends[event.fields["id"]].append(event)
+        self.finals[event.fields["id"]] = event
+
+
+def _token(event):
+    return int(event.fields["token"])
+
+
+def find_lost(history):
+    """Nothing acknowledged is lost: asked when all was over, every task has ended."""
+    for task_id in history.acknowledged:
+        final = history.finals.get(task_id)
+        state = final.fields["state"] if final else "never heard of again"
+        if state not in TERMINAL:
+            yield f"lost: {task_id} was acknowledged and is {state}"
+
+
+def find_invented(history):
+    """A task is what was sent, once, and nothing that was refused."""
+    for task, ids in history.ids.items():
+        if task not in history.sent:
+            yield f"invented: {task} was never sent"
+        if len(ids) > 1:
+            yield f"invented: {task} became {len(ids)} tasks"
+        refusal = history.refused.get(task)
+        if refusal and refusal.fields["code"] in REFUSED:
+            yield f"invented: {task} was refused with {refusal.fields['code']} and lives"
+
+
+def find_torn_batches(history):
+    """Of a request that is all or nothing there is all or nothing."""
+    requests = collections.defaultdict(list)
+    for task, sent in history.sent.items():
+        if sent.fields["atomic"] == "1":
+            requests[task.rsplit("-", 1)[0], sent.fields["request"]].append(task)
+    for name, tasks in requests.items():
+        known = sum(1 for task in tasks if history.ids.get(task))
+        if known not in (0, len(tasks)):
+            yield f"torn: of request {name} there are {known} tasks of {len(tasks)}"
+
+
+def _said(event):
+    return tuple(event.fields.get(key) for key in ("state", "attempt", "result"))
+
+
+def _accepted(end):
+    """The token of the attempt whose result was accepted; None when the task did not complete."""
+    if end.fields["state"] != "completed":
+        return None
+    token = end.fields.get("result", "").rsplit("/", 1)[-1]
+    return int(token) if token.isdigit() else 0
+
+
+def find_changed_results(history):
+    """One accepted result each, that of an attempt which reported it, and it never changes."""
+    for task_id, ends in history.ends.items():
+        if len({_said(end) for end in ends}) > 1:
+            yield f"result: {task_id} ended as {sorted({str(_said(end)) for end in ends})}"
+        yield from _check_result(history, task_id, ends[0])
+
+
+def _check_result(history, task_id, end):
+    token = _accepted(end)
+    if token is None:
+        return
+    reports = [done for done in history.dones.get(task_id, ()) if _token(done) == token]
+    if not any(done.fields["how"] == "completed" and done.at <= end.at for done in reports):
+        yield f"result: {task_id} completed as {end.fields.get('result')}, which nobody reported"
+    elif end.fields["result"] != f"{reports[0].fields['task']}/{token}":
+        yield f"result: {task_id} has the result {end.fields['result']} of another task"
+    if any(_token(start) > token for start in history.starts.get(task_id, ())):
+        yield f"result: {task_id} was handed out again after it had ended"
+
+
+def find_bad_tokens(history):
+    """Tokens grow from attempt to attempt, and no attempt starts twice."""
+    for task_id, starts in history.starts.items():
+        by_token = sorted(starts, key=_token)
+        for before, after in zip(by_token, by_token[1:]):
+            if _token(before) == _token(after):
+                yield f"token: {task_id} started twice under token {_token(after)}"
+            elif int(before.fields["attempt"]) > int(after.fields["attempt"]):
+                yield f"token: {task_id} has a later attempt under a smaller token"
+
+
+def find_bad_attempts(history):
+    """No attempt beyond the limit, and no death before it unless a handler said so."""
+    for task_id, starts in history.starts.items():
+        sent = history.sent.get(starts[0].fields["task"])
+        limit = int(sent.fields["max"]) if sent else 0
+        worst = max(int(start.fields["attempt"]) for start in starts)
+        if sent and worst > limit:
+            yield f"attempts: {task_id} was at attempt {worst} of {limit}"
+        for end in history.ends.get(task_id, ()):
+            if end.fields["state"] != "dead" or int(end.fields["attempt"]) >= limit:
+                continue
+            if not any(done.fields["how"] == "permanent" for done in history.dones[task_id]):
+                yield f"attempts: {task_id} died at attempt {end.fields['attempt']} of {limit}"
+
+
+def find_early(history):
+    """Nothing is delivered before its time."""
+    for task_id, starts in history.starts.items():
+        sent = history.sent.get(starts[0].fields["task"])
+        if not sent:
+            continue
+        due = sent.at + int(sent.fields["delay"]) * 1_000_000
+        first = min(start.at for start in starts)
+        if first < due - EARLY_NS_MAX:
+            yield f"early: {task_id} started {(due - first) / 1e6:.1f} ms before its time"
+
+
+def _groups(history):
+    """The ids of each group that ever started, in order of arrival."""
+    groups = collections.defaultdict(list)
+    for task, sent in history.sent.items():
+        started = [task_id for task_id in history.ids.get(task, ()) if history.starts.get(task_id)]
+        if sent.fields["group"] and started:
+            number = int(task.rsplit("-", 1)[1])
+            groups[sent.fields["group"]].append((number, started[0]))
+    for name, members in groups.items():
+        yield name, [task_id for _, task_id in sorted(members)]
+
+
+def find_disordered_groups(history):
+    """Groups run in order and one at a time: whoever is next is handed out when the one before it
+    has ended, so under a greater token and after the report that ended it."""
+    for name, members in _groups(history):
+        for before, after in zip(members, members[1:]):
+            last = max(_token(start) for start in history.starts[before])
+            first = min(_token(start) for start in history.starts[after])
+            if last > first:
+                yield f"group: in {name} {after} was handed out before {before} was over"
+            accepted = [done.at for done in history.dones[before]
+                        for end in history.ends.get(before, ())[:1]
+                        if _token(done) == _accepted(end)]
+            begun = min(start.at for start in history.starts[after])
+            if accepted and begun < accepted[0]:
+                yield f"group: in {name} {after} began while {before} was still running"
+
+
+RULES = (find_lost, find_invented, find_torn_batches, find_changed_results, find_bad_tokens,
+         find_bad_attempts, find_early, find_disordered_groups)
+
+
+def check(events):
+    """Says in words what is wrong; nothing when the history is allowed."""
+    history = History(events)
+    return [violation for rule in RULES for violation in rule(history)]
+
+
+def explain(events, violations, most=5):
+    """The first violations, each with all that clients logged about the tasks that it names."""
+    lines = []
+    for violation in violations[:most]:
+        words = set(violation.split())
+        lines.append(violation)
+        for event in events:
+            if words & {event.fields.get("id"), event.fields.get("task")}:
+                said = " ".join(f"{key}={value}" for key, value in event.fields.items())
+                lines.append(f"  {event.at} {event.what} {said}")
+    if len(violations) > most:
+        lines.append(f"and {len(violations) - most} more")
+    return "\n".join(lines)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checker refuses each kind of bad history, and allows what the contract allows."""
+
+import unittest
+
+import history
+
+GOOD = """
+100 send task=p-1 request=1 atomic=0 delay=0 max=3 group=g
+101 send task=p-2 request=1 atomic=0 delay=0 max=3 group=g
+200 ack task=p-1 id=A
+201 ack task=p-2 id=B
+300 start task=p-1 id=A token=10 attempt=1
+310 done task=p-1 id=A token=10 how=failed
+400 start task=p-1 id=A token=20 attempt=2
+410 done task=p-1 id=A token=20 how=completed
+420 end id=A state=completed attempt=2 result=p-1/20
+500 start task=p-2 id=B token=30 attempt=1
+510 done task=p-2 id=B token=30 how=completed
+520 end id=B state=completed attempt=1 result=p-2/30
+900 final id=A state=completed attempt=2 result=p-1/20
+901 final id=B state=completed attempt=1 result=p-2/30
+"""
+
+
+def events_of(text):
+    return [history.parse(line + "\n") for line in text.splitlines() if line]
+
+
+def check(text):
+    return history.check(events_of(text))
+
+
+class Checker(unittest.TestCase):
+    def assert_refused(self, text, word):
+        found = check(text)
+        self.assertTrue(any(line.startswith(word + ":") for line in found), found)
+
+    def test_good_history_is_allowed(self):
+        self.assertEqual(check(GOOD), [])
+
+    def test_line_that_was_cut_off_is_no_event(self):
+        self.assertIsNone(history.parse("100 ack task=p-1 id="))
+        self.assertIsNone(history.parse("\n"))
+
+    def test_acknowledged_task_that_is_unknown_is_lost(self):
+        self.assert_refused(GOOD.replace(
+            "901 final id=B state=completed attempt=1 result=p-2/30",
+            "901 final id=B state=unknown_task"), "lost")
+
+    def test_acknowledged_task_that_never_ended_is_lost(self):
+        self.assert_refused(GOOD.replace(
+            "901 final id=B state=completed attempt=1 result=p-2/30", ""), "lost")
+
+    def test_task_that_nobody_sent_is_invented(self):
+        self.assert_refused(GOOD + "600 start task=p-9 id=C token=40 attempt=1", "invented")
+
+    def test_task_that_was_enqueued_twice_is_invented(self):
+        self.assert_refused(GOOD + "600 start task=p-2 id=C token=40 attempt=1", "invented")
+
+    def test_refused_task_that_runs_is_invented(self):
+        refused = """
+100 send task=p-3 request=1 atomic=0 delay=0 max=3 group=
+110 refused task=p-3 code=queue_full
+120 start task=p-3 id=C token=40 attempt=1
+"""
+        self.assert_refused(refused, "invented")
+        self.assertEqual(check(refused.replace("queue_full", "disconnected")), [])
+
+    def test_half_of_an_atomic_request_is_torn(self):
+        self.assert_refused("""
+100 send task=p-3 request=7 atomic=1 delay=0 max=3 group=
+101 send task=p-4 request=7 atomic=1 delay=0 max=3 group=
+120 start task=p-3 id=C token=40 attempt=1
+""", "torn")
+
+    def test_result_that_changes_is_refused(self):
+        self.assert_refused(GOOD.replace(
+            "900 final id=A state=completed attempt=2 result=p-1/20",
+            "900 final id=A state=completed attempt=2 result=p-1/21"), "result")
+
+    def test_second_accepted_result_is_refused(self):
+        self.assert_refused(GOOD + """
+600 start task=p-2 id=B token=40 attempt=2
+610 done task=p-2 id=B token=40 how=completed
+620 end id=B state=completed attempt=2 result=p-2/40
+""", "result")
+
+    def test_result_that_nobody_reported_is_refused(self):
+        self.assert_refused(
+            GOOD.replace("510 done task=p-2 id=B token=30 how=completed", ""), "result")
+
+    def test_result_of_another_attempt_is_refused(self):
+        self.assert_refused(GOOD.replace("result=p-2/30", "result=p-2/29"), "result")
+        self.assert_refused(GOOD.replace("result=p-2/30", "result=p-1/30"), "result")
+
+    def test_task_that_runs_again_after_its_end_is_refused(self):
+        self.assert_refused(GOOD + "600 start task=p-2 id=B token=50 attempt=2", "result")
+
+    def test_late_start_of_a_lost_lease_is_allowed(self):
+        self.assertEqual(check(GOOD + "600 start task=p-2 id=B token=29 attempt=1"), [])
+
+    def test_attempt_that_starts_twice_is_refused(self):
+        self.assert_refused(GOOD + "430 start task=p-1 id=A token=20 attempt=2", "token")
+
+    def test_token_that_does_not_grow_is_refused(self):
+        self.assert_refused(
+            GOOD.replace("token=10 attempt=1", "token=10 attempt=3"), "token")
+
+    def test_attempt_beyond_the_limit_is_refused(self):
+        self.assert_refused(GOOD.replace("max=3", "max=1"), "attempts")
+
+    def test_early_death_is_refused_unless_a_handler_said_so(self):
+        dead = GOOD.replace("how=completed", "how=failed").replace(
+            "state=completed attempt=1 result=p-2/30", "state=dead attempt=1")
+        self.assert_refused(dead, "attempts")
+        said = dead.replace("token=30 how=failed", "token=30 how=permanent")
+        self.assertFalse(any("B died" in line for line in check(said)))
+
+    def test_deferred_task_that_starts_early_is_refused(self):
+        early = """
+1000000 send task=p-3 request=1 atomic=0 delay=50 max=3 group=
+40000000 start task=p-3 id=C token=40 attempt=1
+"""
+        self.assert_refused(early, "early")
+        self.assertEqual(check(early.replace("40000000", "51000000")), [])
+
+    def test_group_out_of_order_is_refused(self):
+        self.assert_refused(GOOD.replace("token=30", "token=15"), "group")
+
+    def test_group_that_runs_two_at_a_time_is_refused(self):
+        self.assert_refused(GOOD.replace("500 start", "405 start"), "group")
+
+    def test_violation_is_explained_by_the_events_of_its_task(self):
+        bad = GOOD + "600 start task=p-2 id=B token=50 attempt=2"
+        told = history.explain(events_of(bad), check(bad))
+        self.assertIn("600 start task=p-2 id=B token=50", told)
+        self.assertNotIn("id=A", told)
+
+    def test_other_groups_do_not_matter(self):
+        self.assertEqual(check(GOOD.replace("group=g", "group=")
+                               .replace("500 start", "405 start")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/steady_shard.hpp"
+
+#include "storage/projection.hpp"
+#include "storage/task_reader.hpp"
+#include "storage/write_set.hpp"
+#include "support/task_builder.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace codeq::test {
+
+namespace {
+
+constexpr core::peer_id producer = 1;
+constexpr core::peer_id worker = 2;
+constexpr std::size_t body_bytes = 256;
+constexpr std::size_t result_bytes = 64;
+const queue_address queue{"default", "q"};
+
+} // namespace
+
+steady_shard::steady_shard(
+  storage::task_store& store, std::shared_ptr<storage::retention_horizons> horizons)
+  : store_(store), horizons_(std::move(horizons)) {
+  auto identity = std::make_shared<const worker_identity>(worker_identity{"w", 1});
+  run(core::attach_worker{worker, identity, {queue}});
+}
+
+void steady_shard::enqueue(std::uint32_t tasks, duration retention) {
+  core::enqueue c;
+  c.peer = producer;
+  c.request.producer = session_;
+  c.request.number = ++requests_;
+  c.request.answered_below = requests_;
+  auto& run_of_tasks = c.runs.emplace_back();
+  run_of_tasks.queue = queue;
+  run_of_tasks.settings.retention = retention;
+  run_of_tasks.tasks = encode_bodies(tasks, body_bytes);
+  run(c);
+}
+
+void steady_shard::claim(std::uint32_t tasks) {
+  run(core::claim{worker, tasks, duration{0}});
+}
+
+void steady_shard::take(const core::tasks_granted& granted) {
+  for (const auto& lease_run : granted.runs) {
+    auto bodies = storage::read_bodies(store_, state_.id, lease_run.segment, lease_run.aside);
+    if (!bodies || !*bodies)
+      throw std::runtime_error("the body of a leased task cannot be read");
+    for (std::uint32_t i = 0; i < lease_run.count; ++i) {
+      auto& report = held_.emplace_back();
+      report.seq = lease_run.first + i;
+      report.token = fencing_token{value(lease_run.first_token) + i};
+      report.text = bytes::from(std::string(result_bytes, 'r'));
+    }
+  }
+}
+
+void steady_shard::finish(std::uint32_t failing) {
+  core::report c{worker, std::exchange(held_, {})};
+  for (auto& report : c.reports) {
+    bool fails = failing != 0 && ++ended_ % failing == 0;
+    report.how = fails ? core::disposition::nack : core::disposition::completed;
+    report.delay = fails ? std::optional{duration{0}} : std::nullopt;
+  }
+  run(c);
+}
+
+void steady_shard::take_checkpoint() {
+  run(core::take_checkpoint{});
+}
+
+std::uint64_t steady_shard::completed() const {
+  const auto* known = state_.find_queue(queue);
+  return known ? known->totals.completed : 0;
+}
+
+void steady_shard::run(const core::command& c) {
+  core::turn turn(state_);
+  turn.decide(c, clock_.now());
+  auto sealed = turn.seal(clock_.now());
+  auto writes = std::make_shared<storage::write_set>();
+  std::shared_ptr<const storage::shard_horizon> horizon;
+  for (const auto& e : sealed.events) {
+    storage::project(state_.id, e, *writes);
+    if (const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e))
+      horizon =
+        std::make_shared<const storage::shard_horizon>(storage::horizon_of(state_, *checkpoint));
+  }
+  std::shared_ptr<const storage::write_set> set = std::move(writes);
+  if (auto ok = store_.commit({&set, 1}, storage::durability::os); !ok)
+    throw std::runtime_error(to_string(ok.error()));
+  if (horizon && horizons_)
+    horizons_->publish(std::move(horizon));
+  for (const auto& effect : sealed.effects)
+    if (const auto* granted = std::get_if<core::tasks_granted>(&effect))
+      take(*granted);
+}
+
+} // namespace codeq::test

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "http/base64.hpp"
+#include "http/json_reader.hpp"
+#include "http/json_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::http {
+namespace {
+
+json_object read(std::string_view text) {
+  auto object = json_object::parse(text);
+  EXPECT_TRUE(object) << text;
+  return object.value_or(json_object());
+}
+
+TEST(JsonReader, KeepsValuesAsTheyWereWritten) {
+  auto object = read(R"( { "a" : {"x": 1.0, "y": [ 1, "]}" ]} , "b":1e2 } )");
+
+  EXPECT_EQ(R"({"x": 1.0, "y": [ 1, "]}" ]})", object.raw("a"));
+  EXPECT_EQ("1e2", object.raw("b"));
+  EXPECT_EQ("", object.raw("c"));
+}
+
+TEST(JsonReader, DecodesTextsAndNames) {
+  auto object = read(R"({"n\u0061me":"a\"b\\c\n\u00e9","":"empty"})");
+
+  EXPECT_EQ("a\"b\\c\n\xC3\xA9", object.text("name"));
+  EXPECT_EQ("empty", object.text(""));
+  EXPECT_TRUE(object.ok());
+}
+
+TEST(JsonReader, OfANameThatComesTwiceTheLastCounts) {
+  EXPECT_EQ("2", read(R"({"a":1,"a":2})").raw("a"));
+}
+
+TEST(JsonReader, MissingAndNullMembersAreNone) {
+  auto object = read(R"({"a":null})");
+
+  EXPECT_FALSE(object.has("a"));
+  EXPECT_EQ("null", object.raw("a"));
+  EXPECT_FALSE(object.integer("a"));
+  EXPECT_FALSE(object.integer("b"));
+  EXPECT_EQ("", object.text("a"));
+  EXPECT_TRUE(object.texts("a").empty());
+  EXPECT_TRUE(object.ok());
+}
+
+TEST(JsonReader, AMemberOfAnotherTypeIsNotedNotGuessed) {
+  for (const char* name : {"text", "list", "object", "real"}) {
+    auto object = read(R"({"text":"1","list":[1],"object":{},"real":1.5})");
+    EXPECT_FALSE(object.integer(name)) << name;
+    EXPECT_FALSE(object.ok()) << name;
+  }
+  auto object = read(R"({"list":[1]})");
+  EXPECT_TRUE(object.texts("list").empty());
+  EXPECT_FALSE(object.ok());
+}
+
+TEST(JsonReader, SplitsLists) {
+  auto object = read(R"({"a":[ 1 , {"b":[2,3]}, "x,y" ],"e":[ ]})");
+  auto found = object.elements("a");
+
+  ASSERT_EQ(3u, found.size());
+  EXPECT_EQ("1", found[0]);
+  EXPECT_EQ(R"({"b":[2,3]})", found[1]);
+  EXPECT_EQ(R"("x,y")", found[2]);
+  EXPECT_TRUE(object.elements("e").empty());
+}
+
+TEST(JsonReader, RefusesWhatIsNoObject) {
+  for (const char* text :
+       {"", " ", "7", "[]", "\"{}\"", "{", "{}x", "{\"a\"}", "{\"a\":}", "{'a':1}", "{\"a\":\xff}"})
+    EXPECT_FALSE(json_object::parse(text)) << text;
+}
+
+TEST(JsonReader, RefusesDeepNesting) {
+  auto nested = [](std::size_t depth) {
+    return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+
+  EXPECT_TRUE(json_object::parse(nested(limits::http_json_depth_max - 1)));
+  EXPECT_FALSE(json_object::parse(nested(limits::http_json_depth_max)));
+  EXPECT_FALSE(json_object::parse(nested(100'000)));
+}
+
+TEST(JsonWriter, WritesWhatAReaderReads) {
+  json_writer json;
+  json.begin_object()
+    .field("text", "a\"b\\c\n\x01")
+    .field("number", -7)
+    .field("flag", true)
+    .key("list")
+    .begin_array()
+    .text("x")
+    .number(std::uint64_t{18446744073709551615u})
+    .begin_object()
+    .end_object()
+    .null()
+    .end_array()
+    .key("raw")
+    .raw("{\"a\": 1.0}")
+    .end_object();
+
+  EXPECT_EQ(
+    R"({"text":"a\"b\\c\n\u0001","number":-7,"flag":true,)"
+    R"("list":["x",18446744073709551615,{},null],"raw":{"a": 1.0}})",
+    json.take());
+}
+
+TEST(JsonWriter, KnowsUtf8) {
+  EXPECT_TRUE(is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
+  for (const char* text :
+       {"\x80", "\xC0\x80", "\xC3", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
+TEST(Base64, WritesEveryLength) {
+  EXPECT_EQ("", to_base64(""));
+  EXPECT_EQ("Zg==", to_base64("f"));
+  EXPECT_EQ("Zm8=", to_base64("fo"));
+  EXPECT_EQ("Zm9v", to_base64("foo"));
+  EXPECT_EQ("/+8=", to_base64("\xff\xef"));
+}
+
+TEST(Base64, KnowsItself) {
+  for (const char* text : {"", "Zg==", "Zm8=", "Zm9v", "+/+/"})
+    EXPECT_TRUE(is_base64(text)) << text;
+  for (const char* text : {"Z", "Zg=", "Z===", "Zg=a", "Zm9v\n", "Zm 9"})
+    EXPECT_FALSE(is_base64(text)) << text;
+}
+
+} // namespace
+} // namespace codeq::http

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/store_tools.hpp"
+
+#include "storage/recovery.hpp"
+#include "storage/rocksdb_store.hpp"
+#include "support/temporary_directory.hpp"
+#include "unit/maintenance/verifier_fixture.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+namespace codeq::maintenance {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The shard's turns in a real store.
+class StoreTools : public verifier_fixture {
+protected:
+  void open() {
+    storage::rocksdb_store_options options;
+    options.directory = data();
+    auto opened = storage::open_rocksdb_store(options);
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    files_ = std::move(*opened);
+    if (!*files_->read(storage::store_key{}.encode()))
+      commit_to(*files_, test::puts({{storage::store_key{}.encode(), encode(identity())}}));
+  }
+
+  void write_files() { write_to(*files_); }
+
+  void close() { files_.reset(); }
+
+  result<storage::backup_report> back_up(std::uint32_t kept) {
+    std::atomic<bool> cancelled{false};
+    return files_->back_up(backups(), kept, cancelled);
+  }
+
+  void complete_some(int tasks) {
+    for (int i = 0; i < tasks; ++i) {
+      enqueue("q");
+      force(++enqueued_, core::force::kind::complete);
+    }
+  }
+
+  [[nodiscard]] fs::path data() const { return directory_.path() / "data"; }
+
+  [[nodiscard]] fs::path backups() const { return directory_.path() / "backups"; }
+
+  [[nodiscard]] fs::path restored() const { return directory_.path() / "restored"; }
+
+  /// Every file with its bytes.
+  static std::map<std::string, std::string> bytes_of(const fs::path& directory) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      files[entry.path().filename()] = {std::istreambuf_iterator<char>(file), {}};
+    }
+    return files;
+  }
+
+  test::temporary_directory directory_;
+  std::unique_ptr<storage::task_store> files_;
+  int enqueued_ = 0;
+};
+
+TEST_F(StoreTools, VerifyReadsAStoreAndChangesNothing) {
+  open();
+  complete_some(10);
+  write_files();
+  close();
+  auto before = bytes_of(data());
+
+  auto report = verify_store({.directory = data()});
+
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->findings_count, 0u) << report->findings.front();
+  EXPECT_EQ(report->records.at(only_shard).at("outcome"), 10u);
+  EXPECT_EQ(bytes_of(data()), before);
+}
+
+TEST_F(StoreTools, VerifyRefusesAStoreThatIsOpen) {
+  open();
+
+  auto report = verify_store({.directory = data()});
+
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, errc::incompatible_store);
+}
+
+TEST_F(StoreTools, VerifyRefusesADirectoryWithoutAStore) {
+  auto report = verify_store({.directory = data()});
+
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, errc::unavailable);
+  EXPECT_FALSE(fs::exists(data()));
+}
+
+TEST_F(StoreTools, VerifyFindsAChangedByteInATable) {
+  open();
+  complete_some(200);
+  write_files();
+  std::atomic<bool> cancelled{false};
+  ASSERT_TRUE(files_->compact("", "\xff", cancelled));
+  close();
+  for (const auto& entry : fs::directory_iterator(data()))
+    if (entry.path().extension() == ".sst") {
+      std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(100);
+      file.put('\x55');
+    }
+
+  auto report = verify_store({.directory = data()});
+
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_GT(report->findings_count, 0u);
+}
+
+TEST_F(StoreTools, BackupIsRestoredAsItWasTaken) {
+  open();
+  complete_some(10);
+  write_files();
+  auto backup = back_up(3);
+  complete_some(5);
+  write_files();
+  close();
+
+  auto made = restore_store({.backups = backups(), .directory = restored()});
+
+  ASSERT_TRUE(backup) << to_string(backup.error());
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->number, backup->number);
+  EXPECT_EQ(made->report.records.at(only_shard).at("outcome"), 10u);
+  EXPECT_NE(made->store_id, identity().store_id);
+  EXPECT_GT(made->epoch, 65'536u);
+}
+
+TEST_F(StoreTools, SecondBackupCopiesOnlyWhatIsNew) {
+  open();
+  complete_some(200);
+  write_files();
+  ASSERT_TRUE(back_up(3));
+  std::uintmax_t shared = 0;
+  for (const auto& entry : fs::directory_iterator(backups() / "shared_checksum"))
+    shared += entry.file_size();
+  complete_some(1);
+  write_files();
+
+  auto second = back_up(3);
+
+  ASSERT_TRUE(second) << to_string(second.error());
+  std::uintmax_t now = 0;
+  for (const auto& entry : fs::directory_iterator(backups() / "shared_checksum"))
+    now += entry.file_size();
+  EXPECT_LT(now - shared, shared / 2);
+  EXPECT_GT(second->bytes, shared);
+}
+
+TEST_F(StoreTools, OldBackupsGo) {
+  open();
+  for (int i = 0; i < 4; ++i) {
+    complete_some(1);
+    write_files();
+    ASSERT_TRUE(back_up(2));
+  }
+  close();
+
+  auto oldest = restore_store({.backups = backups(), .number = 2, .directory = restored()});
+  auto kept = restore_store({.backups = backups(), .number = 3, .directory = restored()});
+
+  ASSERT_FALSE(oldest);
+  EXPECT_EQ(oldest.error().code, errc::unavailable);
+  ASSERT_TRUE(kept) << to_string(kept.error());
+  EXPECT_EQ(kept->report.records.at(only_shard).at("outcome"), 3u);
+}
+
+TEST_F(StoreTools, BackupThatIsStoppedIsNone) {
+  open();
+  ASSERT_TRUE(back_up(2));
+  complete_some(200);
+  write_files();
+  std::atomic<bool> cancelled{true};
+
+  auto stopped = files_->back_up(backups(), 2, cancelled);
+  auto next = back_up(2);
+
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, errc::going_away);
+  EXPECT_TRUE(next) << to_string(next.error());
+}
+
+TEST_F(StoreTools, RestoreRefusesADirectoryWithFiles) {
+  open();
+  ASSERT_TRUE(back_up(2));
+  close();
+
+  auto made = restore_store({.backups = backups(), .directory = data()});
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errc::invalid_argument);
+}
+
+TEST_F(StoreTools, RestoreRefusesADamagedBackup) {
+  open();
+  complete_some(200);
+  write_files();
+  ASSERT_TRUE(back_up(2));
+  close();
+  for (const auto& entry : fs::directory_iterator(backups() / "shared_checksum")) {
+    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(100);
+    file.put('\x55');
+  }
+
+  auto made = restore_store({.backups = backups(), .directory = restored()});
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, errc::corruption);
+  EXPECT_FALSE(fs::exists(restored()));
+}
+
+} // namespace
+} // namespace codeq::maintenance

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "core/segment_block.hpp"
+#include "storage/retention_codec.hpp"
+#include "unit/maintenance/verifier_fixture.hpp"
+
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace codeq::maintenance {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace storage;
+
+/// A store with a record of nearly every kind: tasks 1..4 in a segment of which 1 completed and 2
+/// is leased, 5 dead, 6 deferred with a key and another body, 7 completed and closed with a key.
+class StoreVerifier : public verifier_fixture {
+protected:
+  StoreVerifier() {
+    attach("w", {"q"});
+    claim("w", 2);
+    enqueue("q", 4);
+    complete("w", held(1, 1), "result");
+    enqueue("other");
+    force(5, core::force::kind::fail);
+    enqueue("q", 1, {.delay = 1h, .key = "six"});
+    enqueue(
+      "q",
+      1,
+      {.delay = 2h, .key = "six", .duplicate = on_duplicate::defer, .replace_payload = true});
+    enqueue("q", 1, {.key = "seven"});
+    force(7, core::force::kind::complete);
+    core::queue_settings settings;
+    settings.max_depth = 1'000;
+    configure("q", settings);
+    take_checkpoint();
+    nack("w", held(2, 2), 1h);
+    write();
+  }
+
+  static std::string segment() { return segment_key{only_shard, task(1)}.encode(); }
+
+  std::string value_of(const std::string& key) {
+    auto value = store_.read(key);
+    EXPECT_TRUE(value && *value);
+    return value && *value ? **value : std::string();
+  }
+
+  static std::string block() { return block_key{only_shard, task(1)}.encode(); }
+
+  /// Unpacks the block of all segments, changes them and writes it back.
+  void change_block(const std::function<void(std::vector<core::segment>&)>& change) {
+    auto packed = decode_block(value_of(block()), task(1));
+    ASSERT_TRUE(packed);
+    auto queues = core::block_reader::queues_of(packed->packed.view());
+    ASSERT_TRUE(queues);
+    std::vector<std::uint32_t> numbers(queues->size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    core::block_reader reader(packed->packed.view(), numbers);
+    std::vector<core::segment> segments;
+    while (auto s = reader.next())
+      segments.push_back(std::move(*s));
+    change(segments);
+    core::block_builder builder(
+      [&](std::uint32_t number) -> const queue_address& { return (*queues)[number]; });
+    for (const auto& s : segments)
+      builder.add(s);
+    put(block(), encode({task(1), bytes::from(builder.take())}, 1));
+  }
+};
+
+TEST_F(StoreVerifier, FindsNothingInASoundStore) {
+  auto report = verify();
+
+  EXPECT_EQ(findings(), "");
+  EXPECT_EQ(report.findings_count, 0u);
+  EXPECT_EQ(report.store_id, 7u);
+  EXPECT_EQ(report.epoch, 1u);
+  const auto& records = report.records.at(only_shard);
+  for (const char* kind :
+       {"checkpoint",
+        "segment",
+        "aside",
+        "grant",
+        "outcome",
+        "block",
+        "queue",
+        "fate",
+        "key",
+        "body",
+        "dead",
+        "history",
+        "producer"})
+    EXPECT_TRUE(records.contains(kind)) << kind;
+}
+
+TEST_F(StoreVerifier, StoreWithoutItsOwnRecordCannotBeChecked) {
+  remove(store_key{}.encode());
+
+  store_report report;
+  auto ok = verify_records(store_, 100, report);
+
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().code, errc::corruption);
+}
+
+TEST_F(StoreVerifier, NewerFormatCannotBeChecked) {
+  auto record = identity();
+  record.version = format_version + 1;
+  put(store_key{}.encode(), encode(record));
+
+  store_report report;
+  auto ok = verify_records(store_, 100, report);
+
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().code, errc::incompatible_store);
+}
+
+TEST_F(StoreVerifier, TellsOfNoMoreFindingsThanAsked) {
+  for (char last = 'a'; last < 'k'; ++last)
+    put(std::string("?") + last, "");
+
+  auto report = verify(3);
+
+  EXPECT_EQ(report.findings.size(), 3u);
+  EXPECT_EQ(report.findings_count, 10u);
+  EXPECT_EQ(report.findings.front(), "key 0x3f61: is of no kind that is known");
+}
+
+TEST_F(StoreVerifier, ResultsOfEndedTasksMayBeGone) {
+  take_checkpoint();
+  write();
+  auto range = outcomes_of(only_shard);
+  auto outcomes = test::read_all(store_, range.begin, range.end);
+  for (const auto& [key, value] : *outcomes)
+    if (*outcome_key::decode(key) < outcome_key::decode(outcomes->rbegin()->first))
+      remove(key);
+
+  auto report = verify();
+
+  EXPECT_EQ(report.findings_count, 0u) << report.findings.front();
+  EXPECT_EQ(report.notes.size(), 1u);
+}
+
+} // namespace
+
+/// Each way of harming a sound store is found.
+class harmed_store : public StoreVerifier {
+public:
+  void TestBody() override {}
+
+  using StoreVerifier::block;
+  using StoreVerifier::change_block;
+  using StoreVerifier::findings;
+  using StoreVerifier::only_shard;
+  using StoreVerifier::put;
+  using StoreVerifier::remove;
+  using StoreVerifier::segment;
+  using StoreVerifier::task;
+  using StoreVerifier::value_of;
+};
+
+namespace {
+
+struct harm {
+  const char* name;
+  std::function<void(harmed_store&)> apply;
+  /// Within the findings.
+  const char* finding;
+};
+
+constexpr std::uint64_t never_given = std::uint64_t{9} << 39;
+
+const harm harms[] = {
+  {"SegmentLost", [](auto& s) { s.remove(s.segment()); }, "block 0/1:1 segment 1:1: is not there"},
+  {"SegmentUnreadable", [](auto& s) { s.put(s.segment(), "?"); }, "segment 0/1:1: cannot be read"},
+  {"SegmentOverlaps",
+   [](auto& s) {
+     s.put(segment_key{s.only_shard, s.task(3)}.encode(), s.value_of(s.segment()));
+   },
+   "segment 0/1:3: overlaps the one before it"},
+  {"SegmentNeverGiven",
+   [](auto& s) {
+     s.put(segment_key{s.only_shard, never_given}.encode(), s.value_of(s.segment()));
+   },
+   "segment 0/9:0: sequence 9:0 was never given"},
+  {"SegmentClosedAndThere",
+   [](auto& s) {
+     s.put(segment_key{s.only_shard, s.task(7)}.encode(), s.value_of(s.segment()));
+   },
+   "segment 0/1:7: is there although it was closed"},
+  {"AsideWithinASegment",
+   [](auto& s) {
+     s.put(
+       aside_key{s.only_shard, s.task(2)}.encode(),
+       s.value_of(aside_key{s.only_shard, s.task(6)}.encode()));
+   },
+   "aside 0/1:2: lies within a segment"},
+  {"BlockLost",
+   [](auto& s) { s.remove(s.block()); },
+   "shard 0: cannot be recovered: codeq: broken invariant"},
+  {"BlockUnreadable", [](auto& s) { s.put(s.block(), "?"); }, "block 0/1:1: cannot be read"},
+  {"BlockOfOtherBytes",
+   [](auto& s) {
+     s.put(s.block(), encode({s.task(1), bytes::from("?")}, 1));
+   },
+   "block 0/1:1: cannot be read: these are not the bytes of a block"},
+  {"BlockShort",
+   [](auto& s) {
+     auto block = decode_block(s.value_of(s.block()), s.task(1));
+     block->packed = block->packed.slice(0, block->packed.size() - 1);
+     s.put(s.block(), encode(*block, 1));
+   },
+   "block 0/1:1: does not hold what its header says"},
+  {"BlockOverlaps",
+   [](auto& s) {
+     s.put(block_key{s.only_shard, s.task(3)}.encode(), s.value_of(s.block()));
+   },
+   "block 0/1:3: overlaps the one before it"},
+  {"BlockForgetsASegment",
+   [](auto& s) { s.change_block([](auto& segments) { segments.erase(segments.begin() + 1); }); },
+   "segment 0/1:5: is older than the checkpoint, which does not know it"},
+  {"BlockForgetsADeath",
+   [](auto& s) { s.change_block([](auto& segments) { segments[1].entries.clear(); }); },
+   "dead 0/1:5: is of a task that is not dead"},
+  {"PackedTokenNeverGiven",
+   [](auto& s) {
+     s.change_block(
+       [](auto& segments) { segments[0].entries[0].token = fencing_token{never_given}; });
+   },
+   "block 0/1:1 segment 1:1 task 1:1: token 9:0 was never given"},
+  {"PackedEndOfAnother",
+   [](auto& s) {
+     s.change_block([](auto& segments) { segments[0].entries[0].outcome_index = 7; });
+   },
+   "block 0/1:1 segment 1:1 task 1:1: ended as is told of another task"},
+  {"PackedShort",
+   [](auto& s) {
+     s.change_block([](auto& segments) {
+       --segments[0].count;
+       segments[0].entries.pop_back();
+     });
+   },
+   "block 0/1:1 segment 1:1: is said to have another number of tasks than it has"},
+  {"PackedInAnotherLane",
+   [](auto& s) { s.change_block([](auto& segments) { segments[1].priority = 9; }); },
+   "block 0/1:1 segment 1:5: is said to be in another lane than it is"},
+  {"PackedThoughClosed",
+   [](auto& s) {
+     s.change_block([](auto& segments) {
+       for (auto& entry : segments[0].entries)
+         entry.state = task_state::completed;
+     });
+   },
+   "block 0/1:1 segment 1:1: should be closed"},
+  {"DeadLost",
+   [](auto& s) {
+     s.remove(dead_key{s.only_shard, s.task(5)}.encode());
+   },
+   "is dead, and nothing says why"},
+  {"DeadWhoLives",
+   [](auto& s) {
+     s.put(
+       dead_key{s.only_shard, s.task(3)}.encode(),
+       s.value_of(dead_key{s.only_shard, s.task(5)}.encode()));
+   },
+   "dead 0/1:3: is of a task that is not dead"},
+  {"BodyLost",
+   [](auto& s) {
+     s.remove(body_key{s.only_shard, s.task(6)}.encode());
+   },
+   "was given another body, which is missing"},
+  {"BodyOfNobody",
+   [](auto& s) {
+     s.put(body_key{s.only_shard, s.task(3)}.encode(), "");
+   },
+   "body 0/1:3: is of a task whose body was not replaced"},
+  {"ChangeMergedAndThere",
+   [](auto& s) {
+     core::tasks_changed e;
+     e.position = s.task(2);
+     s.put(change_key{s.only_shard, e.position}.encode(), encode(e));
+   },
+   "change 0/1:2: is there although a checkpoint holds what it came to"},
+  {"OutcomeElsewhere",
+   [](auto& s) {
+     core::leases_ended e;
+     e.position = s.task(2);
+     s.put(outcome_key{s.only_shard, s.task(1)}.encode(), encode(e));
+   },
+   "outcome 0/1:1: says that it is at position 1:2"},
+  {"CheckpointLost",
+   [](auto& s) { s.remove(shard_key{s.only_shard}.encode()); },
+   "shard 0: cannot be recovered: corruption: blocks without a checkpoint"},
+  {"TotalsLost",
+   [](auto& s) {
+     auto key = shard_key{s.only_shard}.encode();
+     auto checkpoint = decode_checkpoint(s.value_of(key));
+     checkpoint->queues.clear();
+     s.put(key, encode(*checkpoint));
+   },
+   "I9: fewer ends are counted than tasks have ended"},
+  {"KeyOfALiveTask",
+   [](auto& s) {
+     core::retained_key record{s.task(6), s.task(6), {}};
+     s.put(key_key{s.only_shard, {{"default", "q"}, "", "x"}}.encode(), encode(record));
+   },
+   "key 0/default/q group 0x name 0x78: is kept for a task that is not closed"},
+  {"QueueUnreadable",
+   [](auto& s) {
+     s.put(queue_key{s.only_shard, {"default", "q"}}.encode(), "?");
+   },
+   "queue 0/default/q: cannot be read"},
+  {"UnknownShard",
+   [](auto& s) { s.put(shard_key{shard_id{4}}.encode(), ""); },
+   "key 0x430004: belongs to a shard that the store does not have"},
+};
+
+class HarmedStore : public testing::TestWithParam<harm> {};
+
+TEST_P(HarmedStore, IsFound) {
+  harmed_store store;
+
+  GetParam().apply(store);
+
+  EXPECT_NE(store.findings().find(GetParam().finding), std::string::npos) << store.findings();
+}
+
+INSTANTIATE_TEST_SUITE_P(Harms, HarmedStore, testing::ValuesIn(harms), [](const auto& info) {
+  return std::string(info.param.name);
+});
+
+} // namespace
+} // namespace codeq::maintenance

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "security/token.hpp"
+#include "security/token_file.hpp"
+#include "security/token_source.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace codeq::security {
+
+namespace {
+
+principal producer_of(const std::string& tenant) {
+  principal who;
+  who.subject = "ada";
+  who.tenant = tenant;
+  return who;
+}
+
+class TokenFile : public testing::Test {
+protected:
+  [[nodiscard]] std::string text() const {
+    std::ifstream in(file_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  void write(const std::string& text) const { std::ofstream(file_) << text; }
+
+  test::temporary_directory directory_;
+  std::filesystem::path file_ = directory_.path() / "tokens";
+};
+
+} // namespace
+
+TEST_F(TokenFile, CreatedTokenIsKnownAndNotStored) {
+  auto token = create_token(file_, producer_of("shop"));
+
+  ASSERT_TRUE(token) << token.error().context;
+  auto table = read_token_file(file_);
+  ASSERT_TRUE(table) << table.error().context;
+  ASSERT_NE(table->authenticate(*token), nullptr);
+  EXPECT_EQ(table->authenticate(*token)->tenant, "shop");
+  EXPECT_EQ(text().find(*token), std::string::npos);
+  EXPECT_EQ(text().find(token->substr(6)), std::string::npos);
+}
+
+TEST_F(TokenFile, NewFileIsReadableByItsOwnerOnly) {
+  ASSERT_TRUE(create_token(file_, producer_of("shop")));
+
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST_F(TokenFile, ChangesKeepRemarksAndAccessRights) {
+  write("# ours");
+  std::filesystem::permissions(file_, std::filesystem::perms{0640});
+  auto one = create_token(file_, producer_of("one"));
+  auto two = create_token(file_, producer_of("two"));
+  ASSERT_TRUE(one && two);
+
+  auto revoked = revoke_token(file_, short_name(digest_of(*one)));
+
+  ASSERT_TRUE(revoked) << revoked.error().context;
+  EXPECT_EQ(revoked->tenant, "one");
+  auto kept = producer_of("two");
+  kept.token = digest_of(*two);
+  EXPECT_EQ(text(), "# ours\n" + to_line(kept) + "\n");
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms{0640});
+}
+
+TEST_F(TokenFile, RevokingNeedsOneTokenAndEightDigits) {
+  auto token = create_token(file_, producer_of("shop"));
+  ASSERT_TRUE(token);
+  auto name = to_text(digest_of(*token));
+
+  EXPECT_FALSE(revoke_token(file_, name.substr(0, 7)));
+  EXPECT_FALSE(revoke_token(file_, std::string(16, 'f')));
+  EXPECT_FALSE(revoke_token(file_, ""));
+  EXPECT_TRUE(revoke_token(file_, name.substr(0, 8)));
+}
+
+TEST_F(TokenFile, BadPrincipalOrFileChangesNothing) {
+  auto nobody = producer_of("not a name");
+  EXPECT_FALSE(create_token(file_, nobody));
+  EXPECT_FALSE(std::filesystem::exists(file_));
+  write("nonsense\n");
+
+  EXPECT_FALSE(create_token(file_, producer_of("shop")));
+
+  EXPECT_EQ(text(), "nonsense\n");
+}
+
+TEST_F(TokenFile, FailedReloadKeepsTheOldTable) {
+  auto old = create_token(file_, producer_of("shop"));
+  auto source = token_source::open(file_);
+  ASSERT_TRUE(old && source);
+  auto before = (*source)->current();
+
+  write(to_line(*before->principals().front()) + "\nsubject=b\n");
+  auto reloaded = (*source)->reload();
+
+  ASSERT_FALSE(reloaded);
+  EXPECT_EQ(reloaded.error().context, file_.string() + ": line 2: sha256 is missing");
+  EXPECT_EQ((*source)->current(), before);
+  write("");
+  EXPECT_TRUE((*source)->reload());
+  EXPECT_EQ((*source)->current()->authenticate(*old), nullptr);
+  EXPECT_NE(before->authenticate(*old), nullptr);
+}
+
+TEST_F(TokenFile, MissingFileAndDirectoryAreRefused) {
+  EXPECT_FALSE(token_source::open(file_));
+  EXPECT_FALSE(token_source::open(directory_.path()));
+}
+
+TEST_F(TokenFile, BearerIsReadWithoutBlanksAroundIt) {
+  write("  secret\r\n");
+  EXPECT_EQ(read_bearer(file_).value(), "secret");
+
+  for (const auto& bad :
+       {std::string(), std::string("\n"), std::string("two words"), std::string(513, 'x')}) {
+    write(bad);
+    auto bearer = read_bearer(file_);
+    ASSERT_FALSE(bearer);
+    EXPECT_EQ(bearer.error().context.find("words"), std::string::npos);
+  }
+}
+
+} // namespace codeq::security

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/testing.hpp"
+
+#include <caf/all.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace codeq::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using kind = outcome::kind;
+
+/// Handlers that the tests add, and a testbed with them.
+class Testbed : public ::testing::Test {
+protected:
+  /// Queue `q` by a function that counts its calls.
+  void handle(handler_function function) {
+    handlers.handle("q", [this, function](const task& attempt) {
+      ++calls;
+      return function(attempt);
+    });
+  }
+
+  testbed& bed() {
+    if (!bed_)
+      bed_.emplace(handlers);
+    return *bed_;
+  }
+
+  task_id enqueue(task_spec spec = {.queue = "q", .payload = {}}) {
+    return bed().enqueue(spec).value().id;
+  }
+
+  task_status status(task_id task) { return bed().status(task).value(); }
+
+  handler_registry handlers;
+  int calls = 0;
+
+private:
+  std::optional<testbed> bed_;
+};
+
+TEST_F(Testbed, HandlerRunsAtOnceAndItsResultIsStored) {
+  handle([](const task& attempt) {
+    return outcome::completed("got " + std::string(attempt.payload.view()));
+  });
+
+  auto task = enqueue({.queue = "q", .payload = "it"});
+
+  EXPECT_EQ(status(task).state, task_state::completed);
+  EXPECT_EQ(status(task).result, "got it");
+}
+
+TEST_F(Testbed, FailureIsRetriedByItsPolicyUntilTheTaskIsDead) {
+  handle([](const task&) { return outcome::failed("no"); });
+  task_spec spec{.queue = "q", .payload = {}, .max_attempts = 3};
+  spec.retry = retry_policy{retry_kind::fixed, 10s, 10s};
+
+  auto task = enqueue(spec);
+  bed().advance(9s);
+  EXPECT_EQ(calls, 1);
+  bed().advance(1s);
+  EXPECT_EQ(calls, 2);
+  bed().advance(1h);
+
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(status(task).state, task_state::dead);
+  EXPECT_EQ(status(task).error_text, "no");
+}
+
+TEST_F(Testbed, DelayIsNeverCutShort) {
+  handle([](const task&) { return outcome::completed(); });
+
+  enqueue({.queue = "q", .payload = {}, .delay = 1h});
+  bed().advance(1h - 1ms);
+  EXPECT_EQ(calls, 0);
+  bed().advance(1ms);
+
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(Testbed, ExceptionIsAFailureWithItsText) {
+  handle([](const task&) -> outcome { throw std::runtime_error("oh"); });
+
+  auto task = enqueue();
+
+  EXPECT_EQ(status(task).error_text, "exception: oh");
+}
+
+TEST_F(Testbed, FollowUpsAreTasksOfTheirQueue) {
+  handle(
+    [](const task&) { return outcome::completed().then({.queue = "later", .payload = "next"}); });
+
+  enqueue();
+
+  ASSERT_EQ(bed().tasks("later").size(), 1u);
+  EXPECT_EQ(bed().tasks("later").front().state, task_state::ready);
+}
+
+TEST_F(Testbed, FollowUpOutOfBoundsFailsTheAttempt) {
+  handle([](const task&) {
+    return outcome::completed().then({.queue = "later", .payload = {}, .priority = 10});
+  });
+
+  auto task = enqueue();
+
+  EXPECT_THAT(status(task).error_text, HasSubstr("priority is 10"));
+  EXPECT_TRUE(bed().tasks("later").empty());
+}
+
+TEST_F(Testbed, TaskOutOfBoundsIsRefusedAsAProducerWouldBe) {
+  handle([](const task&) { return outcome::completed(); });
+
+  auto refused = bed().enqueue({.queue = "q", .payload = {}, .priority = 10});
+
+  EXPECT_THAT(refused.error().context, HasSubstr("priority is 10"));
+}
+
+TEST_F(Testbed, LostLeaseIsDeliveredAgainUnderALaterTokenAndTheZombieIsRefused) {
+  handle([](const task& attempt) { return outcome::completed(std::to_string(attempt.attempt)); });
+  bed().inject("q", mishap::lost_lease);
+
+  auto task = enqueue();
+
+  const auto& attempts = bed().attempts();
+  ASSERT_EQ(attempts.size(), 2u);
+  EXPECT_FALSE(attempts[0].accepted);
+  EXPECT_TRUE(attempts[1].accepted);
+  EXPECT_LT(attempts[0].token, attempts[1].token);
+  EXPECT_EQ(status(task).result, "2");
+}
+
+TEST_F(Testbed, CrashIsChargedAndTheTaskIsRunByTheNextProcess) {
+  handle([](const task& attempt) { return outcome::completed(std::to_string(attempt.attempt)); });
+  bed().inject("q", mishap::crash);
+
+  auto task = enqueue();
+
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(status(task).result, "2");
+}
+
+TEST_F(Testbed, HandlerThatCrashesItsNodeAlwaysEndsDead) {
+  handle([](const task&) { return outcome::completed(); });
+  for (int i = 0; i < 3; ++i)
+    bed().inject("q", mishap::crash);
+
+  auto task = enqueue({.queue = "q", .payload = {}, .max_attempts = 3});
+  bed().advance(1h);
+
+  EXPECT_EQ(status(task).state, task_state::dead);
+  EXPECT_THAT(status(task).error_text, HasSubstr("lease_expired"));
+}
+
+TEST_F(Testbed, CancelledHandlerIsToldAndItsTaskIsCancelled) {
+  handle([](const task& attempt) {
+    return attempt.cancel->requested() ? outcome::failed("stopped") : outcome::completed();
+  });
+  bed().inject("q", mishap::cancel);
+
+  auto task = enqueue();
+
+  EXPECT_EQ(status(task).state, task_state::cancelled);
+}
+
+TEST_F(Testbed, BatchTakesTasksTogether) {
+  std::vector<std::size_t> sizes;
+  handlers.handle_batch("b", 4, [&](std::span<const task> tasks) {
+    sizes.push_back(tasks.size());
+    return std::vector<outcome>(tasks.size(), outcome::completed());
+  });
+  for (int i = 0; i < 3; ++i)
+    enqueue({.queue = "b", .payload = {}, .delay = 1s});
+
+  bed().advance(1s);
+
+  EXPECT_THAT(sizes, ElementsAre(3));
+}
+
+/// Never answers.
+handler_actor::behavior_type stay_silent(handler_actor::pointer self) {
+  return {
+    [self](const task&) -> caf::result<outcome> { return self->make_response_promise<outcome>(); }};
+}
+
+TEST_F(Testbed, ActorThatNeverAnswersKeepsItsLeaseUntilItsRunTimeout) {
+  handlers.handle_actor("slow", stay_silent);
+
+  auto task =
+    enqueue({.queue = "slow", .payload = {}, .max_attempts = 1, .lease = 1s, .run_timeout = 1min});
+  bed().advance(59s);
+  EXPECT_EQ(status(task).state, task_state::leased);
+  bed().advance(1s);
+
+  EXPECT_EQ(status(task).state, task_state::dead);
+  EXPECT_THAT(status(task).error_text, HasSubstr("run_timeout"));
+}
+
+TEST_F(Testbed, ActorsLeaseCanBeLostAndItsNodeCanCrash) {
+  handlers.handle_actor("slow", stay_silent);
+  auto task = enqueue({.queue = "slow", .payload = {}});
+
+  EXPECT_TRUE(bed().lose_lease(task));
+  EXPECT_EQ(status(task).attempt, 2u);
+  bed().crash();
+  // The second loss in a row waits, as the contract has it.
+  EXPECT_EQ(status(task).state, task_state::scheduled);
+  bed().advance(1min);
+
+  EXPECT_EQ(bed().attempts().size(), 3u);
+  EXPECT_EQ(status(task).state, task_state::leased);
+}
+
+TEST_F(Testbed, OrderlyRestartChargesNothing) {
+  handlers.handle_actor("slow", stay_silent);
+  auto task = enqueue({.queue = "slow", .payload = {}});
+
+  bed().restart_worker();
+
+  EXPECT_EQ(status(task).attempt, 1u);
+  EXPECT_EQ(bed().attempts().size(), 2u);
+}
+
+TEST_F(Testbed, RunningTaskCanBeCancelled) {
+  handlers.handle_actor("slow", stay_silent);
+  auto task = enqueue({.queue = "slow", .payload = {}});
+
+  EXPECT_TRUE(bed().cancel(task));
+  bed().advance(1min);
+
+  EXPECT_EQ(status(task).state, task_state::cancelled);
+}
+
+TEST(RunOnce, TellsWhatTheHandlerSaid) {
+  auto ran = run_once(
+    [](const task& attempt) {
+      attempt.progress(50, "half");
+      attempt.log("a line");
+      attempt.extend(5min);
+      return outcome::completed(std::to_string(attempt.attempt));
+    },
+    {.queue = "q", .payload = {}},
+    {.attempt = 3});
+
+  EXPECT_EQ(ran.outcome.text(), "3");
+  EXPECT_THAT(ran.said.progress, ElementsAre(std::pair(50, std::string("half"))));
+  EXPECT_THAT(ran.said.log, ElementsAre("a line"));
+  EXPECT_THAT(ran.said.extensions, ElementsAre(duration(5min)));
+}
+
+TEST(RunOnce, WrongPercentIsAnException) {
+  auto ran = run_once(
+    [](const task& attempt) {
+      attempt.progress(101);
+      return outcome::completed();
+    },
+    {.queue = "q", .payload = {}});
+
+  EXPECT_EQ(ran.outcome.what(), kind::failed);
+  EXPECT_THAT(ran.outcome.text(), HasSubstr("percent is 101; it must be 0..100"));
+}
+
+} // namespace
+} // namespace codeq::testing
