@@ -1,53 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backlog/backlog.hpp"
-#include "config/value_options.hpp"
-#include "config/values.hpp"
 #include "cycle/cycle.hpp"
 #include "idle/idle.hpp"
+#include "latency/latency.hpp"
+#include "leases/leases.hpp"
+#include "load/options.hpp"
+#include "recover/recover.hpp"
 #include "scale/scale_out.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <vector>
 
 namespace {
 
-using codeq::bench::backlog_options;
+using codeq::bench::count_option;
 using codeq::bench::cycle_options;
+using codeq::bench::durability_option;
 using codeq::bench::idle_options;
+using codeq::bench::measurement;
 using codeq::bench::scale_out_options;
+using codeq::bench::seconds_option;
 namespace config = codeq::config;
-
-template <class Number>
-config::option count_option(
-  const std::string& name, const std::string& help, Number& target, config::count_range range) {
-  return {.name = name, .value = "N", .help = help, .take = [&target, range](const auto& text) {
-            return config::store_count(target, text, range);
-          }};
-}
-
-config::option
-seconds_option(const std::string& name, const std::string& help, codeq::duration& target) {
-  return {.name = name, .value = "N", .help = help, .take = [&target](const auto& text) {
-            std::uint64_t seconds = 0;
-            auto taken = config::store_count(seconds, text, {1, 3600});
-            target = std::chrono::seconds(seconds);
-            return taken;
-          }};
-}
-
-config::option durability_option(std::string& target, const std::string& usual = "sync") {
-  return {
-    .name = "durability",
-    .value = "sync|os",
-    .help = "The coordinator's durability [default: " + usual + "]",
-    .take = [&target](const std::string& text) -> codeq::result<void> {
-      auto choice = config::parse_choice(text, {"sync", "os"});
-      if (!choice) {
-        return choice.error();
-      }
-      target = text;
-      return {};
-    }};
-}
 
 config::command idle_command(idle_options& to) {
   config::command entry{
@@ -72,48 +46,11 @@ config::command cycle_command(cycle_options& to) {
      count_option("producers", "Producers, in this process [default: 2]", to.producers, {1, 64}),
      count_option("batch", "Tasks of an enqueue request [default: 64]", to.batch, {1, 1000}),
      count_option("workers", "Worker processes [default: 2]", cluster.workers, {1, 64}),
-     count_option("slots", "Slots of each worker [default: 16]", cluster.slots, {1, 4096}),
+     count_option("slots", "Slots of each worker [default: 128]", cluster.slots, {1, 4096}),
      count_option(
        "prefetch", "Tasks a worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
      count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
      durability_option(cluster.durability)}};
-  return entry;
-}
-
-config::option state_option(std::string& target) {
-  return {
-    .name = "state",
-    .value = "pending|retrying",
-    .help = "What the tasks wait for: a worker, or their next attempt [default: pending]",
-    .take = [&target](const std::string& text) -> codeq::result<void> {
-      auto choice = config::parse_choice(text, {"pending", "retrying"});
-      if (!choice) {
-        return choice.error();
-      }
-      target = text;
-      return {};
-    }};
-}
-
-config::command backlog_command(backlog_options& to) {
-  auto& cluster = to.cluster;
-  config::command entry{
-    "backlog",
-    "Memory, claims per second and the time of a restart with many waiting tasks",
-    {count_option("tasks", "Tasks in all [default: 1000000]", to.tasks, {1, 100'000'000}),
-     state_option(to.state),
-     count_option("payload", "Bytes of each payload [default: 256]", to.payload, {0, 1 << 20}),
-     count_option("queues", "Queues [default: 4]", to.queues, {1, 1000}),
-     count_option("priorities", "Priorities of each queue [default: 3]", to.priorities, {1, 10}),
-     count_option("batch", "Tasks of a batch [default: 64]", to.batch, {1, 1000}),
-     count_option(
-       "claims", "Tasks claimed to time it [default: 100000]", to.claims, {1, 10'000'000}),
-     seconds_option("settle", "How long to wait before, in seconds [default: 12]", to.settle),
-     count_option("slots", "Slots of the worker [default: 16]", cluster.slots, {1, 4096}),
-     count_option(
-       "prefetch", "Tasks the worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
-     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
-     durability_option(cluster.durability, "os")}};
   return entry;
 }
 
@@ -133,22 +70,27 @@ config::command scale_out_command(scale_out_options& to) {
   return entry;
 }
 
-/// What each command takes.
-struct wishes {
-  idle_options idle;
-  cycle_options cycle;
-  backlog_options backlog;
-  scale_out_options scale_out;
-};
+codeq::result<std::string> measure(
+  const std::string& what,
+  const idle_options& idle,
+  const cycle_options& cycle,
+  const scale_out_options& scale_out) {
+  if (what == "cycle") {
+    return codeq::bench::measure_cycle(cycle);
+  }
+  return what == "scale-out" ? codeq::bench::measure_scale_out(scale_out)
+                             : codeq::bench::measure_idle(idle);
+}
 
-/// Carries out the chosen command.
-codeq::result<std::string> measure(std::string_view chosen, const wishes& wished) {
-  if (chosen == "cycle")
-    return codeq::bench::measure_cycle(wished.cycle);
-  if (chosen == "backlog")
-    return codeq::bench::measure_backlog(wished.backlog);
-  return chosen == "scale-out" ? codeq::bench::measure_scale_out(wished.scale_out)
-                               : codeq::bench::measure_idle(wished.idle);
+/// Those that make their own options.
+std::vector<measurement> make_measurements(const std::filesystem::path& library) {
+  return {
+    codeq::bench::latency_measurement(library),
+    codeq::bench::open_loop_measurement(library),
+    codeq::bench::leases_measurement(),
+    codeq::bench::expiry_measurement(),
+    codeq::bench::recover_measurement(library),
+    codeq::bench::backlog_measurement()};
 }
 
 int print(const config::exit_request& request) {
@@ -160,21 +102,29 @@ int print(const config::exit_request& request) {
 
 int main(int argc, char** argv) {
   codeq::bench::hold_signals();
-  wishes wished;
+  idle_options idle;
+  cycle_options cycle;
+  scale_out_options scale_out;
   const auto libraries = codeq::bench::executable_folder().parent_path() / "lib";
-  wished.idle.cluster.library = libraries / "libhello.so";
-  wished.cycle.cluster.library = libraries / "libbench_handlers.so";
-  wished.scale_out.cluster.library = wished.cycle.cluster.library;
+  idle.cluster.library = libraries / "libhello.so";
+  cycle.cluster.library = libraries / "libbench_handlers.so";
+  scale_out.cluster.library = cycle.cluster.library;
   config::option_set options(
     "codeq-bench", "Measures codeq on this machine; prints one JSON object a line.", "");
-  options.add(idle_command(wished.idle));
-  options.add(cycle_command(wished.cycle));
-  options.add(backlog_command(wished.backlog));
-  options.add(scale_out_command(wished.scale_out));
+  options.add(idle_command(idle));
+  options.add(cycle_command(cycle));
+  options.add(scale_out_command(scale_out));
+  const auto others = make_measurements(cycle.cluster.library);
+  for (const auto& other : others)
+    options.add(other.entry);
   if (auto end = options.parse({argc, argv, config::process_environment()})) {
     return print(*end);
   }
-  auto line = measure(options.chosen(), wished);
+  auto other = std::find_if(others.begin(), others.end(), [&options](const auto& each) {
+    return each.entry.name == options.chosen();
+  });
+  auto line = other != others.end() ? other->measure()
+                                    : measure(options.chosen(), idle, cycle, scale_out);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

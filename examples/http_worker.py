@@ -8,13 +8,17 @@ A bearer token may be given in the environment variable CODEQ_TOKEN. Ctrl-C stop
 
 import json
 import os
+import random
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
 LEASE_SECONDS = 30
 WAIT_SECONDS = 20
+PAUSE_SECONDS_MAX = 30
+BUSY = (429, 500, 502, 503, 504)
 
 
 def call(url, path, body):
@@ -29,16 +33,36 @@ def call(url, path, body):
     return json.loads(text) if text else None
 
 
+def is_passing(trouble):
+    """True for what may be over soon: no connection, or a coordinator that is busy or stopping."""
+    return not isinstance(trouble, urllib.error.HTTPError) or trouble.code in BUSY
+
+
+class Pauses:
+    """How long to wait before trying again: as told, else longer each time, never in step."""
+
+    def __init__(self):
+        self._longest = 0.5
+
+    def next(self, trouble):
+        """Seconds."""
+        self._longest = min(2 * self._longest, PAUSE_SECONDS_MAX)
+        fields = getattr(trouble, "headers", None)
+        told = fields.get("Retry-After", "") if fields else ""
+        least = min(int(told), PAUSE_SECONDS_MAX) if told.isdigit() else 0
+        return max(least, random.uniform(self._longest / 2, self._longest))
+
+
 def keep_lease(url, task, lost, done):
     """Extends the lease until the task is done; notes when somebody else has it."""
     body = {"extendSeconds": LEASE_SECONDS, "fencingToken": task["fencingToken"]}
     while not done.wait(LEASE_SECONDS / 3):
         try:
             call(url, f"/tasks/{task['id']}/heartbeat", body)
-        except urllib.error.HTTPError as refusal:
-            print(f"lease lost: {refusal.read().decode()}", file=sys.stderr)
-            return lost.set()
         except OSError as trouble:
+            if not is_passing(trouble):
+                print(f"lease lost: {trouble.read().decode()}", file=sys.stderr)
+                return lost.set()
             print(f"heartbeat failed, trying again: {trouble}", file=sys.stderr)
 
 
@@ -49,15 +73,16 @@ def handle(payload):
 
 def send_report(url, task, report, lost):
     """Says how the attempt ended, again and again until it is heard: a repeat does no harm."""
+    pauses = Pauses()
     while not lost.is_set():
         try:
             call(url, f"/tasks/{task['id']}/result", report)
             return print(f"{task['id']} {report['status']}", flush=True)
-        except urllib.error.HTTPError as refusal:
-            return print(f"report refused: {refusal.read().decode()}", file=sys.stderr)
         except OSError as trouble:
+            if not is_passing(trouble):
+                return print(f"report refused: {trouble.read().decode()}", file=sys.stderr)
             print(f"report failed, trying again: {trouble}", file=sys.stderr)
-            lost.wait(1)
+            lost.wait(pauses.next(trouble))
 
 
 def run(url, task):
@@ -80,13 +105,18 @@ def run(url, task):
 def main():
     url, queue = sys.argv[1].rstrip("/"), sys.argv[2]
     claim = {"commands": [queue], "leaseSeconds": LEASE_SECONDS, "waitSeconds": WAIT_SECONDS}
+    pauses = Pauses()
     while True:
         try:
-            if task := call(url, "/tasks/claim", claim):
+            task = call(url, "/tasks/claim", claim)
+            pauses = Pauses()
+            if task:
                 run(url, task)
         except OSError as trouble:
-            print(f"trying again in a second: {trouble}", file=sys.stderr)
-            threading.Event().wait(1)
+            if not is_passing(trouble):
+                sys.exit(f"claim refused: {trouble.read().decode()}")
+            print(f"claim failed, trying again: {trouble}", file=sys.stderr)
+            time.sleep(pauses.next(trouble))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 packages="
   g++ cmake ninja-build ccache
   capnproto libcapnp-dev libcaf-dev librocksdb-dev
-  libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libjemalloc-dev libssl-dev openssl
+  libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libmimalloc-dev libssl-dev openssl
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
-  pkgconf procps python3 libfaketime valgrind
+  pkgconf procps python3 libfaketime valgrind curl ca-certificates
 "
 
 # With --fuzz also what the fuzz targets need.

@@ -17,7 +17,11 @@ struct ToChild {
     # The running attempt is not wanted any more.
     leaseMs @2 :UInt64;
     # For how long the lease of the running attempt is valid from now.
+    saved @4 :Saved;
+    # What became of something that the handler saved.
   }
+  number @3 :UInt64;
+  # Counts the attempts that I gave you; what names another one than the running is of no account.
 
   struct Attempt {
     shard @0 :UInt16;
@@ -36,7 +40,15 @@ struct ToChild {
     headers @13 :List(Task.TaskBody.Header);
     remainingMs @14 :UInt64;
     # Of the lease.
+    checkpoint @15 :Data;
+    # What an earlier attempt saved.
   }
+}
+
+struct Saved {
+  checkpoint @0 :UInt64;
+  # Counts what was saved in that process.
+  isDurable @1 :Bool;
 }
 
 struct FromChild {
@@ -45,7 +57,10 @@ struct FromChild {
     progress @1 :Progress;
     extendMs @2 :UInt64;
     log @3 :Data;
+    checkpoint @5 :Checkpoint;
   }
+  number @4 :UInt64;
+  # Of the attempt that I speak for.
 
   struct Outcome {
     kind @0 :UInt8;
@@ -53,10 +68,50 @@ struct FromChild {
     text @1 :Data;
     delayMs @2 :Int64 = -1;
     # A nack's own delay; negative is none.
+    followUps @3 :List(FollowUp);
+  }
+
+  struct FollowUp {
+    # As `codeq::task_spec`; what the queue decides is negative.
+    tenant @0 :Text;
+    queue @1 :Text;
+    payload @2 :Data;
+    priority @3 :Int64;
+    delayMs @4 :Int64;
+    isAbsolute @5 :Bool;
+    # `notBeforeMs` is given.
+    notBeforeMs @6 :Int64;
+    allowPromotion @7 :Bool;
+    maxAttempts @8 :Int64 = -1;
+    retryKind @9 :Int16 = -1;
+    retryBaseMs @10 :Int64;
+    retryCapMs @11 :Int64;
+    leaseMs @12 :Int64 = -1;
+    runTimeoutMs @13 :Int64 = -1;
+    progressTimeoutMs @14 :Int64 = -1;
+    retentionMs @15 :Int64 = -1;
+    deadRetentionMs @16 :Int64 = -1;
+    headers @17 :List(Header);
+    group @18 :Data;
+    whenDead @19 :Int16 = -1;
+    key @20 :Data;
+    onDuplicate @21 :UInt8;
+    replacePayload @22 :Bool;
+  }
+
+  struct Header {
+    name @0 :Data;
+    value @1 :Data;
   }
 
   struct Progress {
     percent @0 :UInt8;
     note @1 :Data;
+  }
+
+  struct Checkpoint {
+    data @0 :Data;
+    number @1 :UInt64;
+    # As in `Saved`; 0 when nobody waits for the answer.
   }
 }

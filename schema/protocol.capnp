@@ -2,6 +2,7 @@
 @0x9f1e2d3c4b5a6978;
 
 using Cxx = import "/capnp/c++.capnp";
+using Checkpoint = import "checkpoint.capnp";
 using Common = import "common.capnp";
 using Operator = import "operator.capnp";
 using Task = import "task.capnp";
@@ -56,6 +57,7 @@ struct Message {
     eventsReply @35 :Operator.EventsReply;
     backupRequest @36 :Operator.BackupRequest;
     backupReply @37 :Operator.BackupReply;
+    checkpointsSaved @38 :Checkpoint.CheckpointsSaved;
   }
 }
 
@@ -220,6 +222,8 @@ struct TaskRun {
   # Of the tasks of the run; empty is none.
   key @10 :Data;
   # Of the one task of the run; empty is none.
+  checkpoints @11 :List(Checkpoint.TaskCheckpoint);
+  # What earlier attempts of tasks of the run handed on, for those that did.
 }
 
 struct TaskLease {
@@ -260,6 +264,10 @@ struct HeartbeatRequest {
     note @3 :Text;
     # At most 1 KiB.
   }
+
+  checkpoints @3 :List(Checkpoint.LeaseCheckpoint);
+  # What handlers hand on to the next attempts of their tasks. Reply: CheckpointsSaved, when they
+  # are durable; LeasesLost for those whose lease is over. At most 8 MiB of them in one request.
 }
 
 struct LeasesLost {
@@ -295,6 +303,10 @@ struct ResultRequest {
     followUps @5 :FollowUps;
     # With completed: enqueue these tasks in the same write as the result. When one of them is
     # refused, so is the report, and the lease stays.
+    checkpointNumber @6 :UInt32;
+    checkpoint @7 :Data;
+    # What the attempt handed on last and was not told to be saved, as in a heartbeat; the number 0
+    # is none. Of no account when the task ends.
   }
 }
 

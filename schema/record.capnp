@@ -28,6 +28,7 @@ struct Record {
     dead @11 :DeadRecord;
     producer @12 :ProducerRecord;
     history @13 :HistoryRecord;
+    checkpoint @14 :CheckpointRecord;
   }
 }
 
@@ -342,4 +343,16 @@ struct HistoryRecord {
   # the task is left, and this is not needed either.
   aside @12 :Bool;
   # The segment has an aside's key.
+}
+
+struct CheckpointRecord {
+  # What an attempt of a live task saved for the next one. Overwritten by each that is saved later,
+  # removed when the task ends.
+  token @0 :UInt64;
+  # Of the attempt that saved it.
+  number @1 :UInt32;
+  # Counts what that attempt saved, from 1.
+  data @2 :Data;
+  atMs @3 :Int64;
+  # When it was saved, shard time.
 }

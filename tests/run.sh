@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds everything and runs every test.
+# Installs what is missing, builds everything, runs every test and fuzzes what strangers send.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,21 +8,25 @@ usage() {
   cat <<'TEXT'
 usage: tests/run.sh [option...]
 
-Installs missing Debian packages, builds into build/ and runs every test by ctest.
+Installs missing Debian packages, builds into build/, runs every test by ctest, and then each fuzz
+target for 20 seconds.
 
   --label LABEL      run only tests with this label; may be given several times
                      (tidy unit model sim mutation golden integration fault kill e2e)
-  --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/
+  --sanitize KIND    build with a sanitizer (address, thread, undefined) into build-KIND/; thread
+                     first builds CAF with it, once, into a cache folder
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
   --minutes N        how long --soak-kill disturbs them in each mode, or --fuzz runs each target
                      [default: 10 and 1]
+  --seconds N        how long --fuzz runs each target, where a minute is too long
   --build-only       build, run nothing
   --help             this text
 
-Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache.
+Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache of
+compilations, XDG_CACHE_HOME that of CAF for the thread sanitizer.
 Ends with 0 only when at least one test ran and all passed.
 TEXT
 }
@@ -39,15 +43,18 @@ soak=""
 soak_kill=false
 fuzz=false
 minutes=""
+seconds=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize | --soak | --minutes) [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
+    --label | --sanitize | --soak | --minutes | --seconds)
+      [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
     --fuzz) fuzz=true ;;
     --minutes) minutes="$2"; shift ;;
+    --seconds) seconds="$2"; shift ;;
     --build-only) build_only=true ;;
     --help) usage; exit 0 ;;
     *) fail_usage "unknown option $1" ;;
@@ -66,26 +73,39 @@ case "$minutes" in
   *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
 esac
 
+case "$seconds" in
+  *[!0-9]* | 0*) fail_usage "--seconds takes a number from 1 on, not '$seconds'" ;;
+esac
+
+# How many seconds for each target.
 run_fuzz() {
   ./examples/install-packages.sh --fuzz
   cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  for kind in frame message token_file; do
-    "build-fuzz/bin/fuzz_$kind" -max_total_time=$((${minutes:-1} * 60)) -max_len=4096 \
-      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind"
+  for kind in frame http message token_file; do
+    "build-fuzz/bin/fuzz_$kind" -max_total_time="$1" -max_len=4096 \
+      -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind" \
+      >"build-fuzz/$kind.log" 2>&1 || { tail -50 "build-fuzz/$kind.log" >&2; exit 1; }
+    echo "fuzz_$kind: $(grep '^Done ' "build-fuzz/$kind.log"), nothing found"
   done
 }
 
 if $fuzz; then
-  run_fuzz
+  run_fuzz "${seconds:-$((${minutes:-1} * 60))}"
   exit 0
 fi
 
 build="build${sanitize:+-$sanitize}"
 ./examples/install-packages.sh
-cmake -G Ninja -S . -B "$build" -DCODEQ_SANITIZE="$sanitize" >"$build.configure.log" 2>&1 ||
+settings=(-DCODEQ_SANITIZE="$sanitize")
+if [ "$sanitize" = thread ]; then
+  caf="${XDG_CACHE_HOME:-$HOME/.cache}/codeq/caf-for-threads"
+  tests/sanitize/caf-for-threads.sh "$caf"
+  settings+=(-DCMAKE_PREFIX_PATH="$caf" -DCODEQ_BENCH=OFF)
+fi
+cmake -G Ninja -S . -B "$build" "${settings[@]}" >"$build.configure.log" 2>&1 ||
   { cat "$build.configure.log" >&2; exit 1; }
 rm -f "$build.configure.log"
 targets=()
@@ -96,7 +116,8 @@ if $build_only; then
   exit 0
 fi
 
-export LSAN_OPTIONS="suppressions=$PWD/tests/leaks.supp:print_suppressions=0"
+export LSAN_OPTIONS="suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0"
+export TSAN_OPTIONS="suppressions=$PWD/tests/sanitize/races.supp:print_suppressions=0:exitcode=66"
 if [ -n "$soak" ]; then
   CODEQ_SIM_SEEDS="$soak" exec "$build/bin/tests/cluster_sim_test" \
     --gtest_filter='*ContractHoldsUnderEveryScenario'
@@ -114,4 +135,8 @@ fi
 # Tests whose times matter (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
-exec ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
+ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null
+if [ ${#labels[@]} -eq 0 ] && [ -z "$sanitize" ]; then
+  cd ..
+  run_fuzz "${seconds:-20}"
+fi

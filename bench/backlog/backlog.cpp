@@ -7,7 +7,9 @@
 #include "backlog/filler.hpp"
 #include "backlog/taker.hpp"
 
+#include <memory>
 #include <sstream>
+#include <utility>
 
 namespace codeq::bench {
 
@@ -40,9 +42,9 @@ double mib(std::size_t bytes) {
 }
 
 /// One measurement from an empty store to the end; the steps are in their order.
-class measurement {
+class backlog_run {
 public:
-  explicit measurement(const backlog_options& options) : options_(options) {}
+  explicit backlog_run(const backlog_options& options) : options_(options) {}
 
   result<figures> run();
 
@@ -61,7 +63,7 @@ private:
   std::optional<filler> filler_;
 };
 
-result<void> measurement::start() {
+result<void> backlog_run::start() {
   auto started = cluster::start(options_.cluster);
   if (!started)
     return started.error();
@@ -74,7 +76,7 @@ result<void> measurement::start() {
   return {};
 }
 
-result<double> measurement::claim_rate() {
+result<double> backlog_run::claim_rate() {
   auto worker = taker::start(running_->address(), options_, taker::answer::completed);
   if (!worker)
     return worker.error();
@@ -85,7 +87,7 @@ result<double> measurement::claim_rate() {
   return rate;
 }
 
-result<void> measurement::build_up() {
+result<void> backlog_run::build_up() {
   auto start = std::chrono::steady_clock::now();
   if (auto filled = filler_->fill(options_.tasks, true); !filled)
     return filled;
@@ -105,7 +107,7 @@ result<void> measurement::build_up() {
   return filler_->fill(options_.claims + spare_tasks, false);
 }
 
-result<void> measurement::note_memory(double& mib_of) {
+result<void> backlog_run::note_memory(double& mib_of) {
   auto resident = running_->coordinator().resident_bytes();
   if (!resident)
     return resident.error();
@@ -113,7 +115,7 @@ result<void> measurement::note_memory(double& mib_of) {
   return {};
 }
 
-result<void> measurement::restart() {
+result<void> backlog_run::restart() {
   auto start = std::chrono::steady_clock::now();
   if (auto again = running_->restart_coordinator(options_.cluster); !again)
     return again;
@@ -126,7 +128,7 @@ result<void> measurement::restart() {
   return {};
 }
 
-result<void> measurement::count_lost() {
+result<void> backlog_run::count_lost() {
   auto client = operator_client::connect({.coordinators = {running_->address()}});
   if (!client)
     return client.error();
@@ -149,7 +151,7 @@ result<void> measurement::count_lost() {
   return {};
 }
 
-result<figures> measurement::run() {
+result<figures> backlog_run::run() {
   if (auto ok = start(); !ok)
     return ok.error();
   if (auto ok = filler_->fill(options_.claims + spare_tasks, false); !ok)
@@ -206,13 +208,51 @@ std::string to_json(const backlog_options& o, const figures& f) {
   return line.str();
 }
 
-} // namespace
-
 result<std::string> measure_backlog(const backlog_options& options) {
-  auto measured = measurement(options).run();
+  auto measured = backlog_run(options).run();
   if (!measured)
     return measured.error();
   return to_json(options, *measured);
+}
+
+config::option state_option(std::string& target) {
+  return {
+    .name = "state",
+    .value = "pending|retrying",
+    .help = "What the tasks wait for: a worker, or their next attempt [default: pending]",
+    .take = [&target](const std::string& text) -> result<void> {
+      auto choice = config::parse_choice(text, {"pending", "retrying"});
+      if (!choice)
+        return choice.error();
+      target = text;
+      return {};
+    }};
+}
+
+} // namespace
+
+measurement backlog_measurement() {
+  auto options = std::make_shared<backlog_options>();
+  auto& to = *options;
+  auto& cluster = to.cluster;
+  config::command entry{
+    "backlog",
+    "Memory, claims per second and the time of a restart with many waiting tasks",
+    {count_option("tasks", "Tasks in all [default: 1000000]", to.tasks, {1, 100'000'000}),
+     state_option(to.state),
+     count_option("payload", "Bytes of each payload [default: 256]", to.payload, {0, 1 << 20}),
+     count_option("queues", "Queues [default: 4]", to.queues, {1, 1000}),
+     count_option("priorities", "Priorities of each queue [default: 3]", to.priorities, {1, 10}),
+     count_option("batch", "Tasks of a batch [default: 64]", to.batch, {1, 1000}),
+     count_option(
+       "claims", "Tasks claimed to time it [default: 100000]", to.claims, {1, 10'000'000}),
+     seconds_option("settle", "How long to wait before, in seconds [default: 12]", to.settle),
+     count_option("slots", "Slots of the worker [default: 16]", cluster.slots, {1, 4096}),
+     count_option(
+       "prefetch", "Tasks the worker takes beyond [default: 512]", cluster.prefetch, {0, 4096}),
+     count_option("shards", "Shards of the coordinator [default: 4]", cluster.shards, {1, 1024}),
+     durability_option(cluster.durability, "os")}};
+  return {std::move(entry), [options] { return measure_backlog(*options); }};
 }
 
 } // namespace codeq::bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "load/cluster.hpp"
+#include "load/options.hpp"
 
 #include <string>
 
@@ -26,10 +27,10 @@ struct backlog_options {
   duration settle = std::chrono::seconds(12);
 };
 
-/// What a backlog costs: memory of the coordinator, claims per second with it and with `claims`
-/// tasks only, and the time from the start of a killed coordinator to the first task at a handler.
-/// Tasks that are lost are counted by the coordinator's counters and looked for by a sample of ids.
-/// The line is a JSON object. Errors: `unavailable` when anything does not happen.
-[[nodiscard]] result<std::string> measure_backlog(const backlog_options& options);
+/// `backlog`: what many waiting tasks cost: memory of the coordinator, claims per second with them
+/// and with `claims` tasks only, and the time from the end of a killed coordinator to the first task
+/// at a handler of the next. Tasks that are lost are counted by the coordinator's counters and
+/// looked for by a sample of ids.
+[[nodiscard]] measurement backlog_measurement();
 
 } // namespace codeq::bench

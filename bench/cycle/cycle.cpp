@@ -40,6 +40,7 @@ public:
   void accepted(std::size_t first, const std::vector<task_id>& ids) {
     std::lock_guard lock(mutex_);
     std::copy(ids.begin(), ids.end(), ids_.begin() + static_cast<std::ptrdiff_t>(first));
+    last_accepted_ = steady::now();
     ++changes_;
   }
 
@@ -73,6 +74,8 @@ public:
 
   [[nodiscard]] std::size_t completed() const { return completed_; }
 
+  [[nodiscard]] steady::time_point last_accepted() const { return last_accepted_; }
+
   [[nodiscard]] const std::vector<task_id>& ids() const { return ids_; }
 
 private:
@@ -82,6 +85,7 @@ private:
   std::size_t ended_ = 0;
   std::size_t completed_ = 0;
   std::size_t changes_ = 0;
+  steady::time_point last_accepted_;
   error failure_;
 };
 
@@ -142,27 +146,21 @@ result<std::size_t> verify(operator_client& client, const progress& told) {
   return verified;
 }
 
-struct figures {
-  double seconds = 0;
-  double cpu_seconds = 0;
-  std::size_t completed = 0;
-  std::size_t verified = 0;
-  std::int64_t record_ops = 0;
-  std::int64_t rss_mib = 0;
-};
-
-std::string to_json(const cycle_options& o, const figures& f) {
-  auto tasks = static_cast<double>(o.tasks);
+std::string to_json(const cycle_options& o, const cycle_figures& f) {
+  auto tasks = static_cast<double>(f.tasks);
   std::ostringstream line;
   line << R"({"bench":"cycle","durability":")" << o.cluster.durability << R"(","tasks":)" << o.tasks
        << R"(,"payload":)" << o.payload << R"(,"producers":)" << o.producers << R"(,"batch":)"
        << o.batch << R"(,"workers":)" << o.cluster.workers << R"(,"slots":)" << o.cluster.slots
        << R"(,"prefetch":)" << o.cluster.prefetch << R"(,"shards":)" << o.cluster.shards
-       << R"(,"tasks_per_s":)" << tasks / f.seconds << R"(,"completed":)" << f.completed
-       << R"(,"verified":)" << f.verified << R"(,"seconds":)" << f.seconds
-       << R"(,"cpu_us_per_task":)" << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
-       << static_cast<double>(f.record_ops) / tasks << R"(,"rss_coordinator_mib":)" << f.rss_mib
-       << '}';
+       << R"(,"tasks_per_s":)" << f.tasks_per_s() << R"(,"enqueued_per_s":)"
+       << tasks / f.enqueue_seconds << R"(,"completed":)" << f.completed << R"(,"verified":)"
+       << f.verified << R"(,"seconds":)" << f.seconds << R"(,"cpu_us_per_task":)"
+       << f.cpu_seconds * 1e6 / tasks << R"(,"record_ops_per_task":)"
+       << static_cast<double>(f.record_ops) / tasks << R"(,"log_bytes_per_task":)"
+       << static_cast<double>(f.log_bytes) / tasks << R"(,"table_bytes_per_task":)"
+       << static_cast<double>(f.table_bytes) / tasks << R"(,"rss_coordinator_mib":)"
+       << (f.resident_bytes >> 20) << '}';
   return line.str();
 }
 
@@ -179,7 +177,7 @@ connect_producers(const cycle_options& options, const std::string& address) {
 }
 
 /// The measured part: from the first enqueue to the last end.
-result<figures> run(const cycle_options& options, cluster& running, progress& told) {
+result<cycle_figures> run(const cycle_options& options, cluster& running, progress& told) {
   auto producers = connect_producers(options, running.address());
   if (!producers)
     return producers.error();
@@ -196,8 +194,10 @@ result<figures> run(const cycle_options& options, cluster& running, progress& to
   for (auto& thread : threads)
     thread.join();
   auto waited = told.wait();
-  figures f;
+  cycle_figures f;
+  f.tasks = options.tasks;
   f.seconds = std::chrono::duration<double>(steady::now() - start).count();
+  f.enqueue_seconds = std::chrono::duration<double>(told.last_accepted() - start).count();
   auto cpu_after = total_cpu(running);
   if (!waited)
     return waited.error();
@@ -210,7 +210,7 @@ result<figures> run(const cycle_options& options, cluster& running, progress& to
 
 } // namespace
 
-result<std::string> measure_cycle(const cycle_options& options) {
+result<cycle_figures> run_cycle(const cycle_options& options) {
   auto running = cluster::start(options.cluster);
   if (!running)
     return running.error();
@@ -232,11 +232,23 @@ result<std::string> measure_cycle(const cycle_options& options) {
   auto rss = running->coordinator().resident_bytes();
   if (!after || !rss)
     return after ? rss.error() : after.error();
-  const char* written = "codeq_store_keys_written";
-  f->record_ops = after->gauges[written] - before->gauges[written];
-  f->rss_mib = static_cast<std::int64_t>(*rss >> 20);
+  auto grown = [&](const std::string& counter) {
+    auto name = "codeq_store_" + counter;
+    return after->gauges[name] - before->gauges[name];
+  };
+  f->record_ops = grown("keys_written");
+  f->log_bytes = grown("wal_bytes");
+  f->table_bytes = grown("flush_bytes") + grown("compaction_bytes");
+  f->resident_bytes = *rss;
   if (f->completed != options.tasks)
     return error{errc::unavailable, "not all completed: " + to_json(options, *f)};
+  return *f;
+}
+
+result<std::string> measure_cycle(const cycle_options& options) {
+  auto f = run_cycle(options);
+  if (!f)
+    return f.error();
   return to_json(options, *f);
 }
 

@@ -2,6 +2,9 @@
 #include "codeq/handler.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <future>
+#include <string>
 #include <thread>
 
 namespace {
@@ -17,6 +20,26 @@ codeq::handler_actor::behavior_type answer(codeq::handler_actor::pointer) {
   };
 }
 
+/// The time when a handler began, on the clock that all processes of the machine share.
+std::string time_now() {
+  return std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+codeq::handler_actor::behavior_type stamp(codeq::handler_actor::pointer) {
+  return {[](const codeq::task&) { return codeq::outcome::completed(time_now()); }};
+}
+
+/// Works for ever while the file that the payload names is there when it begins.
+codeq::outcome stall(const codeq::task& task) {
+  auto begun = time_now();
+  if (!std::filesystem::exists(std::string(task.payload.view())))
+    return codeq::outcome::completed(begun);
+  std::promise<void> stopped;
+  task.cancel->on_request([&stopped] { stopped.set_value(); });
+  stopped.get_future().wait();
+  return codeq::outcome::abandon();
+}
+
 /// Stands for a handler that waits for something outside.
 codeq::outcome nap(const codeq::task&) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -27,5 +50,7 @@ codeq::outcome nap(const codeq::task&) {
 
 CODEQ_HANDLERS(registry) {
   registry.handle("nap", nap);
+  registry.handle("stall", stall);
+  registry.handle_actor("stamp", stamp);
   registry.handle_actor("cycle", answer);
 }

@@ -93,6 +93,8 @@ result<void> cluster::start_worker(std::size_t number, const cluster_options& op
         std::to_string(options.slots),
         "--prefetch",
         std::to_string(options.prefetch),
+        "--drain",
+        options.drain,
         "--handlers",
         options.library.string()},
      .log = log_of(number)});

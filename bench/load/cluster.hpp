@@ -17,6 +17,8 @@ struct cluster_options {
   std::size_t shards = 4;
   /// `sync` or `os`.
   std::string durability = "sync";
+  /// How long a worker that is stopped lets its handlers finish, as its option takes it.
+  std::string drain = "30s";
   /// Loaded by every worker.
   std::filesystem::path library;
 };
@@ -31,6 +33,11 @@ public:
 
   /// `address:port` for nodes.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
+
+  /// The scratch directory.
+  [[nodiscard]] const std::filesystem::path& directory() const noexcept {
+    return directory_.path();
+  }
 
   [[nodiscard]] child_process& coordinator() noexcept { return processes_.front(); }
 

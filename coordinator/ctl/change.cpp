@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.hpp"
 #include "ctl/client.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 
 #include <string>
 #include <variant>
@@ -13,14 +13,14 @@ namespace {
 using kind = change_outcome::kind;
 
 std::string to_json(const change_outcome& outcome) {
-  json_writer out;
+  base::json_writer out;
   out.begin_object();
   if (outcome.what != kind::not_found)
-    out.member("id", to_string(outcome.id));
-  out.member("outcome", to_string(outcome.what));
+    out.field("id", to_string(outcome.id));
+  out.field("outcome", to_string(outcome.what));
   if (outcome.what != kind::not_found)
-    out.member("state", to_string(outcome.state));
-  return out.end_object().text() + "\n";
+    out.field("state", to_string(outcome.state));
+  return out.end_object().take() + "\n";
 }
 
 std::string to_text(const change_outcome& outcome) {

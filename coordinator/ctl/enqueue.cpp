@@ -2,18 +2,17 @@
 #include "codeq/limits.hpp"
 #include "codeq/producer.hpp"
 
+#include "base/json_writer.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
+#include "ctl/payload.hpp"
 #include "ctl/progress_bar.hpp"
 #include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,28 +22,15 @@ namespace codeq::ctl {
 
 namespace {
 
-/// Reads stdin to its end, or to one byte more than a payload may have.
-std::string read_stdin() {
-  std::string text;
-  std::array<char, 1 << 16> part{};
-  while (text.size() <= limits::payload_bytes_max) {
-    auto got = std::fread(part.data(), 1, part.size(), stdin);
-    if (got == 0)
-      break;
-    text.append(part.data(), got);
-  }
-  return text;
-}
-
 std::string to_json(const std::vector<enqueued_task>& tasks) {
-  json_writer out;
+  base::json_writer out;
   out.begin_object().begin_array("ids");
   for (const auto& task : tasks)
-    out.element(to_string(task.id));
+    out.text(to_string(task.id));
   out.end_array().begin_array("outcomes");
   for (const auto& task : tasks)
-    out.element(to_string(task.kind));
-  return out.end_array().end_object().text() + "\n";
+    out.text(to_string(task.kind));
+  return out.end_array().end_object().take() + "\n";
 }
 
 /// One id a line; with what happened when the task was there before.
@@ -129,7 +115,7 @@ int run(const config::ctl_config& config, config::enqueue_command command) {
   if (!client)
     return fail(client.error(), config.json);
   auto task = std::move(command.task);
-  task.payload = command.payload == "-" ? read_stdin() : std::move(command.payload);
+  task.payload = command.payload == "-" ? read_payload() : std::move(command.payload);
   auto batch = batch_of(task);
   std::vector<enqueued_task> all;
   for (std::size_t added = 0; added < command.count;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.hpp"
 #include "ctl/client.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/queue_output.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
@@ -16,23 +16,23 @@ namespace codeq::ctl {
 namespace {
 
 std::string to_json(const task_explanation& why) {
-  json_writer out;
-  out.begin_object().member("id", to_string(why.task.id));
-  out.member("state", to_string(why.task.state)).member("reason", to_string(why.reason));
-  out.bytes_member("sentence", to_sentence(why));
-  out.member("attempt", why.task.attempt).member("max_attempts", why.task.max_attempts);
-  out.member("workers", why.workers);
+  base::json_writer out;
+  out.begin_object().field("id", to_string(why.task.id));
+  out.field("state", to_string(why.task.state)).field("reason", to_string(why.reason));
+  out.bytes_field("sentence", to_sentence(why));
+  out.field("attempt", why.task.attempt).field("max_attempts", why.task.max_attempts);
+  out.field("workers", why.workers);
   if (why.until != timestamp{})
-    out.member("until_ms", why.until.time_since_epoch().count());
+    out.field("until_ms", why.until.time_since_epoch().count());
   if (why.reason == explained_reason::gated || why.reason == explained_reason::blocked)
-    out.member("blocker", to_string(why.blocker))
-      .member("blocker_state", to_string(why.blocker_state));
+    out.field("blocker", to_string(why.blocker))
+      .field("blocker_state", to_string(why.blocker_state));
   if (why.reason == explained_reason::leased)
-    out.member("worker", why.task.worker).member("lease_left_ms", why.lease_left.count());
+    out.field("worker", why.task.worker).field("lease_left_ms", why.lease_left.count());
   out.begin_object("queue_settings");
   write_config(out, why.queue);
   out.end_object();
-  return out.end_object().text() + "\n";
+  return out.end_object().take() + "\n";
 }
 
 std::string to_text(const task_explanation& why) {
@@ -45,35 +45,35 @@ std::string to_text(const task_explanation& why) {
          + format_fields(fields);
 }
 
-void write_event(json_writer& out, const task_event& event) {
-  out.begin_object().member("at_ms", event.at.time_since_epoch().count());
-  out.member("event", to_string(event.what)).member("by", to_string(event.by));
+void write_event(base::json_writer& out, const task_event& event) {
+  out.begin_object().field("at_ms", event.at.time_since_epoch().count());
+  out.field("event", to_string(event.what)).field("by", to_string(event.by));
   if (event.attempt != 0) {
-    out.member("attempt", event.attempt);
+    out.field("attempt", event.attempt);
     // As text: a token may be larger than what a JSON number holds exactly.
-    out.member("token", std::to_string(value(event.token)));
+    out.field("token", std::to_string(value(event.token)));
   }
   if (!event.worker.empty())
-    out.member("worker", event.worker);
+    out.field("worker", event.worker);
   if (!event.text.empty())
-    out.bytes_member("text", event.text);
+    out.bytes_field("text", event.text);
   if (event.what != task_event::kind::enqueued)
-    out.member("state", to_string(event.state));
+    out.field("state", to_string(event.state));
   if (event.until != timestamp{})
-    out.member("until_ms", event.until.time_since_epoch().count());
+    out.field("until_ms", event.until.time_since_epoch().count());
   out.end_object();
 }
 
 std::string to_json(task_id task, const task_timeline& timeline) {
-  json_writer out;
-  out.begin_object().member("id", to_string(task)).begin_array("events");
+  base::json_writer out;
+  out.begin_object().field("id", to_string(task)).begin_array("events");
   for (const auto& event : timeline.events)
     write_event(out, event);
-  out.end_array().member("dropped", timeline.dropped);
-  out.member("state", to_string(timeline.state));
+  out.end_array().field("dropped", timeline.dropped);
+  out.field("state", to_string(timeline.state));
   if (timeline.until != timestamp{})
-    out.member("until_ms", timeline.until.time_since_epoch().count());
-  return out.end_object().text() + "\n";
+    out.field("until_ms", timeline.until.time_since_epoch().count());
+  return out.end_object().take() + "\n";
 }
 
 /// "scheduled until 2026-01-31 12:00:00.000 UTC".
@@ -123,11 +123,11 @@ std::string to_text(const task_timeline& timeline) {
 }
 
 std::string to_json(const std::vector<task_status>& tasks) {
-  json_writer out;
+  base::json_writer out;
   out.begin_object().begin_array("tasks");
   for (const auto& task : tasks)
     write_status(out, task);
-  return out.end_array().end_object().text() + "\n";
+  return out.end_array().end_object().take() + "\n";
 }
 
 std::string to_text(const std::vector<task_status>& tasks) {

@@ -2,6 +2,7 @@
 #include "config/ctl_config.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/output.hpp"
+#include "ctl/over_http.hpp"
 #include "observe/standard_streams.hpp"
 
 #include <cstdio>
@@ -14,6 +15,8 @@ namespace {
 
 int run(config::ctl_config config) {
   auto command = std::exchange(config.command, config::stats_command{});
+  if (!config.http.empty())
+    return ctl::run_over_http(config, std::move(command));
   return std::visit([&](auto& chosen) { return ctl::run(config, std::move(chosen)); }, command);
 }
 

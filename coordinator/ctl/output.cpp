@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/output.hpp"
 
-#include "ctl/json_writer.hpp"
+#include "base/json_writer.hpp"
 #include "ctl/text.hpp"
 
 #include <cstdio>
@@ -31,10 +31,10 @@ int fail(const error& reason, bool json) {
     complain(to_string(reason));
     return exit_failed;
   }
-  json_writer out;
-  out.begin_object().member("error", to_string(reason.code));
-  out.bytes_member("context", reason.context).end_object();
-  print(out.text() + "\n");
+  base::json_writer out;
+  out.begin_object().field("error", to_string(reason.code));
+  out.bytes_field("context", reason.context).end_object();
+  print(out.take() + "\n");
   return exit_failed;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.hpp"
 #include "ctl/client.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/queue_output.hpp"
 #include "ctl/text.hpp"
 
@@ -16,12 +16,12 @@ namespace {
 using action = config::queue_command::action;
 
 std::string to_json(const queue_info& info) {
-  json_writer out;
-  out.begin_object().member("tenant", info.queue.tenant).member("queue", info.queue.queue);
-  out.member("paused", info.paused).member("shards", info.shards);
-  out.member("uniform", info.is_uniform);
+  base::json_writer out;
+  out.begin_object().field("tenant", info.queue.tenant).field("queue", info.queue.queue);
+  out.field("paused", info.paused).field("shards", info.shards);
+  out.field("uniform", info.is_uniform);
   write_config(out, info.config);
-  return out.end_object().text() + "\n";
+  return out.end_object().take() + "\n";
 }
 
 /// "12 (4 shards have 3 each, rounded up)".
@@ -53,10 +53,10 @@ int show(const queue_info& info, bool json) {
 }
 
 int show_count(std::uint64_t count, const char* verb, bool json) {
-  json_writer out;
-  out.begin_object().member("changed", count).end_object();
+  base::json_writer out;
+  out.begin_object().field("changed", count).end_object();
   print(
-    json ? out.text() + "\n"
+    json ? out.take() + "\n"
          : std::string(verb) + " " + std::to_string(count) + (count == 1 ? " task\n" : " tasks\n"));
   return exit_done;
 }

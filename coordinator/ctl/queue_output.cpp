@@ -35,18 +35,18 @@ std::string limit_text(std::uint64_t limit) {
   return limit == 0 ? "no limit" : std::to_string(limit);
 }
 
-void write_config(json_writer& out, const queue_config& config) {
-  out.member("max_depth", config.max_depth).member("max_leased", config.max_leased);
-  out.member("keep_payload", config.keep_payload).member("max_attempts", config.max_attempts);
-  out.member("retry", name_of(config.retry.kind));
-  out.member("retry_base_ms", config.retry.base.count());
-  out.member("retry_cap_ms", config.retry.cap.count());
-  out.member("lease_ms", config.lease.count());
-  out.member("run_timeout_ms", config.run_timeout.count());
-  out.member("progress_timeout_ms", config.progress_timeout.count());
-  out.member("retention_ms", config.retention.count());
-  out.member("dead_retention_ms", config.dead_retention.count());
-  out.member("on_dead", name_of(config.when_dead));
+void write_config(base::json_writer& out, const queue_config& config) {
+  out.field("max_depth", config.max_depth).field("max_leased", config.max_leased);
+  out.field("keep_payload", config.keep_payload).field("max_attempts", config.max_attempts);
+  out.field("retry", name_of(config.retry.kind));
+  out.field("retry_base_ms", config.retry.base.count());
+  out.field("retry_cap_ms", config.retry.cap.count());
+  out.field("lease_ms", config.lease.count());
+  out.field("run_timeout_ms", config.run_timeout.count());
+  out.field("progress_timeout_ms", config.progress_timeout.count());
+  out.field("retention_ms", config.retention.count());
+  out.field("dead_retention_ms", config.dead_retention.count());
+  out.field("on_dead", name_of(config.when_dead));
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {

@@ -3,7 +3,7 @@
 
 #include "codeq/operator_types.hpp"
 
-#include "ctl/json_writer.hpp"
+#include "base/json_writer.hpp"
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 namespace codeq::ctl {
 
 /// Adds the settings of a queue to the JSON object that is open.
-void write_config(json_writer& out, const queue_config& config);
+void write_config(base::json_writer& out, const queue_config& config);
 
 /// "no limit" for 0.
 [[nodiscard]] std::string limit_text(std::uint64_t limit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.hpp"
 #include "ctl/client.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
 #include "ctl/text.hpp"
 
@@ -13,20 +13,20 @@ namespace codeq::ctl {
 namespace {
 
 std::string to_json(const coordinator_stats& stats) {
-  json_writer out;
+  base::json_writer out;
   out.begin_object().begin_array("queues");
   for (const auto& queue : stats.queues) {
     out.begin_object();
-    out.member("tenant", queue.queue.tenant).member("queue", queue.queue.queue);
-    out.member("scheduled", queue.scheduled).member("gated", queue.gated);
-    out.member("ready", queue.ready).member("leased", queue.leased);
-    out.member("completed", queue.completed).member("dead", queue.dead);
-    out.member("lost", queue.lost).end_object();
+    out.field("tenant", queue.queue.tenant).field("queue", queue.queue.queue);
+    out.field("scheduled", queue.scheduled).field("gated", queue.gated);
+    out.field("ready", queue.ready).field("leased", queue.leased);
+    out.field("completed", queue.completed).field("dead", queue.dead);
+    out.field("lost", queue.lost).end_object();
   }
   out.end_array().begin_object("gauges");
   for (const auto& [name, value] : stats.gauges)
-    out.member(name, value);
-  return out.end_object().end_object().text() + "\n";
+    out.field(name, value);
+  return out.end_object().end_object().take() + "\n";
 }
 
 std::string to_text(const coordinator_stats& stats) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/store_tools.hpp"
 
+#include "base/json_writer.hpp"
 #include "ctl/client.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
 #include "ctl/text.hpp"
 
@@ -17,22 +17,22 @@ namespace codeq::ctl {
 
 namespace {
 
-void write_report(json_writer& out, const store_report& report) {
+void write_report(base::json_writer& out, const store_report& report) {
   // As text: it may be larger than what a JSON number holds exactly.
-  out.member("store_id", std::to_string(report.store_id)).member("format", report.format);
-  out.member("epoch", report.epoch).begin_array("shards");
+  out.field("store_id", std::to_string(report.store_id)).field("format", report.format);
+  out.field("epoch", report.epoch).begin_array("shards");
   for (const auto& [shard, kinds] : report.records) {
-    out.begin_object().member("shard", value(shard)).begin_object("records");
+    out.begin_object().field("shard", value(shard)).begin_object("records");
     for (const auto& [kind, count] : kinds)
-      out.member(kind, count);
+      out.field(kind, count);
     out.end_object().end_object();
   }
   out.end_array().begin_array("findings");
   for (const auto& finding : report.findings)
-    out.element(printable(finding));
-  out.end_array().member("findings_count", report.findings_count).begin_array("notes");
+    out.text(printable(finding));
+  out.end_array().field("findings_count", report.findings_count).begin_array("notes");
   for (const auto& note : report.notes)
-    out.element(printable(note));
+    out.text(printable(note));
   out.end_array();
 }
 
@@ -79,12 +79,12 @@ result<backup_status> back_up(operator_client& client) {
 
 int run(const config::ctl_config& config, const config::backup_command&) {
   return ask_and_show(config, back_up, [&](const backup_status& status) {
-    json_writer out;
-    out.begin_object().member("backup", status.number).member("bytes", status.bytes);
-    out.member("files", status.files).end_object();
+    base::json_writer out;
+    out.begin_object().field("backup", status.number).field("bytes", status.bytes);
+    out.field("files", status.files).end_object();
     auto text = "backup " + std::to_string(status.number) + " of " + std::to_string(status.bytes)
                 + " bytes in " + std::to_string(status.files) + " files\n";
-    print(config.json ? out.text() + "\n" : text);
+    print(config.json ? out.take() + "\n" : text);
     return exit_done;
   });
 }
@@ -95,13 +95,13 @@ int run(const config::ctl_config& config, const config::verify_command& command)
     static_cast<void>(fail(report.error(), config.json));
     return exit_not_opened;
   }
-  json_writer out;
+  base::json_writer out;
   if (config.json) {
     out.begin_object();
     write_report(out, *report);
     out.end_object();
   }
-  print(config.json ? out.text() + "\n" : to_text(*report));
+  print(config.json ? out.take() + "\n" : to_text(*report));
   return report->findings_count == 0 ? exit_done : exit_failed;
 }
 
@@ -109,15 +109,15 @@ int run(const config::ctl_config& config, const config::restore_command& command
   auto restored = restore_store({command.backups, command.number, command.directory});
   if (!restored)
     return fail(restored.error(), config.json);
-  json_writer out;
+  base::json_writer out;
   if (config.json) {
-    out.begin_object().member("backup", restored->number).member("bytes", restored->bytes);
+    out.begin_object().field("backup", restored->number).field("bytes", restored->bytes);
     write_report(out, restored->report);
     out.end_object();
   }
   auto text = "backup " + std::to_string(restored->number) + " restored, "
               + std::to_string(restored->bytes) + " bytes\n" + to_text(restored->report);
-  print(config.json ? out.text() + "\n" : text);
+  print(config.json ? out.take() + "\n" : text);
   return exit_done;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/task_output.hpp"
 
-#include "ctl/json_writer.hpp"
+#include "base/json_writer.hpp"
 #include "ctl/text.hpp"
 
 #include <utility>
@@ -11,40 +11,40 @@ namespace codeq::ctl {
 
 namespace {
 
-void add_end(json_writer& out, const task_status& status) {
+void add_end(base::json_writer& out, const task_status& status) {
   if (status.state == task_state::completed)
-    out.bytes_member("result", status.result);
+    out.bytes_field("result", status.result);
   else if (!status.error_text.empty())
-    out.bytes_member("error_text", status.error_text);
+    out.bytes_field("error_text", status.error_text);
 }
 
 } // namespace
 
-void write_status(json_writer& out, const task_status& status) {
-  out.begin_object().member("id", to_string(status.id));
-  out.member("tenant", status.tenant).member("queue", status.queue);
-  out.member("priority", status.priority).member("state", to_string(status.state));
-  out.member("attempt", status.attempt).member("max_attempts", status.max_attempts);
+void write_status(base::json_writer& out, const task_status& status) {
+  out.begin_object().field("id", to_string(status.id));
+  out.field("tenant", status.tenant).field("queue", status.queue);
+  out.field("priority", status.priority).field("state", to_string(status.state));
+  out.field("attempt", status.attempt).field("max_attempts", status.max_attempts);
   // As text: a token may be larger than what a JSON number holds exactly.
-  out.member("token", std::to_string(value(status.token)));
-  out.member("enqueued_at_ms", status.enqueued_at.time_since_epoch().count());
+  out.field("token", std::to_string(value(status.token)));
+  out.field("enqueued_at_ms", status.enqueued_at.time_since_epoch().count());
   if (status.eligible_at)
-    out.member("eligible_at_ms", status.eligible_at->time_since_epoch().count());
+    out.field("eligible_at_ms", status.eligible_at->time_since_epoch().count());
   if (!status.worker.empty())
-    out.member("worker", status.worker);
-  out.member("lost_in_row", status.lost_in_row);
+    out.field("worker", status.worker);
+  out.field("lost_in_row", status.lost_in_row);
   if (!status.group.empty())
-    out.bytes_member("group", status.group);
+    out.bytes_field("group", status.group);
   if (!status.key.empty())
-    out.bytes_member("key", status.key);
+    out.bytes_field("key", status.key);
   add_end(out, status);
   out.end_object();
 }
 
 std::string status_json(const task_status& status) {
-  json_writer out;
+  base::json_writer out;
   write_status(out, status);
-  return out.text() + "\n";
+  return out.take() + "\n";
 }
 
 std::string status_text(const task_status& status) {
@@ -75,11 +75,11 @@ std::string status_text(const task_status& status) {
 }
 
 std::string ended_json(const task_status& status) {
-  json_writer out;
-  out.begin_object().member("id", to_string(status.id));
-  out.member("state", to_string(status.state)).member("attempt", status.attempt);
+  base::json_writer out;
+  out.begin_object().field("id", to_string(status.id));
+  out.field("state", to_string(status.state)).field("attempt", status.attempt);
   add_end(out, status);
-  return out.end_object().text() + "\n";
+  return out.end_object().take() + "\n";
 }
 
 } // namespace codeq::ctl

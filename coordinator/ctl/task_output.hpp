@@ -3,14 +3,14 @@
 
 #include "codeq/task.hpp"
 
-#include "ctl/json_writer.hpp"
+#include "base/json_writer.hpp"
 
 #include <string>
 
 namespace codeq::ctl {
 
 /// Adds a JSON object with everything of a task that `get` shows.
-void write_status(json_writer& out, const task_status& status);
+void write_status(base::json_writer& out, const task_status& status);
 
 /// The same as one JSON object on a line.
 [[nodiscard]] std::string status_json(const task_status& status);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/token.hpp"
 
+#include "base/json_writer.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
 #include "ctl/text.hpp"
 #include "security/token_file.hpp"
@@ -65,17 +65,17 @@ std::string to_text(const security::token_table& table) {
 }
 
 std::string to_json(const security::token_table& table) {
-  json_writer out;
+  base::json_writer out;
   out.begin_object().begin_array("tokens");
   for (const auto& who : table.principals()) {
-    out.begin_object().member("token", security::short_name(who->token));
-    out.member("subject", who->subject).member("tenant", who->tenant);
-    out.member("role", to_string(who->role)).begin_array("queues");
+    out.begin_object().field("token", security::short_name(who->token));
+    out.field("subject", who->subject).field("tenant", who->tenant);
+    out.field("role", to_string(who->role)).begin_array("queues");
     for (const auto& queue : who->queues)
-      out.element(queue);
+      out.text(queue);
     out.end_array().end_object();
   }
-  return out.end_array().end_object().text() + "\n";
+  return out.end_array().end_object().take() + "\n";
 }
 
 } // namespace
@@ -88,9 +88,9 @@ int run(const config::ctl_config& config, const config::token_create_command& co
   if (!token)
     return fail(token.error(), config.json);
   if (config.json) {
-    json_writer out;
-    out.begin_object().member("token", *token).end_object();
-    print(out.text() + "\n");
+    base::json_writer out;
+    out.begin_object().field("token", *token).end_object();
+    print(out.take() + "\n");
   } else {
     print(*token + "\n");
   }

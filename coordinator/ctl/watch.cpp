@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/producer.hpp"
 
+#include "base/json_writer.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/json_writer.hpp"
 #include "ctl/output.hpp"
 #include "ctl/progress_bar.hpp"
 #include "ctl/reach.hpp"
@@ -21,10 +21,10 @@ namespace {
 constexpr std::size_t percent_max = 100;
 
 std::string to_json(const task_progress& progress) {
-  json_writer out;
-  out.begin_object().member("id", to_string(progress.id)).member("attempt", progress.attempt);
-  out.member("percent", progress.percent).bytes_member("note", progress.note);
-  return out.end_object().text() + "\n";
+  base::json_writer out;
+  out.begin_object().field("id", to_string(progress.id)).field("attempt", progress.attempt);
+  out.field("percent", progress.percent).bytes_field("note", progress.note);
+  return out.end_object().take() + "\n";
 }
 
 std::string to_text(const task_progress& progress) {

@@ -99,11 +99,14 @@ create_token producer --tenant default --role producer
 create_token operator --tenant '*' --role admin
 
 start coordinator "$bin/codeq-coordinator" --data "$work/data" --listen 127.0.0.1:0 \
-  --port-file "$work/port" --tokens "$work/tokens" --tls-cert "$work/coordinator.pem" \
+  --port-file "$work/port" --http 127.0.0.1:0 --http-port-file "$work/http-port" \
+  --tokens "$work/tokens" --tls-cert "$work/coordinator.pem" \
   --tls-key "$work/coordinator.key" --tls-ca "$work/ca.pem" --tls-require-client-cert
 coordinator=$started
 wait_for_file "$work/port" "$coordinator"
+wait_for_file "$work/http-port" "$coordinator"
 address=127.0.0.1:$(cat "$work/port")
+url=https://localhost:$(cat "$work/http-port")
 start_worker w1
 start_worker w2
 
@@ -117,6 +120,15 @@ answer=$("$bin/codeqctl" result "$id" --wait 20s)
 [ "$answer" = "hello Ada" ] || fail "the result is '$answer'"
 say "a task went over TLS: $answer"
 
+# The gateway has the same certificate and tokens, and asks for no certificate.
+over_https() {
+  env CODEQ_TLS_CERT= CODEQ_TLS_KEY= "$bin/codeqctl" --http "$url" "$@"
+}
+id=$(over_https enqueue hello '"Edith"')
+answer=$(over_https result "$id" --wait 20s)
+[ "$answer" = 'hello "Edith"' ] || fail "the result is '$answer'"
+say "a task went over HTTPS: $answer"
+
 refused() {
   local why=$1 seen
   shift
@@ -126,6 +138,10 @@ refused() {
   say "$why is refused: ${seen#codeqctl: }"
 }
 refused "a producer who asks for the list" "$bin/codeqctl" list
+refused "an HTTP client who does not know the authority" \
+  env CODEQ_TLS_CA= "$bin/codeqctl" --http "$url" get "$id"
+refused "an HTTP client without a token" \
+  env CODEQ_TOKEN_FILE= "$bin/codeqctl" --http "$url" get "$id"
 refused "a peer without a token" env CODEQ_TOKEN_FILE= "$bin/codeqctl" get "$id"
 refused "a peer without a certificate" \
   env CODEQ_TLS_CERT= CODEQ_TLS_KEY= "$bin/codeqctl" get "$id"

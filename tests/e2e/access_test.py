@@ -319,7 +319,8 @@ class Tls(unittest.TestCase):
         text = done.stdout.decode()
 
         self.assertEqual(done.returncode, 0, text)
-        for line in ("a task went over TLS: hello Ada", "renewed without a restart: hello Grace"):
+        for line in ("a task went over TLS: hello Ada", 'a task went over HTTPS: hello "Edith"',
+                     "renewed without a restart: hello Grace"):
             self.assertIn(line, text)
 
 

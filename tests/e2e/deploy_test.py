@@ -73,7 +73,7 @@ class Deploy(cluster.ClusterTest):
         wait_until(lambda: self.cluster.status(task)["state"] == "leased", 10, "it runs")
 
         worker.popen.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        wait_until(lambda: "worker drains running=1" in worker.text(), 10, "it drains")
         self.assertTrue(worker.is_running(), "the first signal lets the handler finish")
         status, took = worker.terminate(20)
 

@@ -22,12 +22,17 @@ class Answer:
 class Gateway:
     """One client; every call takes a connection of its own unless it is `keep`ing one."""
 
-    def __init__(self, port):
+    def __init__(self, port, tls=None):
+        """With `tls`, an SSLContext, it speaks HTTPS."""
         self.port = port
+        self.tls = tls
         self.seen = []
         self._lock = threading.Lock()
 
     def connect(self, timeout=90):
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout,
+                                               context=self.tls)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def raw(self, method, target, body=None, fields=None, connection=None):

@@ -2,6 +2,8 @@
 """What a node does for its handlers: heartbeats, isolation, weights, progress."""
 
 import json
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -125,6 +127,44 @@ class Isolation(HandlersTest):
         self.assertEqual(self.cluster.result(self.cluster.enqueue("nap", "1")), "1")
         children = subprocess.run(["pgrep", "-P", str(worker.pid)], capture_output=True, check=True)
         self.assertEqual(len(children.stdout.split()), 1)
+
+
+class Checkpoints(HandlersTest):
+    """The handler `count` saves every number and waits at the half; the next attempt goes on."""
+
+    def run_to_the_half(self, queue):
+        worker = self.start_worker()
+        task = self.cluster.enqueue(queue, "20", "--lease", "1s")
+        wait_until(lambda: "is at the half" in worker.text(), 20, "it is at the half")
+        return worker, task
+
+    def test_next_attempt_goes_on_when_the_worker_is_killed(self):
+        worker, task = self.run_to_the_half("count")
+
+        worker.kill()
+        self.start_worker()
+
+        self.assertEqual(self.cluster.result(task), "went on from 10")
+        self.assertEqual(self.cluster.status(task)["attempt"], 2)
+
+    def test_next_attempt_goes_on_when_the_coordinator_is_killed_as_well(self):
+        worker, task = self.run_to_the_half("count")
+
+        worker.kill()
+        self.cluster.coordinator.kill()
+        self.cluster.start_coordinator()
+        self.start_worker()
+
+        self.assertEqual(self.cluster.result(task), "went on from 10")
+
+    def test_next_attempt_goes_on_when_only_the_child_is_killed(self):
+        worker, task = self.run_to_the_half("count-apart")
+
+        child = subprocess.run(["pgrep", "-P", str(worker.pid)], capture_output=True, check=True)
+        os.kill(int(child.stdout), signal.SIGKILL)
+
+        self.assertEqual(self.cluster.result(task), "went on from 10")
+        self.assertTrue(worker.is_running())
 
 
 class Weights(HandlersTest):

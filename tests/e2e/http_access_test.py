@@ -2,6 +2,7 @@
 """Tokens at the HTTP gateway: the same file, rights and rates as at the node port."""
 
 import json
+import threading
 import unittest
 
 import cluster
@@ -18,7 +19,8 @@ class HttpAccess(cluster.ClusterTest):
                 ("work", "--tenant", "a", "--role", "worker", "--queues", "mail"),
                 ("boss", "--tenant", "a", "--role", "admin"),
                 ("slow", "--tenant", "a", "--role", "producer", "--rate-producer", "1"),
-                ("rival", "--tenant", "b", "--role", "admin"))}
+                ("rival", "--tenant", "b", "--role", "admin"),
+                ("everybody", "--tenant", "*", "--role", "admin"))}
         port_file = self.cluster.path("http-port")
         self.coordinator = self.cluster.start_coordinator(
             "--http", "127.0.0.1:0", "--http-port-file", port_file,
@@ -65,6 +67,59 @@ class HttpAccess(cluster.ClusterTest):
             self.assertEqual(self.ask("rival", "GET", f"/tasks/{task['id']}{path}").status, 404)
         self.assertEqual(self.ask("rival", "POST", f"/tasks/{task['id']}/cancel").status, 404)
         self.assertEqual(self.ask("ada", "GET", f"/tasks/{task['id']}").json["status"], "PENDING")
+
+    def test_key_of_many_clients_at_once_is_one_task_per_tenant(self):
+        answers = []
+
+        def enqueue(bearer, number):
+            answers.append((bearer, self.ask(bearer, "POST", "/tasks", {
+                "command": "q", "payload": number, "idempotencyKey": "K"})))
+
+        clients = [threading.Thread(target=enqueue, args=(("boss", "rival")[n % 2], n))
+                   for n in range(64)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+
+        self.assertEqual({202}, {answer.status for _, answer in answers})
+        ids = {(bearer, answer.json["id"]) for bearer, answer in answers}
+        self.assertEqual(["boss", "rival"], sorted(bearer for bearer, _ in ids))
+        self.assertEqual(2, len({task for _, task in ids}))
+        self.assertEqual(2, sum(answer.json["outcome"] == "created" for _, answer in answers))
+        for bearer, task in ids:
+            listed = self.ask(bearer, "GET", "/tasks?queue=q").json["tasks"]
+            self.assertEqual([task], [one["id"] for one in listed])
+
+    def test_queues_of_a_workers_token_bound_what_it_reads(self):
+        mail = self.enqueue("ada", "mail").json["id"]
+        other = self.enqueue("ada", "print").json["id"]
+
+        self.assertEqual(200, self.ask("work", "GET", f"/tasks/{mail}").status)
+        for what in ("", "/result", "/explain", "/events"):
+            self.assertEqual(404, self.ask("work", "GET", f"/tasks/{other}{what}").status)
+        self.assertEqual([mail], [task["id"] for task in self.ask(
+            "work", "GET", "/tasks").json["tasks"]])
+        self.assertEqual(403, self.ask("work", "GET", "/tasks?queue=print").status)
+
+    def test_counts_of_all_tenants_are_for_their_admins_only(self):
+        self.enqueue("ada", "mail")
+
+        shards = self.ask("rival", "GET", "/admin/shards").json["shards"]
+        self.assertEqual([{"shard": n, "queues": 0} for n in range(4)], shards)
+        fields = {"Authorization": "Bearer " + self.tokens["rival"]}
+        self.assertEqual(403, self.http.raw("GET", "/metrics", fields=fields).status)
+        fields = {"Authorization": "Bearer " + self.tokens["everybody"]}
+        self.assertIn('tenant="a"', self.http.raw("GET", "/metrics", fields=fields).text)
+
+    def test_rate_counts_each_task_of_a_batch(self):
+        tasks = [{"command": "mail", "payload": n} for n in range(20)]
+        self.assertEqual(200, self.ask("slow", "POST", "/tasks/batch", {"tasks": tasks}).status)
+
+        refused = self.enqueue("slow", "mail")
+
+        self.assertEqual(429, refused.status)
+        self.assertGreater(refused.json["retryAfterSeconds"], 10)
 
     def test_rate_is_kept(self):
         self.assertEqual(self.enqueue("slow", "mail").status, 202)

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -54,6 +55,24 @@ codeq::outcome steps(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
+/// Payload: how far to count. Saves every number; its first attempt says that it is at the half and
+/// waits there for ever. Answers from where it went on.
+codeq::outcome count(const codeq::task& task) {
+  auto goal = std::stoi(std::string(task.payload.view()));
+  auto begun_at = task.checkpoint.size() == 0 ? 0 : std::stoi(std::string(task.checkpoint.view()));
+  for (int i = begun_at + 1; i <= goal; ++i) {
+    std::promise<bool> saved;
+    task.save_checkpoint(std::to_string(i), [&saved](bool done) { saved.set_value(done); });
+    if (!saved.get_future().get())
+      return codeq::outcome::failed("number " + std::to_string(i) + " is not saved");
+    if (task.attempt == 1 && i == goal / 2) {
+      task.log("is at the half");
+      std::this_thread::sleep_for(1h);
+    }
+  }
+  return codeq::outcome::completed("went on from " + std::to_string(begun_at));
+}
+
 /// Payload `die` ends its process by a bad access, anything else is answered with the process.
 codeq::outcome maybe_die(const codeq::task& task) {
   if (task.payload.view() == "die")
@@ -86,6 +105,8 @@ CODEQ_HANDLERS(registry) {
   registry.handle("steps", steps);
   registry.handle("apart", maybe_die, {.run_in = codeq::isolation::process});
   registry.handle("narrow", nap, {.slots = 1});
+  registry.handle("count", count);
+  registry.handle("count-apart", count, {.run_in = codeq::isolation::process});
   registry.handle_batch("batch", 16, count_batch);
   registry.handle_keyed("keyed", count_group);
 }

@@ -14,6 +14,34 @@ sha256={2} subject=ops tenant=* role=admin rate-admin=1:1
 """
 
 
+_BODIES = (
+    '{"command":"q","payload":{"jobId":"j-1"},"priority":3,"webhook":"https://a.example/x?y=1",'
+    '"maxAttempts":5,"idempotencyKey":"k","runAt":"2026-05-20T10:00:00.123Z","delaySeconds":1}',
+    '{"command":"q","payload":"\\u00e9","group":"g","onDuplicate":"promote","allowPromotion":true,'
+    '"retry":{"kind":"fixed","baseMs":1,"capMs":2},"headers":{"a":"b"},"leaseSeconds":9}',
+    '{"tasks":[{"command":"q","payload":1},{"command":"q","payload":[1e2,null,true]}]}',
+    '{"commands":["a","b"],"leaseSeconds":60,"waitSeconds":10,"count":3}',
+    '{"status":"COMPLETED","result":{"ok":true},"fencingToken":"7","artifacts":[{"name":"a",'
+    '"contentBase64":"AAAA","contentType":"text/plain"}]}',
+    '{"results":[{"taskId":"x","status":"FAILED","error":"e","permanent":true}]}',
+    '{"maxAttempts":9,"maxDepth":1,"maxLeased":2,"keepPayload":true,"onDead":"block"}',
+    '{"ids":["x"],"queue":"q","limit":1,"rate":2,"before":"2026-05-20T10:00:00Z"}',
+    '{"delaySeconds":1,"reason":"X","extendSeconds":5,"how":"revoke"}',
+)
+
+
+def requests():
+    """Requests as clients send them."""
+    for body in _BODIES:
+        yield (f"POST /v1/codeq/tasks?waitSeconds=5&a=%20b HTTP/1.1\r\nHost: localhost:80\r\n"
+               f"Authorization: Bearer codeq_x\r\nX-Request-Id: 7\r\nOrigin: http://[::1]:1\r\n"
+               f"Content-Length: {len(body)}\r\n\r\n{body}")
+        yield (f"POST /v1/codeq/tasks/batch HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+               f"{len(body):x}\r\n{body}\r\n0\r\n\r\n")
+        yield body
+    yield "GET /v1/codeq/queues/a%2Fb/keys/k?group=g HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
 def message_numbers():
     """The type number of each message, by its name in the catalogue."""
     schema = (_ROOT / "schema" / "protocol.capnp").read_text(encoding="utf-8")
@@ -32,12 +60,14 @@ def golden_messages():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for target in ("frame", "message", "token_file"):
+    for target in ("frame", "http", "message", "token_file"):
         (folder / target).mkdir(parents=True, exist_ok=True)
     for name, number, body in golden_messages():
         (folder / "message" / name).write_bytes(struct.pack("<H", number) + body)
         header = struct.pack("<IHH", len(body), number, 0)
         (folder / "frame" / name).write_bytes(header + body)
+    for number, text in enumerate(requests()):
+        (folder / "http" / str(number)).write_text(text, encoding="utf-8", newline="")
     tokens = _TOKENS.format(*("%064x" % i for i in range(3)))
     (folder / "token_file" / "tokens").write_text(tokens, encoding="utf-8")
 

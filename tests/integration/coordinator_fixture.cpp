@@ -157,7 +157,8 @@ void coordinator_fixture::spawn_shard(bool held) {
   options.journal = held ? hold_journal()
                          : system_.own(system_.get().spawn(
                            coordinator::journal,
-                           coordinator::journal_options{store_, mode_, fail, horizons_, identity}));
+                           coordinator::journal_options{store_, mode_, fail, horizons_, nullptr,
+                                                        identity}));
   coordinator::reader_options reads;
   reads.store = store_;
   reads.on_failure = fail;

@@ -15,7 +15,7 @@ class HttpAccess : public http_fixture {};
 struct access_case {
   const char* method;
   const char* target;
-  /// Of the roles p, w and a those that may.
+  /// Of the roles p, w, a and t those that may.
   const char* roles;
 };
 
@@ -58,7 +58,7 @@ constexpr access_case cases[] = {
   {"PUT", "/admin/topics/t", "a"},
   {"GET", "/admin/topics/t", "a"},
   {"DELETE", "/admin/topics/t", "a"},
-  {"GET", "//metrics", "a"},
+  {"GET", "//metrics", "t"},
 };
 
 TEST_F(HttpAccess, EveryRouteNeedsAToken) {
@@ -74,8 +74,10 @@ TEST_F(HttpAccess, EveryRouteNeedsAToken) {
 
 TEST_F(HttpAccess, EveryRouteNeedsARoleThatMay) {
   for (const auto& c : cases) {
-    for (char role : {'p', 'w', 'a'}) {
+    for (char role : {'p', 'w', 'a', 't'}) {
       use_token(std::string("acme:s:") + role);
+      if (role == 't' && std::string(c.target) != "//metrics")
+        continue;
       bool may = std::string(c.roles).find(role) != std::string::npos;
       auto status = call(c.method, c.target, "{}").status;
       EXPECT_EQ(may, status != 403) << c.method << ' ' << c.target << ' ' << role << ' ' << status;
@@ -131,7 +133,7 @@ TEST_F(HttpAccess, AFullDiskIsNotReady) {
 }
 
 TEST_F(HttpAccess, CallsBeyondTheirRateAreRefusedWithATime) {
-  options_.limit = [](const http::caller& by, std::string_view operation) {
+  options_.limit = [](const http::caller& by, std::string_view operation, std::uint64_t) {
     auto refusal = std::make_unique<http::rate_refusal>();
     *refusal = {by.tenant, std::string(operation), 7};
     return refusal;
@@ -146,6 +148,55 @@ TEST_F(HttpAccess, CallsBeyondTheirRateAreRefusedWithATime) {
     R"({"error":"rate limit exceeded","scope":"acme","operation":"create","retryAfterSeconds":7})",
     refused.body);
   EXPECT_EQ(200u, get("/tasks").status);
+}
+
+TEST_F(HttpAccess, EachItemOfABatchCountsAgainstTheRate) {
+  std::map<std::string, std::uint64_t, std::less<>> counted;
+  options_.limit = [&](const http::caller&, std::string_view operation, std::uint64_t count) {
+    counted[std::string(operation)] += count;
+    return std::unique_ptr<http::rate_refusal>();
+  };
+  restart();
+
+  post("/tasks", R"({"command":"q","payload":1})");
+  post(
+    "/tasks/batch",
+    R"({"tasks":[{"command":"q","payload":1},{"command":"q","payload":1},{"payload":1}]})");
+  post("/tasks/claim/batch", R"({"commands":["q"],"count":10})");
+
+  EXPECT_EQ(4u, counted["create"]);
+  EXPECT_EQ(10u, counted["claim"]);
+}
+
+TEST_F(HttpAccess, ABatchBeyondTheRateIsRefusedAsAWhole) {
+  options_.limit = [](const http::caller& by, std::string_view operation, std::uint64_t count) {
+    auto refusal = std::make_unique<http::rate_refusal>();
+    *refusal = {by.tenant, std::string(operation), 7};
+    return count > 1 ? std::move(refusal) : nullptr;
+  };
+  restart();
+  std::string item = R"({"command":"q","payload":1})";
+
+  EXPECT_EQ(
+    429u, post("/tasks/batch", "{\"tasks\":[" + item + "," + item + "," + item + "]}").status);
+  EXPECT_EQ("[]", get("/tasks")["tasks"]);
+  EXPECT_EQ(200u, post("/tasks/batch", "{\"tasks\":[" + item + "]}").status);
+  EXPECT_EQ(429u, post("/tasks/claim/batch", R"({"count":10})").status);
+}
+
+TEST_F(HttpAccess, TokensOfSomeQueuesSeeNoTasksOfOthers) {
+  auto other = enqueue("other");
+  auto mine = enqueue("mine");
+  use_token("acme:s:w:::mine");
+
+  EXPECT_EQ(200u, get("/tasks/" + mine).status);
+  for (const char* what : {"", "/result", "/explain", "/events"})
+    EXPECT_EQ(404u, get("/tasks/" + other + what).status) << what;
+  EXPECT_EQ(404u, post("/tasks/" + other + "/abandon").status);
+  EXPECT_EQ(403u, get("/tasks?queue=other").status);
+  auto listed = get("/tasks").body;
+  EXPECT_THAT(listed, HasSubstr(mine));
+  EXPECT_THAT(listed, Not(HasSubstr(other)));
 }
 
 TEST_F(HttpAccess, ASingleUserSetupListensToThisMachineOnly) {
@@ -250,6 +301,17 @@ TEST_F(HttpTenants, CannotCountTasks) {
   EXPECT_EQ("0", one["inProgress"]);
   EXPECT_EQ("0", one["dlq"]);
   EXPECT_EQ("[]", get("/admin/workers")["workers"]);
+}
+
+TEST_F(HttpTenants, CannotCountWhatAllTenantsDo) {
+  auto shards = get("/admin/shards").body;
+  EXPECT_THAT(shards, HasSubstr(R"({"shard":0,"queues":0})"));
+  EXPECT_THAT(shards, Not(HasSubstr("codeq_leases")));
+  EXPECT_EQ(403u, get("//metrics").status);
+
+  use_token("acme:root:pwat");
+  EXPECT_THAT(get("/admin/shards").body, HasSubstr("codeq_leases"));
+  EXPECT_EQ(200u, get("//metrics").status);
 }
 
 TEST_F(HttpTenants, CannotForceRedriveOrPurgeTasks) {

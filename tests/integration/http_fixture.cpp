@@ -25,6 +25,7 @@ std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   by.is_producer = parts[2].find('p') != std::string::npos;
   by.is_worker = parts[2].find('w') != std::string::npos;
   by.is_admin = parts[2].find('a') != std::string::npos;
+  by.sees_all_tenants = parts[2].find('t') != std::string::npos;
   if (parts.size() > 4 && !parts[3].empty())
     by.scopes = {parts[3] + ":" + parts[4]};
   if (parts.size() > 5)
@@ -140,6 +141,14 @@ http_fixture::call(const std::string& method, const std::string& target, const s
   auto request = begin(method, target, body);
   EXPECT_TRUE(request.is_answered()) << method << ' ' << target;
   return request.answered->value_or(answer{});
+}
+
+bool http_fixture::step() {
+  return dynamic_cast<caf::scheduler::test_coordinator&>(system_.get().scheduler()).try_run_once();
+}
+
+void http_fixture::stop_gateway() {
+  caf::anon_send(gateway_, http::stop_gateway{});
 }
 
 void http_fixture::go_away(const pending& request) {

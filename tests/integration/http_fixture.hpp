@@ -43,8 +43,8 @@ protected:
   };
 
   /// The token of the requests from now on; at first that of an admin of tenant `acme`. Tokens are
-  /// `tenant:subject:roles`, where roles are some of the letters p, w and a; a worker's may be
-  /// followed by its only scope, `:codeq:claim`, and that by its only `:queue`.
+  /// `tenant:subject:roles`, where roles are some of the letters p, w, a and, of all tenants, t; a
+  /// worker's may be followed by its only scope, `:codeq:claim`, and that by its only `:queue`.
   void use_token(std::string token) { token_ = std::move(token); }
 
   /// A request under the base path, or at the root when the target begins with two slashes; has to
@@ -65,6 +65,12 @@ protected:
 
   /// Has the gateway work until nothing is left to do.
   void run() { system_.run(); }
+
+  /// Has one actor take one message; false when nothing is left to do.
+  bool step();
+
+  /// Asks the gateway to answer everything that is open and to take nothing more.
+  void stop_gateway();
 
   /// `GET /tasks` as a browser would ask.
   pending begin_as(const std::string& host, const std::string& origin);

@@ -12,6 +12,15 @@ using namespace std::chrono_literals;
 /// Requests that wait, and what outlives them.
 class HttpWaits : public http_fixture {
 protected:
+  std::size_t count_tasks() {
+    auto listed = get("/tasks?queue=q&limit=1000");
+    auto object = http::json_object::parse(listed.body);
+    return object ? object->elements("tasks").size() : 0;
+  }
+
+  /// Enqueues that were answered with nothing but what the gateway knew itself.
+  int short_answers_ = 0;
+
   pending begin_claim(const std::string& queue, int seconds) {
     return begin(
       "POST",
@@ -62,6 +71,79 @@ TEST_F(HttpWaits, EveryTaskReachesOneOfManyWaitingClaims) {
     claimed.insert((*one.answered)->text("id"));
   }
   EXPECT_EQ(added, claimed);
+}
+
+TEST_F(HttpWaits, AClaimOfAllQueuesIsWokenByOneThatAppearsLater) {
+  auto waiting = begin("POST", "/tasks/claim", R"({"waitSeconds":10})");
+  use_token("umbrella:root:pwa");
+  auto theirs = begin("POST", "/tasks/claim", R"({"waitSeconds":10})");
+  use_token("acme:root:pwa");
+  advance(3s);
+  ASSERT_FALSE(waiting.is_answered());
+
+  auto id = enqueue("brand-new");
+
+  ASSERT_TRUE(waiting.is_answered());
+  EXPECT_EQ(id, (*waiting.answered)->text("id"));
+  EXPECT_FALSE(theirs.is_answered());
+  advance(7s);
+  EXPECT_EQ(204u, theirs.answered->value_or(answer{}).status);
+}
+
+TEST_F(HttpWaits, AClaimOfAllQueuesWhoseClientWentAwayTakesNothing) {
+  auto waiting = begin("POST", "/tasks/claim", R"({"waitSeconds":10})");
+  go_away(waiting);
+
+  auto id = enqueue("brand-new");
+
+  EXPECT_EQ("ready", get("/tasks/" + id).text("state"));
+}
+
+/// Whatever the gateway was doing when it was asked to stop, each client has its answer, and what
+/// was stored is not answered as an error.
+TEST_F(HttpWaits, AStopAnswersEverythingAtOnce) {
+  enqueue("dead", R"(,"maxAttempts":1)");
+  auto failed = claim("dead").text("id");
+  post("/tasks/" + failed + "/nack", "{}");
+  for (int steps = 0; steps < 120; ++steps) {
+    std::vector<pending> calls;
+    auto begin_one = [&](const char* method, const char* target, const char* body) {
+      calls.push_back(send_along(method, target, body));
+    };
+    begin_one("POST", "/tasks", R"({"command":"q","payload":1})");
+    begin_one("POST", "/tasks/claim", R"({"waitSeconds":60,"commands":["none"]})");
+    begin_one("POST", "/tasks/claim", R"({"waitSeconds":60})");
+    begin_one("GET", ("/tasks/" + failed + "/result?waitSeconds=60").c_str(), "");
+    begin_one("POST", "/admin/dead/redrive", R"({"rate":1,"queue":"none"})");
+    begin_one("GET", "//readyz", "");
+    for (int i = 0; i < steps; ++i)
+      step();
+    stop_gateway();
+    run();
+    for (const auto& one : calls)
+      EXPECT_TRUE(one.is_answered()) << steps << ' ' << one.call->in.path.back();
+    restart();
+  }
+}
+
+TEST_F(HttpWaits, AnEnqueueThatWasStoredIsNotAnsweredAsAnError) {
+  std::size_t stored = 0;
+  for (int steps = 0; steps < 60; ++steps) {
+    auto call = send_along("POST", "/tasks", R"({"command":"q","payload":1})");
+    for (int i = 0; i < steps; ++i)
+      step();
+    stop_gateway();
+    run();
+    ASSERT_TRUE(call.is_answered()) << steps;
+    restart();
+    auto before = std::exchange(stored, count_tasks());
+    bool is_stored = stored > before;
+    bool is_told = (*call.answered)->status == 202;
+    // One that is on its way to the shard may be stored all the same.
+    EXPECT_TRUE(is_stored || !is_told) << steps;
+    short_answers_ += is_told && (*call.answered)->text("state").empty() ? 1 : 0;
+  }
+  EXPECT_GT(short_answers_, 0);
 }
 
 TEST_F(HttpWaits, AClaimFindsTheOnlyTaskWhereverItIs) {

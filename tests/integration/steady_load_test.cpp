@@ -98,7 +98,8 @@ TEST_F(SteadyLoad, DiskUseOfADayIsThatOfAFewHours) {
   }
 
   EXPECT_GE(shard_->completed(), 24u * 3600 * 2 - 100);
-  EXPECT_LT(late, early + early / 4);
+  // Without retention four times as much; a compaction under way has its input on disk as well.
+  EXPECT_LT(late, early * 2);
 }
 
 TEST_F(SteadyLoad, ByteCapHoldsWhereTheRetentionWouldNot) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/worker_fixture.hpp"
 
+#include "protocol/shared_data.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +44,9 @@ std::vector<seen_report> read_reports(const protocol::result_request& request) {
          line.getToken(),
          line.getDisposition(),
          line.getStarted(),
-         std::string(data.begin() + begin, ends[i] - begin)});
+         std::string(data.begin() + begin, ends[i] - begin),
+         line.getCheckpointNumber(),
+         protocol::string_of(line.getCheckpoint())});
       begin = ends[i];
     }
     return {};
@@ -64,7 +68,12 @@ void fill(schema::TaskRun::Builder run, const grant& task) {
   run.setMaxAttempts(5);
   run.getQueue().setTenant("default");
   run.getQueue().setQueue(task.queue);
-  run.setGroup({reinterpret_cast<const kj::byte*>(task.group.data()), task.group.size()});
+  run.setGroup(protocol::data_of(task.group));
+  if (task.checkpoint.empty())
+    return;
+  auto checkpoint = run.initCheckpoints(1)[0];
+  checkpoint.setSeq(task.seq);
+  checkpoint.setData(protocol::data_of(task.checkpoint));
 }
 
 } // namespace
@@ -144,6 +153,15 @@ void worker_fixture::send_answer(
     line.setToken(task.token);
     line.setCode(code);
     line.setContext(context);
+  }));
+}
+
+void worker_fixture::send_saved(const grant& task, std::uint32_t number) {
+  send_frame(protocol::checkpoints_saved::build([&](schema::CheckpointsSaved::Builder root) {
+    auto line = root.initCheckpoints(1)[0];
+    line.setSeq(task.seq);
+    line.setToken(task.token);
+    line.setNumber(number);
   }));
 }
 

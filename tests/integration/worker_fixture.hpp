@@ -21,6 +21,8 @@ struct seen_report {
   schema::Disposition what = schema::Disposition::ABANDON;
   bool started = true;
   std::string text;
+  std::uint32_t checkpoint_number = 0;
+  std::string checkpoint{};
 };
 
 /// A task that the pretended coordinator grants.
@@ -32,6 +34,8 @@ struct grant {
   duration lease{10'000};
   bool redelivered = false;
   std::string group = {};
+  /// What an earlier attempt saved.
+  std::string checkpoint = {};
 };
 
 /// The dispatcher as it ships, detached, and a connection that is the test's: what the dispatcher
@@ -57,6 +61,8 @@ protected:
     const grant& task,
     schema::ErrorCode code = schema::ErrorCode::NONE,
     const std::string& context = {});
+  /// What the attempt saved up to that number is durable.
+  void send_saved(const grant& task, std::uint32_t number);
   void send_resumed();
   void drain(duration limit);
 

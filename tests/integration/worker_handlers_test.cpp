@@ -163,6 +163,44 @@ TEST_F(Handlers, ExtensionGoesOutAtOnceAndIsSeenByTheHandler) {
   EXPECT_GT(left->pop(), 30min);
 }
 
+TEST_F(Handlers, WhatIsSaidWithoutAConnectionWaitsForIt) {
+  auto left = std::make_shared<channel<duration>>();
+  handlers.handle("q", [gate = gate, started = started, left](const task& attempt) {
+    started->push(attempt.id.seq);
+    static_cast<void>(gate->pop(60s));
+    attempt.progress(40, "while it was cut");
+    attempt.extend(1h);
+    started->push(attempt.id.seq);
+    static_cast<void>(gate->pop(60s));
+    left->push(attempt.lease_remaining());
+    static_cast<void>(gate->pop(60s));
+    return outcome::completed();
+  });
+  start();
+  connect();
+  send_grant({.seq = 5, .token = 50});
+  static_cast<void>(started->pop());
+
+  disconnect();
+  gate->push("speak");
+  static_cast<void>(started->pop());
+  // Longer than news wait.
+  std::this_thread::sleep_for(10 * limits::progress_interval);
+  gate->push("look");
+  EXPECT_LE(left->pop(), 10s) << "nobody knows of the extension";
+  connect();
+
+  for (bool heard = false; !heard;) {
+    auto told = await<schema::HeartbeatRequest>();
+    ASSERT_FALSE(HasFailure());
+    static_cast<void>(told.read([&](schema::HeartbeatRequest::Reader root) -> result<void> {
+      heard = root.getProgress().size() == 1 && root.getLeases()[0].getExtendMs() == 3'600'000u;
+      return {};
+    }));
+  }
+  gate->push("end");
+}
+
 TEST_F(Handlers, QueueWithSlotsOfItsOwnLeavesTheOthersToOthers) {
   wait_at_gate("slow", {.slots = 1});
   wait_at_gate("q");

@@ -182,6 +182,7 @@ void lock_step::compare_state() {
   compare_totals();
   compare_settings();
   compare_keys();
+  compare_checkpoints();
 }
 
 void lock_step::compare_task(const reference_task& expected, core::segment& s) {
@@ -247,6 +248,21 @@ void lock_step::compare_keys() {
     bool agrees = expected ? found && found->seq == expected->seq : !found;
     require(agrees, "key " + task.key + " is another task's than it should be");
   }
+}
+
+void lock_step::compare_checkpoints() {
+  std::size_t expected = 0;
+  for (const auto& [seq, task] : reference_.tasks) {
+    if (!task.checkpoint)
+      continue;
+    ++expected;
+    auto found = state_->checkpoints.find(seq);
+    bool agrees = found != state_->checkpoints.end()
+                  && found->second.token == task.checkpoint->token
+                  && found->second.number == task.checkpoint->number;
+    require(agrees, short_number(seq) + " has another checkpoint than it was given");
+  }
+  require(state_->checkpoints.size() == expected, "the core has checkpoints that nobody saved");
 }
 
 void lock_step::compare_recovery() {

@@ -66,6 +66,7 @@ private:
   void compare_totals();
   void compare_settings();
   void compare_keys();
+  void compare_checkpoints();
   void compare_recovery();
   void restart(const step& s);
   void require(bool condition, const std::string& what);

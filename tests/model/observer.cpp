@@ -60,7 +60,8 @@ void observer::see(const core::tasks_granted& e) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       core::task_lease lease{run.first + i, static_cast<fencing_token>(value(run.first_token) + i)};
       auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
-      seen_.lines.push_back(say_redelivered(e.peer, lease, attempt));
+      seen_.lines.push_back(
+        say_redelivered(e.peer, lease, attempt) + say_handed_on(run, lease.seq));
     }
 }
 
@@ -87,6 +88,11 @@ void observer::see(const core::deliver_follow_ups& e) {
 
 void observer::see(const core::follow_ups_taken& e) {
   seen_.lines.push_back(say_taken(e.from, e.number));
+}
+
+void observer::see(const core::checkpoints_saved& e) {
+  for (const auto& saved : e.checkpoints)
+    seen_.lines.push_back(say_saved(e.peer, saved));
 }
 
 void observer::see(const core::leases_lost& e) {

@@ -43,6 +43,7 @@ private:
   void see(const core::reports_answered& e);
   void see(const core::deliver_follow_ups& e);
   void see(const core::follow_ups_taken& e);
+  void see(const core::checkpoints_saved& e);
   void see(const core::leases_lost& e);
   void see(const core::resumed& e);
   void see(const core::cancel_wanted& e);

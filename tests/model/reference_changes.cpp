@@ -126,6 +126,7 @@ void reference_shard::run(const core::cancel& c) {
   }
   if (task.state != task_state::leased) {
     task.state = task_state::cancelled;
+    task.checkpoint.reset();
     ++totals[task.queue].cancelled;
     settle_group(task);
     note_change(task, task_event::kind::cancelled);

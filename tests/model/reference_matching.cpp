@@ -109,6 +109,8 @@ void reference_shard::grant_one(
   ++task.attempt;
   auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
   require(attempt == task.attempt, name + " is delivered with another attempt");
+  require(
+    say_handed_on(task) == say_handed_on(run, seq), name + " is delivered with another checkpoint");
   require(task.attempt <= task.settings.max_attempts, name + " is delivered too often");
   task.lease = lease_for(worker, task);
   require(run.lease == task.lease, name + " has another lease");

@@ -60,6 +60,7 @@ void reference_shard::force_end(
   count.dead += next == task_state::dead ? 1 : 0;
   settle_group(task);
   note_change(task, what);
+  task.checkpoint.reset();
   tell_ended(task);
 }
 

@@ -181,8 +181,8 @@ void reference_shard::run(const core::heartbeat& c) {
     auto extended = std::max(task->deadline, now_.steady + std::max(task->lease, beat.extend));
     task->deadline = std::min({extended, task->run_deadline, task->progress_deadline});
   }
-  for (const auto& p : c.progress)
-    tell_progress(p);
+  save_all(c);
+  tell_progress(c.progress);
 }
 
 void reference_shard::run(const core::report& c) {
@@ -196,6 +196,8 @@ void reference_shard::report_one(core::peer_id peer, const core::lease_report& r
     expected.push_back(say_answered(peer, lease, r.refusal.code));
     if (r.refusal.code != errc::none)
       return;
+    if (r.checkpoint.mark.number != 0)
+      save(*task, r.checkpoint);
     end_as_reported(*task, r);
     if (r.how == core::disposition::completed)
       add_follow_ups(r);
@@ -297,8 +299,10 @@ void reference_shard::end(
   bool is_plain = what == task_event::kind::completed;
   if (!is_plain || !task.history.empty())
     task.history.push_back(say_event(what, task.state) + ran);
-  if (is_terminal(next))
-    tell_ended(task);
+  if (!is_terminal(next))
+    return;
+  task.checkpoint.reset();
+  tell_ended(task);
 }
 
 void reference_shard::tell_ended(const reference_task& task) {
@@ -345,7 +349,8 @@ void reference_shard::run(const core::resume& c) {
   for (auto seq : held_by(*c.worker)) {
     auto& task = tasks.at(seq);
     if (!known.contains(seq))
-      expected.push_back(say_redelivered(c.peer, {seq, task.token}, task.attempt));
+      expected.push_back(
+        say_redelivered(c.peer, {seq, task.token}, task.attempt) + say_handed_on(task));
     if (task.cancelling)
       tell_to_stop(c.peer, task);
   }

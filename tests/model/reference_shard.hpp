@@ -19,6 +19,13 @@
 
 namespace codeq::model {
 
+/// What an attempt saved for the next one.
+struct reference_checkpoint {
+  fencing_token token{};
+  std::uint32_t number = 0;
+  std::string data;
+};
+
 /// One task of the reference: everything about it in plain fields.
 struct reference_task {
   sequence seq = 0;
@@ -52,6 +59,8 @@ struct reference_task {
   std::string text;
   /// What was out of the ordinary, and all that followed it, in words.
   std::vector<std::string> history;
+  /// Only while it is live.
+  std::optional<reference_checkpoint> checkpoint;
 
   // While leased.
   worker_identity holder;
@@ -204,7 +213,10 @@ private:
   void run(const core::enqueue& c);
   void run(const core::attach_worker& c);
   void run(const core::change_queues& c);
+  void tell_progress(const std::vector<core::lease_progress>& lines);
   void tell_progress(const core::lease_progress& p);
+  void save(reference_task& task, const core::lease_checkpoint& c);
+  void save_all(const core::heartbeat& c);
   void run(const core::detach_peer& c);
   void run(const core::claim& c);
   void run(const core::revoke_credits& c);

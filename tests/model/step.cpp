@@ -467,6 +467,11 @@ core::task_lease step_maker::random_lease(dice& d, const reference_shard& refere
   return lease;
 }
 
+core::lease_checkpoint step_maker::random_checkpoint(dice& d, const core::task_lease& lease) {
+  auto number = static_cast<std::uint32_t>(1 + d.below(4));
+  return {lease.seq, {lease.token, number}, bytes::from("state " + std::to_string(d.below(1000)))};
+}
+
 core::heartbeat step_maker::random_beats(dice& d, const reference_shard& reference) {
   core::heartbeat c{random_worker(d).peer, {}, {}};
   for (auto n = 1 + d.below(4); n > 0; --n) {
@@ -476,6 +481,8 @@ core::heartbeat step_maker::random_beats(dice& d, const reference_shard& referen
     if (d.one_in(3))
       c.progress.push_back(
         {lease.seq, lease.token, static_cast<std::uint8_t>(d.below(101)), "at work"});
+    if (d.one_in(2))
+      c.checkpoints.push_back(random_checkpoint(d, lease));
   }
   return c;
 }
@@ -495,6 +502,8 @@ step_maker::random_reports(dice& d, const reference_shard& reference, const inst
     r.text = bytes::from("text " + std::to_string(d.below(1000)));
     if (d.one_in(3))
       r.follow_ups = random_follow_ups(d, now);
+    if (d.one_in(4))
+      r.checkpoint = random_checkpoint(d, lease);
     if (d.one_in(12))
       r.refusal = {errc::invalid_argument, "a follow-up is out of bounds"};
     c.reports.push_back(std::move(r));

@@ -98,6 +98,7 @@ private:
   static core::command random_by_key(dice& d);
   core::command repeated_request(dice& d, const instant& now);
   core::enqueue_run random_run(dice& d, const instant& now);
+  core::lease_checkpoint random_checkpoint(dice& d, const core::task_lease& lease);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);
   static std::vector<queue_address> random_queues(dice& d);
   core::report random_reports(dice& d, const reference_shard& reference, const instant& now);

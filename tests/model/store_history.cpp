@@ -5,6 +5,7 @@
 
 #include "maintenance/store_verifier.hpp"
 #include "model/words.hpp"
+#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/projection.hpp"
 #include "storage/record_codec.hpp"
@@ -145,7 +146,7 @@ store_history::find_unreadable(const reference_shard& reference, core::shard_sta
     core::task_view view;
     view.seq = seq;
     view.entry = s->view(seq);
-    wrong += check_body(task, *s) + check_text(task, view, state.at)
+    wrong += check_checkpoint(task) + check_body(task, *s) + check_text(task, view, state.at)
              + check_history(task, view, storage::view_source::memory, state.at);
   }
   for (auto seq : reference.purged) {
@@ -185,6 +186,8 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
   std::string wrong;
   if (count(storage::bodies_of(only_shard)) != replaced)
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
+  if (count(storage::checkpoints_of(only_shard)) != state.checkpoints.size())
+    wrong += "there are more or fewer checkpoints of tasks on disk than in memory\n";
   if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
     wrong += "there are more or fewer records of keys on disk than in memory\n";
   auto histories = storage::histories_of(only_shard);
@@ -201,6 +204,17 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
     return true;
   });
   return scanned ? wrong : wrong + to_string(scanned.error());
+}
+
+std::string store_history::check_checkpoint(const reference_task& task) const {
+  core::granted_run run;
+  run.checkpoints.push_back({task.seq, {}, {}});
+  if (auto read = storage::read_checkpoints(*store_, only_shard, run); !read)
+    return "the checkpoint of " + short_number(task.seq) + " cannot be read\n";
+  bool agrees = task.checkpoint ? !run.checkpoints.empty()
+                                    && run.checkpoints.front().data.view() == task.checkpoint->data
+                                : run.checkpoints.empty();
+  return agrees ? "" : "the checkpoint of " + short_number(task.seq) + " is not what was saved\n";
 }
 
 std::string store_history::check_body(const reference_task& task, const core::segment& s) const {

@@ -53,6 +53,7 @@ private:
   [[nodiscard]] std::string check_soundness() const;
 
   [[nodiscard]] bool has(std::string_view key) const;
+  [[nodiscard]] std::string check_checkpoint(const reference_task& task) const;
   [[nodiscard]] std::string check_body(const reference_task& task, const core::segment& s) const;
   [[nodiscard]] std::string
   check_text(const reference_task& task, const core::task_view& view, timestamp now) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/words.hpp"
 
+#include "model/reference_shard.hpp"
+
 namespace codeq::model {
 
 namespace {
@@ -110,6 +112,30 @@ std::string
 say_redelivered(core::peer_id peer, const core::task_lease& lease, std::uint32_t attempt) {
   return peer_name(peer) + "gets again " + say_task(lease.seq, lease.token) + " attempt "
          + std::to_string(attempt);
+}
+
+std::string say_saved(core::peer_id peer, const core::saved_checkpoint& saved) {
+  return peer_name(peer) + "is told that " + std::to_string(saved.mark.number) + " of "
+         + say_task(saved.seq, saved.mark.token) + " is saved";
+}
+
+namespace {
+
+std::string say_mark(fencing_token token, std::uint32_t number) {
+  return " after " + std::to_string(number) + " of t" + short_number(value(token));
+}
+
+} // namespace
+
+std::string say_handed_on(const reference_task& task) {
+  return task.checkpoint ? say_mark(task.checkpoint->token, task.checkpoint->number) : "";
+}
+
+std::string say_handed_on(const core::granted_run& run, sequence seq) {
+  for (const auto& checkpoint : run.checkpoints)
+    if (checkpoint.seq == seq)
+      return say_mark(checkpoint.mark.token, checkpoint.mark.number);
+  return "";
 }
 
 std::string say_timer(const core::task_lease& lease, monotonic_time deadline) {

@@ -16,6 +16,8 @@
 /// core's effects are put into the same words, so that both can be compared and read.
 namespace codeq::model {
 
+struct reference_task;
+
 /// A sequence or token as people read it: `epoch.counter`.
 [[nodiscard]] std::string short_number(std::uint64_t number);
 
@@ -46,6 +48,12 @@ say_answered(core::peer_id peer, const core::task_lease& lease, errc code);
 
 [[nodiscard]] std::string
 say_redelivered(core::peer_id peer, const core::task_lease& lease, std::uint32_t attempt);
+
+[[nodiscard]] std::string say_saved(core::peer_id peer, const core::saved_checkpoint& saved);
+
+/// What the task, or a task of a run that is handed out, has of an earlier attempt.
+[[nodiscard]] std::string say_handed_on(const reference_task& task);
+[[nodiscard]] std::string say_handed_on(const core::granted_run& run, sequence seq);
 
 [[nodiscard]] std::string say_timer(const core::task_lease& lease, monotonic_time deadline);
 

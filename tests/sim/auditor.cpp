@@ -41,6 +41,7 @@ run_totals& run_totals::operator+=(const run_totals& more) {
   changes += more.changes;
   grouped += more.grouped;
   follow_ups += more.follow_ups;
+  handed_on += more.handed_on;
   duplicates += more.duplicates;
   refused += more.refused;
   forced += more.forced;
@@ -165,6 +166,7 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
     l->attempt = d.attempt;
   }
   l->redelivered = l->redelivered || d.redelivered;
+  check_checkpoint(who, d, *t);
   check_retry_time(d.id, *t);
 }
 

@@ -30,6 +30,7 @@ struct run_totals {
   std::uint64_t lost_leases = 0;
   std::uint64_t kills = 0;
   std::uint64_t power_cuts = 0;
+  std::uint64_t handed_on = 0;
   std::uint64_t worker_crashes = 0;
   std::uint64_t connection_cuts = 0;
   std::uint64_t producer_crashes = 0;
@@ -102,6 +103,8 @@ public:
     std::uint32_t attempt = 0;
     bool redelivered = false;
     timestamp shard_now;
+    /// What an earlier attempt saved.
+    std::string checkpoint{};
   };
 
   void delivered(const worker_identity& worker, const delivery& d);
@@ -125,6 +128,14 @@ public:
 
   /// It was owed and not told.
   void cancel_missed(const lease_place& lease);
+
+  // What attempts hand on to the next ones, `auditor_checkpoints.cpp`.
+
+  /// A handler saves something that nobody ever saved; `number` counts what its attempt saved.
+  void saves(const lease_place& lease, std::uint32_t number, const std::string& data);
+
+  /// It was told that everything up to `number` is durable.
+  void told_saved(const lease_place& lease, std::uint32_t number);
 
   // The coordinator's life.
 
@@ -210,6 +221,15 @@ private:
     std::uint64_t clock = 0;
   };
 
+  /// What an attempt saved.
+  struct saved_state {
+    std::string data;
+    /// When the handler said so first.
+    std::optional<virtual_time> sent_at;
+    /// When it was told to be durable.
+    std::optional<virtual_time> told_at;
+  };
+
   struct task_view {
     std::string name;
     /// The first sign that the task exists.
@@ -244,6 +264,8 @@ private:
     std::optional<virtual_time> cancelling_since;
     /// All that workers ever reported of it.
     std::set<std::string> texts;
+    /// All that its attempts ever saved.
+    std::map<std::pair<fencing_token, std::uint32_t>, saved_state> saved;
   };
 
   struct wish {
@@ -282,6 +304,7 @@ private:
   [[nodiscard]] bool is_purge_asked(const task_id& id, const task_view& t) const;
   /// An operator may have ended the task or its leases.
   [[nodiscard]] bool is_meddled_with(const task_id& id, const task_view& t) const;
+  void check_checkpoint(const std::string& who, const delivery& d, const task_view& t);
   void check_start(const task_id& id, const task_view& t, const std::string& worker);
   [[nodiscard]] lease_view* find(const lease_place& lease);
   [[nodiscard]] const lease_view* find(const lease_place& lease) const;

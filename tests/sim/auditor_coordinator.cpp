@@ -123,6 +123,8 @@ void auditor::power_was_cut(virtual_time lost_since) {
         l.doubtful = true;
       }
     }
+    for (auto& [mark, state] : t.saved)
+      drop(state.told_at);
     drop(t.purged_at);
     if (t.forced && t.forced->second >= lost_since)
       t.forced.reset();

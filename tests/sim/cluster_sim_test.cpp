@@ -35,8 +35,9 @@ void print(std::uint64_t seeds, const run_totals& t) {
             << " worker_crashes=" << t.worker_crashes << " producer_crashes=" << t.producer_crashes
             << " connection_cuts=" << t.connection_cuts << " changes=" << t.changes
             << " grouped=" << t.grouped << " follow_ups=" << t.follow_ups
-            << " duplicates=" << t.duplicates << " refused=" << t.refused << " forced=" << t.forced
-            << " purged=" << t.purged << " pauses=" << t.pauses << '\n';
+            << " handed_on=" << t.handed_on << " duplicates=" << t.duplicates
+            << " refused=" << t.refused << " forced=" << t.forced << " purged=" << t.purged
+            << " pauses=" << t.pauses << '\n';
 }
 
 /// Runs seeds first, first + 1, ... and stops at the first that fails.

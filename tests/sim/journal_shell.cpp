@@ -118,6 +118,8 @@ void reader_shell::send_bodies(
       }
       bodies[i] = read->part(runs[i].first - runs[i].segment, runs[i].count);
     }
+    if (auto handed_on = storage::read_checkpoints(disk_.store(), shard, runs[i]); !handed_on)
+      throw std::runtime_error(to_string(handed_on.error()));
     count += runs[i].count;
     found.push_back(std::move(bodies[i]));
     granted.runs.push_back(std::move(runs[i]));

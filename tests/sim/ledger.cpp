@@ -2,10 +2,15 @@
 #include "sim/ledger.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace codeq::sim {
 
 namespace {
+
+/// What attempts hand on is judged by what workers get.
+template <class Event>
+constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_handed_on>;
 
 bool is_live(task_state state) {
   return !is_terminal(state);
@@ -32,7 +37,12 @@ void ledger::follow(shard_id shard, const std::vector<core::event>& events, time
     return std::holds_alternative<core::batch_granted>(e);
   });
   for (auto e = events.begin(); e != grants; ++e)
-    std::visit([this](const auto& x) { read(x); }, *e);
+    std::visit(
+      [this]<class Event>(const Event& x) {
+        if constexpr (is_read<Event>)
+          read(x);
+      },
+      *e);
   if (checking_) {
     judge_requests();
     judge_orders();
@@ -40,7 +50,12 @@ void ledger::follow(shard_id shard, const std::vector<core::event>& events, time
     check_depths();
   }
   for (auto e = grants; e != events.end(); ++e)
-    std::visit([this](const auto& x) { read(x); }, *e);
+    std::visit(
+      [this]<class Event>(const Event& x) {
+        if constexpr (is_read<Event>)
+          read(x);
+      },
+      *e);
   remember_requests(events);
   check_gone();
   if (checking_)

@@ -275,7 +275,8 @@ void shard_shell::carry_out(core::tasks_granted& e) {
   for (const auto& run : e.runs) {
     count += run.count;
     auto cached = cache_.find(run.segment, run.first, run.count);
-    all_cached = all_cached && cached;
+    // What was handed on is on disk only.
+    all_cached = all_cached && cached && run.checkpoints.empty();
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }
   if (!all_cached) {
@@ -319,6 +320,10 @@ void shard_shell::carry_out(core::follow_ups_taken& e) {
   auto& to = parts_.neighbour(e.from);
   core::confirm_follow_ups c{state_.id, e.number};
   to.box().send([&to, c] { to.decide(c); });
+}
+
+void shard_shell::carry_out(core::checkpoints_saved& e) {
+  send_to(e.peer, protocol::make_checkpoints_saved(state_.id, e.checkpoints).to_wire());
 }
 
 void shard_shell::carry_out(core::leases_lost& e) {

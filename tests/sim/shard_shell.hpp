@@ -102,6 +102,7 @@ private:
   void carry_out(core::reports_answered& e);
   void carry_out(core::deliver_follow_ups& e);
   void carry_out(core::follow_ups_taken& e);
+  void carry_out(core::checkpoints_saved& e);
   void carry_out(core::leases_lost& e);
   void carry_out(core::resumed& e);
   void carry_out(core::timer_wanted& e);

@@ -93,6 +93,9 @@ void worker_process::link_up(std::size_t shards) {
   for (const auto& request : worker::make_resumes(held, shards))
     link_.send(request);
   send_beats(std::move(held));
+  for (const auto& [key, line] : saved_)
+    if (!told_saved_.contains(key) && book_.find(key) != nullptr)
+      send_checkpoint(key, line);
 }
 
 void worker_process::link_down() {
@@ -112,6 +115,8 @@ void worker_process::take(const protocol::wire_frame& frame) {
       take_cancel(m);
     else if constexpr (std::is_same_v<S, schema::ResumeReply>)
       take_resumed(m);
+    else if constexpr (std::is_same_v<S, schema::CheckpointsSaved>)
+      take_saved(m);
   });
   if (!handled)
     throw std::runtime_error("worker: " + to_string(handled.error()));
@@ -141,7 +146,8 @@ void worker_process::accept_task(task attempt, bool redelivered) {
      name,
      attempt.attempt,
      redelivered,
-     parts_.shard_now(attempt.id.shard)});
+     parts_.shard_now(attempt.id.shard),
+     std::string(attempt.checkpoint.view())});
   world_.say(
     parts_.identity.name + " gets " + name + " attempt=" + std::to_string(attempt.attempt)
     + " token=" + std::to_string(value(attempt.token)) + (redelivered ? " again" : ""));
@@ -174,6 +180,8 @@ void worker_process::run(const waiting_task& waiting) {
   book_.find(waiting.key)->phase = lease_phase::running;
   handlers_.insert(waiting.key);
   ++running_;
+  if (world_.random.hits(300))
+    save_sometimes(waiting.key);
   // Most tasks are short, some outlive many beats.
   bool is_long = world_.random.hits(50);
   auto wait = duration{is_long ? world_.random.between(500, 9'000) : world_.random.between(1, 150)};
@@ -217,14 +225,55 @@ outcome worker_process::some_outcome(const waiting_task& waiting) {
   return outcome::failed_permanently(text);
 }
 
+void worker_process::save_sometimes(const lease_key& key) {
+  if (!handlers_.contains(key))
+    return;
+  auto& line = saved_[key];
+  auto overtaken = line;
+  line.number += 1;
+  line.data = bytes::from(
+    parts_.identity.name + "-" + std::to_string(parts_.identity.incarnation) + "-"
+    + std::to_string(value(key.shard)) + "-" + std::to_string(value(key.token)) + "-"
+    + std::to_string(line.number));
+  told_saved_.erase(key);
+  parts_.audit->saves({key.shard, key.token}, line.number, std::string(line.data.view()));
+  send_checkpoint(key, line);
+  // Frames of an older connection may come late.
+  if (overtaken.number > 0 && world_.random.hits(300))
+    send_checkpoint(key, overtaken);
+  after(duration{world_.random.between(5, 400)}, [this, key] { save_sometimes(key); });
+}
+
+void worker_process::send_checkpoint(const lease_key& key, const worker::checkpoint_line& line) {
+  // The lease may be gone, and the handler not know it yet.
+  auto* lease = book_.find(key);
+  if (!link_.is_up() || lease == nullptr)
+    return;
+  worker::beat beat{key, lease->seq, lease->phase, true, duration{0}};
+  for (const auto& request : worker::make_progress({{beat, std::nullopt, line}}))
+    link_.send(request);
+}
+
+void worker_process::take_saved(const protocol::checkpoints_saved& saved) {
+  for (const auto& line : or_throw(worker::read_checkpoints_saved(only_link, saved))) {
+    parts_.audit->told_saved({line.key.shard, line.key.token}, line.number);
+    auto known = saved_.find(line.key);
+    if (known != saved_.end() && known->second.number <= line.number)
+      told_saved_.insert(line.key);
+  }
+}
+
 void worker_process::end_attempt(const lease_key& key, outcome answer) {
   // A handler that was told to stop has ended before its time.
   if (handlers_.erase(key) == 0)
     return;
   --running_;
   claims_.released(only_link);
+  auto saved = saved_.extract(key);
   if (auto* lease = book_.find(key)) {
     auto made = worker::make_report(key, *lease, answer);
+    if (!saved.empty() && told_saved_.erase(key) == 0)
+      made.checkpoint = saved.mapped();
     if (made.follow_ups)
       parts_.audit->will_follow({key.shard, key.token}, made.text, answer.follow_ups());
     report_later(std::move(made));

@@ -69,12 +69,16 @@ private:
   void take_answers(const protocol::result_reply& reply);
   void take_losses(const protocol::leases_lost& lost);
   void take_resumed(const protocol::resume_reply& reply);
+  void take_saved(const protocol::checkpoints_saved& saved);
   void take_cancel(const protocol::cancel_notice& notice);
   void check_resume(shard_id shard);
   void check_later(std::vector<lease_place> owed, const connection_ptr& link);
   void start_waiting();
   void run(const waiting_task& waiting);
   void end_attempt(const worker::lease_key& key, outcome answer);
+  /// The handler saves something now and then, until it ends.
+  void save_sometimes(const worker::lease_key& key);
+  void send_checkpoint(const worker::lease_key& key, const worker::checkpoint_line& line);
   [[nodiscard]] outcome some_outcome(const waiting_task& waiting);
   [[nodiscard]] outcome some_completion(const task& attempt, const std::string& text);
   void lose(const worker::lease_ref& gone);
@@ -114,6 +118,9 @@ private:
   std::uint64_t look_number_ = 0;
   std::optional<monotonic_time> look_armed_;
   std::uint64_t outcomes_ = 0;
+  /// What running handlers saved last, and whether they were told that it is durable.
+  std::map<worker::lease_key, worker::checkpoint_line> saved_;
+  std::set<worker::lease_key> told_saved_;
 };
 
 } // namespace codeq::sim

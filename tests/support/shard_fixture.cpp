@@ -156,6 +156,21 @@ std::string shard_fixture::extend(const std::string& worker, core::task_lease le
   return run(core::heartbeat{peer_of(worker), {{lease.seq, lease.token, false, false, by}}});
 }
 
+std::string
+shard_fixture::save(const std::string& worker, core::task_lease lease, std::uint32_t number) {
+  auto data = bytes::from("state " + std::to_string(number));
+  return run(core::heartbeat{
+    peer_of(worker), {}, {}, {{lease.seq, {lease.token, number}, std::move(data)}}});
+}
+
+std::string shard_fixture::tell_progress_twice(
+  const std::string& worker, core::task_lease lease, std::string first, std::string last) {
+  return run(core::heartbeat{
+    peer_of(worker),
+    {},
+    {{lease.seq, lease.token, 1, std::move(first)}, {lease.seq, lease.token, 2, std::move(last)}}});
+}
+
 std::string shard_fixture::tell_progress(
   const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note) {
   return run(

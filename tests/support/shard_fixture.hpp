@@ -70,6 +70,11 @@ protected:
   /// Says how far a handler is.
   std::string tell_progress(
     const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note);
+  /// A heartbeat that carries nothing but a checkpoint.
+  std::string save(const std::string& worker, core::task_lease lease, std::uint32_t number);
+  /// Says it twice in one message, the note of the second being `last`.
+  std::string tell_progress_twice(
+    const std::string& worker, core::task_lease lease, std::string first, std::string last);
   std::string change_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);

@@ -53,6 +53,10 @@ void transcript::say(const core::tasks_granted& e) {
       words += ' ' + lease_text(run.first + i, token);
       if (!run.attempts.empty() && run.attempts[i] != 1)
         words += '@' + std::to_string(run.attempts[i]);
+      for (const auto& checkpoint : run.checkpoints)
+        if (checkpoint.seq == run.first + i)
+          words += " after " + std::to_string(checkpoint.mark.number) + " of t"
+                   + short_number(value(checkpoint.mark.token));
     }
   line(e.peer, words + (e.more ? " and there is more" : ""));
 }
@@ -89,6 +93,14 @@ void transcript::say(const core::deliver_follow_ups& e) {
 
 void transcript::say(const core::follow_ups_taken& e) {
   line("took " + short_number(e.number) + " of shard " + std::to_string(value(e.from)));
+}
+
+void transcript::say(const core::checkpoints_saved& e) {
+  std::string words = "saved";
+  for (const auto& saved : e.checkpoints)
+    words +=
+      ' ' + std::to_string(saved.mark.number) + " of " + lease_text(saved.seq, saved.mark.token);
+  line(e.peer, words);
 }
 
 void transcript::say(const core::leases_lost& e) {

@@ -33,6 +33,7 @@ private:
   void say(const core::reports_answered& e);
   void say(const core::deliver_follow_ups& e);
   void say(const core::follow_ups_taken& e);
+  void say(const core::checkpoints_saved& e);
   void say(const core::leases_lost& e);
   void say(const core::resumed& e);
   void say(const core::cancel_wanted& e);

@@ -82,7 +82,8 @@ def _own_problem(path, header):
         return "an example may include only public headers"
     # The programs read their options; everything else of theirs is behind the facades.
     if path.startswith(("coordinator/", "worker/")):
-        fits = folder in ("config", "observe", "security", path.split("/")[-2])
+        above = ("base", "http") if path.startswith("coordinator/ctl/") else ()
+        fits = folder in ("config", "observe", "security", path.split("/")[-2], *above)
         return None if fits else "a program may include public headers, config, observe, security"
     return None
 

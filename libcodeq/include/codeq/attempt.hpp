@@ -39,6 +39,11 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
+/// Learns what became of a checkpoint: true once it is durable at the coordinator, together with
+/// all that the attempt saved before; false when the attempt ended first, so that nobody can tell.
+/// Called once, from a thread of the runtime; must not block.
+using checkpoint_saved = std::function<void(bool saved)>;
+
 /// What stands behind the verbs of a `task`; implemented by whatever runs the handler. Every member
 /// may be called from any thread, also when the attempt is over.
 class attempt_runtime {
@@ -52,6 +57,7 @@ public:
   virtual void progress(int percent, std::string note) = 0;
   virtual void extend(duration by) = 0;
   virtual void log(std::string_view line) = 0;
+  virtual void save_checkpoint(std::string state, checkpoint_saved then) = 0;
 };
 
 /// One attempt at a task, as its handler sees it. Cheap to copy: the payload is shared, not copied.
@@ -74,6 +80,8 @@ struct task {
   timestamp enqueued_at;
   bytes payload;
   std::vector<std::pair<std::string, std::string>> headers;
+  /// What an earlier attempt at this task saved last, to go on from there; empty is nothing.
+  bytes checkpoint{};
   /// Never null.
   std::shared_ptr<cancellation> cancel;
   /// What the verbs below reach; null where nobody listens.
@@ -92,6 +100,13 @@ struct task {
   /// that stops the whole process. Not beyond the task's `run_timeout`. Counts as progress.
   /// @throws std::invalid_argument for `by`
   void extend(duration by) const;
+
+  /// Hands `state` (at most 64 KiB) on to the task's next attempt, in place of what it was handed
+  /// on before. Counts as progress. Returns at once; `then`, if any, learns when it is durable. The
+  /// latest one goes with a failure, too. What is saved when the lease is over is refused, so that
+  /// no attempt overtakes a later one; when the task ends, all of it is gone.
+  /// @throws std::invalid_argument for a `state` over its limit
+  void save_checkpoint(std::string state, checkpoint_saved then = {}) const;
 
   /// Writes a line into the node's log that names task, attempt and token.
   void log(std::string_view line) const;

@@ -43,13 +43,25 @@ struct coordinator_node_options {
   std::filesystem::path tls_authority{};
   /// Takes no peer in without a certificate.
   bool tls_require_client_certificate = false;
-  /// Where the HTTP gateway listens: `address:port`, loopback only without TLS; port 0 picks one.
-  /// Empty for no gateway.
+  /// Where the HTTP gateway listens: `address:port`, loopback only without TLS and tokens; port 0
+  /// picks one. Empty for no gateway.
   std::string http{};
-  /// Where metrics are served without a token; only beside `http`. Empty: there alone, to admins.
+  /// What the gateway shows instead of `tls_certificate` and `tls_key`; with either pair it speaks
+  /// TLS. It asks nobody for a certificate, tokens decide.
+  std::filesystem::path http_certificate{};
+  std::filesystem::path http_key{};
+  /// Where metrics are served without a token, on loopback and without TLS; only beside `http`.
+  /// Empty: there alone, to admins of all tenants.
   std::string metrics{};
   /// HTTP workers have to name the fencing token of the lease that they report on.
   bool http_needs_token = false;
+  /// File with the secret that deliveries to webhooks are signed with; empty does not sign them.
+  std::filesystem::path webhook_secret_file{};
+  /// PEM file with the certificates of those who may vouch for webhooks, beside those that this
+  /// machine trusts.
+  std::filesystem::path webhook_authority{};
+  /// Delivers to webhooks on loopback and private networks, too.
+  bool webhook_allow_private = false;
 };
 
 /// A coordinator process's inside: store, journal, shards, registrar and the listening socket.

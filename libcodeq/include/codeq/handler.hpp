@@ -193,7 +193,7 @@ private:
 };
 
 /// Changes whenever a library built against an older codeq can no longer be loaded.
-inline constexpr std::uint32_t handler_abi_version = 2;
+inline constexpr std::uint32_t handler_abi_version = 3;
 
 } // namespace codeq
 

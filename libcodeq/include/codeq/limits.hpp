@@ -19,6 +19,7 @@ inline constexpr std::size_t payload_bytes_max = 1u << 20;
 inline constexpr std::size_t result_bytes_max = 1u << 20;
 inline constexpr std::size_t error_text_bytes_max = 16u << 10;
 inline constexpr std::size_t headers_bytes_max = 16u << 10;
+inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
 inline constexpr std::size_t history_text_bytes_max = 1024;
 inline constexpr std::uint32_t history_events_max = 32;
 inline constexpr std::size_t key_bytes_max = 256;
@@ -41,6 +42,7 @@ inline constexpr std::array<duration, 5> retention_classes{1h, 24h, 7 * 24h, 30 
 inline constexpr std::size_t enqueue_tasks_max = 1000;
 inline constexpr std::size_t reports_per_request_max = 4096;
 inline constexpr std::size_t beats_per_request_max = 65536;
+inline constexpr std::size_t checkpoint_bytes_per_request_max = 8u << 20;
 inline constexpr std::size_t holdings_per_request_max = 65536;
 inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
 inline constexpr std::size_t queues_per_worker_max = 1000;

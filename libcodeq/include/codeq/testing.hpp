@@ -22,6 +22,8 @@ struct attempt_options {
   fencing_token token{1};
   /// The handler is told to stop before it begins.
   bool cancelled = false;
+  /// What an earlier attempt saved.
+  std::string checkpoint{};
 };
 
 /// What a handler said while it ran.
@@ -31,6 +33,8 @@ struct handler_said {
   std::vector<std::string> log;
   /// The times it asked its lease to be valid for.
   std::vector<duration> extensions;
+  /// What it saved for the next attempt.
+  std::vector<std::string> checkpoints;
 };
 
 struct once {

@@ -173,6 +173,8 @@ using dispatcher_actor = caf::typed_actor<
   caf::reacts_to<from_link<schema::CancelNotice>>,
   // Claims again once every shard of the link has answered.
   caf::reacts_to<from_link<schema::ResumeReply>>,
+  // Tells handlers that what they saved is durable.
+  caf::reacts_to<from_link<schema::CheckpointsSaved>>,
   // Resends reports and names the held leases to every shard.
   caf::reacts_to<link_up>,
   // Lets handlers run on; the leases count on.

@@ -88,6 +88,8 @@ struct attach_session {
   std::vector<queue_address> queues;
   /// Null when everybody may do everything.
   std::shared_ptr<const security::principal> bearer{};
+  /// Null does not want to know of queues.
+  queue_watcher_actor watcher{};
 };
 
 struct detach_session {

@@ -6,6 +6,7 @@
 #include "security/principal.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -62,6 +63,18 @@ struct peer_misbehaved {
   error reason;
 };
 
+/// Queues that a shard knows and has not told of yet; at the beginning of a session all of them,
+/// also when there are none.
+struct queues_added {
+  shard_id shard{};
+  std::vector<queue_address> queues;
+};
+
+/// The QUEUE WATCHER actor interface: learns of every queue there is.
+using queue_watcher_actor = caf::typed_actor<
+  // Takes queues that somebody named for the first time.
+  caf::reacts_to<queues_added>>;
+
 /// Sent to a session when its end is decided elsewhere: tells the peer, then closes.
 struct end_session {
   error reason;
@@ -80,6 +93,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::tasks_for_peer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::enqueue_done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_drained)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::shard_has_work)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::queues_added)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::credits_returned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::peer_misbehaved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::end_session)

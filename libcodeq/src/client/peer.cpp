@@ -8,7 +8,6 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 namespace codeq::client {
@@ -39,11 +38,6 @@ protocol::hello make_hello(const client_identity& who) {
 timestamp shard_time_of(const protocol::hello_ack& ack) {
   auto now = ack.read([](auto reader) -> result<std::int64_t> { return reader.getNowMs(); });
   return timestamp{duration{now ? *now : 0}};
-}
-
-std::uint64_t random_bits() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
 }
 
 void peers::dial(caf::actor_system& system, const options& opts) {

@@ -33,9 +33,6 @@ struct client_identity {
 /// The shard time that a coordinator names at the beginning of a connection.
 [[nodiscard]] timestamp shard_time_of(const protocol::hello_ack& ack);
 
-/// Random bits that no other process has, for sessions and incarnations.
-[[nodiscard]] std::uint64_t random_bits();
-
 /// A connection that is up, and what is behind it.
 struct peer {
   std::size_t link = 0;

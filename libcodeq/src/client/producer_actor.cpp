@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/producer_actor.hpp"
 
+#include "base/random.hpp"
 #include "observe/log.hpp"
 #include "transport/deliver.hpp"
 
@@ -83,7 +84,7 @@ void producer_state::use(const peer& connected) {
 producer_id producer_state::new_session() {
   // From the coordinator's clock, since it is the coordinator who judges its age.
   return make_producer_id(
-    server_time_.now(), static_cast<std::uint16_t>(random_bits()), random_bits());
+    server_time_.now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
 }
 
 void producer_state::take_up(const actors::link_up& up) {

@@ -7,6 +7,7 @@
 #include "protocol/error_code.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,15 +42,26 @@ void watch_list::connect(send_function send, store_identity store) {
   std::vector<task_id> plain;
   std::vector<task_id> with_progress;
   plain.reserve(watched_.size());
-  for (const auto& [task, watchers] : watched_)
-    (wants_progress(watchers) ? with_progress : plain).push_back(task);
+  for (auto at = watched_.begin(); at != watched_.end();) {
+    auto task = at->first;
+    auto next = watched_.equal_range(task).second;
+    (wants_progress(at, next) ? with_progress : plain).push_back(task);
+    at = next;
+  }
   ask(std::move(plain), false);
   ask(std::move(with_progress), true);
 }
 
-bool watch_list::wants_progress(const std::vector<watcher>& watchers) {
-  return std::any_of(
-    watchers.begin(), watchers.end(), [](const watcher& w) { return w.progressed != nullptr; });
+bool watch_list::wants_progress(
+  watcher_map::const_iterator begin, watcher_map::const_iterator end) {
+  return std::any_of(begin, end, [](const auto& entry) { return entry.second.progressed; });
+}
+
+std::size_t watch_list::size() const {
+  std::size_t tasks = 0;
+  for (auto at = watched_.begin(); at != watched_.end(); ++tasks)
+    at = watched_.equal_range(at->first).second;
+  return tasks;
 }
 
 void watch_list::disconnect() {
@@ -67,22 +79,19 @@ void watch_list::add(
     told = std::make_shared<progressed_function>(std::move(progressed));
   std::vector<task_id> unasked;
   for (auto task : tasks) {
-    auto& watchers = watched_[task];
-    if (watchers.empty() || (told && !wants_progress(watchers)))
+    auto [begin, end] = watched_.equal_range(task);
+    if (begin == end || (told && !wants_progress(begin, end)))
       unasked.push_back(task);
-    watchers.push_back({watch, shared, told});
+    watched_.emplace_hint(begin, task, watcher{watch, shared, told});
   }
   ask(std::move(unasked), told != nullptr);
 }
 
 void watch_list::remove(std::uint64_t watch, const std::vector<task_id>& tasks) {
   for (auto task : tasks) {
-    auto found = watched_.find(task);
-    if (found == watched_.end())
-      continue;
-    std::erase_if(found->second, [&](const watcher& w) { return w.watch == watch; });
-    if (found->second.empty())
-      watched_.erase(found);
+    auto [at, end] = watched_.equal_range(task);
+    while (at != end)
+      at = at->second.watch == watch ? watched_.erase(at) : std::next(at);
   }
 }
 
@@ -141,28 +150,30 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
 }
 
 void watch_list::tell(const task_progress& progress) {
-  auto found = watched_.find(progress.id);
-  if (found == watched_.end())
-    return;
+  auto [begin, end] = watched_.equal_range(progress.id);
   // A copy, since what is called may add or remove.
-  for (const auto& watcher : std::vector<struct watcher>(found->second))
+  std::vector<std::pair<task_id, watcher>> watchers(begin, end);
+  for (const auto& [task, watcher] : watchers)
     if (watcher.progressed)
       (*watcher.progressed)(progress);
 }
 
 void watch_list::finish(task_id task, const result<task_status>& how) {
-  auto node = watched_.extract(task);
-  if (node.empty())
+  auto [begin, end] = watched_.equal_range(task);
+  if (begin == end)
     return;
-  for (auto& watcher : node.mapped())
+  if (std::next(begin) == end)
+    return (*watched_.extract(begin).mapped().ended)(how);
+  // Taken out first, since what is called may add or remove.
+  std::vector<std::pair<task_id, watcher>> watchers(begin, end);
+  watched_.erase(begin, end);
+  for (auto& [id, watcher] : watchers)
     (*watcher.ended)(how);
 }
 
 void watch_list::fail_all(const error& reason) {
-  for (auto& [task, watchers] : std::exchange(watched_, {})) {
-    for (auto& watcher : watchers)
-      (*watcher.ended)(reason);
-  }
+  for (auto& [task, watcher] : std::exchange(watched_, {}))
+    (*watcher.ended)(reason);
 }
 
 } // namespace codeq::client

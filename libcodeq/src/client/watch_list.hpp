@@ -50,8 +50,8 @@ public:
   /// Ends every wait with `reason`.
   void fail_all(const error& reason);
 
-  /// How many tasks are waited for.
-  [[nodiscard]] std::size_t size() const noexcept { return watched_.size(); }
+  /// How many tasks are waited for; counts them.
+  [[nodiscard]] std::size_t size() const;
 
 private:
   struct watcher {
@@ -61,12 +61,16 @@ private:
     std::shared_ptr<progressed_function> progressed;
   };
 
-  [[nodiscard]] static bool wants_progress(const std::vector<watcher>& watchers);
+  /// By task; nearly every task has one watcher.
+  using watcher_map = std::unordered_multimap<task_id, watcher>;
+
+  [[nodiscard]] static bool
+  wants_progress(watcher_map::const_iterator begin, watcher_map::const_iterator end);
   void ask(std::vector<task_id> tasks, bool with_progress);
   void tell(const task_progress& progress);
   void finish(task_id task, const result<task_status>& how);
 
-  std::unordered_map<task_id, std::vector<watcher>> watched_;
+  watcher_map watched_;
   send_function send_;
   std::optional<store_identity> store_;
 };

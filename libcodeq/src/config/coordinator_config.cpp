@@ -24,11 +24,11 @@ constexpr auto footer =
 
 constexpr std::uint64_t backups_kept_max = 1'000;
 
-result<void> take_listen(coordinator_config& config, const std::string& text) {
+result<void> take_listen(std::string& to, const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
-  config.node.listen = text;
+  to = text;
   return {};
 }
 
@@ -41,8 +41,8 @@ result<void> take_loopback(const std::string& text, std::string& to) {
     return error{
       errc::invalid_argument,
       quote(text)
-        + " is not a loopback address; the HTTP gateway, which has no TLS, takes only 127.0.0.0/8, "
-          "[::1] and localhost"};
+        + " is not a loopback address; metrics are told to everybody who asks, so only "
+          "127.0.0.0/8, [::1] and localhost are allowed"};
   to = text;
   return {};
 }
@@ -105,9 +105,18 @@ void add_http_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "http",
      .value = "ADDR:PORT",
-     .help = "Where the HTTP gateway listens; loopback only; port 0 picks a free one "
-             "[default: no gateway]",
-     .take = [&config](const std::string& text) { return take_loopback(text, config.node.http); }});
+     .help = "Where the HTTP gateway listens; loopback only without tokens and TLS; port 0 picks a "
+             "free one [default: no gateway]",
+     .take = [&config](const std::string& text) { return take_listen(config.node.http, text); }});
+  options.add(file_option(
+    "http-cert",
+    "PEM file with the certificate chain of the gateway; turns TLS on for it; read again on SIGHUP "
+    "[default: that of --tls-cert]",
+    config.node.http_certificate));
+  options.add(file_option(
+    "http-key",
+    "PEM file with its key, without a password [default: that of --tls-key]",
+    config.node.http_key));
   options.add(
     {.name = "http-port-file",
      .value = "FILE",
@@ -131,6 +140,26 @@ void add_http_options(option_set& options, coordinator_config& config) {
              "[default: off: their identity and latest claim decide]",
      .take = [&config](const std::string& text) {
        return store_switch(config.node.http_needs_token, text);
+     }});
+}
+
+void add_webhook_options(option_set& options, coordinator_node_options& node) {
+  options.add(file_option(
+    "webhook-secret-file",
+    "File that holds the secret that deliveries to webhooks are signed with and nothing else "
+    "[default: none, they are not signed]",
+    node.webhook_secret_file));
+  options.add(file_option(
+    "webhook-ca",
+    "PEM file with the certificates of those who may vouch for webhooks, beside those that this "
+    "machine trusts [default: none]",
+    node.webhook_authority));
+  options.add(
+    {.name = "webhook-allow-private",
+     .value = "",
+     .help = "Deliver to webhooks on loopback and private networks, too [default: off]",
+     .take = [&node](const std::string& text) {
+       return store_switch(node.webhook_allow_private, text);
      }});
 }
 
@@ -159,7 +188,7 @@ void add_network_options(option_set& options, coordinator_config& config) {
      .value = "ADDR:PORT",
      .help = "Where nodes connect; loopback only without tokens and TLS; port 0 picks a free one "
              "[default: 127.0.0.1:7400]",
-     .take = [&config](const std::string& text) { return take_listen(config, text); }});
+     .take = [&config](const std::string& text) { return take_listen(config.node.listen, text); }});
   options.add(
     {.name = "port-file",
      .value = "FILE",
@@ -169,6 +198,7 @@ void add_network_options(option_set& options, coordinator_config& config) {
        return {};
      }});
   add_http_options(options, config);
+  add_webhook_options(options, config.node);
   options.add(
     {.name = "dev",
      .value = "",
@@ -205,7 +235,7 @@ void add_access_options(option_set& options, coordinator_node_options& node) {
      }});
 }
 
-/// Why nobody can be kept out with these options; empty when strangers can.
+/// Which options do not fit each other; empty when all do.
 std::string weakness(const coordinator_node_options& node) {
   if (node.development && !node.tokens.empty())
     return "--dev and --tokens exclude each other";
@@ -217,16 +247,37 @@ std::string weakness(const coordinator_node_options& node) {
     return "--tls-ca needs --tls-cert and --tls-key";
   if (node.tls_require_client_certificate && node.tls_authority.empty())
     return "--tls-require-client-cert needs --tls-ca";
-  auto address = parse_host_port(node.listen, true);
-  if (address && is_loopback(address->host))
+  if (node.http_certificate.empty() != node.http_key.empty())
+    return "--http-cert and --http-key need each other";
+  return {};
+}
+
+/// Why strangers could come in at an address of that option; empty when they cannot.
+std::string
+weakness(const std::string& option, const std::string& listen, bool is_dev, bool has_tls) {
+  auto address = parse_host_port(listen, true);
+  if (listen.empty() || (address && is_loopback(address->host)))
     return {};
-  auto listen = "--listen: " + quote(node.listen) + " is not a loopback address; ";
-  if (node.development)
-    return listen + "with --dev only 127.0.0.0/8, [::1] and localhost are allowed";
-  if (node.tls_certificate.empty())
-    return listen
+  auto text = "--" + option + ": " + quote(listen) + " is not a loopback address; ";
+  if (is_dev)
+    return text + "with --dev only 127.0.0.0/8, [::1] and localhost are allowed";
+  if (!has_tls)
+    return text
            + "without --tls-cert and --tls-key only 127.0.0.0/8, [::1] and localhost are "
              "allowed";
+  return {};
+}
+
+/// Why strangers could come in with these options; empty when they cannot.
+std::string weakness_of(const coordinator_node_options& node) {
+  bool has_tls = !node.tls_certificate.empty();
+  bool has_http_tls = has_tls || !node.http_certificate.empty();
+  for (auto why :
+       {weakness(node),
+        weakness("listen", node.listen, node.development, has_tls),
+        weakness("http", node.http, node.development, has_http_tls)})
+    if (!why.empty())
+      return why;
   return {};
 }
 
@@ -244,7 +295,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   options.add(log_level_option(config.log_level));
   if (auto end = options.parse(line))
     return *end;
-  if (auto why = weakness(config.node); !why.empty())
+  if (auto why = weakness_of(config.node); !why.empty())
     return options.refuse(why);
   return config;
 }

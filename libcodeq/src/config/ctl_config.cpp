@@ -20,6 +20,18 @@ constexpr auto footer =
 void add_global_options(option_set& options, ctl_config& config) {
   options.add(coordinator_option(config.coordinators));
   options.add(
+    {.name = "http",
+     .value = "URL",
+     .help = "Ask the HTTP gateway there instead, http://HOST:PORT or https://HOST:PORT; answers "
+             "are then the gateway's [default: none]",
+     .take = [&config](const std::string& text) -> result<void> {
+       bool is_url = text.starts_with("http://") || text.starts_with("https://");
+       if (!is_url)
+         return error{errc::invalid_argument, "must be http://HOST:PORT or https://HOST:PORT"};
+       config.http = text;
+       return {};
+     }});
+  options.add(
     switch_option("json", "Print one JSON object per answer [default: off]", config.json));
   options.add(duration_option(
     "timeout",

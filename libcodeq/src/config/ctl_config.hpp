@@ -198,6 +198,8 @@ using ctl_command = std::variant<
 /// Everything that `codeqctl` is told from outside.
 struct ctl_config {
   std::vector<std::string> coordinators = {"127.0.0.1:7400"};
+  /// The URL of an HTTP gateway to ask instead; empty for none.
+  std::string http{};
   bool json = false;
   /// For a connection and for each answer.
   duration timeout = std::chrono::seconds(10);

@@ -152,6 +152,9 @@ take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c)
   // Nobody waits for an answer to these.
   std::erase_if(
     c.progress, [&](const core::lease_progress& p) { return !may_see(who, state, p.seq); });
+  // Each comes with a beat, which is answered.
+  std::erase_if(
+    c.checkpoints, [&](const core::lease_checkpoint& p) { return !may_see(who, state, p.seq); });
   return take_if(
     c.beats, [&](const core::lease_beat& beat) { return !may_see(who, state, beat.seq); });
 }

@@ -9,6 +9,7 @@
 #include "storage/task_reader.hpp"
 #include "storage/timeline_reader.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -36,7 +37,8 @@ template <class T>
 T reader_state::or_fail(result<T> r) {
   if (!r)
     options_.on_failure(r.error());
-  return std::move(*r);
+  if constexpr (!std::is_void_v<T>)
+    return std::move(*r);
 }
 
 std::optional<core::encoded_tasks>
@@ -78,10 +80,12 @@ void reader_state::fetch(actors::fetch_bodies& request) {
     auto body = request.bodies[i].sizes.empty() ? body_of(request.shard, runs[i])
                                                 : std::optional{std::move(request.bodies[i])};
     // Without a body, the lease ended, and its task with it, before it was read: nobody waits.
-    if (body)
+    if (body) {
+      or_fail(storage::read_checkpoints(*options_.store, request.shard, runs[i]));
       batches.add(std::move(runs[i]), std::move(*body));
-    else
+    } else {
       gone += runs[i].count;
+    }
   }
   batches.send();
   if (gone > 0 && !request.granted.redelivered)

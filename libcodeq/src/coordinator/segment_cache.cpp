@@ -25,8 +25,8 @@ void segment_cache::insert(sequence segment, std::vector<core::encoded_tasks> pi
   auto size = bytes_of(pieces);
   if (size > bytes_max_ || segments_.contains(segment))
     return;
-  segments_.emplace(segment, entry{std::move(pieces), size});
-  order_.push_back(segment);
+  auto place = order_.insert(order_.end(), segment);
+  segments_.emplace(segment, entry{std::move(pieces), size, place});
   bytes_ += size;
   drop_oldest();
 }
@@ -54,13 +54,26 @@ void segment_cache::take_bodies(core::event& e) {
         change.seq, {std::move(change.body), {static_cast<std::uint32_t>(change.body_bytes)}});
 }
 
+void segment_cache::granted(sequence segment, sequence first, std::uint32_t count) {
+  auto at = segments_.find(segment);
+  if (at == segments_.end())
+    return;
+  std::size_t tasks = 0;
+  for (const auto& piece : at->second.pieces)
+    tasks += piece.count();
+  if (first + count == segment + tasks)
+    drop(at);
+}
+
+void segment_cache::drop(entry_map::iterator at) {
+  bytes_ -= at->second.bytes;
+  order_.erase(at->second.place);
+  segments_.erase(at);
+}
+
 void segment_cache::drop_oldest() {
-  while (bytes_ > bytes_max_) {
-    auto oldest = segments_.find(order_.front());
-    bytes_ -= oldest->second.bytes;
-    segments_.erase(oldest);
-    order_.pop_front();
-  }
+  while (bytes_ > bytes_max_)
+    drop(segments_.find(order_.front()));
 }
 
 std::optional<core::encoded_tasks>

@@ -6,7 +6,7 @@
 #include "core/encoded_tasks.hpp"
 #include "core/event.hpp"
 
-#include <deque>
+#include <list>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -14,7 +14,8 @@
 namespace codeq::coordinator {
 
 /// The bodies of the segments seen last, within a bound of bytes: a task that is claimed soon after
-/// its enqueue is never read back. First in, first out; used by one actor.
+/// its enqueue is never read back. A segment whose last task was granted is let go, since only a
+/// lost lease or a retry needs it again; else first in, first out. Used by one actor.
 class segment_cache {
 public:
   explicit segment_cache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
@@ -33,20 +34,29 @@ public:
   [[nodiscard]] std::optional<core::encoded_tasks>
   find(sequence segment, sequence first, std::uint32_t count) const;
 
+  /// These tasks were granted, and what `find` gave for them is sent.
+  void granted(sequence segment, sequence first, std::uint32_t count);
+
   [[nodiscard]] std::size_t byte_size() const noexcept { return bytes_; }
 
 private:
   struct entry {
     std::vector<core::encoded_tasks> pieces;
     std::size_t bytes = 0;
+    /// Its place in the order.
+    std::list<sequence>::iterator place;
   };
 
+  using entry_map = std::unordered_map<sequence, entry>;
+
+  void drop(entry_map::iterator at);
   void drop_oldest();
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
-  std::unordered_map<sequence, entry> segments_;
-  std::deque<sequence> order_;
+  entry_map segments_;
+  /// From the oldest on.
+  std::list<sequence> order_;
 };
 
 } // namespace codeq::coordinator

@@ -62,6 +62,10 @@ void shard_actor_state::release() {
       std::visit([this](auto& x) { carry_out(x); }, e);
     flush_endings();
   }
+  // A name is no promise: at worst somebody waits at a queue that stays empty.
+  for (auto& [peer, watcher] : queue_watchers_)
+    if (watcher.told < state_->queues.size())
+      tell_queues(watcher);
   if (stopping_ && turns_->is_settled())
     std::exchange(stopping_, std::nullopt)->deliver(true);
 }
@@ -159,10 +163,20 @@ void shard_actor_state::attach(const actors::attach_session& m) {
   peers_.insert_or_assign(m.peer, peer{m.session, m.worker, m.bearer});
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues});
+  if (m.watcher)
+    tell_queues(queue_watchers_.insert_or_assign(m.peer, queue_watcher{m.watcher}).first->second);
+}
+
+void shard_actor_state::tell_queues(queue_watcher& watcher) {
+  actors::queues_added news{state_->id, {}};
+  for (; watcher.told < state_->queues.size(); ++watcher.told)
+    news.queues.push_back(state_->queues[watcher.told]->address);
+  self_->send(watcher.actor, std::move(news));
 }
 
 void shard_actor_state::detach(const actors::detach_session& m) {
   peers_.erase(m.peer);
+  queue_watchers_.erase(m.peer);
   decide(core::detach_peer{m.peer});
 }
 
@@ -198,7 +212,8 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
   bool all_cached = true;
   for (const auto& run : e.runs) {
     auto cached = cache_->find(run.segment, run.first, run.count);
-    all_cached = all_cached && cached;
+    // What was handed on is on disk only.
+    all_cached = all_cached && cached && run.checkpoints.empty();
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }
   if (!all_cached) {
@@ -216,8 +231,10 @@ void shard_actor_state::carry_out(core::tasks_granted& e) {
     m.more = e.more;
     send_to(e.peer, std::move(m));
   });
-  for (std::size_t i = 0; i < e.runs.size(); ++i)
+  for (std::size_t i = 0; i < e.runs.size(); ++i) {
+    cache_->granted(e.runs[i].segment, e.runs[i].first, e.runs[i].count);
     batches.add(std::move(e.runs[i]), std::move(bodies[i]));
+  }
   batches.send();
 }
 
@@ -238,6 +255,10 @@ void shard_actor_state::carry_out(core::reports_answered& e) {
     if (answer.code == errc::none)
       ran_.add(answer.ran);
   send_to(e.peer, protocol::make_result_reply(state_->id, e.answers).to_wire());
+}
+
+void shard_actor_state::carry_out(core::checkpoints_saved& e) {
+  send_to(e.peer, protocol::make_checkpoints_saved(state_->id, e.checkpoints).to_wire());
 }
 
 void shard_actor_state::carry_out(core::leases_lost& e) {

@@ -85,6 +85,14 @@ private:
     std::shared_ptr<const security::principal> bearer;
   };
 
+  struct queue_watcher {
+    actors::queue_watcher_actor actor;
+    /// How many queues it knows.
+    std::size_t told = 0;
+  };
+
+  void tell_queues(queue_watcher& watcher);
+
   /// Hands what a turn decided to the journal.
   void commit(std::vector<core::event> events);
   void release();
@@ -104,6 +112,7 @@ private:
   void carry_out(core::reports_answered& e);
   void carry_out(core::deliver_follow_ups& e);
   void carry_out(core::follow_ups_taken& e);
+  void carry_out(core::checkpoints_saved& e);
   void carry_out(core::leases_lost& e);
   void carry_out(core::resumed& e);
   void carry_out(core::timer_wanted& e);
@@ -149,6 +158,7 @@ private:
   std::shared_ptr<core::shard_state> state_;
   std::optional<turn_runner> turns_;
   std::unordered_map<core::peer_id, peer> peers_;
+  std::unordered_map<core::peer_id, queue_watcher> queue_watchers_;
   std::vector<actors::shard_neighbour_actor> shards_;
   /// Until the other shards are known.
   std::vector<core::deliver_follow_ups> undelivered_;

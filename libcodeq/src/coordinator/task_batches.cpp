@@ -25,7 +25,10 @@ task_batches::task_batches(shard_id shard, bool redelivered, sink send)
 }
 
 void task_batches::add(core::granted_run run, core::encoded_tasks bodies) {
-  auto size = bodies.body.size() + run.count * task_overhead_bytes + run_overhead_bytes;
+  std::size_t handed_on = 0;
+  for (const auto& checkpoint : run.checkpoints)
+    handed_on += checkpoint.data.size();
+  auto size = bodies.body.size() + handed_on + run.count * task_overhead_bytes + run_overhead_bytes;
   if (bytes_ + size > limits::grant_bytes_max)
     send();
   bytes_ += size;

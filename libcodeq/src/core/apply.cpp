@@ -160,6 +160,13 @@ void apply_event(shard_state& state, const follow_ups_sent& e) {
     keep_follow_up(state, e.position, task);
 }
 
+void apply_event(shard_state& state, const checkpoints_handed_on& e) {
+  for (const auto& checkpoint : e.saved)
+    hand_on(state, checkpoint.seq, checkpoint.mark);
+  for (auto seq : e.dropped)
+    forget_checkpoint(state, seq);
+}
+
 void drop_follow_ups(shard_state& state, log_position record) {
   state.follow_up_records.erase(record);
   for (auto shard = state.outgoing.begin(); shard != state.outgoing.end();) {

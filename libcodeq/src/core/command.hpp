@@ -7,6 +7,8 @@
 #include "codeq/time.hpp"
 
 #include "core/encoded_tasks.hpp"
+#include "core/handed_on.hpp"
+#include "core/heartbeat_command.hpp"
 #include "core/operator_command.hpp"
 #include "core/task_settings.hpp"
 
@@ -92,32 +94,6 @@ struct revoke_credits {
   std::uint32_t credits = 0;
 };
 
-struct lease_beat {
-  sequence seq = 0;
-  fencing_token token{};
-  /// Received but not started.
-  bool queued = false;
-  /// The handler got on with its work since the last beat.
-  bool progressed = false;
-  /// Longer than the lease: how long it is to be valid from now; zero is as long as the lease.
-  duration extend{0};
-};
-
-/// How far the handler of a lease is.
-struct lease_progress {
-  sequence seq = 0;
-  fencing_token token{};
-  std::uint8_t percent = 0;
-  std::string note;
-};
-
-/// Extends leases, each by its token. Effects: `leases_lost` (stale ones), `progress_told`.
-struct heartbeat {
-  peer_id peer = 0;
-  std::vector<lease_beat> beats;
-  std::vector<lease_progress> progress{};
-};
-
 enum class disposition : std::uint8_t {
   completed,
   failed,
@@ -147,6 +123,8 @@ struct lease_report {
   std::vector<follow_up> follow_ups;
   /// Set when what it carries is out of bounds: a live lease stays, and is answered with this.
   error refusal;
+  /// What the attempt saved last, for the next one, unless it was acknowledged; no number is none.
+  lease_checkpoint checkpoint{};
 };
 
 /// Ends leases, each decided by its token. Effects: `reports_answered`, `task_not_here`.

@@ -67,6 +67,13 @@ enum class deliberate_fault : std::uint8_t {
   follow_ups_of_a_repeat,
   follow_ups_lost_by_restart,
   outbox_delivered_twice,
+  // Checkpoints of tasks.
+  stale_checkpoint_kept,
+  overtaken_checkpoint_kept,
+  checkpoint_acknowledged_only,
+  checkpoint_not_handed_on,
+  checkpoint_kept_for_ever,
+  checkpoint_lost_by_restart,
   // Keys.
   key_written_later,
   retained_key_not_written,

@@ -48,6 +48,8 @@ struct granted_run {
   timestamp enqueued_at;
   std::string group{};
   std::string key{};
+  /// Of the tasks that have one, in order; the bytes are added by whoever reads them.
+  std::vector<lease_checkpoint> checkpoints{};
 };
 
 /// Hands tasks to a worker, at most `limits::grant_bytes_max` of bodies.
@@ -104,6 +106,17 @@ struct deliver_follow_ups {
 struct follow_ups_taken {
   shard_id from{};
   std::uint64_t number = 0;
+};
+
+/// What a handler saved is durable.
+struct saved_checkpoint {
+  sequence seq = 0;
+  handed_on_mark mark;
+};
+
+struct checkpoints_saved {
+  peer_id peer = 0;
+  std::vector<saved_checkpoint> checkpoints;
 };
 
 /// These leases are not the worker's any more.
@@ -184,6 +197,7 @@ using effect = std::variant<
   reports_answered,
   deliver_follow_ups,
   follow_ups_taken,
+  checkpoints_saved,
   leases_lost,
   resumed,
   cancel_wanted,

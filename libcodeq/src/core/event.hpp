@@ -8,6 +8,7 @@
 #include "core/change_event.hpp"
 #include "core/command.hpp"
 #include "core/encoded_tasks.hpp"
+#include "core/handed_on.hpp"
 #include "core/queue_totals.hpp"
 #include "core/request_answer.hpp"
 #include "core/retained_key.hpp"
@@ -222,6 +223,7 @@ using event = std::variant<
   tasks_changed,
   queue_configured,
   follow_ups_sent,
+  checkpoints_handed_on,
   checkpoint_taken>;
 
 } // namespace codeq::core

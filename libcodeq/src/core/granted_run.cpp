@@ -18,6 +18,15 @@ void note_attempts(granted_run& run, const segment& s) {
     run.attempts.push_back(s.view(run.first + i).attempt);
 }
 
+void note_checkpoints(granted_run& run, const shard_state& state) {
+  if (is_active(deliberate_fault::checkpoint_not_handed_on))
+    return;
+  const auto& all = state.checkpoints;
+  for (auto at = all.lower_bound(run.first); at != all.end() && at->first < run.first + run.count;
+       ++at)
+    run.checkpoints.push_back({at->first, at->second, {}});
+}
+
 } // namespace
 
 granted_run describe_run(
@@ -41,6 +50,7 @@ granted_run describe_run(
   run.group = s.group;
   run.key = s.key ? s.key->name : std::string();
   note_attempts(run, s);
+  note_checkpoints(run, state);
   return run;
 }
 

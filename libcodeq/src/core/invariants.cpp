@@ -132,6 +132,16 @@ void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
 }
 
 /// Whatever can be matched will be looked at when the next turn ends.
+void check_checkpoints(shard_state& state, std::vector<std::string>& found) {
+  for (const auto& [seq, mark] : state.checkpoints) {
+    auto* s = find_segment(state.segments, seq);
+    if (!s || is_terminal(s->view(seq).state))
+      found.push_back("I8: " + name_of(state, seq) + " has a checkpoint but is not live");
+    else if (mark.token > s->view(seq).token)
+      found.push_back("I8: " + name_of(state, seq) + " has a checkpoint of no attempt of its own");
+  }
+}
+
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& queue : state.queues) {
     bool any_free = std::any_of(queue->claimers.begin(), queue->claimers.end(), [&](peer_id peer) {
@@ -226,6 +236,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   check_follow_ups(state, found);
   check_outcomes(state, found);
   check_dead_ends(state, found);
+  check_checkpoints(state, found);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
@@ -268,6 +279,8 @@ std::string durable_text(const shard_state& state) {
   write_keys(out, state);
   for (const auto& [record, missing] : state.follow_up_records)
     out << "follow-ups of " << record << '\n';
+  for (const auto& [seq, mark] : state.checkpoints)
+    out << "checkpoint of " << seq << ' ' << value(mark.token) << '/' << mark.number << '\n';
   return out.str();
 }
 

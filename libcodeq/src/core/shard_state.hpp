@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include "base/assert.hpp"
+#include "core/handed_on.hpp"
 #include "core/key_index.hpp"
 #include "core/lane.hpp"
 #include "core/lease_table.hpp"
@@ -149,6 +150,8 @@ struct shard_state {
   std::shared_ptr<const purge_marks> purged;
   /// Records of follow-ups for other shards; how many of those have not confirmed is volatile.
   std::map<log_position, std::size_t> follow_up_records;
+  /// What attempts of live tasks saved for the next ones.
+  std::map<sequence, handed_on_mark> checkpoints;
   /// The latest shard time seen.
   timestamp at;
 

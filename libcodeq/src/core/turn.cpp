@@ -40,6 +40,7 @@ void turn::decide(const command& c, const instant& now) {
 }
 
 sealed_turn turn::seal(const instant& now) {
+  close_checkpoints();
   advance(now);
   purge_past_dead();
   release_due(state_, now_.shard, limits::due_released_per_turn_max);
@@ -52,6 +53,7 @@ sealed_turn turn::seal(const instant& now) {
   move_all(changed_, sealed.events);
   move_all(configured_, sealed.events);
   move_all(follow_ups_, sealed.events);
+  move_all(handed_on_, sealed.events);
   move_all(grants_, sealed.events);
   std::sort(sealed.events.begin(), sealed.events.end(), [](const event& a, const event& b) {
     return position_of(a) < position_of(b);

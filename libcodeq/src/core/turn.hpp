@@ -9,6 +9,7 @@
 #include "core/shard_state.hpp"
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -89,11 +90,20 @@ private:
   void run(const release_worker& c);
   void run(const replace_worker& c);
   void extend(lease& l, const lease_beat& beat);
+  void tell_progress(const std::vector<lease_progress>& lines);
   void tell_progress(const lease_progress& p);
   void expire(fencing_token token, const lease& l);
   void give_back(fencing_token token, const lease& l);
   void redeliver(peer_id peer, const std::vector<fencing_token>& tokens);
   void want_timers();
+
+  // Checkpoints of tasks.
+  void save_all(const heartbeat& c);
+  /// False when the lease is over; what it saves is refused.
+  bool save(const lease_checkpoint& c);
+  /// The task ended: nobody will need what it has.
+  void drop_checkpoint(sequence seq);
+  void close_checkpoints();
 
   // Reports.
   void run(const report& c);
@@ -187,6 +197,10 @@ private:
   std::vector<tasks_changed> changed_;
   std::vector<queue_configured> configured_;
   std::vector<follow_ups_sent> follow_ups_;
+  /// What tasks have from this turn on, and whose is gone.
+  std::map<sequence, lease_checkpoint> saved_;
+  std::set<sequence> dropped_;
+  std::vector<checkpoints_handed_on> handed_on_;
   bool checkpoint_wanted_ = false;
   std::vector<open_grant> granted_;
   /// Workers that came or claimed, or whose queues have work: they may have to be told so.

@@ -101,6 +101,8 @@ void turn::append_change(task_change change, task_event::author by) {
     change.notes = s.view(change.seq).notes;
     change_task(state_, change, record.position);
   }
+  if (change.kind == change_kind::cancelled || change.kind == change_kind::purged)
+    drop_checkpoint(change.seq);
   record.changes.push_back(std::move(change));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/assert.hpp"
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
 #include "core/granted_run.hpp"
@@ -49,6 +50,9 @@ void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue
     if (!state_.has_room_for(address))
       continue;
     auto queue = state_.intern(address);
+    // Named twice, it would be served twice from the same credits.
+    if (std::find(a.queues.begin(), a.queues.end(), queue) != a.queues.end())
+      continue;
     a.queues.push_back(queue);
     state_.queues[queue]->claimers.push_back(peer);
   }
@@ -160,6 +164,7 @@ void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
 
 void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
   auto& a = state_.attached.at(peer);
+  CODEQ_ASSERT(tasks.count <= a.credits);
   a.credits -= tasks.count;
   auto lease = effective_lease(state_, s, a.lease_wish);
   auto first = extend_grant(a.worker, lease, tasks);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 namespace codeq::core {
@@ -25,8 +26,17 @@ void turn::run(const heartbeat& c) {
   state_.stale_beats += lost.leases.size();
   if (!lost.leases.empty())
     effects_.emplace_back(std::move(lost));
-  for (const auto& p : c.progress)
-    tell_progress(p);
+  save_all(c);
+  tell_progress(c.progress);
+}
+
+void turn::tell_progress(const std::vector<lease_progress>& lines) {
+  // Of a lease only the latest line: nobody wants to hear the others, however many there are.
+  std::map<fencing_token, const lease_progress*> latest;
+  for (const auto& p : lines)
+    latest.insert_or_assign(p.token, &p);
+  for (const auto& [token, p] : latest)
+    tell_progress(*p);
 }
 
 void turn::tell_progress(const lease_progress& p) {

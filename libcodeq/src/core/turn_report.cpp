@@ -47,8 +47,11 @@ void turn::run(const report& c) {
 error turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
   if (const auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
     auto refusal = refusal_of(r);
-    if (refusal.code == errc::none)
+    if (refusal.code == errc::none) {
+      if (r.checkpoint.mark.number != 0)
+        save(r.checkpoint);
       end_reported(r);
+    }
     return refusal;
   }
   if (auto* s = find_known(state_.segments, r.seq)) {
@@ -176,8 +179,10 @@ void turn::append_end(lease_end e) {
   auto seq = e.seq;
   bool is_over = is_terminal(e.next);
   record.ends.push_back(std::move(e));
-  if (is_over)
-    tell_awaiting(seq);
+  if (!is_over)
+    return;
+  drop_checkpoint(seq);
+  tell_awaiting(seq);
 }
 
 } // namespace codeq::core

@@ -23,7 +23,7 @@ struct walk {
 
 void answer(const walk& w) {
   w.call->on_gone = nullptr;
-  json_writer json;
+  base::json_writer json;
   json.begin_object().field("changed", w.pace.changed()).end_object();
   w.call->answer(reply(200, json));
 }
@@ -69,7 +69,7 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
   std::uint64_t changed = 0;
   for (const auto& one : all)
     changed += one.is_changed ? 1 : 0;
-  json_writer json;
+  base::json_writer json;
   json.begin_object().field("changed", changed).key("results").begin_array();
   for (const auto& one : all)
     json.begin_object().field("id", one.id).field("outcome", one.what).end_object();
@@ -93,7 +93,11 @@ void change_all(
   const bulk_wish& wish) {
   auto w = std::make_shared<walk>(
     walk{&context, call, what, wish.of, client::bulk_pace(wish.limit, wish.rate), {}});
-  call->on_gone = [w] { w->is_gone = true; };
+  // Who walks on holds it, not its own call.
+  call->on_gone = [weak = std::weak_ptr(w)] {
+    if (auto open = weak.lock())
+      open->is_gone = true;
+  };
   change_next(w);
 }
 

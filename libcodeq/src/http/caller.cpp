@@ -26,6 +26,7 @@ std::shared_ptr<const caller> single_user() {
   user.is_producer = true;
   user.is_worker = true;
   user.is_admin = true;
+  user.sees_all_tenants = true;
   return std::make_shared<const caller>(std::move(user));
 }
 

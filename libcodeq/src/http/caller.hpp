@@ -3,6 +3,7 @@
 
 #include "security/principal.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@ struct caller {
   std::vector<std::string> scopes{};
   /// The queues that it may use; empty is all of its tenant.
   std::vector<std::string> queues{};
+  /// May also see what the process and all tenants do together.
+  bool sees_all_tenants = false;
   /// Whose token it is; null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
 
@@ -41,9 +44,9 @@ struct rate_refusal {
   unsigned retry_after_seconds = 1;
 };
 
-/// Counts a call of `operation` against the caller's rate; null lets it in. Empty for no limits.
-using limit_rate =
-  std::function<std::unique_ptr<rate_refusal>(const caller& by, std::string_view operation)>;
+/// Counts so many of `operation` against the caller's rate; null lets it in. Empty for no limits.
+using limit_rate = std::function<std::unique_ptr<rate_refusal>(
+  const caller& by, std::string_view operation, std::uint64_t count)>;
 
 /// The caller of every request in a single-user setup.
 [[nodiscard]] std::shared_ptr<const caller> single_user();

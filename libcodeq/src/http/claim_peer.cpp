@@ -102,6 +102,14 @@ void claim_state::has_work(shard_id shard) {
   carry_out(router_->has_work(shard));
 }
 
+void claim_state::add(const std::vector<queue_address>& queues) {
+  if (ending_ || finished_)
+    return;
+  options_.queues.insert(options_.queues.end(), queues.begin(), queues.end());
+  for (const auto& shard : options_.shards)
+    self_->send(shard, actors::change_worker_queues{options_.peer, options_.queues});
+}
+
 void claim_state::end() {
   if (std::exchange(ending_, true))
     return;
@@ -131,6 +139,7 @@ claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& opti
     [self](const actors::credits_returned& m) { self->state.returned(m); },
     [self](const protocol::wire_frame& frame) { self->state.hear(frame); },
     [self](const actors::peer_misbehaved&) { self->state.end(); },
+    [self](const add_queues& m) { self->state.add(m.queues); },
     [self](end_claim) { self->state.end(); },
   };
 }

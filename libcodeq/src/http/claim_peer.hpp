@@ -20,7 +20,7 @@ struct claim_options {
   /// By number.
   std::vector<actors::shard_actor> shards;
   std::shared_ptr<const worker_identity> worker;
-  /// At least one.
+  /// At least one of a claim that may not wait.
   std::vector<queue_address> queues;
   /// Tasks at most.
   std::uint32_t count = 1;
@@ -43,6 +43,7 @@ public:
   void drained(shard_id shard);
   void has_work(shard_id shard);
   void hear(const protocol::wire_frame& frame);
+  void add(const std::vector<queue_address>& queues);
   void end();
 
 private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "http/server.hpp"
+#include "http/socket_stream.hpp"
 
 #include <memory>
 #include <optional>
@@ -9,7 +10,6 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -24,6 +24,8 @@ struct connection_hall {
   std::unordered_set<connection*> connections;
   /// Bytes of bodies that are being read or answered.
   std::size_t body_bytes = 0;
+  /// Bytes of bodies that are being written.
+  std::size_t answer_bytes = 0;
   bool is_stopping = false;
   /// Called when the last connection ends while the server stops; may be empty.
   std::function<void()> on_empty;
@@ -38,8 +40,8 @@ public:
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  /// Reads the next request.
-  void read();
+  /// Shakes hands, where that is to be done, and reads the first request.
+  void start();
 
   /// Ends it now when it waits for a request, else after the answer.
   void wind_up();
@@ -49,6 +51,8 @@ private:
   using string_request = boost::beast::http::request<boost::beast::http::string_body>;
   using string_response = boost::beast::http::response<boost::beast::http::string_body>;
 
+  /// Reads the next request.
+  void read();
   void on_header(error_code failure);
   void read_body();
   void on_request(error_code failure);
@@ -57,6 +61,9 @@ private:
   /// Notices when the client goes away while its answer is waited for.
   void watch();
   void on_readable(error_code failure, std::uint64_t number);
+
+  /// The same within TLS, where what can be read may be no word of the client's.
+  void watch_secured();
   void take_answer(response answer);
   void write(response answer);
   void on_written(error_code failure);
@@ -68,9 +75,13 @@ private:
   /// Answers without asking anybody and closes.
   void refuse(unsigned status, const char* text);
   void close();
-  void release_body();
 
-  boost::beast::tcp_stream stream_;
+  /// Closes without a word.
+  void drop();
+  void release_body();
+  void release_answer();
+
+  socket_stream stream_;
   std::shared_ptr<connection_hall> hall_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
@@ -82,6 +93,8 @@ private:
   /// Left to be drained.
   std::size_t drain_bytes_ = 0;
   bool keep_alive_ = false;
+  /// TLS is up, so that its end is to be said.
+  bool is_secured_ = false;
   /// Waits for a request of which nothing has come.
   bool is_idle_ = false;
 };

@@ -19,6 +19,7 @@ namespace {
 std::shared_ptr<const caller> metrics_reader() {
   caller by{"metrics", {}};
   by.is_admin = true;
+  by.sees_all_tenants = true;
   return std::make_shared<const caller>(std::move(by));
 }
 
@@ -29,7 +30,7 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   auto actor = system.spawn(gateway, options.actor);
   std::unique_ptr<gateway_node> node(new gateway_node(system, actor, options.meter));
   auto serve = [actor](exchange_ptr call) { caf::anon_send(actor, call_arrived{std::move(call)}); };
-  auto server = node->listen(options.listen, serve);
+  auto server = node->listen(options.listen, serve, options.tls);
   if (!server)
     return server.error();
   node->server_ = std::move(*server);
@@ -49,8 +50,10 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   return node;
 }
 
-result<std::unique_ptr<server>>
-gateway_node::listen(const std::string& address, std::function<void(exchange_ptr)> serve) {
+result<std::unique_ptr<server>> gateway_node::listen(
+  const std::string& address,
+  std::function<void(exchange_ptr)> serve,
+  std::shared_ptr<security::tls_source> tls) {
   auto endpoint = transport::parse_listen_address(address);
   if (!endpoint)
     return endpoint.error();
@@ -62,6 +65,7 @@ gateway_node::listen(const std::string& address, std::function<void(exchange_ptr
     caf::anon_send(actor, client_gone{std::move(call)});
   };
   s.meter = meter_;
+  s.tls = std::move(tls);
   return server::start(std::move(s));
 }
 

@@ -20,6 +20,8 @@ struct gateway_options {
   std::string listen;
   /// Another address, for `GET /metrics` alone and without a token; empty for none.
   std::string metrics_listen{};
+  /// Secures `listen`; null without TLS.
+  std::shared_ptr<security::tls_source> tls{};
   gateway_actor_options actor;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
 };
@@ -52,8 +54,10 @@ private:
     : system_(system), actor_(std::move(actor)), meter_(std::move(meter)) {}
 
   /// Listens, and hands what `serve` lets through to the actor.
-  [[nodiscard]] result<std::unique_ptr<server>>
-  listen(const std::string& address, std::function<void(exchange_ptr)> serve);
+  [[nodiscard]] result<std::unique_ptr<server>> listen(
+    const std::string& address,
+    std::function<void(exchange_ptr)> serve,
+    std::shared_ptr<security::tls_source> tls = {});
 
   caf::actor_system& system_;
   gateway_actor actor_;

@@ -3,6 +3,8 @@
 
 #include "http/replies.hpp"
 
+#include <caf/actor_cast.hpp>
+
 #include <utility>
 
 namespace codeq::http {
@@ -16,6 +18,12 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.disk_problem = options.disk_problem;
   context_.metrics = options.metrics;
   context_.desk.start(self, options.desk);
+  auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {
+    // Without a hold on it, since it may have ended long before the answer comes.
+    if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
+      caf::anon_send(caf::actor_cast<caf::actor>(me), webhook_answered{number, std::move(answer)});
+  };
+  context_.webhooks.start(context_.desk, options.webhooks, std::move(post));
 }
 
 void gateway_state::serve(const call_arrived& m) {
@@ -43,6 +51,7 @@ void gateway_state::answered() {
 
 caf::result<bool> gateway_state::stop() {
   stopped_ = true;
+  context_.webhooks.stop();
   context_.desk.stop();
   if (open_ == 0)
     return true;
@@ -60,7 +69,9 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const client_gone& m) { self->state.forget(m); },
     [self](const protocol::wire_frame& frame) { self->state.desk().take(frame); },
     [self](const actors::enqueue_done& m) { self->state.desk().take(m); },
+    [self](const actors::queues_added& m) { self->state.desk().take(m); },
     [self](claim_ended& m) { self->state.desk().take(m); },
+    [self](const webhook_answered& m) { self->state.take(m); },
     [self](const actors::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
     [self](gateway_tick) { self->state.desk().tick(); },
     [self](stop_gateway) { return self->state.stop(); },

@@ -17,6 +17,7 @@ struct gateway_actor_options {
   bool needs_token = false;
   std::function<error()> disk_problem;
   std::function<std::string(const coordinator_stats&)> metrics;
+  webhook_options webhooks{};
 };
 
 /// The state of the gateway: which requests are not answered yet.
@@ -28,6 +29,8 @@ public:
   void serve(const call_arrived& m);
   void forget(const client_gone& m);
   [[nodiscard]] caf::result<bool> stop();
+
+  void take(const webhook_answered& m) { context_.webhooks.answered(m.number, m.answer); }
 
   [[nodiscard]] shard_desk& desk() { return context_.desk; }
 

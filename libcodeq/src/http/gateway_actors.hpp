@@ -5,6 +5,7 @@
 
 #include "actors/coordinator_actors.hpp"
 #include "http/message.hpp"
+#include "http/outgoing.hpp"
 
 #include <caf/typed_actor.hpp>
 
@@ -31,6 +32,12 @@ struct claim_ended {
   std::vector<task> tasks;
 };
 
+/// What became of a delivery to a webhook.
+struct webhook_answered {
+  std::uint64_t number = 0;
+  result<outgoing_answer> answer = error{};
+};
+
 /// The earliest of the gateway's times has come.
 struct gateway_tick {};
 
@@ -47,14 +54,23 @@ using gateway_actor = caf::typed_actor<
   caf::reacts_to<protocol::wire_frame>,
   // Takes the answer to an enqueue.
   caf::reacts_to<actors::enqueue_done>,
+  // Has claims of every queue take tasks of these as well.
+  caf::reacts_to<actors::queues_added>,
   // Takes what a claim came to.
   caf::reacts_to<claim_ended>,
+  // Ends a delivery, or has it made again.
+  caf::reacts_to<webhook_answered>,
   // Fails what is open, because a shard takes nothing more from this session.
   caf::reacts_to<actors::peer_misbehaved>,
   // Runs what is due.
   caf::reacts_to<gateway_tick>,
   // Answers when every request was answered.
   caf::replies_to<stop_gateway>::with<bool>>;
+
+/// Has a claim take tasks of these queues as well.
+struct add_queues {
+  std::vector<queue_address> queues;
+};
 
 /// Asks a claim to take nothing more and to end.
 struct end_claim {};
@@ -73,6 +89,8 @@ using claim_actor = caf::typed_actor<
   caf::reacts_to<protocol::wire_frame>,
   // Ends with what it has.
   caf::reacts_to<actors::peer_misbehaved>,
+  // Claims from further queues.
+  caf::reacts_to<add_queues>,
   // Takes its credits back, then ends.
   caf::reacts_to<end_claim>>;
 
@@ -81,6 +99,8 @@ using claim_actor = caf::typed_actor<
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::call_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::webhook_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::add_queues)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::end_claim)

@@ -3,7 +3,10 @@
 
 #include "codeq/limits.hpp"
 
+#include "http/gateway_limits.hpp"
+
 #include <algorithm>
+#include <cstdint>
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
@@ -15,11 +18,62 @@ namespace {
 
 namespace json = boost::json;
 
-std::optional<json::value> parse_value(std::string_view text) {
+json::parse_options options_of_all() {
   json::parse_options options;
   options.max_depth = limits::http_json_depth_max;
+  return options;
+}
+
+/// Takes what the parser finds and keeps nothing but what the whole is.
+struct blind_handler {
+  static constexpr std::size_t max_object_size = SIZE_MAX;
+  static constexpr std::size_t max_array_size = SIZE_MAX;
+  static constexpr std::size_t max_key_size = SIZE_MAX;
+  static constexpr std::size_t max_string_size = SIZE_MAX;
+  using code = json::error_code&;
+
+  bool on_document_begin(code) { return true; }
+
+  bool on_document_end(code) { return true; }
+
+  bool on_object_begin(code) { return true; }
+
+  bool on_object_end(std::size_t, code) { return true; }
+
+  bool on_array_begin(code) { return true; }
+
+  bool on_array_end(std::size_t, code) { return true; }
+
+  bool on_key_part(json::string_view, std::size_t, code) { return true; }
+
+  bool on_key(json::string_view, std::size_t, code) { return true; }
+
+  bool on_string_part(json::string_view, std::size_t, code) { return true; }
+
+  bool on_string(json::string_view, std::size_t, code) { return true; }
+
+  bool on_number_part(json::string_view, code) { return true; }
+
+  bool on_int64(std::int64_t, json::string_view, code) { return true; }
+
+  bool on_uint64(std::uint64_t, json::string_view, code) { return true; }
+
+  bool on_double(double, json::string_view, code) { return true; }
+
+  bool on_bool(bool, code) { return true; }
+
+  bool on_null(code) { return true; }
+
+  bool on_comment_part(json::string_view, code) { return true; }
+
+  bool on_comment(json::string_view, code) { return true; }
+};
+
+/// The value of a text that holds no other values.
+std::optional<json::value> parse_simple(std::string_view text) {
   json::error_code failure;
-  auto value = json::parse(json::string_view(text.data(), text.size()), failure, {}, options);
+  auto value =
+    json::parse(json::string_view(text.data(), text.size()), failure, {}, options_of_all());
   if (failure)
     return std::nullopt;
   return value;
@@ -93,7 +147,7 @@ private:
 std::string unquote(std::string_view raw) {
   if (raw.find('\\') == std::string_view::npos)
     return std::string(raw.substr(1, raw.size() - 2));
-  auto value = parse_value(raw);
+  auto value = parse_simple(raw);
   return std::string(value->as_string().data(), value->as_string().size());
 }
 
@@ -104,19 +158,21 @@ bool is_null(std::string_view raw) {
 } // namespace
 
 std::optional<json_object> json_object::parse(std::string_view text) {
-  auto value = parse_value(text);
-  if (!value || !value->is_object())
+  // What is valid and begins so is an object.
+  if (!is_json(text) || walker(text).peek() != '{')
     return std::nullopt;
   return members_of(text);
 }
 
-json_object json_object::members_of(std::string_view object) {
+std::optional<json_object> json_object::members_of(std::string_view object) {
   json_object found;
   walker at(object);
   at.take();
   while (at.peek() != '}') {
     if (at.peek() == ',')
       at.take();
+    if (found.members_.size() == limits::http_json_members_max)
+      return std::nullopt;
     auto name = unquote(at.value());
     at.take();
     found.members_.push_back({std::move(name), at.value()});
@@ -149,8 +205,10 @@ std::string json_object::text(std::string_view name) {
 std::optional<std::int64_t> json_object::integer(std::string_view name) {
   if (!has(name))
     return std::nullopt;
-  auto value = parse_value(find(name)->raw);
-  if (value->is_int64())
+  auto raw = find(name)->raw;
+  bool is_number = raw.front() == '-' || (raw.front() >= '0' && raw.front() <= '9');
+  auto value = is_number ? parse_simple(raw) : std::nullopt;
+  if (value && value->is_int64())
     return value->as_int64();
   ok_ = false;
   return std::nullopt;
@@ -181,10 +239,9 @@ std::optional<json_object> json_object::object(std::string_view name) {
   if (!has(name))
     return std::nullopt;
   auto raw = find(name)->raw;
-  if (raw.front() == '{')
-    return members_of(raw);
-  ok_ = false;
-  return std::nullopt;
+  auto found = raw.front() == '{' ? members_of(raw) : std::nullopt;
+  ok_ = ok_ && found;
+  return found;
 }
 
 std::vector<std::string_view> json_object::elements(std::string_view name) {
@@ -201,6 +258,10 @@ std::vector<std::string_view> json_object::elements(std::string_view name) {
   while (at.peek() != ']') {
     if (at.peek() == ',')
       at.take();
+    if (found.size() == limits::http_json_members_max) {
+      ok_ = false;
+      return {};
+    }
     found.push_back(at.value());
   }
   return found;
@@ -219,7 +280,10 @@ std::vector<std::string> json_object::names() const {
 }
 
 bool is_json(std::string_view text) {
-  return parse_value(text).has_value();
+  json::basic_parser<blind_handler> parser(options_of_all());
+  json::error_code failure;
+  auto used = parser.write_some(false, text.data(), text.size(), failure);
+  return !failure && used == text.size();
 }
 
 } // namespace codeq::http

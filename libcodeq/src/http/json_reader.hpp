@@ -15,8 +15,8 @@ namespace codeq::http {
 /// kept as the text that they were.
 class json_object {
 public:
-  /// Reads a whole text. Empty when it is no JSON, no object, or nested deeper than
-  /// `limits::http_json_depth_max`.
+  /// Reads a whole text. Empty when it is no JSON, no object, nested deeper than
+  /// `limits::http_json_depth_max`, or has more than `limits::http_json_members_max` members.
   [[nodiscard]] static std::optional<json_object> parse(std::string_view text);
 
   [[nodiscard]] bool has(std::string_view name) const;
@@ -29,7 +29,8 @@ public:
   [[nodiscard]] std::vector<std::string> texts(std::string_view name);
   [[nodiscard]] std::optional<json_object> object(std::string_view name);
 
-  /// The elements of an array, each as its text.
+  /// The elements of an array, each as its text. One with more than `limits::http_json_members_max`
+  /// makes the object not `ok`.
   [[nodiscard]] std::vector<std::string_view> elements(std::string_view name);
 
   /// The value as its text, without the spaces around it. Shares the text that was parsed.
@@ -48,7 +49,8 @@ private:
   };
 
   [[nodiscard]] const member* find(std::string_view name) const;
-  [[nodiscard]] static json_object members_of(std::string_view object);
+  /// Empty when there are too many.
+  [[nodiscard]] static std::optional<json_object> members_of(std::string_view object);
 
   std::vector<member> members_;
   bool ok_ = true;

@@ -53,7 +53,7 @@ unsigned status_of(errc code) {
 } // namespace
 
 response refusal(unsigned status, std::string_view text) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object().field("error", text).end_object();
   return reply(status, json);
 }
@@ -67,7 +67,7 @@ response refusal_of(const error& reason) {
 }
 
 response rate_exceeded(const rate_refusal& refusal) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object()
     .field("error", "rate limit exceeded")
     .field("scope", refusal.scope)
@@ -79,7 +79,7 @@ response rate_exceeded(const rate_refusal& refusal) {
   return answer;
 }
 
-response reply(unsigned status, json_writer& written) {
+response reply(unsigned status, base::json_writer& written) {
   response answer;
   answer.status = status;
   answer.body = written.take();

@@ -3,8 +3,8 @@
 
 #include "codeq/result.hpp"
 
+#include "base/json_writer.hpp"
 #include "http/caller.hpp"
-#include "http/json_writer.hpp"
 #include "http/message.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ namespace codeq::http {
 [[nodiscard]] response rate_exceeded(const rate_refusal& refusal);
 
 /// The JSON that was written, with that status.
-[[nodiscard]] response reply(unsigned status, json_writer& written);
+[[nodiscard]] response reply(unsigned status, base::json_writer& written);
 
 /// An answer without a body.
 [[nodiscard]] response no_content();

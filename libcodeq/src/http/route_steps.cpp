@@ -16,13 +16,13 @@ void find_own(
   auto task = parse_task_id(id);
   if (!task)
     return done(unknown);
-  auto check =
-    [tenant = call->by->tenant, unknown, done = std::move(done)](result<task_detail> found) {
-      bool is_foreign = found && found->status.tenant != tenant;
-      if (is_foreign || (!found && found.error().code == errc::unknown_task))
-        return done(unknown);
-      done(std::move(found));
-    };
+  auto check = [by = call->by, unknown, done = std::move(done)](result<task_detail> found) {
+    bool is_foreign =
+      found && (found->status.tenant != by->tenant || !by->may_use(found->status.queue));
+    if (is_foreign || (!found && found.error().code == errc::unknown_task))
+      return done(unknown);
+    done(std::move(found));
+  };
   context.desk.describe({*task, {}}, with_body, std::move(check));
 }
 
@@ -38,8 +38,7 @@ void with_stats(
   });
 }
 
-void add_last_change(
-  gateway_context& context, task_detail task, std::function<void(task_detail)> done) {
+void add_last_change(shard_desk& desk, task_detail task, std::function<void(task_detail)> done) {
   // Nothing happens to a task that was never leased but what its state tells.
   auto id = task.status.id;
   auto add = [task = std::move(task),
@@ -48,7 +47,7 @@ void add_last_change(
       task.updated_at = timeline->events.back().at;
     done(std::move(task));
   };
-  context.desk.ask<task_timeline>(
+  desk.ask<task_timeline>(
     value(id.shard),
     client::ask_events(id),
     &client::read_events,

@@ -16,7 +16,8 @@
 /// Steps that many routes take. A route's refusals are errors whose context is the text to answer.
 namespace codeq::http {
 
-/// The caller's own task. Errors: `unknown_task`, which also stands for another tenant's.
+/// The caller's own task. Errors: `unknown_task`, which also stands for one of another tenant or of
+/// a queue that its token does not name.
 void find_own(
   gateway_context& context,
   const exchange_ptr& call,
@@ -31,8 +32,7 @@ void with_stats(
   std::function<void(const coordinator_stats&)> go_on);
 
 /// Adds when the task changed last, as far as that is remembered.
-void add_last_change(
-  gateway_context& context, task_detail task, std::function<void(task_detail)> done);
+void add_last_change(shard_desk& desk, task_detail task, std::function<void(task_detail)> done);
 
 /// The JSON object of a request's body; answers `invalid body` and returns nothing when it is none.
 [[nodiscard]] std::optional<json_object> body_of(const exchange_ptr& call);

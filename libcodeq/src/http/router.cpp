@@ -89,6 +89,8 @@ bool has_role(const caller& by, access who) {
     return by.is_worker || by.is_admin;
   case access::admin:
     return by.is_admin;
+  case access::process:
+    return by.sees_all_tenants;
   }
   return false;
 }
@@ -109,10 +111,7 @@ std::optional<response> let_in(gateway_context& context, const route& r, exchang
     return refusal(403, "forbidden");
   if (r.who == access::worker && !call.by->has_scope(r.scope))
     return refusal(403, "missing scope " + std::string(r.scope));
-  if (!r.rate.empty() && context.limit)
-    if (auto over = context.limit(*call.by, r.rate))
-      return rate_exceeded(*over);
-  return std::nullopt;
+  return r.rate.empty() ? std::nullopt : take_rate(context, *call.by, r.rate, 1);
 }
 
 bool is_foreign(const request& in) {
@@ -120,6 +119,14 @@ bool is_foreign(const request& in) {
 }
 
 } // namespace
+
+std::optional<response> take_rate(
+  gateway_context& context, const caller& by, std::string_view operation, std::uint64_t count) {
+  if (!context.limit || count == 0)
+    return std::nullopt;
+  auto over = context.limit(by, operation, count);
+  return over ? std::optional(rate_exceeded(*over)) : std::nullopt;
+}
 
 void dispatch(gateway_context& context, const exchange_ptr& call) {
   // Without tokens a page from anywhere could otherwise have a browser here do everything.

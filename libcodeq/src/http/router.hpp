@@ -4,6 +4,7 @@
 #include "http/caller.hpp"
 #include "http/message.hpp"
 #include "http/shard_desk.hpp"
+#include "http/webhook_desk.hpp"
 
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@ namespace codeq::http {
 /// What all routes share. Owned by the gateway's actor.
 struct gateway_context {
   shard_desk desk;
+  webhook_desk webhooks;
   authenticate who;
   limit_rate limit;
   /// A single-user setup: only pages of this machine may call.
@@ -29,7 +31,8 @@ struct gateway_context {
 };
 
 /// Who may use a route.
-enum class access : std::uint8_t { open, any, producer, worker, admin };
+/// `process` is an admin of all tenants.
+enum class access : std::uint8_t { open, any, producer, worker, admin, process };
 
 struct route {
   std::string_view method;
@@ -38,7 +41,8 @@ struct route {
   access who = access::open;
   /// Of workers.
   std::string_view scope{};
-  /// Calls of it count against the caller's rate; empty for no limit.
+  /// Calls of it count against the caller's rate; empty for no limit. Batches count their items
+  /// themselves, see `take_rate`.
   std::string_view rate{};
   void (*run)(gateway_context&, const exchange_ptr&) = nullptr;
 };
@@ -46,6 +50,11 @@ struct route {
 /// Finds the route of a request, lets its caller in and runs it; answers what fits no route or what
 /// is not allowed.
 void dispatch(gateway_context& context, const exchange_ptr& call);
+
+/// Counts so many of `operation` against the caller's rate; the refusal to answer when they are too
+/// many.
+[[nodiscard]] std::optional<response> take_rate(
+  gateway_context& context, const caller& by, std::string_view operation, std::uint64_t count);
 
 // The routes, by subject.
 [[nodiscard]] std::span<const route> enqueue_routes();

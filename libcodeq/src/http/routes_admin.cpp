@@ -6,7 +6,9 @@
 #include "http/route_steps.hpp"
 #include "http/task_list.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 /// Dead tasks, force, and what runs where; for admins.
 namespace codeq::http {
@@ -61,7 +63,7 @@ void clean_up(gateway_context& context, const exchange_ptr& call) {
     return call->answer(refusal(400, "invalid body"));
   if (!before.empty() && !parse_rfc3339(before))
     return call->answer(refusal(400, "invalid 'before' (use RFC3339)"));
-  json_writer json;
+  base::json_writer json;
   json.begin_object()
     .field("deleted", 0)
     .field("before", before.empty() ? to_rfc3339(context.desk.now()) : before)
@@ -121,11 +123,12 @@ void show_workers(gateway_context& context, const exchange_ptr& call) {
   with_stats(context, call, [call](const coordinator_stats& stats) {
     // Those of other tenants are none of the caller's business.
     auto own_prefix = worker_name_of(call->by->tenant, "");
-    json_writer json;
+    base::json_writer json;
     json.begin_object().key("workers").begin_array();
     for (const auto& w : stats.workers) {
       bool is_own = w.name.starts_with(own_prefix);
-      if (!is_own && !w.tenants.contains(call->by->tenant))
+      bool is_seen = call->by->sees_all_tenants || w.tenants.contains(call->by->tenant);
+      if (!is_own && !is_seen)
         continue;
       json.begin_object()
         .field("workerId", subject_of(w.name))
@@ -140,16 +143,26 @@ void show_workers(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+/// A shard's counts; an admin of one tenant learns of its own queues only.
+void write_shard(base::json_writer& json, const coordinator_stats& stats, const caller& by) {
+  auto is_own = [&](const queue_stats& q) { return q.queue.tenant == by.tenant; };
+  auto own = std::count_if(stats.queues.begin(), stats.queues.end(), is_own);
+  json.field("queues", by.sees_all_tenants ? std::ssize(stats.queues) : own);
+  if (!by.sees_all_tenants)
+    return;
+  for (const auto& [name, value] : stats.gauges)
+    json.field(name, value);
+}
+
 void show_shards(gateway_context& context, const exchange_ptr& call) {
   context.desk.stats_by_shard([call](const result<std::vector<coordinator_stats>>& all) {
     if (!all)
       return call->answer(refusal_of(all.error()));
-    json_writer json;
+    base::json_writer json;
     json.begin_object().key("shards").begin_array();
     for (std::size_t i = 0; i < all->size(); ++i) {
-      json.begin_object().field("shard", i).field("queues", (*all)[i].queues.size());
-      for (const auto& [name, value] : (*all)[i].gauges)
-        json.field(name, value);
+      json.begin_object().field("shard", i);
+      write_shard(json, (*all)[i], *call->by);
       json.end_object();
     }
     json.end_array().end_object();
@@ -162,13 +175,13 @@ void not_implemented(gateway_context&, const exchange_ptr& call) {
 }
 
 constexpr std::array<route, 12> routes{{
-  {"GET", "admin/dead", access::admin, {}, {}, &list_dead},
-  {"POST", "admin/dead/redrive", access::admin, {}, {}, &redrive},
-  {"POST", "admin/dead/purge", access::admin, {}, {}, &purge},
+  {"GET", "admin/dead", access::admin, {}, "admin", &list_dead},
+  {"POST", "admin/dead/redrive", access::admin, {}, "admin", &redrive},
+  {"POST", "admin/dead/purge", access::admin, {}, "admin", &purge},
   {"POST", "admin/tasks/cleanup", access::admin, {}, "admin", &clean_up},
-  {"POST", "admin/tasks/:/force", access::admin, {}, {}, &force},
-  {"GET", "admin/workers", access::admin, {}, {}, &show_workers},
-  {"GET", "admin/shards", access::admin, {}, {}, &show_shards},
+  {"POST", "admin/tasks/:/force", access::admin, {}, "admin", &force},
+  {"GET", "admin/workers", access::admin, {}, "admin", &show_workers},
+  {"GET", "admin/shards", access::admin, {}, "admin", &show_shards},
   {"POST", "workers/subscriptions", access::worker, "codeq:subscribe", {}, &not_implemented},
   {"POST",
    "workers/subscriptions/:/heartbeat",

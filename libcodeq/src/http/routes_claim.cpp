@@ -3,6 +3,7 @@
 
 #include "http/route_steps.hpp"
 
+#include <algorithm>
 #include <array>
 
 /// POST /tasks/claim and POST /tasks/claim/batch.
@@ -82,6 +83,7 @@ void claim_from(
     worker_identity{worker_name_of(by.tenant, by.subject), only_incarnation});
   for (const auto& queue : in.queues)
     wish.queues.push_back({by.tenant, queue});
+  wish.tenant = by.tenant;
   wish.count = in.count;
   wish.lease = in.lease;
   wish.wait = in.wait;
@@ -100,27 +102,6 @@ void claim_from(
   };
 }
 
-/// Claims from the queues named, or else from every queue that the tenant has.
-void claim_any(gateway_context& context, const exchange_ptr& call, claim_input in, claimed done) {
-  if (!in.queues.empty())
-    return claim_from(context, call, in, std::move(done));
-  auto claim_known = [&context, call, in = std::move(in), done = std::move(done)](
-                       const coordinator_stats& stats) mutable {
-    for (const auto& q : stats.queues) {
-      if (q.queue.tenant == call->by->tenant && in.queues.size() < limits::http_claim_queues_max)
-        in.queues.push_back(q.queue.queue);
-    }
-    if (!in.queues.empty())
-      return claim_from(context, call, in, std::move(done));
-    // Nothing can be added to a queue that nobody knows without its becoming known; a claim that
-    // waits all the same is not to come again at once.
-    if (in.wait == duration{0})
-      return done({});
-    context.desk.after(in.wait, [done] { done({}); });
-  };
-  with_stats(context, call, std::move(claim_known));
-}
-
 std::string worker_of(const exchange_ptr& call) {
   return worker_name_of(call->by->tenant, call->by->subject);
 }
@@ -132,36 +113,40 @@ void claim_one(gateway_context& context, const exchange_ptr& call) {
   auto in = read_claim(*body, *call->by);
   if (!in)
     return call->answer(refusal_of(in.error()));
-  claim_any(context, call, std::move(*in), [&context, call](const std::vector<task>& tasks) {
+  claim_from(context, call, *in, [&context, call](const std::vector<task>& tasks) {
     if (tasks.empty())
       return call->answer(no_content());
     auto now = context.desk.now();
-    json_writer json;
+    base::json_writer json;
     write_task(json, detail_of(tasks.front(), worker_of(call), now), now);
     call->answer(reply(200, json));
   });
 }
 
 void claim_batch(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
+  auto body = json_object::parse(call->in.body);
+  auto count = body ? body->integer("count").value_or(0) : 0;
+  constexpr auto most = static_cast<std::int64_t>(limits::http_claim_tasks_max);
+  auto cost = static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, most));
+  if (auto refused = take_rate(context, *call->by, "claim", cost))
+    return call->answer(std::move(*refused));
   if (!body)
-    return;
-  auto count = body->integer("count").value_or(0);
+    return call->answer(refusal(400, "invalid body"));
   auto in = read_claim(*body, *call->by);
   if (!in)
     return call->answer(refusal_of(in.error()));
   if (count < 1)
     return call->answer(refusal(400, "invalid body"));
-  if (count > static_cast<std::int64_t>(limits::http_claim_tasks_max))
+  if (count > most)
     return call->answer(
       refusal(400, "count exceeds maximum of " + std::to_string(limits::http_claim_tasks_max)));
   in->count = static_cast<std::uint32_t>(count);
   in->wait = duration{0};
-  claim_any(context, call, std::move(*in), [&context, call](const std::vector<task>& tasks) {
+  claim_from(context, call, *in, [&context, call](const std::vector<task>& tasks) {
     if (tasks.empty())
       return call->answer(no_content());
     auto now = context.desk.now();
-    json_writer json;
+    base::json_writer json;
     json.begin_object().key("tasks").begin_array();
     for (const auto& one : tasks)
       write_task(json, detail_of(one, worker_of(call), now), now);
@@ -172,7 +157,7 @@ void claim_batch(gateway_context& context, const exchange_ptr& call) {
 
 constexpr std::array<route, 2> routes{{
   {"POST", "tasks/claim", access::worker, "codeq:claim", "claim", &claim_one},
-  {"POST", "tasks/claim/batch", access::worker, "codeq:claim", "claim", &claim_batch},
+  {"POST", "tasks/claim/batch", access::worker, "codeq:claim", {}, &claim_batch},
 }};
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "http/route_steps.hpp"
 #include "http/task_input.hpp"
 
+#include <algorithm>
 #include <array>
 
 /// POST /tasks and POST /tasks/batch.
@@ -15,13 +16,20 @@ using enqueued = std::function<void(result<task_detail>)>;
 
 /// Shows a task that was just added: its payload is the one at hand.
 void show_added(
-  gateway_context& context, const enqueued_task& added, std::string payload, enqueued done) {
+  gateway_context& context, const enqueued_task& added, const task_spec& task, enqueued done) {
+  task_detail stored;
+  stored.status.id = added.id;
+  stored.status.tenant = task.tenant;
+  stored.status.queue = task.queue;
+  stored.outcome = added.kind;
+  stored.is_known = false;
   bool is_new = added.kind == enqueue_kind::created;
-  auto show = [kind = added.kind, is_new, payload = std::move(payload), done = std::move(done)](
+  auto show = [stored = std::move(stored), is_new, payload = task.payload, done = std::move(done)](
                 result<task_detail> found) {
+    // An error would have the client add it once more.
     if (!found)
-      return done(found.error());
-    found->outcome = kind;
+      return done(stored);
+    found->outcome = stored.outcome;
     if (is_new)
       found->payload = payload;
     done(std::move(found));
@@ -31,18 +39,28 @@ void show_added(
 
 void enqueue_one(
   gateway_context& context, const exchange_ptr& call, json_object& item, enqueued done) {
+  auto webhook = item.text("webhook");
   auto task = read_task(item, call->by->tenant);
   if (!task)
     return done(task.error());
+  if (!webhook.empty())
+    if (auto ok = context.webhooks.check(webhook); !ok)
+      return done(ok.error());
   if (!call->by->may_use(task->queue))
     return done(error{errc::unauthorized, "command not allowed"});
-  auto payload = task->payload;
-  auto shown =
-    [&context, payload = std::move(payload), done = std::move(done)](result<enqueued_task> added) {
-      if (!added)
-        return done(added.error());
-      show_added(context, *added, payload, done);
+  auto shown = [&context, task = *task, webhook = std::move(webhook), done = std::move(done)](
+                 const result<enqueued_task>& added) {
+    if (!added)
+      return done(added.error());
+    if (webhook.empty())
+      return show_added(context, *added, task, done);
+    auto remembered = [&context, added = *added, task, done](const result<void>& ok) {
+      if (!ok)
+        return done(ok.error());
+      show_added(context, added, task, done);
     };
+    context.webhooks.add(added->id, task.tenant, webhook, std::move(remembered));
+  };
   context.desk.enqueue(*task, std::move(shown));
 }
 
@@ -54,7 +72,7 @@ void enqueue(gateway_context& context, const exchange_ptr& call) {
   auto finish = [&context, call](const result<task_detail>& task) {
     if (!task)
       return call->answer(refusal_of(task.error()));
-    json_writer json;
+    base::json_writer json;
     write_task(json, *task, context.desk.now());
     call->answer(reply(accepted, json));
   };
@@ -63,7 +81,7 @@ void enqueue(gateway_context& context, const exchange_ptr& call) {
 
 void write_items(
   gateway_context& context, const exchange_ptr& call, const std::vector<result<task_detail>>& all) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object().key("results").begin_array();
   for (const auto& one : all) {
     json.begin_object();
@@ -78,11 +96,13 @@ void write_items(
 }
 
 void enqueue_batch(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
-  auto items = body->elements("tasks");
-  if (!body->ok() || items.empty())
+  auto body = json_object::parse(call->in.body);
+  auto items = body ? body->elements("tasks") : std::vector<std::string_view>();
+  // All at once: a rate lets more than it allows pass when nothing was taken before.
+  auto cost = std::clamp<std::size_t>(items.size(), 1, limits::http_batch_tasks_max);
+  if (auto refused = take_rate(context, *call->by, "create", cost))
+    return call->answer(std::move(*refused));
+  if (!body || !body->ok() || items.empty())
     return call->answer(refusal(400, "invalid body"));
   if (items.size() > limits::http_batch_tasks_max)
     return call->answer(refusal(
@@ -107,7 +127,7 @@ void enqueue_batch(gateway_context& context, const exchange_ptr& call) {
 
 constexpr std::array<route, 2> routes{{
   {"POST", "tasks", access::producer, {}, "create", &enqueue},
-  {"POST", "tasks/batch", access::producer, {}, "create", &enqueue_batch},
+  {"POST", "tasks/batch", access::producer, {}, {}, &enqueue_batch},
 }};
 
 } // namespace

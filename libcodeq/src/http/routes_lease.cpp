@@ -54,7 +54,7 @@ void beat(gateway_context& context, const exchange_ptr& call) {
     auto finish = [call](const result<void>& extended) {
       if (!extended)
         return refuse(call, extended.error());
-      json_writer json;
+      base::json_writer json;
       json.begin_object().field("ok", true).end_object();
       call->answer(reply(200, json));
     };
@@ -71,7 +71,7 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
     context.desk.report(end, [call](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
         return refuse(call, how);
-      json_writer json;
+      base::json_writer json;
       json.begin_object().field("status", "requeued").end_object();
       call->answer(reply(200, json));
     });
@@ -81,13 +81,19 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
 /// Tells where a task went that was given back with a delay.
 void show_delay(gateway_context& context, const exchange_ptr& call, task_id id) {
   context.desk.describe({id, {}}, false, [&context, call](const result<task_detail>& task) {
-    bool is_dead = task && task->status.state == task_state::dead;
+    base::json_writer json;
+    if (!task) {
+      // It is stored; where the task went could not be found out.
+      constexpr unsigned accepted = 202;
+      json.begin_object().field("status", "accepted").end_object();
+      return call->answer(reply(accepted, json));
+    }
+    bool is_dead = task->status.state == task_state::dead;
     std::int64_t seconds = 0;
-    if (task && task->status.eligible_at) {
+    if (task->status.eligible_at) {
       auto left = std::max(duration{0}, *task->status.eligible_at - context.desk.now());
       seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
     }
-    json_writer json;
     json.begin_object()
       .field("delaySeconds", seconds)
       .field("status", is_dead ? "dlq" : "requeued")
@@ -127,7 +133,7 @@ void submit(gateway_context& context, const exchange_ptr& call) {
       return call->answer(refusal(404, "task not found"));
     if (!record)
       return refuse(call, record.error());
-    json_writer json;
+    base::json_writer json;
     write_result(json, *record);
     call->answer(reply(200, json));
   });
@@ -139,7 +145,7 @@ struct batch_item {
 };
 
 void write_items(const exchange_ptr& call, const std::vector<batch_item>& items) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object().key("results").begin_array();
   for (const auto& item : items) {
     json.begin_object().field("taskId", item.id);

@@ -11,7 +11,7 @@ namespace codeq::http {
 namespace {
 
 void say_alive(gateway_context&, const exchange_ptr& call) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object().field("status", "ok").end_object();
   call->answer(reply(200, json));
 }
@@ -34,7 +34,7 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
   auto finish = [answer_once](const result<std::vector<client::queue_part>>& parts) {
     if (!parts)
       return answer_once(refusal_of(parts.error()));
-    json_writer json;
+    base::json_writer json;
     json.begin_object().field("status", "ready").field("shards", parts->size()).end_object();
     answer_once(reply(200, json));
   };
@@ -57,7 +57,7 @@ void show_metrics(gateway_context& context, const exchange_ptr& call) {
 constexpr std::array<route, 3> routes{{
   {"GET", "/healthz", access::open, {}, {}, &say_alive},
   {"GET", "/readyz", access::open, {}, {}, &say_ready},
-  {"GET", "/metrics", access::admin, {}, {}, &show_metrics},
+  {"GET", "/metrics", access::process, {}, {}, &show_metrics},
 }};
 
 } // namespace

@@ -22,7 +22,7 @@ void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visi
 
 void show_all(gateway_context& context, const exchange_ptr& call) {
   with_stats(context, call, [call](const coordinator_stats& stats) {
-    json_writer json;
+    base::json_writer json;
     json.begin_object();
     each_own_queue(stats, *call->by, [&](const queue_stats& q) {
       auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
@@ -57,7 +57,7 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
       if (q.queue == queue)
         counts = q;
     });
-    json_writer json;
+    base::json_writer json;
     json.begin_object()
       .field("command", queue.queue)
       .field("ready", counts.ready)
@@ -78,7 +78,7 @@ void answer_queue(
   if (!found)
     return call->answer(refusal_of(found.error()));
   auto info = client::merge_parts(queue, *found);
-  json_writer json;
+  base::json_writer json;
   json.begin_object().field("command", queue.queue).field("paused", info.paused);
   write_settings(json.key("settings"), info.config);
   json.field("uniform", info.is_uniform).end_object();
@@ -158,13 +158,13 @@ void purge(gateway_context& context, const exchange_ptr& call) {
 }
 
 constexpr std::array<route, 7> routes{{
-  {"GET", "admin/queues", access::admin, {}, {}, &show_all},
-  {"GET", "admin/queues/:", access::admin, {}, {}, &show_one},
-  {"POST", "admin/queues/:/pause", access::admin, {}, {}, &pause},
-  {"POST", "admin/queues/:/resume", access::admin, {}, {}, &resume},
-  {"POST", "admin/queues/:/purge", access::admin, {}, {}, &purge},
-  {"GET", "admin/queues/:/settings", access::admin, {}, {}, &show_settings},
-  {"PUT", "admin/queues/:/settings", access::admin, {}, {}, &change_settings},
+  {"GET", "admin/queues", access::admin, {}, "admin", &show_all},
+  {"GET", "admin/queues/:", access::admin, {}, "admin", &show_one},
+  {"POST", "admin/queues/:/pause", access::admin, {}, "admin", &pause},
+  {"POST", "admin/queues/:/resume", access::admin, {}, "admin", &resume},
+  {"POST", "admin/queues/:/purge", access::admin, {}, "admin", &purge},
+  {"GET", "admin/queues/:/settings", access::admin, {}, "admin", &show_settings},
+  {"PUT", "admin/queues/:/settings", access::admin, {}, "admin", &change_settings},
 }};
 
 } // namespace

@@ -15,8 +15,8 @@ void show_task(gateway_context& context, const exchange_ptr& call) {
   auto show = [&context, call](const result<task_detail>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
-    add_last_change(context, *found, [&context, call](const task_detail& task) {
-      json_writer json;
+    add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
+      base::json_writer json;
       write_task(json, task, context.desk.now());
       call->answer(reply(200, json));
     });
@@ -32,7 +32,9 @@ void write_ended(gateway_context& context, const exchange_ptr& call, const task_
   bool is_cancelled = task.status.state == task_state::cancelled;
   record.error_text = is_cancelled ? "cancelled" : task.status.error_text;
   record.at = task.updated_at.value_or(task.status.enqueued_at);
-  json_writer json;
+  if (record.state != task_state::completed)
+    record.will_retry = false;
+  base::json_writer json;
   json.begin_object();
   write_task(json.key("task"), task, context.desk.now());
   write_result(json.key("result"), record);
@@ -45,7 +47,7 @@ void show_ended(gateway_context& context, const exchange_ptr& call) {
   auto show = [&context, call](const result<task_detail>& found) {
     if (!found)
       return call->answer(refusal(404, "task not found"));
-    add_last_change(context, *found, [&context, call](const task_detail& task) {
+    add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
       write_ended(context, call, task);
     });
   };
@@ -95,7 +97,7 @@ void explain(gateway_context& context, const exchange_ptr& call) {
     auto show = [call](const result<task_explanation>& why) {
       if (!why)
         return call->answer(refusal_of(why.error()));
-      json_writer json;
+      base::json_writer json;
       write_explanation(json, *why);
       call->answer(reply(200, json));
     };
@@ -116,7 +118,7 @@ void show_events(gateway_context& context, const exchange_ptr& call) {
     auto show = [call](const result<task_timeline>& timeline) {
       if (!timeline)
         return call->answer(refusal_of(timeline.error()));
-      json_writer json;
+      base::json_writer json;
       write_timeline(json, *timeline);
       call->answer(reply(200, json));
     };
@@ -178,7 +180,7 @@ void show_keyed(gateway_context& context, const exchange_ptr& call) {
       return call->answer(refusal(404, "not found"));
     if (!found)
       return call->answer(refusal_of(found.error()));
-    json_writer json;
+    base::json_writer json;
     write_task(json, *found, context.desk.now());
     call->answer(reply(200, json));
   });

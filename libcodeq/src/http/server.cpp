@@ -96,7 +96,7 @@ void server::impl::on_accepted(error_code failure, tcp::socket socket) {
     });
   }
   if (hall->connections.size() < limits::http_connections_max)
-    std::make_shared<connection>(std::move(socket), hall)->read();
+    std::make_shared<connection>(std::move(socket), hall)->start();
   else
     ++hall->options.meter->refused_connections;
   accept();

@@ -4,6 +4,7 @@
 #include "codeq/result.hpp"
 
 #include "http/message.hpp"
+#include "security/tls_context.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -30,11 +31,13 @@ struct server_options {
   /// The client of an unanswered request went away; its answer is still waited for.
   std::function<void(exchange_ptr)> gone;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
+  /// What new connections are secured with; null speaks without TLS.
+  std::shared_ptr<security::tls_source> tls{};
 };
 
-/// Speaks HTTP/1.1 on a listening socket: reads requests within the limits of `codeq/limits.hpp`,
-/// one at a time per connection, and writes their answers. One thread for all connections; a
-/// request that waits for its answer costs none.
+/// Speaks HTTP/1.1 on a listening socket, within TLS 1.3 or without: reads requests within the
+/// limits of `codeq/limits.hpp`, one at a time per connection, and writes their answers. One thread
+/// for all connections; a request that waits for its answer costs none.
 class server {
 public:
   /// Listens and starts the thread. Errors: `unavailable`.

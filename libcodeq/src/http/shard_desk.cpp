@@ -3,9 +3,10 @@
 
 #include "codeq/limits.hpp"
 
-#include "client/peer.hpp"
+#include "base/random.hpp"
 #include "coordinator/gather_stats.hpp"
 #include "encoding/shared_structs.hpp"
+#include "http/gateway_limits.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/shared_data.hpp"
@@ -66,7 +67,7 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
   outbox_.emplace(client::enqueue_outbox::options{
     limits::http_enqueues_in_flight_max, [this] {
       return make_producer_id(
-        now(), static_cast<std::uint16_t>(client::random_bits()), client::random_bits());
+        now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
     }});
   client::store_identity store{options_.store_id, shard_count()};
   outbox_->connect(
@@ -78,7 +79,8 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
 void shard_desk::attach() {
   auto me = caf::actor_cast<actors::session_actor>(gateway_actor(self_));
   for (const auto& shard : options_.shards)
-    self_->send(shard, actors::attach_session{peer_, me, nullptr, {}});
+    self_->send(
+      shard, actors::attach_session{peer_, me, nullptr, {}, nullptr, gateway_actor(self_)});
 }
 
 core::peer_id shard_desk::next_peer() {
@@ -150,8 +152,35 @@ void shard_desk::describe(
   const client::task_address& task, bool with_body, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
     return done(error{errc::unknown_task, "no such task: its shard is not there"});
-  ask<task_detail>(
-    value(task.task.shard), client::ask_status(task, with_body), &read_detail, std::move(done));
+  if (with_body)
+    return describe_body(task, std::move(done));
+  ask<task_detail>(value(task.task.shard), client::ask_status(task), &read_detail, std::move(done));
+}
+
+void shard_desk::describe_body(const client::task_address& task, then<task_detail> done) {
+  waiting_bodies_.push_back([this, task, done = std::move(done)] {
+    auto finish = [this, done](result<task_detail> found) {
+      --open_bodies_;
+      done(std::move(found));
+      read_next_bodies();
+    };
+    ask<task_detail>(
+      value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
+  });
+  read_next_bodies();
+}
+
+void shard_desk::read_next_bodies() {
+  // What is refused at once comes back here.
+  if (std::exchange(reads_bodies_, true))
+    return;
+  while (!waiting_bodies_.empty() && open_bodies_ < limits::http_bodies_read_max) {
+    auto next = std::move(waiting_bodies_.front());
+    waiting_bodies_.pop_front();
+    ++open_bodies_;
+    next();
+  }
+  reads_bodies_ = false;
 }
 
 void shard_desk::stats(then<coordinator_stats> done) {
@@ -213,9 +242,10 @@ void shard_desk::misbehaved(const error& reason) {
   CODEQ_LOG_WARN("gateway begins a new session reason=\"{}\"", to_string(reason));
   for (const auto& shard : options_.shards)
     self_->send(shard, actors::detach_session{peer_});
-  fail_all({errc::overloaded, reason.context});
+  // Whoever is told of it may ask again at once.
   peer_ = next_peer();
   attach();
+  fail_all({errc::overloaded, reason.context});
 }
 
 void shard_desk::fail_all(const error& reason) {
@@ -231,11 +261,17 @@ void shard_desk::fail_all(const error& reason) {
 void shard_desk::stop() {
   stopped_ = true;
   fail_all(going_away());
+  for (auto& [claim, start] : std::exchange(early_claims_, {}))
+    start();
   for (auto& [claim, open] : claims_)
     self_->send(open.actor, end_claim{});
+  // Whoever waits for a time has to answer now.
+  timers_.run_due(monotonic_time::max());
 }
 
 void shard_desk::after(duration wait, std::function<void()> action) {
+  if (stopped_)
+    return action();
   timers_.add(options_.clock->now().steady + wait, std::move(action));
   arm();
 }

@@ -14,9 +14,11 @@
 #include "http/task_json.hpp"
 #include "http/timer_list.hpp"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -36,7 +38,9 @@ struct desk_options {
 /// A claim of an HTTP worker.
 struct claim_wish {
   std::shared_ptr<const worker_identity> worker;
-  std::vector<queue_address> queues;
+  /// Those to claim from; empty is every queue that the tenant has or gets.
+  std::vector<queue_address> queues{};
+  std::string tenant{};
   std::uint32_t count = 1;
   duration lease{0};
   /// Zero does not wait.
@@ -63,7 +67,7 @@ public:
 
   void start(gateway_actor::pointer self, const desk_options& options);
 
-  /// Ends everything that is open.
+  /// Ends everything that is open; what is asked from here on fails with `going_away`.
   void stop();
 
   [[nodiscard]] std::uint16_t shard_count() const {
@@ -104,17 +108,19 @@ public:
   void end_claim_of(std::uint64_t claim);
 
   /// Waits for the end of a task, at most so long: then `timeout`. Returns a name for `unwatch`.
-  std::uint64_t watch(task_id task, duration wait, then<task_status> ended);
+  std::uint64_t watch(task_id task, std::optional<duration> wait, then<task_status> ended);
 
   /// Forgets a wait that has not ended.
   void unwatch(std::uint64_t watch);
 
+  /// Runs `action` later, or at once when the desk has stopped.
   void after(duration wait, std::function<void()> action);
 
   // Messages.
 
   void take(const protocol::wire_frame& frame);
   void take(const actors::enqueue_done& m);
+  void take(const actors::queues_added& m);
   void take(claim_ended& m);
   void misbehaved(const error& reason);
   void tick();
@@ -129,6 +135,9 @@ private:
     claim_actor actor;
     timer_list::id timer = 0;
     std::function<void(std::vector<task>)> done;
+    /// Of a claim from every queue of a tenant; else empty.
+    std::string tenant;
+    std::size_t queues = 0;
   };
 
   struct open_watch {
@@ -139,6 +148,12 @@ private:
   using lease_name = std::tuple<shard_id, sequence, fencing_token>;
 
   void attach();
+
+  /// Reads what a task carries, when others have been answered if there are many.
+  void describe_body(const client::task_address& task, then<task_detail> done);
+  void read_next_bodies();
+  void
+  start_claim(std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(std::uint16_t shard, const protocol::wire_frame& frame);
 
@@ -161,6 +176,15 @@ private:
   /// Beats that no answer has come for; true once their lease is known to be lost.
   std::multimap<lease_name, std::shared_ptr<bool>> beats_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
+  /// Questions for what tasks carry that wait for their turn, and how many are open.
+  std::deque<std::function<void()>> waiting_bodies_;
+  std::size_t open_bodies_ = 0;
+  bool reads_bodies_ = false;
+  /// By tenant, the names of the queues that any shard knows.
+  std::map<std::string, std::set<std::string>> queues_;
+  /// The shards that have told of their queues, and the claims that wait for all of them to do so.
+  std::set<shard_id> known_shards_;
+  std::map<std::uint64_t, std::function<void()>> early_claims_;
   std::unordered_map<std::uint64_t, open_watch> watches_;
   std::optional<client::enqueue_outbox> outbox_;
   client::watch_list watch_list_;
@@ -175,6 +199,8 @@ void shard_desk::ask(
   const client::question& question,
   result<client::told<T>> (*read)(const protocol::frame<S>&),
   then<T> done) {
+  if (stopped_)
+    return done(error{errc::going_away, "the coordinator is stopping"});
   auto number = ++last_number_;
   auto answered = [read, done](const protocol::wire_frame& wire) {
     auto frame = protocol::frame<S>::parse(wire.body);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "http/claim_peer.hpp"
 #include "http/shard_desk.hpp"
 #include "protocol/error_code.hpp"
@@ -6,6 +8,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <algorithm>
 #include <utility>
 
 /// What the desk does about leases and waits.
@@ -119,6 +122,27 @@ void shard_desk::take_lost(const protocol::wire_frame& frame) {
 
 std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<task>)> done) {
   auto name = ++last_number_;
+  bool is_early = wish.queues.empty() && known_shards_.size() < shard_count() && !stopped_;
+  auto start = [this, name, wish = std::move(wish), done = std::move(done)]() mutable {
+    start_claim(name, std::move(wish), std::move(done));
+  };
+  if (is_early)
+    early_claims_.emplace(name, std::move(start));
+  else
+    start();
+  return name;
+}
+
+void shard_desk::start_claim(
+  std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done) {
+  bool is_of_all = wish.queues.empty();
+  if (is_of_all)
+    for (const auto& queue : queues_[wish.tenant])
+      if (wish.queues.size() < limits::http_claim_queues_max)
+        wish.queues.push_back({wish.tenant, queue});
+  bool is_over = wish.queues.empty() && wish.wait == duration{0};
+  if (is_over || stopped_)
+    return done({});
   claim_options options;
   options.claim = name;
   options.gateway = self_;
@@ -126,6 +150,7 @@ std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<
   options.shards = options_.shards;
   options.worker = std::move(wish.worker);
   options.queues = std::move(wish.queues);
+  auto queues = options.queues.size();
   options.count = wish.count;
   options.lease = wish.lease;
   options.only_now = wish.wait == duration{0};
@@ -136,13 +161,36 @@ std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<
       timers_.add(options_.clock->now().steady + wish.wait, [this, name] { end_claim_of(name); });
     arm();
   }
-  claims_.emplace(name, open_claim{actor, timer, std::move(done)});
-  if (stopped_)
-    end_claim_of(name);
-  return name;
+  auto tenant = is_of_all ? std::move(wish.tenant) : std::string();
+  claims_.emplace(name, open_claim{actor, timer, std::move(done), std::move(tenant), queues});
+}
+
+void shard_desk::take(const actors::queues_added& m) {
+  std::map<std::string, std::vector<queue_address>> fresh;
+  for (const auto& queue : m.queues)
+    if (queues_[queue.tenant].insert(queue.queue).second)
+      fresh[queue.tenant].push_back(queue);
+  for (auto& [name, open] : claims_) {
+    auto news = fresh.find(open.tenant);
+    if (open.tenant.empty() || news == fresh.end())
+      continue;
+    auto room =
+      limits::http_claim_queues_max - std::min(limits::http_claim_queues_max, open.queues);
+    auto added = news->second;
+    added.resize(std::min(added.size(), room));
+    open.queues += added.size();
+    if (!added.empty())
+      self_->send(open.actor, add_queues{std::move(added)});
+  }
+  known_shards_.insert(m.shard);
+  if (known_shards_.size() == shard_count())
+    for (auto& [name, start] : std::exchange(early_claims_, {}))
+      start();
 }
 
 void shard_desk::end_claim_of(std::uint64_t claim) {
+  if (auto early = early_claims_.extract(claim); !early.empty())
+    early.mapped()();
   if (auto at = claims_.find(claim); at != claims_.end())
     self_->send(at->second.actor, end_claim{});
 }
@@ -155,14 +203,22 @@ void shard_desk::take(claim_ended& m) {
   open.mapped().done(std::move(m.tasks));
 }
 
-std::uint64_t shard_desk::watch(task_id task, duration wait, then<task_status> ended) {
+std::uint64_t
+shard_desk::watch(task_id task, std::optional<duration> wait, then<task_status> ended) {
   auto name = ++last_number_;
+  if (stopped_) {
+    ended(error{errc::going_away, "the coordinator is stopping"});
+    return name;
+  }
   auto shared = std::make_shared<then<task_status>>(std::move(ended));
-  auto timer = timers_.add(options_.clock->now().steady + wait, [this, name, shared] {
-    unwatch(name);
-    (*shared)(error{errc::timeout, "the task has not ended in time"});
-  });
-  arm();
+  timer_list::id timer = 0;
+  if (wait) {
+    timer = timers_.add(options_.clock->now().steady + *wait, [this, name, shared] {
+      unwatch(name);
+      (*shared)(error{errc::timeout, "the task has not ended in time"});
+    });
+    arm();
+  }
   watches_.emplace(name, open_watch{task, timer});
   watch_list_.add(name, {task}, [this, name, shared](result<task_status> how) {
     auto open = watches_.extract(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/task_input.hpp"
 
-#include "http/json_writer.hpp"
+#include "base/json_writer.hpp"
 #include "http/rfc3339.hpp"
 
 #include <algorithm>
@@ -64,11 +64,11 @@ std::uint32_t attempts_of(std::int64_t number) {
     std::clamp<std::int64_t>(number, 0, std::int64_t{limits::attempts_max} + 1));
 }
 
-result<std::optional<retry_policy>> read_retry(json_object& from) {
+/// What the object leaves out is as in `policy`.
+result<std::optional<retry_policy>> read_retry(json_object& from, retry_policy policy) {
   auto object = from.object("retry");
   if (!object)
     return std::optional<retry_policy>{};
-  retry_policy policy;
   if (auto ok = take_choice(*object, "kind", retry_names, policy.kind); !ok)
     return ok.error();
   std::optional<duration> base;
@@ -90,6 +90,7 @@ result<void> read_times(json_object& from, task_spec& to) {
     to.not_before = *when;
   }
   std::optional<duration> delay;
+  take_duration(from, "delayMs", duration{1}, delay);
   take_duration(from, "delaySeconds", std::chrono::seconds(1), delay);
   if (delay && *delay < duration{0})
     return invalid("invalid 'delaySeconds' (must be >= 0)");
@@ -103,8 +104,6 @@ result<void> read_names(json_object& from, task_spec& to) {
   to.queue = from.text("command");
   if (!is_valid_name(to.queue))
     return invalid("invalid command");
-  if (!from.text("webhook").empty())
-    return invalid("invalid webhook url: this coordinator delivers no webhooks");
   to.key = from.text("idempotencyKey");
   to.group = from.text("group");
   to.allow_promotion = from.flag("allowPromotion").value_or(false);
@@ -122,11 +121,12 @@ result<void> read_limits(json_object& from, task_spec& to) {
     std::clamp<std::int64_t>(from.integer("priority").value_or(0), 0, limits::priority_max));
   if (auto attempts = from.integer("maxAttempts"); attempts && *attempts != 0)
     to.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from);
+  auto retry = read_retry(from, {});
   if (!retry)
     return retry.error();
   to.retry = *retry;
   constexpr std::chrono::seconds second{1};
+  take_duration(from, "leaseMs", duration{1}, to.lease);
   take_duration(from, "leaseSeconds", second, to.lease);
   take_duration(from, "runTimeoutMs", duration{1}, to.run_timeout);
   take_duration(from, "progressTimeoutMs", duration{1}, to.progress_timeout);
@@ -165,7 +165,7 @@ result<void> read_settings(json_object& from, queue_config& to) {
   constexpr std::chrono::seconds second{1};
   if (auto attempts = from.integer("maxAttempts"))
     to.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from);
+  auto retry = read_retry(from, to.retry);
   if (!retry)
     return retry.error();
   to.retry = retry->value_or(to.retry);
@@ -174,6 +174,7 @@ result<void> read_settings(json_object& from, queue_config& to) {
     take_duration(from, name, unit, given);
     field = given.value_or(field);
   };
+  take("leaseMs", duration{1}, to.lease);
   take("leaseSeconds", second, to.lease);
   take("runTimeoutMs", duration{1}, to.run_timeout);
   take("progressTimeoutMs", duration{1}, to.progress_timeout);
@@ -189,7 +190,7 @@ result<void> read_settings(json_object& from, queue_config& to) {
   return {};
 }
 
-void write_settings(json_writer& json, const queue_config& config) {
+void write_settings(base::json_writer& json, const queue_config& config) {
   auto seconds = [](duration d) {
     return std::chrono::duration_cast<std::chrono::seconds>(d).count();
   };

@@ -5,8 +5,8 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include "base/json_writer.hpp"
 #include "http/json_reader.hpp"
-#include "http/json_writer.hpp"
 
 #include <string>
 
@@ -19,6 +19,6 @@ namespace codeq::http {
 /// Changes the settings that the object names. Errors: as above.
 [[nodiscard]] result<void> read_settings(json_object& from, queue_config& to);
 
-void write_settings(json_writer& json, const queue_config& config);
+void write_settings(base::json_writer& json, const queue_config& config);
 
 } // namespace codeq::http

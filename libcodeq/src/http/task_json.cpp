@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/task_json.hpp"
 
-#include "http/base64.hpp"
+#include "base/text_encoding.hpp"
 #include "http/json_reader.hpp"
 #include "http/rfc3339.hpp"
 
@@ -33,37 +33,37 @@ std::string_view location_name(task_state state) noexcept {
   return "NONE";
 }
 
-void write_payload(json_writer& json, const task_detail& task) {
+void write_payload(base::json_writer& json, const task_detail& task) {
   if (!task.payload) {
     json.key("payload").null().field("payloadExpired", true);
-  } else if (is_utf8(*task.payload)) {
+  } else if (base::is_utf8(*task.payload)) {
     json.field("payload", *task.payload);
   } else {
-    json.key("payload").null().field("payloadBase64", to_base64(*task.payload));
+    json.key("payload").null().field("payloadBase64", base::to_base64(*task.payload));
   }
 }
 
-void write_lease(json_writer& json, const task_detail& task, timestamp now) {
+void write_lease(base::json_writer& json, const task_detail& task, timestamp now) {
   json.field("workerId", subject_of(task.status.worker))
     .field("leaseUntil", to_rfc3339(now + task.lease_left))
     .field("fencingToken", std::to_string(value(task.status.token)));
 }
 
-void write_names(json_writer& json, const task_status& task) {
-  if (!task.key.empty() && is_utf8(task.key))
+void write_names(base::json_writer& json, const task_status& task) {
+  if (!task.key.empty() && base::is_utf8(task.key))
     json.field("idempotencyKey", task.key);
-  if (!task.group.empty() && is_utf8(task.group))
+  if (!task.group.empty() && base::is_utf8(task.group))
     json.field("group", task.group);
 }
 
-void write_error(json_writer& json, std::string_view text) {
+void write_error(base::json_writer& json, std::string_view text) {
   if (text.empty())
     return;
-  json.field("error", is_utf8(text) ? std::string(text) : "base64:" + to_base64(text));
+  json.field("error", base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text));
 }
 
 /// What all views of a task have, up to the names.
-void write_common(json_writer& json, const task_status& task) {
+void write_common(base::json_writer& json, const task_status& task) {
   json.field("priority", task.priority)
     .field("status", status_name(task.state))
     .field("lastKnownLocation", location_name(task.state))
@@ -75,15 +75,6 @@ void write_common(json_writer& json, const task_status& task) {
   if (task.eligible_at)
     json.field("eligibleAt", to_rfc3339(*task.eligible_at));
   write_names(json, task);
-}
-
-void write_stored_result(json_writer& json, std::string_view stored) {
-  auto object = stored.starts_with("{\"codeq:artifacts\":") ? json_object::parse(stored)
-                                                            : std::optional<json_object>{};
-  if (!object)
-    return write_value(json.key("result"), stored);
-  json.key("result").raw(object->raw("result"));
-  json.key("artifacts").raw(object->raw(artifacts_name));
 }
 
 } // namespace
@@ -117,9 +108,16 @@ std::string_view status_name(task_state state) noexcept {
   return "FAILED";
 }
 
-void write_task(json_writer& json, const task_detail& task, timestamp now) {
+void write_task(base::json_writer& json, const task_detail& task, timestamp now) {
   const auto& status = task.status;
   json.begin_object().field("id", to_string(status.id)).field("command", status.queue);
+  if (!task.is_known) {
+    json.field("tenantId", status.tenant);
+    if (task.outcome)
+      json.field("outcome", to_string(*task.outcome));
+    json.end_object();
+    return;
+  }
   write_payload(json, task);
   write_common(json, status);
   json.field("updatedAt", to_rfc3339(task.updated_at.value_or(status.enqueued_at)));
@@ -133,7 +131,7 @@ void write_task(json_writer& json, const task_detail& task, timestamp now) {
   json.end_object();
 }
 
-void write_listed(json_writer& json, const task_status& task) {
+void write_listed(base::json_writer& json, const task_status& task) {
   json.begin_object().field("id", to_string(task.id)).field("command", task.queue);
   write_common(json, task);
   if (task.state == task_state::leased)
@@ -141,34 +139,47 @@ void write_listed(json_writer& json, const task_status& task) {
   json.end_object();
 }
 
-void write_value(json_writer& json, std::string_view bytes) {
+void write_value(base::json_writer& json, std::string_view bytes) {
   if (bytes.empty())
     json.null();
   else if (is_json(bytes))
     json.raw(bytes);
-  else if (is_utf8(bytes))
+  else if (base::is_utf8(bytes))
     json.text(bytes);
   else
-    json.begin_object().field("base64", to_base64(bytes)).end_object();
+    json.begin_object().field("base64", base::to_base64(bytes)).end_object();
 }
 
-void write_result(json_writer& json, const result_record& record) {
+void write_result(base::json_writer& json, const result_record& record) {
   json.begin_object()
     .field("taskId", to_string(record.id))
     .field("status", record.state == task_state::completed ? "COMPLETED" : "FAILED");
   if (record.state == task_state::completed)
-    write_stored_result(json, record.result);
+    write_stored_result(json, record.result, false);
   else
     write_error(json, record.error_text);
   json.field("completedAt", to_rfc3339(record.at));
-  if (record.state != task_state::completed)
-    json.field("willRetry", record.will_retry);
+  if (record.will_retry)
+    json.field("willRetry", *record.will_retry);
   if (record.retry_at)
     json.field("retryAt", to_rfc3339(*record.retry_at));
   json.end_object();
 }
 
-void write_explanation(json_writer& json, const task_explanation& why) {
+void write_stored_result(base::json_writer& json, std::string_view stored, bool always) {
+  auto object = stored.starts_with("{\"codeq:artifacts\":") ? json_object::parse(stored)
+                                                            : std::optional<json_object>{};
+  if (object) {
+    json.key("result").raw(object->raw("result"));
+    json.key("artifacts").raw(object->raw(artifacts_name));
+    return;
+  }
+  write_value(json.key("result"), stored);
+  if (always)
+    json.key("artifacts").null();
+}
+
+void write_explanation(base::json_writer& json, const task_explanation& why) {
   auto shown = why;
   shown.task.worker = subject_of(why.task.worker);
   json.begin_object()
@@ -188,7 +199,7 @@ void write_explanation(json_writer& json, const task_explanation& why) {
   json.end_object();
 }
 
-void write_timeline(json_writer& json, const task_timeline& timeline) {
+void write_timeline(base::json_writer& json, const task_timeline& timeline) {
   json.begin_object().key("events").begin_array();
   for (const auto& event : timeline.events) {
     json.begin_object()
@@ -205,7 +216,8 @@ void write_timeline(json_writer& json, const task_timeline& timeline) {
     if (!event.worker.empty())
       json.field("workerId", subject_of(event.worker));
     if (!event.text.empty())
-      json.field("text", is_utf8(event.text) ? event.text : "base64:" + to_base64(event.text));
+      json.field(
+        "text", base::is_utf8(event.text) ? event.text : "base64:" + base::to_base64(event.text));
     json.end_object();
   }
   json.end_array()
@@ -215,7 +227,7 @@ void write_timeline(json_writer& json, const task_timeline& timeline) {
 }
 
 std::string stored_result(std::string_view result, std::string_view artifacts) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object().key(artifacts_name).raw(artifacts);
   json.key("result").raw(result.empty() ? "null" : result).end_object();
   return json.take();

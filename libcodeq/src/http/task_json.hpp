@@ -4,7 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 
-#include "http/json_writer.hpp"
+#include "base/json_writer.hpp"
 
 #include <optional>
 #include <string>
@@ -24,6 +24,8 @@ struct task_detail {
   std::optional<timestamp> updated_at{};
   /// What the enqueue that is answered came to.
   std::optional<enqueue_kind> outcome{};
+  /// False: it was stored, and nothing but its names and the outcome is known.
+  bool is_known = true;
 };
 
 /// The gateway's name for a worker whose token has that subject; no other node can have it.
@@ -36,14 +38,14 @@ struct task_detail {
 [[nodiscard]] std::string_view status_name(task_state state) noexcept;
 
 /// Writes a task as an object; `now` is shard time.
-void write_task(json_writer& json, const task_detail& task, timestamp now);
+void write_task(base::json_writer& json, const task_detail& task, timestamp now);
 
 /// A list's task: what is known without its payload and texts.
-void write_listed(json_writer& json, const task_status& task);
+void write_listed(base::json_writer& json, const task_status& task);
 
 /// Bytes as a JSON value: themselves when they are JSON, else a string, or `{"base64": "..."}` when
 /// they are no text.
-void write_value(json_writer& json, std::string_view bytes);
+void write_value(base::json_writer& json, std::string_view bytes);
 
 /// What a worker reported: `{"taskId","status","result","error","artifacts","completedAt"}`.
 struct result_record {
@@ -53,15 +55,19 @@ struct result_record {
   std::string result{};
   std::string error_text{};
   timestamp at{};
-  /// Of a failure that is not the last one.
-  bool will_retry = false;
+  /// Of a failure: it is not the last one. Nothing when that could not be found out.
+  std::optional<bool> will_retry{};
   std::optional<timestamp> retry_at{};
 };
 
-void write_result(json_writer& json, const result_record& record);
+void write_result(base::json_writer& json, const result_record& record);
 
-void write_explanation(json_writer& json, const task_explanation& why);
-void write_timeline(json_writer& json, const task_timeline& timeline);
+/// Writes the members `result` and `artifacts` of a result as it is stored; without artifacts the
+/// latter is null when `always` is set, and missing otherwise.
+void write_stored_result(base::json_writer& json, std::string_view stored, bool always);
+
+void write_explanation(base::json_writer& json, const task_explanation& why);
+void write_timeline(base::json_writer& json, const task_timeline& timeline);
 
 /// The text under which a result with artifacts is stored; both are JSON already.
 [[nodiscard]] std::string stored_result(std::string_view result, std::string_view artifacts);

@@ -99,7 +99,7 @@ page merge_newest(std::vector<client::list_part> parts, const page_wish& wish) {
 }
 
 void answer_page(const exchange_ptr& call, const page& found) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object().key("tasks").begin_array();
   for (const auto& task : found.tasks)
     write_listed(json, task);
@@ -110,7 +110,7 @@ void answer_page(const exchange_ptr& call, const page& found) {
   call->answer(reply(200, json));
 }
 
-/// What the query asks for. Errors: `invalid_argument` names the parameter.
+/// What the query asks for. Errors: `invalid_argument` names the parameter; `unauthorized`.
 result<page_wish>
 read_wish(gateway_context& context, const exchange_ptr& call, const std::string& state) {
   page_wish wish;
@@ -123,6 +123,13 @@ read_wish(gateway_context& context, const exchange_ptr& call, const std::string&
     return error{errc::invalid_argument, "state is " + state + ", which is no task's state"};
   if (!wish.filter.queue.empty() && !is_valid_name(wish.filter.queue))
     return error{errc::invalid_argument, "invalid queue"};
+  // A list is of one queue or of all.
+  if (wish.filter.queue.empty() && call->by->queues.size() == 1)
+    wish.filter.queue = call->by->queues.front();
+  if (wish.filter.queue.empty() && !call->by->queues.empty())
+    return error{errc::unauthorized, "queue is required; the token is for some queues only"};
+  if (!call->by->may_use(wish.filter.queue))
+    return error{errc::unauthorized, "command not allowed"};
   auto place = read_place(query_text(call->in, "after"), context.desk.shard_count());
   if (!place)
     return error{errc::invalid_argument, "after is not what an earlier page said"};
@@ -176,7 +183,7 @@ void answer_change(const exchange_ptr& call, const result<change_outcome>& outco
     return call->answer(refusal(404, "not found"));
   if (!outcome)
     return call->answer(refusal_of(outcome.error()));
-  json_writer json;
+  base::json_writer json;
   json.begin_object()
     .field("id", to_string(outcome->id))
     .field("outcome", to_string(outcome->what))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/task_result.hpp"
 
-#include "http/base64.hpp"
+#include "base/text_encoding.hpp"
 #include "http/route_steps.hpp"
 
 #include <charconv>
@@ -33,7 +33,7 @@ result<std::string> read_artifacts(json_object& body) {
       return invalid("artifact name is required");
     if (url.empty() == content.empty())
       return invalid("artifact " + name + " must have either url or contentBase64");
-    if (!is_base64(content))
+    if (!base::is_base64(content))
       return invalid("artifact " + name + ": contentBase64 is not base64");
   }
   return all.empty() ? std::string() : std::string(body.raw("artifacts"));
@@ -71,11 +71,12 @@ using recorded = std::function<void(result<result_record>)>;
 /// Tells what the task is after its attempt failed.
 void show_failure(gateway_context& context, result_record record, const recorded& done) {
   auto show = [record, done](const result<task_detail>& task) mutable {
-    if (!task)
-      return done(task.error());
     record.state = task_state::dead;
+    // It is stored whether or not anybody can tell what it led to.
+    if (!task)
+      return done(record);
     record.will_retry = !is_terminal(task->status.state);
-    if (record.will_retry)
+    if (*record.will_retry)
       record.retry_at = task->status.eligible_at;
     done(record);
   };
@@ -87,7 +88,7 @@ void show_stored(gateway_context& context, const result_record& record, const re
   auto show = [&context, record, done](const result<task_detail>& task) {
     if (!task)
       return done(task.error());
-    add_last_change(context, *task, [record, done](const task_detail& found) {
+    add_last_change(context.desk, *task, [record, done](const task_detail& found) {
       auto stored = record;
       stored.result = found.status.result;
       stored.at = found.updated_at.value_or(record.at);

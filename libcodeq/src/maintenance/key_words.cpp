@@ -95,6 +95,10 @@ std::string in_words(const storage::body_key& key) {
   return numbered("body", key.shard, key.seq);
 }
 
+std::string in_words(const storage::checkpoint_key& key) {
+  return numbered("task-checkpoint", key.shard, key.seq);
+}
+
 std::string in_words(const storage::producer_key& key) {
   return named(
     "producer",

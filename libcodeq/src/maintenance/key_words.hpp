@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 
 #include <string>
@@ -22,6 +23,7 @@ namespace codeq::maintenance {
 [[nodiscard]] std::string in_words(const storage::dead_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);
 [[nodiscard]] std::string in_words(const storage::body_key& key);
+[[nodiscard]] std::string in_words(const storage::checkpoint_key& key);
 [[nodiscard]] std::string in_words(const storage::producer_key& key);
 [[nodiscard]] std::string in_words(const storage::history_key& key);
 

@@ -238,6 +238,21 @@ void check(
 }
 
 void check(
+  shard_facts& facts,
+  const storage::checkpoint_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto record = storage::decode_task_checkpoint(value, key.seq);
+  if (!is_read(key, record, found) || !facts.state)
+    return;
+  auto token = codeq::value(record->checkpoint.mark.token);
+  check_given(facts, in_words(key), {"token", token}, found);
+  const auto* s = core::find_segment(facts.state->segments, key.seq);
+  if (!s || is_terminal(s->view(key.seq).state))
+    found.add(in_words(key), "is of a task that is not live");
+}
+
+void check(
   shard_facts& facts, const storage::queue_key& key, std::string_view value, finding_list& found) {
   auto e = storage::decode_queue(value, key.queue);
   if (is_read(key, e, found))
@@ -313,6 +328,7 @@ constexpr std::array kinds{
   kind_of<storage::key_key>("key"),
   kind_of<storage::producer_key>("producer"),
   kind_of<storage::body_key>("body"),
+  kind_of<storage::checkpoint_key>("task-checkpoint"),
   kind_of<storage::dead_key>("dead"),
   kind_of<storage::history_key>("history"),
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/store_tools.hpp"
 
+#include "base/random.hpp"
 #include "maintenance/store_restore.hpp"
 #include "maintenance/store_verifier.hpp"
 #include "storage/rocksdb_backup.hpp"
@@ -9,7 +10,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <random>
 #include <system_error>
 
 #include <fcntl.h>
@@ -20,11 +20,6 @@ namespace codeq {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32 | device()) | 1;
-}
 
 timestamp wall_time() {
   auto since = std::chrono::system_clock::now().time_since_epoch();
@@ -81,7 +76,7 @@ result<restored_store> restore_to(const fs::path& draft, const restore_options& 
     auto store = storage::open_rocksdb_store(how);
     if (!store)
       return store.error();
-    auto identity = maintenance::give_identity(**store, random_number(), wall_time());
+    auto identity = maintenance::give_identity(**store, base::random_bits() | 1, wall_time());
     if (!identity)
       return identity.error();
     restored.store_id = identity->store_id;

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/random.hpp"
 #include "coordinator/backup_runner.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
@@ -10,11 +11,12 @@
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
 #include "http/gateway.hpp"
+#include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
 #include "node/shard_recovery.hpp"
+#include "node/webhook_access.hpp"
 #include "observe/log.hpp"
-#include "observe/metrics.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/tls_context.hpp"
 #include "security/token_source.hpp"
@@ -29,8 +31,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <map>
-#include <random>
 #include <string_view>
 #include <vector>
 
@@ -42,11 +42,6 @@ namespace {
 
 /// Two are enough for shards and sessions; journal, reader and middleman have threads of their own.
 constexpr std::size_t scheduler_threads = 2;
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32 | device()) | 1;
-}
 
 /// The end of a process whose store failed: nothing may be answered any more, and what is in memory
 /// may be ahead of the disk.
@@ -71,36 +66,6 @@ storage::rocksdb_store_options store_options(
     CODEQ_LOG_WARN("store recovers after a crash loss=\"{}\"", text);
   };
   return s;
-}
-
-/// What the store has done since it was opened.
-std::map<std::string, std::int64_t>
-store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons) {
-  std::map<std::string, std::int64_t> gauges;
-  for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
-    gauges[std::string("codeq_store_") + name] = static_cast<std::int64_t>(store.counter(name));
-  gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
-  return gauges;
-}
-
-/// What the process counts, for the metrics.
-observe::process_counts counts_of(
-  const storage::task_store& store,
-  const coordinator::journal_meter& journal,
-  const http::server_meter& gateway) {
-  observe::process_counts counts;
-  counts.http_connections = gateway.connections;
-  counts.http_connections_refused = gateway.refused_connections;
-  for (std::size_t i = 2; i < std::size(gateway.answers); ++i)
-    counts.http_answers[std::to_string(i) + "xx"] = gateway.answers[i];
-  counts.journal_groups = journal.groups;
-  counts.journal_parts = journal.parts;
-  counts.journal_bytes = journal.bytes;
-  counts.journal_microseconds = journal.microseconds;
-  counts.store_stall_microseconds = store.counter("stall_micros");
-  for (const char* name : {"keys_written", "bytes_written", "keys_read", "wal_synced"})
-    counts.store[name] = store.counter(name);
-  return counts;
 }
 
 } // namespace
@@ -128,6 +93,7 @@ struct coordinator_node::impl {
   std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
   /// Null without TLS.
   std::shared_ptr<security::tls_source> tls;
+  std::shared_ptr<security::tls_source> http_tls;
 
   std::shared_ptr<storage::retention_horizons> horizons =
     std::make_shared<storage::retention_horizons>();
@@ -159,6 +125,12 @@ result<void> coordinator_node::impl::open_access(const coordinator_node_options&
       return source.error();
     tokens = std::move(*source);
   }
+  if (auto files = node::http_files(options); !files.certificate.empty() || !files.key.empty()) {
+    auto source = security::tls_source::open(std::move(files), security::tls_side::server);
+    if (!source)
+      return source.error();
+    http_tls = std::move(*source);
+  }
   if (!node::has_tls(options))
     return {};
   auto source = security::tls_source::open(
@@ -175,13 +147,19 @@ result<void> coordinator_node::impl::open_access(const coordinator_node_options&
 
 result<void> coordinator_node::impl::reload() {
   result<void> outcome;
-  if (tls)
-    outcome = tls->reload();
-  if (!tokens)
+  auto note = [&](const result<void>& reloaded) {
+    if (outcome)
+      outcome = reloaded;
+    else if (!reloaded)
+      outcome =
+        error{reloaded.error().code, outcome.error().context + "; " + reloaded.error().context};
+    return reloaded.has_value();
+  };
+  for (const auto& source : {tls, http_tls})
+    if (source)
+      static_cast<void>(note(source->reload()));
+  if (!tokens || !note(tokens->reload()))
     return outcome;
-  if (auto ok = tokens->reload(); !ok)
-    return outcome ? ok
-                   : error{ok.error().code, outcome.error().context + "; " + ok.error().context};
   limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
   caf::anon_send(registrar, actors::tokens_replaced{});
   return outcome;
@@ -192,7 +170,7 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!opened)
     return opened.error();
   store = std::move(*opened);
-  auto record = storage::open_identity(*store, options.shards, random_number());
+  auto record = storage::open_identity(*store, options.shards, base::random_bits() | 1);
   if (!record)
     return record.error();
   identity = *record;
@@ -238,9 +216,9 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   states.clear();
   coordinator::registrar_options r;
   r.shards = shards;
-  r.coordinator_id = random_number();
+  r.coordinator_id = base::random_bits() | 1;
   r.store_id = identity.store_id;
-  r.gauges = [s = store, h = horizons] { return store_gauges(*s, *h); };
+  r.gauges = [s = store, h = horizons] { return node::store_gauges(*s, *h); };
   r.clock = std::make_shared<base::system_clock>(latest);
   r.tokens = tokens;
   r.limiter = limiter;
@@ -272,6 +250,11 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   http::gateway_options g;
   g.listen = options.http;
   g.metrics_listen = options.metrics;
+  g.tls = http_tls;
+  auto webhooks = node::open_webhooks(options);
+  if (!webhooks)
+    return webhooks.error();
+  g.actor.webhooks = std::move(*webhooks);
   g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
   g.actor.who = node::authenticate_by(tokens);
   g.actor.limit = node::limit_by(limiter);
@@ -281,7 +264,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     [space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least),
      clock = g.actor.desk.clock] { return space->refusal(clock->now().steady); };
   g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
-    return observe::metrics_text(stats, counts_of(*s, *j, *m));
+    return observe::metrics_text(stats, node::counts_of(*s, *j, *m));
   };
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)

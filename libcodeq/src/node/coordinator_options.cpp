@@ -34,6 +34,42 @@ bool has_tls(const coordinator_node_options& options) {
          || !options.tls_authority.empty() || options.tls_require_client_certificate;
 }
 
+security::tls_files http_files(const coordinator_node_options& options) {
+  if (!options.http_certificate.empty() || !options.http_key.empty())
+    return {options.http_certificate, options.http_key};
+  return {options.tls_certificate, options.tls_key};
+}
+
+namespace {
+
+error not_loopback(const char* name, const std::string& address, const char* rule) {
+  return {
+    errc::invalid_argument,
+    std::string(name) + " is " + address + ", not a loopback address; " + rule};
+}
+
+/// Checks that strangers reach the gateway by TLS only. Errors: `invalid_argument`.
+result<void> check_http(const coordinator_node_options& options) {
+  if (options.http.empty())
+    return {};
+  auto endpoint = transport::parse_listen_address(options.http);
+  if (!endpoint)
+    return endpoint.error();
+  bool is_open = http_files(options).certificate.empty() || options.development;
+  if (is_open && !config::is_loopback(endpoint->host))
+    return not_loopback("http", options.http, "that takes tokens, and a certificate and its key");
+  if (options.metrics.empty())
+    return {};
+  auto metrics = transport::parse_listen_address(options.metrics);
+  if (!metrics)
+    return metrics.error();
+  if (!config::is_loopback(metrics->host))
+    return not_loopback("metrics", options.metrics, "they are told to everybody who asks there");
+  return {};
+}
+
+} // namespace
+
 result<void> check_access(const coordinator_node_options& options) {
   auto endpoint = transport::parse_listen_address(options.listen);
   if (!endpoint)
@@ -45,11 +81,9 @@ result<void> check_access(const coordinator_node_options& options) {
                           : "neither tokens nor development is set"};
   bool is_open = !has_tls(options) || options.development;
   if (is_open && !config::is_loopback(endpoint->host))
-    return error{
-      errc::invalid_argument,
-      "listen is " + options.listen
-        + ", not a loopback address; that takes tokens, and a certificate and its key"};
-  return {};
+    return not_loopback(
+      "listen", options.listen, "that takes tokens, and a certificate and its key");
+  return check_http(options);
 }
 
 } // namespace codeq::node

@@ -4,6 +4,8 @@
 #include "codeq/coordinator_node.hpp"
 #include "codeq/result.hpp"
 
+#include "security/tls_context.hpp"
+
 namespace codeq::node {
 
 /// Checks what is in bounds by itself. Errors: `invalid_argument`.
@@ -13,5 +15,8 @@ namespace codeq::node {
 [[nodiscard]] result<void> check_access(const coordinator_node_options& options);
 
 [[nodiscard]] bool has_tls(const coordinator_node_options& options);
+
+/// What the gateway shows; empty without TLS.
+[[nodiscard]] security::tls_files http_files(const coordinator_node_options& options);
 
 } // namespace codeq::node

@@ -18,6 +18,7 @@ std::shared_ptr<const http::caller> caller_of(std::shared_ptr<const security::pr
   by.is_producer = who->may_produce();
   by.is_worker = who->role == role::worker;
   by.is_admin = who->may_operate();
+  by.sees_all_tenants = by.is_admin && who->is_of_all_tenants();
   for (const auto& queue : who->queues)
     if (queue != security::everything)
       by.queues.push_back(queue);
@@ -58,11 +59,14 @@ http::authenticate authenticate_by(std::shared_ptr<security::token_source> token
 http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter) {
   return
     [limiter = std::move(limiter)](
-      const http::caller& by, std::string_view operation) -> std::unique_ptr<http::rate_refusal> {
+      const http::caller& by,
+      std::string_view operation,
+      std::uint64_t count) -> std::unique_ptr<http::rate_refusal> {
       if (!by.bearer)
         return nullptr;
       auto scope = scope_of(operation);
-      auto wait = limiter->take(*by.bearer, scope, 1, base::system_clock(timestamp{}).now().steady);
+      auto wait =
+        limiter->take(*by.bearer, scope, count, base::system_clock(timestamp{}).now().steady);
       if (wait == duration{0})
         return nullptr;
       auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();

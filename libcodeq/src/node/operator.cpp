@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/random.hpp"
 #include "client/answer_slot.hpp"
 #include "client/inquiry_actor.hpp"
 #include "client/operator_questions.hpp"
@@ -103,7 +104,7 @@ struct operator_client::impl {
     : options(std::move(opts)), system(config) {
     auto tell = [this](const client::connection_news& news) { watch.tell(news); };
     client::client_identity identity{
-      schema::Role::OPERATOR, "codeqctl", client::random_bits(), access.token};
+      schema::Role::OPERATOR, "codeqctl", base::random_bits(), access.token};
     actor = system.spawn(
       client::inquiry, client::inquiry_settings{options.coordinators, identity, tell, access.tls});
   }

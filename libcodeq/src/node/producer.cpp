@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/producer.hpp"
 
+#include "base/random.hpp"
 #include "client/answer_slot.hpp"
 #include "client/producer_actor.hpp"
 #include "client/room.hpp"
@@ -106,7 +107,7 @@ client::producer_settings
 settings_of(const producer_options& options, const node::link_security& access) {
   client::producer_settings settings;
   settings.coordinators = options.coordinators;
-  settings.identity = {schema::Role::PRODUCER, options.name, client::random_bits(), access.token};
+  settings.identity = {schema::Role::PRODUCER, options.name, base::random_bits(), access.token};
   settings.tls = access.tls;
   settings.in_flight_max = options.window_requests;
   return settings;

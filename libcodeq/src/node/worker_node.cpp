@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/worker_node.hpp"
 
+#include "base/random.hpp"
 #include "node/link_security.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
@@ -17,7 +18,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -68,11 +68,6 @@ result<void> check(const worker_node_options& options) {
   return {};
 }
 
-std::uint64_t random_bits() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 worker::handler_sources sources_of(worker_node_options& options) {
   return {
     std::move(options.handlers), options.libraries, options.programs, options.isolation_program};
@@ -89,7 +84,8 @@ result<protocol::hello> introduce(
   std::vector<std::string> queues;
   for (const auto& handler : handlers)
     queues.push_back(handler.queue);
-  auto hello = worker::make_hello({options.name, random_bits()}, options.tenant, queues, token);
+  auto hello =
+    worker::make_hello({options.name, base::random_bits()}, options.tenant, queues, token);
   if (hello.body().size() > limits::hello_bytes_max)
     return wrong_option(
       "the names of " + std::to_string(queues.size()) + " queues make a hello of "

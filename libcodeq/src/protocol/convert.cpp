@@ -51,11 +51,32 @@ result<void> read_progress(
   return {};
 }
 
+/// Errors: `protocol_error` for what a node of ours never sends.
+result<void> read_checkpoints(
+  const bytes& body,
+  capnp::List<schema::LeaseCheckpoint>::Reader from,
+  std::vector<core::lease_checkpoint>& to) {
+  if (from.size() > limits::beats_per_request_max)
+    return too_many("checkpoints", from.size(), limits::beats_per_request_max);
+  for (auto line : from) {
+    if (auto ok = check_size("checkpoint", line.getData().size(), limits::checkpoint_bytes_max);
+        !ok)
+      return malformed(ok.error().context);
+    if (line.getNumber() == 0)
+      return malformed("a checkpoint without a number");
+    to.push_back(
+      {line.getSeq(),
+       {static_cast<fencing_token>(line.getToken()), line.getNumber()},
+       share(body, line.getData())});
+  }
+  return {};
+}
+
 } // namespace
 
 result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_id peer) {
   return message.read([&](auto reader) -> result<core::heartbeat> {
-    core::heartbeat c{peer, {}, {}};
+    core::heartbeat c{peer, {}, {}, {}};
     auto leases = reader.getLeases();
     if (leases.size() > limits::beats_per_request_max)
       return too_many("beats", leases.size(), limits::beats_per_request_max);
@@ -71,6 +92,8 @@ result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_
          duration{static_cast<duration::rep>(beat.getExtendMs())}});
     }
     if (auto ok = read_progress(reader.getProgress(), c.progress); !ok)
+      return ok.error();
+    if (auto ok = read_checkpoints(message.body(), reader.getCheckpoints(), c.checkpoints); !ok)
       return ok.error();
     return c;
   });

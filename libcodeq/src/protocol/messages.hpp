@@ -49,6 +49,7 @@ using events_request = frame<schema::EventsRequest>;
 using events_reply = frame<schema::EventsReply>;
 using backup_request = frame<schema::BackupRequest>;
 using backup_reply = frame<schema::BackupReply>;
+using checkpoints_saved = frame<schema::CheckpointsSaved>;
 
 // A frame's type number is the ordinal of its type in `schema::Message`.
 template <>
@@ -130,6 +131,9 @@ template <>
 inline constexpr std::uint16_t frame_type<schema::BackupRequest> = schema::Message::BACKUP_REQUEST;
 template <>
 inline constexpr std::uint16_t frame_type<schema::BackupReply> = schema::Message::BACKUP_REPLY;
+template <>
+inline constexpr std::uint16_t frame_type<schema::CheckpointsSaved> =
+  schema::Message::CHECKPOINTS_SAVED;
 
 namespace detail {
 
@@ -175,7 +179,8 @@ using all_bodies = body_list<
   schema::EventsRequest,
   schema::EventsReply,
   schema::BackupRequest,
-  schema::BackupReply>;
+  schema::BackupReply,
+  schema::CheckpointsSaved>;
 
 template <class S, class F>
 result<void> visit_as(const wire_frame& wire, F& fn) {

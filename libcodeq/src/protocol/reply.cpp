@@ -42,6 +42,21 @@ void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
     to.setGroup(data_of(run.group));
   if (!run.key.empty())
     to.setKey(data_of(run.key));
+  if (run.checkpoints.empty())
+    return;
+  auto checkpoints = to.initCheckpoints(count_of(run.checkpoints.size()));
+  for (capnp::uint i = 0; i < run.checkpoints.size(); ++i) {
+    auto data = run.checkpoints[i].data.view();
+    checkpoints[i].setSeq(run.checkpoints[i].seq);
+    checkpoints[i].setData({reinterpret_cast<const kj::byte*>(data.data()), data.size()});
+  }
+}
+
+std::size_t bytes_handed_on(const core::granted_run& run) {
+  std::size_t total = 0;
+  for (const auto& checkpoint : run.checkpoints)
+    total += checkpoint.data.size();
+  return total;
 }
 
 } // namespace
@@ -73,7 +88,8 @@ task_batch make_task_batch(
   }
   std::size_t name_words = 0;
   for (const auto& run : granted.runs)
-    name_words += (run.group.size() + run.key.size()) / sizeof(capnp::word) + 2;
+    name_words += (run.group.size() + run.key.size() + bytes_handed_on(run)) / sizeof(capnp::word)
+                  + 2 + 4 * run.checkpoints.size();
   auto words =
     encoding::packed_words(byte_count, tasks) + granted.runs.size() * 32 + tasks + name_words;
   return task_batch::build(
@@ -102,6 +118,19 @@ result_reply make_result_reply(shard_id shard, std::span<const core::report_answ
       }
     },
     answers.size() * 4 + 16);
+}
+
+checkpoints_saved
+make_checkpoints_saved(shard_id shard, std::span<const core::saved_checkpoint> checkpoints) {
+  return checkpoints_saved::build([&](auto r) {
+    r.setShard(value(shard));
+    auto list = r.initCheckpoints(count_of(checkpoints.size()));
+    for (capnp::uint i = 0; i < checkpoints.size(); ++i) {
+      list[i].setSeq(checkpoints[i].seq);
+      list[i].setToken(value(checkpoints[i].mark.token));
+      list[i].setNumber(checkpoints[i].mark.number);
+    }
+  });
 }
 
 leases_lost make_leases_lost(shard_id shard, std::span<const core::task_lease> leases) {

@@ -22,6 +22,9 @@ make_enqueue_reply(shard_id shard, const core::enqueue_answered& answer, duratio
 [[nodiscard]] result_reply
 make_result_reply(shard_id shard, std::span<const core::report_answer> answers);
 
+[[nodiscard]] checkpoints_saved
+make_checkpoints_saved(shard_id shard, std::span<const core::saved_checkpoint> checkpoints);
+
 [[nodiscard]] leases_lost
 make_leases_lost(shard_id shard, std::span<const core::task_lease> leases);
 

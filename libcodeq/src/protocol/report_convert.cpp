@@ -44,6 +44,9 @@ result<void> check_bounds(const core::lease_report& r) {
   if (r.delay)
     if (auto ok = check_duration("a nack's delay", *r.delay, duration{0}, limits::retry_max); !ok)
       return ok;
+  auto handed_on = r.checkpoint.data.size();
+  if (auto ok = check_size("checkpoint", handed_on, limits::checkpoint_bytes_max); !ok)
+    return ok;
   bool is_result = r.how == core::disposition::completed;
   auto limit = is_result ? limits::result_bytes_max : limits::error_text_bytes_max;
   return check_size(is_result ? "result" : "error text", r.text.size(), limit);
@@ -61,6 +64,8 @@ read_report(const report_input& in, schema::ResultRequest::Report::Reader from, 
   if (r.how == core::disposition::nack && from.getDelayMs() >= 0)
     r.delay = duration{from.getDelayMs()};
   r.text = std::move(text);
+  r.checkpoint = {
+    r.seq, {r.token, from.getCheckpointNumber()}, share(in.body, from.getCheckpoint())};
   if (auto ok = check_bounds(r); !ok) {
     r.refusal = ok.error();
     return r;

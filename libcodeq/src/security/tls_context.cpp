@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/tls_context.hpp"
 
+#include <array>
 #include <utility>
 
+#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -19,6 +21,12 @@ int no_password(char*, int, int, void*) {
   return 0;
 }
 
+bool is_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1
+         || ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+}
+
 error missing(const char* what) {
   return {errc::invalid_argument, std::string("TLS needs ") + what};
 }
@@ -32,7 +40,7 @@ result<void> check(const tls_files& files, tls_side side) {
     return missing("certificate and key together");
   if (side == tls_side::server && files.certificate.empty())
     return missing("a certificate and its key");
-  if (side == tls_side::client && files.authority.empty())
+  if (side == tls_side::client && files.authority.empty() && !files.trust_system)
     return missing("the certificates of an authority, to know the coordinator");
   if (files.require_peer_certificate && files.authority.empty())
     return missing("the certificates of an authority, to require certificates of peers");
@@ -48,6 +56,8 @@ result<void> use(SSL_CTX* context, const tls_files& files) {
     if (SSL_CTX_check_private_key(context) != 1)
       return unusable("key", files.key);
   }
+  if (files.trust_system && SSL_CTX_set_default_verify_paths(context) != 1)
+    return unusable("this machine's authorities", {});
   if (files.authority.empty())
     return {};
   if (SSL_CTX_load_verify_file(context, files.authority.c_str()) != 1)
@@ -112,6 +122,14 @@ result<void> tls_source::reload() {
   std::lock_guard lock(mutex_);
   context_ = std::move(*fresh);
   return {};
+}
+
+bool expect_name(SSL* native, const std::string& host) {
+  SSL_set_hostflags(native, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  if (is_address(host))
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(native), host.c_str()) == 1;
+  return SSL_set1_host(native, host.c_str()) == 1
+         && SSL_set_tlsext_host_name(native, host.c_str()) == 1;
 }
 
 std::string take_tls_error() {

@@ -9,6 +9,7 @@
 #include <string>
 
 struct ssl_ctx_st;
+struct ssl_st;
 
 namespace codeq::security {
 
@@ -21,6 +22,8 @@ struct tls_files {
   std::filesystem::path authority{};
   /// Of a server: takes nobody in without a certificate. Otherwise one is checked when it is shown.
   bool require_peer_certificate = false;
+  /// Of a client: also trusts whom this machine trusts.
+  bool trust_system = false;
 };
 
 enum class tls_side { server, client };
@@ -29,8 +32,9 @@ enum class tls_side { server, client };
 /// trust. Immutable; OpenSSL counts its users, so that a connection may outlive this.
 class tls_context {
 public:
-  /// A server needs certificate and key, a client the authority. Errors: `invalid_argument` for a
-  /// file that is missing where it is needed; `unavailable` for one that cannot be used, naming it.
+  /// A server needs certificate and key, a client somebody to trust. Errors: `invalid_argument` for
+  /// a file that is missing where it is needed; `unavailable` for one that cannot be used, naming
+  /// it.
   [[nodiscard]] static result<std::shared_ptr<const tls_context>>
   load(const tls_files& files, tls_side side);
 
@@ -68,6 +72,9 @@ private:
   mutable std::mutex mutex_;
   std::shared_ptr<const tls_context> context_;
 };
+
+/// Has the peer's certificate name `host`, a name or an address. False when it can be neither.
+[[nodiscard]] bool expect_name(ssl_st* connection, const std::string& host);
 
 /// What OpenSSL says of the calling thread's latest failure; forgets it.
 [[nodiscard]] std::string take_tls_error();

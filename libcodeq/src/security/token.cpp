@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/token.hpp"
 
+#include "base/text_encoding.hpp"
 #include "security/access_limits.hpp"
 
 #include <openssl/crypto.h>
@@ -17,13 +18,7 @@ constexpr std::size_t short_digits = 16;
 
 template <class Bytes>
 std::string to_hex(const Bytes& bytes) {
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (auto byte : bytes) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  return base::to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 } // namespace

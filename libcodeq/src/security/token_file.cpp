@@ -4,6 +4,7 @@
 #include "security/access_limits.hpp"
 #include "security/token.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -98,9 +99,27 @@ result<void> replace(const std::filesystem::path& file, std::string_view text) {
     return system_fault(draft, "cannot be written");
   bool written = ::fchmod(fd, mode) == 0 && write_all(fd, text) && ::fsync(fd) == 0;
   ::close(fd);
-  if (!written || ::rename(draft.c_str(), file.c_str()) != 0)
-    return system_fault(file, "cannot be written");
-  return {};
+  if (written && ::rename(draft.c_str(), file.c_str()) == 0)
+    return {};
+  auto failed = system_fault(file, "cannot be written");
+  ::unlink(draft.c_str());
+  return failed;
+}
+
+/// The text without the line that gives that token, whatever remarks say of it.
+std::string without_token(std::string_view text, const token_digest& token) {
+  auto field = "sha256=" + to_text(token);
+  std::string kept;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    auto whole = text.substr(0, std::min(text.size(), line.size() + 1));
+    text.remove_prefix(whole.size());
+    auto first = line.find_first_not_of(" \t\r");
+    bool is_remark = first == line.npos || line[first] == '#';
+    if (is_remark || line.find(field) == line.npos)
+      kept += whole;
+  }
+  return kept;
 }
 
 } // namespace
@@ -119,7 +138,11 @@ result<std::string> create_token(const std::filesystem::path& file, principal wh
   if (auto ok = lock.take(file); !ok)
     return ok.error();
   std::string text;
-  if (std::filesystem::exists(file)) {
+  std::error_code code;
+  bool is_there = std::filesystem::exists(file, code);
+  if (code)
+    return fault(file, "cannot be read: " + code.message());
+  if (is_there) {
     auto old = read_text(file, limits::token_file_bytes_max);
     if (!old)
       return old.error();
@@ -159,12 +182,13 @@ result<principal> revoke_token(const std::filesystem::path& file, std::string_vi
   }
   if (!found)
     return error{errc::invalid_argument, "no token has a digest that begins so"};
-  // The table has read the file, so that the digest stands on one line of it.
-  auto at = text->find("sha256=" + to_text(found->token));
-  auto begin = text->rfind('\n', at) + 1;
-  auto end = text->find('\n', at);
-  text->erase(begin, end == text->npos ? text->npos : end + 1 - begin);
-  if (auto ok = replace(file, *text); !ok)
+  auto rest = without_token(*text, found->token);
+  auto left = parse_file(file, rest);
+  if (!left)
+    return left.error();
+  if (left->find(found->token))
+    return fault(file, "the token's line cannot be found; remove it by hand");
+  if (auto ok = replace(file, rest); !ok)
     return ok.error();
   return *found;
 }

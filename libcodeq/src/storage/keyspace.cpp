@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/keyspace.hpp"
 
+#include "storage/checkpoint_key.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -25,6 +27,7 @@ enum class tag : char {
   outcome = 'R',
   segment = 'S',
   follow_up = 'U',
+  checkpoint = 'V',
   dead = 'X',
 };
 
@@ -254,6 +257,14 @@ std::optional<body_key> body_key::decode(std::string_view bytes) {
   return decode_numbered<body_key>(tag::body, bytes);
 }
 
+std::string checkpoint_key::encode() const {
+  return encode_numbered(tag::checkpoint, shard, seq);
+}
+
+std::optional<checkpoint_key> checkpoint_key::decode(std::string_view bytes) {
+  return decode_numbered<checkpoint_key>(tag::checkpoint, bytes);
+}
+
 std::string producer_key::encode() const {
   auto key = encode_numbered(tag::producer, shard, producer.high);
   append_big_endian(key, producer.low);
@@ -328,6 +339,10 @@ key_range dead_of(shard_id shard) {
 
 key_range bodies_of(shard_id shard) {
   return range_of(tag::body, shard);
+}
+
+key_range checkpoints_of(shard_id shard) {
+  return range_of(tag::checkpoint, shard);
 }
 
 key_range histories_of(shard_id shard) {

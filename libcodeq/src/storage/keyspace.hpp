@@ -29,6 +29,7 @@
 ///   'N' shard:u16 producer:u128   ProducerRecord             overwritten        remove
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
+///   'V' shard:u16 seq:u64         CheckpointRecord           overwritten        remove
 ///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
 ///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
 ///

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/deliberate_fault.hpp"
+#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"
@@ -67,6 +68,13 @@ void project_event(shard_id shard, const core::queue_configured& e, write_set& w
 
 void project_event(shard_id shard, const core::follow_ups_sent& e, write_set& writes) {
   writes.put(follow_up_key{shard, e.position}.encode(), encode(e));
+}
+
+void project_event(shard_id shard, const core::checkpoints_handed_on& e, write_set& writes) {
+  for (const auto& checkpoint : e.saved)
+    writes.put(checkpoint_key{shard, checkpoint.seq}.encode(), encode(checkpoint, e.at));
+  for (auto seq : e.dropped)
+    writes.remove(checkpoint_key{shard, seq}.encode());
 }
 
 void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& writes) {

@@ -48,6 +48,18 @@ struct store_record {
 /// The task itself is in the key.
 [[nodiscard]] std::string encode(const core::task_note& note);
 
+/// A task's checkpoint, and when it was saved.
+struct checkpoint_record {
+  core::lease_checkpoint checkpoint;
+  timestamp at;
+};
+
+/// The task itself is in the key.
+[[nodiscard]] std::string encode(const core::lease_checkpoint& checkpoint, timestamp at);
+
+[[nodiscard]] result<checkpoint_record>
+decode_task_checkpoint(std::string_view value, sequence seq);
+
 [[nodiscard]] result<store_record> decode_store(std::string_view value);
 
 /// Without the tasks' bodies: `pieces` stays empty.

@@ -6,6 +6,7 @@
 #include "core/producer_sessions.hpp"
 #include "core/restore.hpp"
 #include "core/task_keys.hpp"
+#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ public:
   result<void> load_outcomes();
   result<void> load_changes();
   result<void> load_follow_ups();
+  result<void> load_checkpoints();
   void replay();
 
 private:
@@ -243,6 +245,23 @@ result<void> shard_recovery::load_follow_ups() {
   });
 }
 
+result<void> shard_recovery::load_checkpoints() {
+  if (core::is_active(core::deliberate_fault::checkpoint_lost_by_restart))
+    return {};
+  return each(
+    checkpoints_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+      auto task = checkpoint_key::decode(key);
+      if (!task)
+        return error{errc::corruption, "a key that is not one of a task among the checkpoints"};
+      auto record = decode_task_checkpoint(v, task->seq);
+      if (!record)
+        return record.error();
+      state_.at = std::max(state_.at, record->at);
+      core::hand_on(state_, task->seq, record->checkpoint.mark);
+      return {};
+    });
+}
+
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
@@ -284,6 +303,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   if (auto ok = r.load_changes(); !ok)
     return ok.error();
   if (auto ok = r.load_follow_ups(); !ok)
+    return ok.error();
+  if (auto ok = r.load_checkpoints(); !ok)
     return ok.error();
   r.replay();
   return state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/task_reader.hpp"
 
+#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"
@@ -30,6 +31,23 @@ read_replaced_body(const task_store& store, shard_id shard, sequence seq) {
     return std::optional<core::encoded_tasks>{};
   auto size = static_cast<std::uint32_t>((*value)->size());
   return std::optional{core::encoded_tasks{bytes::from(std::move(**value)), {size}}};
+}
+
+result<void> read_checkpoints(const task_store& store, shard_id shard, core::granted_run& run) {
+  std::vector<core::lease_checkpoint> found;
+  for (const auto& wanted : run.checkpoints) {
+    auto value = store.read(checkpoint_key{shard, wanted.seq}.encode());
+    if (!value)
+      return value.error();
+    if (!*value)
+      continue;
+    auto record = decode_task_checkpoint(**value, wanted.seq);
+    if (!record)
+      return record.error();
+    found.push_back(std::move(record->checkpoint));
+  }
+  run.checkpoints = std::move(found);
+  return {};
 }
 
 namespace {

@@ -22,6 +22,10 @@ read_bodies(const task_store& store, shard_id shard, sequence segment, bool asid
 [[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_replaced_body(const task_store& store, shard_id shard, sequence seq);
 
+/// Fills in what the tasks of a run were handed on; leaves those out that have ended meanwhile.
+[[nodiscard]] result<void>
+read_checkpoints(const task_store& store, shard_id shard, core::granted_run& run);
+
 /// The text of a task's latest outcome, empty when there is none. Nothing when the task completed
 /// so long before the shard time `now` that its result is past its retention: then it is unknown.
 [[nodiscard]] result<std::optional<bytes>>

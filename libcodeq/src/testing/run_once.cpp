@@ -18,10 +18,13 @@ once run_once(
   attempt.token = options.token;
   attempt.lease = spec.lease.value_or(limits::lease_default);
   attempt.payload = bytes::from(spec.payload);
+  attempt.checkpoint = bytes::from(options.checkpoint);
   attempt.headers = {spec.headers.begin(), spec.headers.end()};
   attempt.cancel = std::make_shared<cancellation>();
-  auto runtime =
-    std::make_shared<said_runtime>([left = attempt.lease] { return left; }, [](duration) {});
+  auto runtime = std::make_shared<said_runtime>(said_runtime::hearer{
+    [left = attempt.lease] { return left; },
+    [](duration) {},
+    [](const std::string&) { return true; }});
   attempt.runtime = runtime;
   if (options.cancelled)
     attempt.cancel->request();

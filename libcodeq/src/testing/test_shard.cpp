@@ -73,6 +73,11 @@ void test_shard::keep(core::event& e) {
   } else if (const auto* ended = std::get_if<core::leases_ended>(&e)) {
     for (const auto& end : ended->ends)
       texts_[ended->position].push_back(end.text);
+  } else if (const auto* handed = std::get_if<core::checkpoints_handed_on>(&e)) {
+    for (const auto& checkpoint : handed->saved)
+      checkpoints_[checkpoint.seq] = checkpoint.data;
+    for (auto seq : handed->dropped)
+      checkpoints_.erase(seq);
   }
   bodies_.take_bodies(e);
 }
@@ -124,7 +129,13 @@ void test_shard::report(const protocol::result_request& request) {
 }
 
 void test_shard::beat(const core::lease_beat& beat) {
-  decide(core::heartbeat{worker_peer, {beat}});
+  decide(core::heartbeat{worker_peer, {beat}, {}, {}});
+}
+
+bool test_shard::save(const core::lease_checkpoint& checkpoint) {
+  is_saved_ = false;
+  decide(core::heartbeat{worker_peer, {}, {}, {checkpoint}});
+  return is_saved_;
 }
 
 bool test_shard::cancel(sequence seq) {
@@ -159,8 +170,11 @@ void test_shard::advance(duration by) {
 
 void test_shard::carry_out(core::tasks_granted& e) {
   std::vector<core::encoded_tasks> bodies;
-  for (const auto& run : e.runs)
+  for (auto& run : e.runs) {
     bodies.push_back(bodies_.find(run.segment, run.first, run.count).value());
+    for (auto& checkpoint : run.checkpoints)
+      checkpoint.data = checkpoints_.at(checkpoint.seq);
+  }
   said_.tasks.push_back(protocol::make_task_batch(shard_id{}, e, bodies));
 }
 

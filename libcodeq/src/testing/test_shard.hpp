@@ -45,8 +45,12 @@ public:
   void claim(std::uint32_t credits);
   void report(const protocol::result_request& request);
   void beat(const core::lease_beat& beat);
+  /// False when the lease is over.
+  [[nodiscard]] bool save(const core::lease_checkpoint& checkpoint);
   /// False when the task was over.
   bool cancel(sequence seq);
+
+  [[nodiscard]] bool is_live(fencing_token token) { return state_.leases.find(token) != nullptr; }
 
   /// When the lease runs out. @pre it is live
   [[nodiscard]] monotonic_time deadline_of(fencing_token token);
@@ -80,6 +84,8 @@ private:
 
   void carry_out(core::task_described& e) { described_ = std::move(e); }
 
+  void carry_out(core::checkpoints_saved&) { is_saved_ = true; }
+
   void carry_out(core::tasks_granted& e);
   void carry_out(core::leases_lost& e);
 
@@ -107,6 +113,9 @@ private:
   std::map<std::string, std::vector<sequence>> tasks_;
   /// The texts of each record of ended leases.
   std::map<core::log_position, std::vector<bytes>> texts_;
+  /// What tasks were handed on.
+  std::map<sequence, bytes> checkpoints_;
+  bool is_saved_ = false;
   said said_;
   std::map<fencing_token, std::string> refusals_;
   std::optional<core::enqueue_answered> answered_;

@@ -43,19 +43,41 @@ void testbed::impl::hear() {
       waiting.push_back(std::move(attempt));
   }
   for (const auto& lease : said.to_stop)
-    if (auto at = running_attempts.find(lease.token); at != running_attempts.end()) {
-      at->second.cancelled = true;
-      at->second.cancel->request();
-    }
+    stop(lease);
   for (const auto& lease : said.lost)
-    if (auto at = running_attempts.find(lease.token); at != running_attempts.end())
-      at->second.cancel->request();
+    lose(lease.token);
   hear_answers(said.answers);
+}
+
+bool testbed::impl::forget_waiting(fencing_token token) {
+  if (std::erase_if(waiting, [&](const task& attempt) { return attempt.token == token; }) == 0)
+    return false;
+  shard.claim(1);
+  return true;
+}
+
+void testbed::impl::stop(const core::task_lease& lease) {
+  if (auto at = running_attempts.find(lease.token); at != running_attempts.end()) {
+    at->second.cancelled = true;
+    at->second.cancel->request();
+  } else if (forget_waiting(lease.token)) {
+    auto unstarted = worker::make_unstarted({0, shard_id{}, lease.token}, lease.seq);
+    unstarted.what = worker::disposition::cancelled;
+    shard.report(worker::make_results({shard_id{}, {&unstarted}}));
+  }
+}
+
+void testbed::impl::lose(fencing_token token) {
+  if (auto at = running_attempts.find(token); at != running_attempts.end())
+    at->second.cancel->request();
+  else
+    forget_waiting(token);
 }
 
 void testbed::impl::hear_answers(const std::vector<core::report_answer>& answers) {
   for (const auto& answer : answers)
-    attempts.at(places.at(answer.token)).accepted = answer.code == errc::none;
+    if (auto at = places.find(answer.token); at != places.end())
+      attempts.at(at->second).accepted = answer.code == errc::none;
 }
 
 bool testbed::impl::start_next() {
@@ -78,13 +100,10 @@ task testbed::impl::prepare(task attempt) {
   made.lease = attempt.lease;
   made.cancel = attempt.cancel;
   auto token = attempt.token;
-  made.runtime = std::make_shared<said_runtime>(
-    [lease = attempt.lease] { return lease; },
-    [this, seq = made.seq, token](duration extend) {
-      auto at = running_attempts.find(token);
-      if (at != running_attempts.end() && !at->second.is_silent)
-        shard.beat({seq, token, false, true, extend});
-    });
+  made.runtime = std::make_shared<said_runtime>(said_runtime::hearer{
+    [this, token] { return remaining(token); },
+    [this, token](duration extend) { hear_progress(token, extend); },
+    [this, token](const std::string& state) { return save(token, state); }});
   attempt.runtime = made.runtime;
   if (auto& coming = mishaps[attempt.queue]; !coming.empty()) {
     made.coming = coming.front();
@@ -99,6 +118,28 @@ task testbed::impl::prepare(task attempt) {
     hear();
   }
   return attempt;
+}
+
+void testbed::impl::hear_progress(fencing_token token, duration extend) {
+  auto at = running_attempts.find(token);
+  if (at != running_attempts.end() && !at->second.is_silent)
+    shard.beat({at->second.seq, token, false, true, extend});
+}
+
+bool testbed::impl::save(fencing_token token, const std::string& state) {
+  auto at = running_attempts.find(token);
+  if (at == running_attempts.end() || at->second.is_silent)
+    return false;
+  auto& running = at->second;
+  hear_progress(token, duration{0});
+  return shard.save({running.seq, {token, ++running.checkpoints}, bytes::from(state)});
+}
+
+duration testbed::impl::remaining(fencing_token token) {
+  auto at = running_attempts.find(token);
+  if (at == running_attempts.end() || !shard.is_live(token))
+    return duration{0};
+  return std::max(shard.deadline_of(token) - shard.now().steady, duration{0});
 }
 
 void testbed::impl::start(task attempt) {
@@ -169,9 +210,12 @@ void testbed::impl::send_report(fencing_token token, const running& ended, outco
 
 void testbed::impl::expire(running& gone, fencing_token token) {
   gone.is_silent = true;
-  auto left = shard.deadline_of(token) - shard.now().steady;
-  step(std::max(left, duration{0}));
-  hear();
+  // In steps, so that the others are beaten on the way.
+  while (shard.is_live(token)) {
+    auto left = std::max(shard.deadline_of(token) - shard.now().steady, duration{1});
+    step(std::clamp(next_event().value_or(left), duration{1}, left));
+    hear();
+  }
 }
 
 void testbed::impl::crash() {
@@ -186,6 +230,8 @@ void testbed::impl::beat_all() {
   for (const auto& [token, attempt] : running_attempts)
     if (!attempt.is_silent)
       shard.beat({attempt.seq, token});
+  for (const auto& attempt : waiting)
+    shard.beat({attempt.id.seq, attempt.token, true});
 }
 
 void testbed::impl::step(duration by) {
@@ -200,6 +246,8 @@ std::optional<duration> testbed::impl::next_event() {
   if (auto wait = actors.next_event())
     sooner(*wait);
   for (const auto& [token, attempt] : running_attempts)
+    sooner(attempt.lease / 4);
+  for (const auto& attempt : waiting)
     sooner(attempt.lease / 4);
   return next;
 }

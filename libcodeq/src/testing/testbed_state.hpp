@@ -33,17 +33,26 @@ struct testbed::impl {
     std::shared_ptr<cancellation> cancel;
     std::shared_ptr<said_runtime> runtime;
     std::optional<mishap> coming;
+    /// How many it saved.
+    std::uint32_t checkpoints = 0;
     bool cancelled = false;
     /// No heartbeat gets through any more.
     bool is_silent = false;
   };
 
   void hear();
+  /// False when no such task waits.
+  bool forget_waiting(fencing_token token);
+  void stop(const core::task_lease& lease);
+  void lose(fencing_token token);
   void hear_answers(const std::vector<core::report_answer>& answers);
   bool start_next();
   void start(task attempt);
   void start_batch(const handler_registry::entry& handler, task first);
   task prepare(task attempt);
+  void hear_progress(fencing_token token, duration extend);
+  bool save(fencing_token token, const std::string& state);
+  [[nodiscard]] duration remaining(fencing_token token);
   void finish(fencing_token token, outcome answer);
   void send_report(fencing_token token, const running& ended, outcome answer);
   void expire(running& gone, fencing_token token);

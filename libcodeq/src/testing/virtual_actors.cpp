@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/virtual_actors.hpp"
 
+#include "worker/call_handler.hpp"
+
 #include <caf/actor_system.hpp>
 #include <caf/atom.hpp>
-#include <caf/error.hpp>
 #include <caf/send.hpp>
 
 #include <algorithm>
@@ -93,14 +94,8 @@ void virtual_actors::take_end(caf::actor_id from, const caf::error& reason) {
     return;
   auto running = found->second.running;
   slots_.erase(found);
-  if (!running)
-    return;
-  bool has_text = reason && reason.context().match_elements<std::string>();
-  told_(
-    *running,
-    outcome::failed(
-      has_text ? "exception: " + reason.context().get_as<std::string>(0)
-               : "handler actor ended: " + system_->render(reason)));
+  if (running)
+    told_(*running, worker::ended_with(*system_, reason));
 }
 
 bool virtual_actors::run() {

@@ -6,12 +6,18 @@
 
 #include <caf/io/middleman.hpp>
 
+#include <algorithm>
+#include <array>
+
 namespace codeq::transport {
 
 namespace {
 
 /// Read from the socket at a time.
 constexpr std::size_t read_bytes = 32u << 10;
+
+/// What one record of TLS can carry.
+constexpr std::size_t record_bytes = 16u << 10;
 
 /// Handshake, certificates and hello of a peer that nobody knows yet may have so many bytes.
 constexpr std::size_t stranger_bytes_max = 64u << 10;
@@ -51,7 +57,7 @@ bool connection_state::shake_hands() {
   }
   // The hello has waited for this.
   if (*done && dialled_)
-    write_secured({});
+    encrypt({});
   if (!*done && !dialled_)
     self_->trigger(handle_, 1);
   return *done && phase_ != phase::closing;
@@ -77,10 +83,23 @@ void connection_state::take_secured() {
     self_->trigger(handle_, 1);
 }
 
-void connection_state::write_secured(std::string_view frame) {
+void connection_state::write_secured(const protocol::wire_frame& frame) {
+  // The header and what fits beside it are one record; the rest is encrypted from where it is.
+  std::array<char, record_bytes> first;
+  auto header = header_of(frame);
+  auto body = frame.body.view();
+  auto beside = std::min(body.size(), first.size() - header.size());
+  auto end = std::copy(header.begin(), header.end(), first.begin());
+  end = std::copy_n(body.begin(), beside, end);
+  encrypt({first.data(), static_cast<std::size_t>(end - first.begin())});
+  if (beside < body.size() && phase_ != phase::closing)
+    encrypt(body.substr(beside));
+}
+
+void connection_state::encrypt(std::string_view text) {
   auto& out = self_->wr_buf(handle_);
   auto before = out.size();
-  if (auto ok = tls_->write(frame, out); !ok)
+  if (auto ok = tls_->write(text, out); !ok)
     return abandon(ok.error());
   buffered_ += out.size() - before;
   self_->flush(handle_);

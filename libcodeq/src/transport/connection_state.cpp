@@ -6,12 +6,17 @@
 
 #include <caf/io/middleman.hpp>
 
+#include <algorithm>
+
 namespace codeq::transport {
 
 namespace {
 
 /// An outgoing buffer that has grown larger than this is given back once it is empty.
 constexpr std::size_t idle_buffer_bytes_max = 4u << 20;
+
+/// Read at a time where frames are small: a call for header and body each costs more than to copy.
+constexpr std::size_t read_bytes = 8u << 10;
 
 } // namespace
 
@@ -76,9 +81,39 @@ void connection_state::receive(caf::io::new_data_msg& data) {
   answer_probes(true);
   if (tls_)
     return receive_secured({data.buf.data(), data.buf.size()});
-  take_part(std::move(data.buf));
+  if (phase_ == phase::open)
+    take_received(data.buf);
+  else
+    take_part(std::move(data.buf));
   if (phase_ != phase::closing)
-    self_->configure_read(handle_, caf::io::receive_policy::exactly(part_bytes_));
+    self_->configure_read(handle_, next_read());
+}
+
+caf::io::receive_policy::config connection_state::next_read() const {
+  auto missing = part_bytes_ - part_.size();
+  if (phase_ == phase::open && missing <= read_bytes)
+    return caf::io::receive_policy::at_most(read_bytes);
+  return caf::io::receive_policy::exactly(missing);
+}
+
+void connection_state::take_received(std::vector<char>& received) {
+  bool is_large_body = part_.empty() && part_bytes_ > read_bytes;
+  if (is_large_body && received.size() == part_bytes_)
+    return take_part(std::move(received));
+  std::string_view left{received.data(), received.size()};
+  while (!left.empty() && phase_ == phase::open) {
+    if (!header_ && part_.empty() && left.size() >= part_bytes_) {
+      take_header(left.substr(0, part_bytes_));
+      left.remove_prefix(protocol::frame_header_bytes);
+      continue;
+    }
+    auto count = std::min(part_bytes_ - part_.size(), left.size());
+    part_.reserve(part_bytes_);
+    part_.insert(part_.end(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(count));
+    left.remove_prefix(count);
+    if (part_.size() == part_bytes_)
+      take_part(std::exchange(part_, {}));
+  }
 }
 
 void connection_state::take_part(std::vector<char> part) {
@@ -88,7 +123,11 @@ void connection_state::take_part(std::vector<char> part) {
     part_bytes_ = protocol::frame_header_bytes;
     return take(frame);
   }
-  auto header = parse_header({part.data(), part.size()}, body_bytes_max());
+  take_header({part.data(), part.size()});
+}
+
+void connection_state::take_header(std::string_view bytes) {
+  auto header = parse_header(bytes, body_bytes_max());
   if (!header)
     return refuse(header.error());
   part_bytes_ = header->length;
@@ -213,11 +252,8 @@ void connection_state::open() {
 void connection_state::write(const protocol::wire_frame& frame) {
   if (phase_ == phase::closing)
     return;
-  if (tls_) {
-    std::vector<char> plain;
-    append_frame(frame, plain);
-    return write_secured({plain.data(), plain.size()});
-  }
+  if (tls_)
+    return write_secured(frame);
   append_frame(frame, self_->wr_buf(handle_));
   buffered_ += protocol::frame_header_bytes + frame.body.size();
   self_->flush(handle_);

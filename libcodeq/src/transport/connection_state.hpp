@@ -72,9 +72,10 @@ class connection_state;
 using connection_self = connection_broker::stateful_broker_pointer<connection_state>;
 
 /// The state of one connection's broker, on the middleman's thread. Owns the socket through the
-/// broker; holds its owner's sink until it closes. Frames are read as a header of 8 bytes and then
-/// exactly the body that it announced, so that a body is one buffer that is never copied, and
-/// nothing is allocated for a length that was not checked.
+/// broker; holds its owner's sink until it closes. Until the peer is let in, a header of 8 bytes is
+/// read and then exactly the body that it announced. From then on several small frames are read at
+/// once and cut apart; a large body is read into a buffer of its own. Nothing is allocated for a
+/// length that was not checked.
 class connection_state {
 public:
   static constexpr const char* name = "connection";
@@ -120,6 +121,12 @@ private:
   void start(
     connection_self self, caf::io::connection_handle handle, const connection_settings& settings);
   [[nodiscard]] std::size_t body_bytes_max() const;
+  /// How much to read next, at most.
+  [[nodiscard]] caf::io::receive_policy::config next_read() const;
+  /// Cuts what came into headers and bodies, and takes those that are whole. A large body takes
+  /// the buffer, else it is left for the next read.
+  void take_received(std::vector<char>& received);
+  void take_header(std::string_view header);
   /// Takes a header or a body, whichever was to come.
   void take_part(std::vector<char> part);
   void take(const protocol::wire_frame& frame);
@@ -147,7 +154,8 @@ private:
   void take_secured();
   /// Hands what the stream has for the peer to the socket.
   void flush_secured();
-  void write_secured(std::string_view frame);
+  void write_secured(const protocol::wire_frame& frame);
+  void encrypt(std::string_view text);
 
   void arm(connection_deadline deadline, duration after);
   void send_ping();
@@ -182,11 +190,13 @@ private:
   std::size_t buffered_ = 0;
   bool pressure_ = false;
 
-  // With TLS; null without.
-  std::unique_ptr<tls_stream> tls_;
-  /// As much as was decrypted of the part that is to come.
+  /// As much as came of the part that is to come; with TLS it has its whole size already, and so
+  /// many bytes were decrypted.
   std::vector<char> part_;
   std::size_t part_filled_ = 0;
+
+  // With TLS; null without.
+  std::unique_ptr<tls_stream> tls_;
   /// Received before the peer was let in.
   std::size_t stranger_bytes_ = 0;
 

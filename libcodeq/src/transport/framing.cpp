@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/framing.hpp"
 
-#include <array>
 #include <memory>
 #include <string>
 
@@ -42,10 +41,15 @@ result<frame_header> parse_header(std::string_view header, std::size_t body_byte
   return parsed;
 }
 
-void append_frame(const protocol::wire_frame& frame, std::vector<char>& out) {
+std::array<char, protocol::frame_header_bytes> header_of(const protocol::wire_frame& frame) {
   std::array<char, protocol::frame_header_bytes> header{};
   write_little_endian(static_cast<std::uint32_t>(frame.body.size()), 4, header.data());
   write_little_endian(frame.type, 2, header.data() + 4);
+  return header;
+}
+
+void append_frame(const protocol::wire_frame& frame, std::vector<char>& out) {
+  auto header = header_of(frame);
   out.insert(out.end(), header.begin(), header.end());
   auto body = frame.body.view();
   out.insert(out.end(), body.begin(), body.end());

@@ -5,6 +5,7 @@
 
 #include "protocol/frame.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ struct frame_header {
 /// not zero, a length that no message can have, and a length over `body_bytes_max`.
 [[nodiscard]] result<frame_header>
 parse_header(std::string_view header, std::size_t body_bytes_max);
+
+/// The bytes in front of the frame's body.
+[[nodiscard]] std::array<char, protocol::frame_header_bytes>
+header_of(const protocol::wire_frame& frame);
 
 /// Appends header and body.
 void append_frame(const protocol::wire_frame& frame, std::vector<char>& out);

@@ -2,10 +2,8 @@
 #include "transport/tls_stream.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -16,21 +14,6 @@ namespace {
 
 /// Written at a time, so that no more than this stands encrypted beside what it was made of.
 constexpr std::size_t write_bytes = 64u << 10;
-
-bool is_address(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> address{};
-  return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1
-         || ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
-}
-
-/// The peer's certificate has to name `host`.
-bool expect_name(SSL* native, const std::string& host) {
-  SSL_set_hostflags(native, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  if (is_address(host))
-    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(native), host.c_str()) == 1;
-  return SSL_set1_host(native, host.c_str()) == 1
-         && SSL_set_tlsext_host_name(native, host.c_str()) == 1;
-}
 
 /// A native stream on two buffers in memory; null when there is no memory.
 SSL* make_native(const security::tls_context& context) {
@@ -74,7 +57,7 @@ tls_stream::connect(const security::tls_context& context, const std::string& hos
     return nullptr;
   std::unique_ptr<tls_stream> stream(new tls_stream(native));
   SSL_set_connect_state(native);
-  return expect_name(native, host) ? std::move(stream) : nullptr;
+  return security::expect_name(native, host) ? std::move(stream) : nullptr;
 }
 
 void tls_stream::put_received(std::string_view received) {

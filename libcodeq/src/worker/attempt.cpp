@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace codeq {
 
@@ -70,6 +71,17 @@ void task::extend(duration by) const {
       "extend: the time is " + std::to_string(by.count()) + " ms; it must be 1 s..12 h");
   if (runtime)
     runtime->extend(by);
+}
+
+void task::save_checkpoint(std::string state, checkpoint_saved then) const {
+  if (state.size() > limits::checkpoint_bytes_max)
+    throw std::invalid_argument(
+      "save_checkpoint: state has " + std::to_string(state.size()) + " bytes; the limit is "
+      + std::to_string(limits::checkpoint_bytes_max));
+  if (runtime)
+    runtime->save_checkpoint(std::move(state), std::move(then));
+  else if (then)
+    then(false);
 }
 
 void task::log(std::string_view line) const {

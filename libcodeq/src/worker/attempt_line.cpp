@@ -62,13 +62,24 @@ void attempt_line::log(std::string_view line) {
     line);
 }
 
+void attempt_line::save_checkpoint(std::string state, checkpoint_saved then) {
+  unsaved_.save(std::move(state), std::move(then));
+  {
+    std::lock_guard lock(mutex_);
+    said_.progressed = true;
+  }
+  bell_->ring();
+}
+
 void attempt_line::set_valid_until(monotonic_time until) {
   valid_until_.store(until.time_since_epoch().count());
 }
 
 attempt_said attempt_line::take() {
   std::lock_guard lock(mutex_);
-  return std::exchange(said_, {});
+  auto said = std::exchange(said_, {});
+  said.checkpoint = unsaved_.take();
+  return said;
 }
 
 } // namespace codeq::worker

@@ -3,6 +3,8 @@
 
 #include "codeq/attempt.hpp"
 
+#include "worker/checkpoint_line.hpp"
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -44,6 +46,7 @@ struct attempt_said {
   duration extend{0};
   /// The latest.
   std::optional<progress_line> line;
+  std::optional<checkpoint_line> checkpoint;
 };
 
 /// The line between a running handler, on any thread, and the dispatcher.
@@ -64,6 +67,7 @@ public:
   void progress(int percent, std::string note) override;
   void extend(duration by) override;
   void log(std::string_view line) override;
+  void save_checkpoint(std::string state, checkpoint_saved then) override;
 
   // The dispatcher's side.
 
@@ -72,12 +76,15 @@ public:
 
   [[nodiscard]] attempt_said take();
 
+  [[nodiscard]] unsaved_checkpoint& unsaved() { return unsaved_; }
+
 private:
   const subject about_;
   const std::shared_ptr<news_bell> bell_;
   std::atomic<monotonic_time::rep> valid_until_{0};
   std::mutex mutex_;
   attempt_said said_;
+  unsaved_checkpoint unsaved_;
 };
 
 /// `text`, or its beginning with a mark, within the limit of notes.

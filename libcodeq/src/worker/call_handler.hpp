@@ -9,4 +9,8 @@ namespace codeq::worker {
 /// thread.
 [[nodiscard]] outcome call_handler(const handler_function& function, const task& attempt);
 
+/// What an attempt came to when its handler actor ended with `reason`: failed, with the text of the
+/// exception if it was one.
+[[nodiscard]] outcome ended_with(const caf::actor_system& system, const caf::error& reason);
+
 } // namespace codeq::worker

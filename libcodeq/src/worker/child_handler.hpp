@@ -18,8 +18,9 @@ struct child_command {
 
 /// A handler that hands each attempt to a child process, which runs the function of that queue. A
 /// child serves one attempt at a time and is kept for the next; one that dies fails its attempt
-/// with the signal or exit status and the end of its standard error. A cancellation is passed on;
-/// a child that does not answer within `kill_grace` is killed. Follow-ups do not pass.
+/// with the signal or exit status and the end of what it printed meanwhile; one that died while it
+/// had nothing to do is replaced. A cancellation is passed on; a child that does not answer within
+/// `kill_grace` is killed.
 [[nodiscard]] handler_function
 make_child_handler(child_command command, duration kill_grace = limits::exec_kill_grace_default);
 

@@ -3,6 +3,9 @@
 
 #include "codeq/limits.hpp"
 
+#include "protocol/shared_data.hpp"
+#include "worker/child_spec.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,24 +13,38 @@ namespace codeq::worker {
 
 namespace {
 
+using protocol::data_of;
+using protocol::string_of;
+
 constexpr std::size_t length_bytes = 4;
-
-capnp::Data::Reader data_of(std::string_view text) {
-  return {reinterpret_cast<const kj::byte*>(text.data()), text.size()};
-}
-
-std::string string_of(capnp::Data::Reader data) {
-  return {reinterpret_cast<const char*>(data.begin()), data.size()};
-}
 
 std::string string_of(capnp::Text::Reader text) {
   return {text.cStr(), text.size()};
 }
 
+result<outcome> outcome_of(schema::FromChild::Outcome::Reader from) {
+  auto text = string_of(from.getText());
+  switch (static_cast<outcome::kind>(from.getKind())) {
+  case outcome::kind::completed:
+    return outcome::completed(std::move(text));
+  case outcome::kind::failed:
+    return outcome::failed(std::move(text));
+  case outcome::kind::failed_permanently:
+    return outcome::failed_permanently(std::move(text));
+  case outcome::kind::nack:
+    return from.getDelayMs() < 0 ? outcome::nack(std::move(text))
+                                 : outcome::nack(duration{from.getDelayMs()}, std::move(text));
+  case outcome::kind::abandon:
+    return outcome::abandon();
+  }
+  return error{errc::protocol_error, "the child answered an outcome of no known kind"};
+}
+
 } // namespace
 
-to_child make_attempt(const task& attempt) {
+to_child make_attempt(const task& attempt, std::uint64_t number) {
   return to_child::build([&](schema::ToChild::Builder root) {
+    root.setNumber(number);
     auto to = root.initAttempt();
     to.setShard(value(attempt.id.shard));
     to.setSeq(attempt.id.seq);
@@ -47,17 +64,31 @@ to_child make_attempt(const task& attempt) {
       headers[i].setName(attempt.headers[i].first);
       headers[i].setValue(attempt.headers[i].second);
     }
+    to.setCheckpoint(data_of(attempt.checkpoint.view()));
     to.setRemainingMs(static_cast<std::uint64_t>(attempt.lease_remaining().count()));
   });
 }
 
-to_child make_child_cancel() {
-  return to_child::build([](schema::ToChild::Builder root) { root.setCancel(); });
+to_child make_child_cancel(std::uint64_t number) {
+  return to_child::build([number](schema::ToChild::Builder root) {
+    root.setNumber(number);
+    root.setCancel();
+  });
 }
 
-to_child make_lease_left(duration left) {
-  return to_child::build([left](schema::ToChild::Builder root) {
+to_child make_lease_left(duration left, std::uint64_t number) {
+  return to_child::build([left, number](schema::ToChild::Builder root) {
+    root.setNumber(number);
     root.setLeaseMs(static_cast<std::uint64_t>(left.count()));
+  });
+}
+
+to_child make_child_saved(std::uint64_t checkpoint, bool is_durable, std::uint64_t number) {
+  return to_child::build([&](schema::ToChild::Builder root) {
+    root.setNumber(number);
+    auto saved = root.initSaved();
+    saved.setCheckpoint(checkpoint);
+    saved.setIsDurable(is_durable);
   });
 }
 
@@ -75,54 +106,64 @@ task read_attempt(schema::ToChild::Attempt::Reader from) {
   made.lease = duration{static_cast<duration::rep>(from.getLeaseMs())};
   made.enqueued_at = timestamp{duration{from.getEnqueuedAtMs()}};
   made.payload = bytes::from(string_of(from.getPayload()));
+  made.checkpoint = bytes::from(string_of(from.getCheckpoint()));
   for (auto header : from.getHeaders())
     made.headers.emplace_back(string_of(header.getName()), string_of(header.getValue()));
   return made;
 }
 
-from_child make_child_outcome(const outcome& ended) {
+from_child make_child_outcome(const outcome& ended, std::uint64_t number) {
   return from_child::build([&](schema::FromChild::Builder root) {
+    root.setNumber(number);
     auto to = root.initOutcome();
     to.setKind(static_cast<std::uint8_t>(ended.what()));
     to.setText(data_of(ended.text()));
     to.setDelayMs(ended.delay() ? ended.delay()->count() : -1);
+    auto added = to.initFollowUps(static_cast<unsigned>(ended.follow_ups().size()));
+    for (unsigned i = 0; i < added.size(); ++i)
+      write_spec(added[i], ended.follow_ups()[i]);
   });
 }
 
-from_child make_child_progress(int percent, const std::string& note) {
+from_child make_child_progress(int percent, const std::string& note, std::uint64_t number) {
   return from_child::build([&](schema::FromChild::Builder root) {
+    root.setNumber(number);
     auto to = root.initProgress();
     to.setPercent(static_cast<std::uint8_t>(percent));
     to.setNote(data_of(note));
   });
 }
 
-from_child make_child_extension(duration by) {
-  return from_child::build([by](schema::FromChild::Builder root) {
+from_child make_child_extension(duration by, std::uint64_t number) {
+  return from_child::build([by, number](schema::FromChild::Builder root) {
+    root.setNumber(number);
     root.setExtendMs(static_cast<std::uint64_t>(by.count()));
   });
 }
 
-from_child make_child_log(std::string_view line) {
-  return from_child::build([line](schema::FromChild::Builder root) { root.setLog(data_of(line)); });
+from_child make_child_log(std::string_view line, std::uint64_t number) {
+  return from_child::build([line, number](schema::FromChild::Builder root) {
+    root.setNumber(number);
+    root.setLog(data_of(line));
+  });
+}
+
+from_child
+make_child_checkpoint(std::string_view state, std::uint64_t answered_as, std::uint64_t number) {
+  return from_child::build([&](schema::FromChild::Builder root) {
+    root.setNumber(number);
+    auto to = root.initCheckpoint();
+    to.setData(data_of(state));
+    to.setNumber(answered_as);
+  });
 }
 
 result<outcome> read_child_outcome(schema::FromChild::Outcome::Reader from) {
-  auto text = string_of(from.getText());
-  switch (static_cast<outcome::kind>(from.getKind())) {
-  case outcome::kind::completed:
-    return outcome::completed(std::move(text));
-  case outcome::kind::failed:
-    return outcome::failed(std::move(text));
-  case outcome::kind::failed_permanently:
-    return outcome::failed_permanently(std::move(text));
-  case outcome::kind::nack:
-    return from.getDelayMs() < 0 ? outcome::nack(std::move(text))
-                                 : outcome::nack(duration{from.getDelayMs()}, std::move(text));
-  case outcome::kind::abandon:
-    return outcome::abandon();
-  }
-  return error{errc::protocol_error, "the child answered an outcome of no known kind"};
+  auto ended = outcome_of(from);
+  if (ended)
+    for (auto follow_up : from.getFollowUps())
+      ended->then(read_spec(follow_up));
+  return ended;
 }
 
 std::string with_length(const bytes& body) {

@@ -7,6 +7,7 @@
 #include "isolation.capnp.h"
 #include "protocol/frame.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,17 +18,27 @@ namespace codeq::worker {
 using to_child = protocol::frame<schema::ToChild>;
 using from_child = protocol::frame<schema::FromChild>;
 
-[[nodiscard]] to_child make_attempt(const task& attempt);
-[[nodiscard]] to_child make_child_cancel();
-[[nodiscard]] to_child make_lease_left(duration left);
+// Every message names its attempt by a number that the worker counts.
+[[nodiscard]] to_child make_attempt(const task& attempt, std::uint64_t number);
+[[nodiscard]] to_child make_child_cancel(std::uint64_t number);
+[[nodiscard]] to_child make_lease_left(duration left, std::uint64_t number);
+
+[[nodiscard]] to_child
+make_child_saved(std::uint64_t checkpoint, bool is_durable, std::uint64_t number);
 
 /// Without `cancel` and `runtime`.
 [[nodiscard]] task read_attempt(schema::ToChild::Attempt::Reader from);
 
-[[nodiscard]] from_child make_child_outcome(const outcome& ended);
-[[nodiscard]] from_child make_child_progress(int percent, const std::string& note);
-[[nodiscard]] from_child make_child_extension(duration by);
-[[nodiscard]] from_child make_child_log(std::string_view line);
+/// @pre within the limits of a report
+[[nodiscard]] from_child make_child_outcome(const outcome& ended, std::uint64_t number);
+[[nodiscard]] from_child
+make_child_progress(int percent, const std::string& note, std::uint64_t number);
+[[nodiscard]] from_child make_child_extension(duration by, std::uint64_t number);
+[[nodiscard]] from_child make_child_log(std::string_view line, std::uint64_t number);
+
+/// `answered_as` counts those that are to be answered; 0 is none.
+[[nodiscard]] from_child
+make_child_checkpoint(std::string_view state, std::uint64_t answered_as, std::uint64_t number);
 
 /// Errors: `protocol_error` for a kind that there is not.
 [[nodiscard]] result<outcome> read_child_outcome(schema::FromChild::Outcome::Reader from);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "worker/attempt_line.hpp"
 #include "worker/call_handler.hpp"
 #include "worker/child_handler.hpp"
 #include "worker/child_messages.hpp"
+#include "worker/report.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -47,7 +50,8 @@ private:
 /// What the verbs of a task reach in a child.
 class child_runtime final : public attempt_runtime {
 public:
-  explicit child_runtime(std::shared_ptr<parent_link> parent) : parent_(std::move(parent)) {}
+  child_runtime(std::shared_ptr<parent_link> parent, std::uint64_t number)
+    : parent_(std::move(parent)), number_(number) {}
 
   void set_remaining(duration left) { until_.store((now() + left).count()); }
 
@@ -56,13 +60,35 @@ public:
   }
 
   void progress(int percent, std::string note) override {
-    note.resize(std::min(note.size(), limits::payload_bytes_max));
-    parent_->send(make_child_progress(percent, note));
+    parent_->send(make_child_progress(percent, cut_note(std::move(note)), number_));
   }
 
-  void extend(duration by) override { parent_->send(make_child_extension(by)); }
+  void extend(duration by) override { parent_->send(make_child_extension(by, number_)); }
 
-  void log(std::string_view line) override { parent_->send(make_child_log(line)); }
+  void log(std::string_view line) override {
+    parent_->send(make_child_log(line.substr(0, limits::payload_bytes_max), number_));
+  }
+
+  void save_checkpoint(std::string state, checkpoint_saved then) override {
+    std::uint64_t answered_as = 0;
+    if (then) {
+      std::lock_guard lock(mutex_);
+      answered_as = ++waited_for_;
+      waiting_.emplace(answered_as, std::move(then));
+    }
+    parent_->send(make_child_checkpoint(state, answered_as, number_));
+  }
+
+  void saved(std::uint64_t checkpoint, bool is_durable) {
+    checkpoint_saved then;
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = waiting_.extract(checkpoint); !found.empty())
+        then = std::move(found.mapped());
+    }
+    if (then)
+      then(is_durable);
+  }
 
 private:
   static duration now() {
@@ -70,17 +96,13 @@ private:
     return std::chrono::duration_cast<duration>(since);
   }
 
-  std::shared_ptr<parent_link> parent_;
+  const std::shared_ptr<parent_link> parent_;
+  const std::uint64_t number_;
   std::atomic<duration::rep> until_{0};
+  std::mutex mutex_;
+  std::uint64_t waited_for_ = 0;
+  std::map<std::uint64_t, checkpoint_saved> waiting_;
 };
-
-outcome call(const handler_function& function, const task& attempt) {
-  auto ended = call_handler(function, attempt);
-  if (ended.follow_ups().empty())
-    return ended;
-  return outcome::failed_permanently(
-    "a handler with isolation process cannot add follow-ups; use isolation thread");
-}
 
 /// Reads what the parent says while a thread of its own runs the handler.
 class child_server {
@@ -94,9 +116,13 @@ public:
       return;
     static_cast<void>(message->read([this](schema::ToChild::Reader root) -> result<void> {
       if (root.isAttempt())
-        begin(root.getAttempt());
+        begin(root.getAttempt(), root.getNumber());
+      else if (root.getNumber() != number_)
+        return {};
       else if (root.isCancel())
         running_.cancel->request();
+      else if (root.isSaved())
+        runtime_->saved(root.getSaved().getCheckpoint(), root.getSaved().getIsDurable());
       else if (root.isLeaseMs())
         runtime_->set_remaining(duration{static_cast<duration::rep>(root.getLeaseMs())});
       return {};
@@ -104,20 +130,25 @@ public:
   }
 
 private:
-  void begin(schema::ToChild::Attempt::Reader from) {
+  void begin(schema::ToChild::Attempt::Reader from, std::uint64_t number) {
     if (thread_.joinable())
       thread_.join();
-    runtime_ = std::make_shared<child_runtime>(parent_);
+    number_ = number;
+    runtime_ = std::make_shared<child_runtime>(parent_, number);
     runtime_->set_remaining(duration{static_cast<duration::rep>(from.getRemainingMs())});
     running_ = read_attempt(from);
     running_.cancel = std::make_shared<cancellation>();
     running_.runtime = runtime_;
-    thread_ = std::thread(
-      [this, attempt = running_] { parent_->send(make_child_outcome(call(function_, attempt))); });
+    thread_ = std::thread([this, attempt = running_, number] {
+      auto ended = within_limits(call_handler(function_, attempt));
+      parent_->send(make_child_outcome(ended, number));
+    });
   }
 
   const handler_function& function_;
   std::shared_ptr<parent_link> parent_;
+  /// Of the latest attempt; the parent counts from 1.
+  std::uint64_t number_ = 0;
   task running_;
   std::shared_ptr<child_runtime> runtime_;
   std::thread thread_;
@@ -127,10 +158,12 @@ private:
 
 void serve_parent(const handler_function& function, int input, int output) {
   // A handler that prints must not speak to the parent in our name.
-  int from = dup(input);
-  int to = dup(output);
-  int nothing = open("/dev/null", O_RDONLY);
+  // What it starts must not keep the pipes open, nor read or write there.
+  int from = fcntl(input, F_DUPFD_CLOEXEC, 0);
+  int to = fcntl(output, F_DUPFD_CLOEXEC, 0);
+  int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(nothing, input);
+  close(nothing);
   dup2(STDERR_FILENO, output);
   child_server server(function, to);
   message_buffer incoming;

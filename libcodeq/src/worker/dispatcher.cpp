@@ -51,6 +51,9 @@ dispatcher(dispatcher_self self, dispatcher_options options) {
     [self](const from_link<schema::ResumeReply>& m) {
       self->state.take_resumed(m.link, m.message);
     },
+    [self](const from_link<schema::CheckpointsSaved>& m) {
+      self->state.take_saved(m.link, m.message);
+    },
     [self](const actors::link_up& up) { self->state.take_link_up(up); },
     [self](const actors::link_down& down) { self->state.take_link_down(down); },
     [self](const actors::links_spawned& spawned) { self->state.take_links(spawned.links); },
@@ -89,7 +92,8 @@ actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::siz
       || offer(std::type_identity<schema::ResultReply>{})
       || offer(std::type_identity<schema::LeasesLost>{})
       || offer(std::type_identity<schema::CancelNotice>{})
-      || offer(std::type_identity<schema::ResumeReply>{}));
+      || offer(std::type_identity<schema::ResumeReply>{})
+      || offer(std::type_identity<schema::CheckpointsSaved>{}));
     return taken;
   };
 }

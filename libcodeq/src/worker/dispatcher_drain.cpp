@@ -54,7 +54,7 @@ void dispatcher_state::abandon_running() {
     given_back.push_back(make_report(key, lease, outcome::abandon()));
   });
   for (auto& made : given_back) {
-    book_.remove(made.key);
+    drop_lease(made.key);
     report_later(std::move(made));
   }
 }

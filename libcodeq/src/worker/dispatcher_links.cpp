@@ -63,6 +63,12 @@ void dispatcher_state::resume(std::size_t link, std::size_t shards) {
     send_to(link, request.to_wire());
   // A lease that the coordinator still knows may be close to its end: the beat goes right behind.
   send_beats(std::move(held));
+  // What was said while there was no connection, and what nobody has answered.
+  book_.for_each([link](const lease_key& key, held_lease& lease) {
+    if (key.link == link && lease.line)
+      lease.line->unsaved().resend();
+  });
+  bell_->ring();
 }
 
 void dispatcher_state::take_resumed(std::size_t link, const protocol::resume_reply& reply) {

@@ -104,16 +104,19 @@ void dispatcher_state::take_news(const actors::attempt_news& news) {
   bell_->answer();
   std::vector<std::vector<progress_of>> by_link(links_.size());
   book_.for_each([&](const lease_key& key, held_lease& lease) {
-    if (!lease.line)
+    // What is said while there is no connection waits for it, and extends nothing.
+    if (!lease.line || !links_[key.link].open)
       return;
     auto said = lease.line->take();
-    if (!said.progressed)
+    if (!said.progressed && !said.checkpoint)
       return;
     if (said.extend > duration{0})
       lease.extended_until = now() + said.extend;
     lease.count_from(now());
     by_link[key.link].push_back(
-      {{key, lease.seq, lease.phase, true, said.extend}, std::move(said.line)});
+      {{key, lease.seq, lease.phase, true, said.extend},
+       std::move(said.line),
+       std::move(said.checkpoint)});
   });
   for (std::size_t link = 0; link < by_link.size(); ++link)
     for (const auto& request : make_progress(std::move(by_link[link])))

@@ -38,6 +38,7 @@ public:
   void take_losses(std::size_t link, const protocol::leases_lost& lost);
   void take_cancel(std::size_t link, const protocol::cancel_notice& notice);
   void take_resumed(std::size_t link, const protocol::resume_reply& reply);
+  void take_saved(std::size_t link, const protocol::checkpoints_saved& saved);
 
   // Handlers.
   void take_outcome(outcome answer);
@@ -91,6 +92,8 @@ private:
   void run(std::vector<waiting_task> together);
   void begin(waiting_task& waiting);
   void end_attempt(const lease_key& key, outcome answer);
+  /// Forgets a lease of a running task; what it saved waits for no answer any more.
+  void drop_lease(const lease_key& key);
   /// Slots are free again.
   void go_on();
   void stop_handler(held_lease& lease, stop_cause cause);

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/log.hpp"
 #include "worker/batch_handler.hpp"
+#include "worker/call_handler.hpp"
 #include "worker/dispatcher_state.hpp"
 #include "worker/report.hpp"
 
 #include <caf/actor_cast.hpp>
-#include <caf/error.hpp>
 
 #include <utility>
 
 namespace codeq::worker {
-
-namespace {
-
-/// What an attempt failed with when its handler actor ended: the text of the exception, if it was
-/// one.
-outcome ended_with(caf::actor_system& system, const caf::error& reason) {
-  bool has_text = reason && reason.context().match_elements<std::string>();
-  return outcome::failed(
-    has_text ? "exception: " + reason.context().get_as<std::string>(0)
-             : "handler actor ended: " + system.render(reason));
-}
-
-} // namespace
 
 void dispatcher_state::take_tasks(std::size_t link, const protocol::task_batch& batch) {
   auto read = read_task_batch(batch);
@@ -138,8 +125,14 @@ void dispatcher_state::end_attempt(const lease_key& key, outcome answer) {
   // Not in the book: the lease was lost, or the drain gave the task back already.
   if (auto* lease = book_.find(key)) {
     report_later(make_report(key, *lease, std::move(answer)));
-    book_.remove(key);
+    drop_lease(key);
   }
+}
+
+void dispatcher_state::drop_lease(const lease_key& key) {
+  if (auto* lease = book_.find(key); lease != nullptr && lease->line)
+    lease->line->unsaved().give_up();
+  book_.remove(key);
 }
 
 void dispatcher_state::go_on() {
@@ -174,11 +167,20 @@ void dispatcher_state::lose(const lease_ref& gone) {
     value(gone.key.token));
   bool was_waiting = lease->phase == lease_phase::queued;
   auto cancel = std::move(lease->cancel);
-  book_.remove(gone.key);
+  drop_lease(gone.key);
   if (was_waiting)
     claims_->released(gone.key.link);
   else
     cancel->request();
+}
+
+void dispatcher_state::take_saved(std::size_t link, const protocol::checkpoints_saved& saved) {
+  auto read = read_checkpoints_saved(link, saved);
+  if (!read)
+    return break_link(link, read.error());
+  for (const auto& line : *read)
+    if (auto* lease = book_.find(line.key); lease != nullptr && lease->line)
+      lease->line->unsaved().saved(line.number);
 }
 
 void dispatcher_state::take_cancel(std::size_t link, const protocol::cancel_notice& notice) {

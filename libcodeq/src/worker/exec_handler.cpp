@@ -2,8 +2,9 @@
 #include "worker/exec_handler.hpp"
 
 #include "worker/exec_process.hpp"
+#include "worker/exec_spawn.hpp"
+#include "worker/process_text.hpp"
 
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -14,18 +15,8 @@ namespace codeq::worker {
 
 namespace {
 
-constexpr std::string_view own_prefix = "CODEQ_";
-
 /// Room for what stands before the end of standard error in an error text.
 constexpr std::size_t preface_bytes_max = 256;
-
-std::vector<std::string> inherited_environment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
-    if (std::string_view(*variable).substr(0, own_prefix.size()) != own_prefix)
-      variables.emplace_back(*variable);
-  return variables;
-}
 
 process_request
 make_request(const exec_command& command, const task& attempt, duration kill_grace) {
@@ -48,20 +39,12 @@ make_request(const exec_command& command, const task& attempt, duration kill_gra
   return request;
 }
 
-/// Without the line's end that programs write behind their last word.
-std::string with_errors(std::string preface, const std::string& error_text) {
-  auto end = error_text.find_last_not_of("\r\n");
-  return end == std::string::npos ? preface : preface + ": " + error_text.substr(0, end + 1);
-}
-
 outcome to_outcome(process_end end) {
   if (end.output_too_large)
     return outcome::failed_permanently(
       "standard output passed the limit of " + std::to_string(limits::result_bytes_max) + " bytes");
   if (end.signal != 0)
-    return outcome::failed(with_errors(
-      "killed by signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")",
-      end.error_text));
+    return outcome::failed(with_errors(killed_by(end.signal), end.error_text));
   if (end.exit_code == EX_OK)
     return outcome::completed(std::move(end.output));
   auto reason = with_errors("exit status " + std::to_string(end.exit_code), end.error_text);

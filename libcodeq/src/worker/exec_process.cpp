@@ -2,6 +2,8 @@
 #include "worker/exec_process.hpp"
 
 #include "worker/exec_spawn.hpp"
+#include "worker/process_text.hpp"
+#include "worker/sigpipe.hpp"
 #include "worker/unique_fd.hpp"
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include <utility>
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
@@ -24,63 +25,11 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// How often the end of a program is looked for where the kernel cannot tell.
-constexpr int end_poll_ms = 20;
-
 constexpr std::size_t read_bytes = 64u << 10;
 
 /// How often a pipe is read before other things have their turn, so that a program that writes
 /// without end can be stopped all the same. Together it is the most that a pipe can hold.
 constexpr int reads_per_turn = 16;
-
-/// Keeps SIGPIPE from the calling thread, which a program that closes its input would send.
-class without_sigpipe {
-public:
-  without_sigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-
-  ~without_sigpipe() {
-    const timespec at_once{};
-    while (sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  without_sigpipe(const without_sigpipe&) = delete;
-  without_sigpipe& operator=(const without_sigpipe&) = delete;
-
-private:
-  sigset_t pipe_{};
-  sigset_t before_{};
-};
-
-/// The last bytes of a stream.
-class tail {
-public:
-  explicit tail(std::size_t kept) : kept_(kept) {}
-
-  void append(std::string_view text) {
-    seen_ += text.size();
-    text_.append(text);
-    if (text_.size() > 2 * kept_)
-      text_.erase(0, text_.size() - kept_);
-  }
-
-  [[nodiscard]] std::string text() const {
-    if (seen_ <= kept_)
-      return text_;
-    return "[cut from " + std::to_string(seen_) + " bytes] ..."
-           + text_.substr(text_.size() - std::min(text_.size(), kept_));
-  }
-
-private:
-  std::size_t kept_;
-  std::size_t seen_ = 0;
-  std::string text_;
-};
 
 /// One program from its start to its end.
 class supervision {
@@ -98,7 +47,7 @@ public:
       const std::uint64_t one = 1;
       [[maybe_unused]] auto written = write(wake->number(), &one, sizeof one);
     });
-    while (!has_ended())
+    while (!has_ended(child_.pid))
       wait();
     // Nothing of the group outlives it; the leader is not reaped yet, so its number is its own.
     if (!was_reaped())
@@ -143,13 +92,6 @@ private:
     auto left = std::chrono::ceil<duration>(*kill_at_ - clock::now()).count();
     auto until_kill = static_cast<int>(std::max<duration::rep>(left, 0));
     return longest < 0 ? until_kill : std::min(longest, until_kill);
-  }
-
-  [[nodiscard]] bool has_ended() const {
-    siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-      return info.si_pid == child_.pid;
-    return errno == ECHILD;
   }
 
   /// The kernel did it: it does so for a process that ignores SIGCHLD.

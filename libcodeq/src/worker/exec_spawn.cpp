@@ -150,4 +150,19 @@ result<child_process> spawn_child(const process_request& request) {
     pid, std::move(input->write), std::move(output->read), std::move(errors->read), open_pid(pid)};
 }
 
+std::vector<std::string> inherited_environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    if (std::string_view(*variable).substr(0, own_prefix.size()) != own_prefix)
+      variables.emplace_back(*variable);
+  return variables;
+}
+
+bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+    return info.si_pid == pid;
+  return errno == ECHILD;
+}
+
 } // namespace codeq::worker

@@ -23,8 +23,9 @@ struct lease_key {
 
 struct lease_key_hash {
   std::size_t operator()(const lease_key& key) const noexcept {
-    auto mixed = value(key.token) * 0x9E3779B97F4A7C15ull;
-    return std::hash<std::uint64_t>{}(mixed ^ (key.link << 16) ^ value(key.shard));
+    // Leases end in about the order of their tokens: neighbours share a cache line of buckets.
+    auto place = (key.link << 16 ^ value(key.shard)) * 0x9E3779B97F4A7C15ull;
+    return static_cast<std::size_t>(value(key.token) + place);
   }
 };
 

@@ -56,6 +56,38 @@ encode_follow_ups(const std::vector<task_spec>& tasks) {
   return std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
 }
 
+bool has_oversized_result(outcome::kind what, std::size_t bytes) {
+  return what == outcome::kind::completed && bytes > limits::result_bytes_max;
+}
+
+std::string oversized_result(std::size_t bytes) {
+  return "the result has " + std::to_string(bytes) + " bytes, over the limit of "
+         + std::to_string(limits::result_bytes_max);
+}
+
+std::string refused_follow_ups(const std::string& why) {
+  return cut_error_text("completed, but its follow-ups were refused: " + why);
+}
+
+/// Nothing follows what is not a completion.
+outcome without_follow_ups(const outcome& answer) {
+  auto text = cut_error_text(answer.text());
+  switch (answer.what()) {
+  case outcome::kind::completed:
+    break;
+  case outcome::kind::failed:
+    return outcome::failed(std::move(text));
+  case outcome::kind::failed_permanently:
+    return outcome::failed_permanently(std::move(text));
+  case outcome::kind::nack:
+    return answer.delay() ? outcome::nack(*answer.delay(), std::move(text))
+                          : outcome::nack(std::move(text));
+  case outcome::kind::abandon:
+    return outcome::abandon();
+  }
+  return outcome::completed(std::move(text));
+}
+
 void add_follow_ups(report& made, const std::vector<task_spec>& tasks) {
   if (made.what != disposition::completed || tasks.empty())
     return;
@@ -71,15 +103,14 @@ void add_follow_ups(report& made, const std::vector<task_spec>& tasks) {
 void fail_for_follow_ups(report& made, const std::string& why) {
   made.what = disposition::failed;
   made.follow_ups.reset();
-  made.text = cut_error_text("completed, but its follow-ups were refused: " + why);
+  made.text = refused_follow_ups(why);
 }
 
 report make_report(const lease_key& key, const held_lease& lease, outcome answer) {
-  report made{key, lease.seq, as_said(answer.what()), answer.delay(), true, answer.text(), {}};
-  if (made.what == disposition::completed && made.text.size() > limits::result_bytes_max) {
+  report made{key, lease.seq, as_said(answer.what()), answer.delay(), true, answer.text(), {}, {}};
+  if (has_oversized_result(answer.what(), made.text.size())) {
     made.what = disposition::failed_permanently;
-    made.text = "the result has " + std::to_string(made.text.size()) + " bytes, over the limit of "
-                + std::to_string(limits::result_bytes_max);
+    made.text = oversized_result(made.text.size());
   }
   if (!is_valid_delay(made.delay)) {
     made.what = disposition::failed;
@@ -90,13 +121,27 @@ report make_report(const lease_key& key, const held_lease& lease, outcome answer
   }
   add_follow_ups(made, answer.follow_ups());
   made.what = after_stop(made.what, lease.stop);
+  bool goes_on = made.what != disposition::completed && made.what != disposition::cancelled;
+  if (goes_on && lease.line)
+    made.checkpoint = lease.line->unsaved().latest();
   if (made.what != disposition::completed)
     made.text = cut_error_text(std::move(made.text));
   return made;
 }
 
+outcome within_limits(outcome answer) {
+  if (has_oversized_result(answer.what(), answer.text().size()))
+    return outcome::failed_permanently(oversized_result(answer.text().size()));
+  if (answer.what() != outcome::kind::completed)
+    return without_follow_ups(answer);
+  if (answer.follow_ups().empty())
+    return answer;
+  auto encoded = encode_follow_ups(answer.follow_ups());
+  return encoded ? answer : outcome::failed(refused_follow_ups(encoded.error().context));
+}
+
 report make_unstarted(const lease_key& key, sequence seq) {
-  return {key, seq, disposition::abandon, std::nullopt, false, {}, {}};
+  return {key, seq, disposition::abandon, std::nullopt, false, {}, {}, {}};
 }
 
 std::string cut_error_text(std::string text) {

@@ -36,10 +36,12 @@ struct report {
   std::string text;
   /// Of a completion, within their limits; null is none.
   std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
+  /// What the attempt saved last and was not told to be durable.
+  checkpoint_line checkpoint{};
 
   /// What it takes in a request, near enough.
   [[nodiscard]] std::size_t byte_size() const noexcept {
-    return text.size() + (follow_ups ? follow_ups->request_bytes() : 0);
+    return text.size() + checkpoint.data.size() + (follow_ups ? follow_ups->request_bytes() : 0);
   }
 };
 
@@ -48,6 +50,10 @@ struct report {
 /// cut with a mark, and what a handler that was told to stop fails with is not held against the
 /// task.
 [[nodiscard]] report make_report(const lease_key& key, const held_lease& lease, outcome answer);
+
+/// The answer as it may travel from a child process: one that carries more than `make_report` takes
+/// is the failure that it would make of it, with a text within its limit.
+[[nodiscard]] outcome within_limits(outcome answer);
 
 /// What to report of a task that was never started.
 [[nodiscard]] report make_unstarted(const lease_key& key, sequence seq);

@@ -16,34 +16,39 @@ constexpr std::uint64_t stride = 1u << 20;
 
 void waiting_tasks::add(waiting_task task) {
   auto& lane = lanes_[task.attempt.queue];
-  if (!std::exchange(lane.listed, true)) {
-    waiting_.push_back(task.attempt.queue);
+  if (!lane.listed) {
     lane.pass = std::max(lane.pass, pass_);
+    list(task.attempt.queue, lane);
   }
   ++lane.size;
   auto priority = static_cast<std::size_t>(task.attempt.priority);
   lane.tasks[priority].push_back(std::move(task));
 }
 
+void waiting_tasks::list(const std::string& queue, lane& of) {
+  of.listed = true;
+  waiting_.insert({of.pass, queue});
+}
+
 std::vector<waiting_task> waiting_tasks::take_next() {
-  std::sort(waiting_.begin(), waiting_.end(), [this](const auto& a, const auto& b) {
-    return lanes_[a].pass < lanes_[b].pass;
-  });
   std::vector<waiting_task> taken;
-  for (std::size_t i = 0; i < waiting_.size() && taken.empty();) {
-    auto& lane = lanes_[waiting_[i]];
-    auto room = rules_.room(waiting_[i]);
-    if (room > 0)
+  for (auto at = waiting_.begin(); at != waiting_.end() && taken.empty();) {
+    auto& lane = lanes_[at->second];
+    if (auto room = rules_.room(at->second); room > 0)
       take_from(lane, room, taken);
+    if (taken.empty() && lane.size > 0) {
+      ++at;
+      continue;
+    }
     if (!taken.empty()) {
       pass_ = lane.pass;
       lane.pass += taken.size() * stride / lane.weight;
     }
-    lane.listed = lane.size > 0;
-    if (lane.listed)
-      ++i;
-    else
-      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    auto queue = at->second;
+    at = waiting_.erase(at);
+    lane.listed = false;
+    if (lane.size > 0)
+      list(queue, lane);
   }
   return taken;
 }

@@ -9,8 +9,10 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace codeq::worker {
@@ -66,14 +68,15 @@ private:
     bool listed = false;
   };
 
+  void list(const std::string& queue, lane& of);
   void take_from(lane& from, std::size_t count, std::vector<waiting_task>& to);
   void
   take_some(lane& from, std::size_t priority, std::size_t count, std::vector<waiting_task>& to);
 
   rules rules_;
   std::unordered_map<std::string, lane> lanes_;
-  /// The queues that have tasks.
-  std::vector<std::string> waiting_;
+  /// The queues that have tasks, in the order in which they are next.
+  std::set<std::pair<std::uint64_t, std::string>> waiting_;
   /// Where the latest start was: a lane that was empty does not make up for it.
   std::uint64_t pass_ = 0;
 };

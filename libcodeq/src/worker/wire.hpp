@@ -51,6 +51,15 @@ read_cancel_notice(std::size_t link, const protocol::cancel_notice& notice);
 [[nodiscard]] result<std::vector<report_answer>>
 read_result_reply(std::size_t link, const protocol::result_reply& reply);
 
+/// Up to which number what an attempt saved is durable.
+struct saved_line {
+  lease_key key;
+  std::uint32_t number = 0;
+};
+
+[[nodiscard]] result<std::vector<saved_line>>
+read_checkpoints_saved(std::size_t link, const protocol::checkpoints_saved& saved);
+
 [[nodiscard]] result<shard_id> read_resume_reply(const protocol::resume_reply& reply);
 
 /// One heartbeat per shard that `beats` names. @pre all are of one link.
@@ -60,6 +69,7 @@ read_result_reply(std::size_t link, const protocol::result_reply& reply);
 struct progress_of {
   beat lease;
   std::optional<progress_line> line;
+  std::optional<checkpoint_line> checkpoint{};
 };
 
 /// As `make_heartbeats`, with what the handlers said. @pre all are of one link.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "protocol/shared_data.hpp"
 #include "protocol/version.hpp"
 #include "worker/wire.hpp"
 
@@ -57,18 +58,35 @@ void fill_progress(schema::HeartbeatRequest::Progress::Builder to, const progres
   to.setNote(from.line->note);
 }
 
+void fill_checkpoint(schema::LeaseCheckpoint::Builder to, const progress_of& from) {
+  to.setSeq(from.lease.seq);
+  to.setToken(value(from.lease.key.token));
+  to.setNumber(from.checkpoint->number);
+  to.setData(protocol::data_of(from.checkpoint->data.view()));
+}
+
+std::size_t checkpoint_bytes(const progress_of& said) {
+  return said.checkpoint ? said.checkpoint->data.size() : 0;
+}
+
 protocol::heartbeat_request make_progress_of_shard(std::span<const progress_of> said) {
   auto has_line = [](const progress_of& each) { return each.line.has_value(); };
   auto count = std::count_if(said.begin(), said.end(), has_line);
+  auto has_checkpoint = [](const progress_of& each) { return each.checkpoint.has_value(); };
+  auto checkpoint_count = std::count_if(said.begin(), said.end(), has_checkpoint);
   return protocol::heartbeat_request::build([&](schema::HeartbeatRequest::Builder root) {
     root.setShard(value(said.front().lease.key.shard));
     auto beats = root.initLeases(static_cast<unsigned>(said.size()));
     auto lines = root.initProgress(static_cast<unsigned>(count));
+    auto checkpoints = root.initCheckpoints(static_cast<unsigned>(checkpoint_count));
     unsigned next = 0;
+    unsigned next_checkpoint = 0;
     for (unsigned i = 0; i < beats.size(); ++i) {
       fill_beat(beats[i], said[i].lease);
       if (said[i].line)
         fill_progress(lines[next++], said[i]);
+      if (said[i].checkpoint)
+        fill_checkpoint(checkpoints[next_checkpoint++], said[i]);
     }
   });
 }
@@ -79,6 +97,10 @@ void fill_report(schema::ResultRequest::Report::Builder line, const report& made
   line.setDisposition(to_schema(made.what));
   line.setDelayMs(made.delay ? made.delay->count() : -1);
   line.setStarted(made.started);
+  if (made.checkpoint.number != 0) {
+    line.setCheckpointNumber(made.checkpoint.number);
+    line.setCheckpoint(protocol::data_of(made.checkpoint.data.view()));
+  }
   if (made.follow_ups)
     made.follow_ups->write_follow_ups(line.initFollowUps());
 }
@@ -128,8 +150,10 @@ std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> 
   std::vector<protocol::heartbeat_request> made;
   for (std::size_t begin = 0; begin < said.size();) {
     auto end = begin;
-    while (end < said.size() && said[end].lease.key.shard == said[begin].lease.key.shard)
-      ++end;
+    std::size_t bytes = 0;
+    while (end < said.size() && said[end].lease.key.shard == said[begin].lease.key.shard
+           && bytes + checkpoint_bytes(said[end]) <= limits::checkpoint_bytes_per_request_max)
+      bytes += checkpoint_bytes(said[end++]);
     made.push_back(make_progress_of_shard(std::span(said).subspan(begin, end - begin)));
     begin = end;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/error_code.hpp"
+#include "protocol/shared_data.hpp"
 #include "worker/wire.hpp"
 
 #include <string>
@@ -95,6 +96,19 @@ private:
   std::size_t begin_ = 0;
 };
 
+/// Gives what was handed on to the tasks of the run, which are the last ones of `into`.
+result<void>
+read_checkpoints(delivery& into, schema::TaskRun::Reader run, const protocol::task_batch& batch) {
+  auto first = into.tasks.size() - run.getCount();
+  for (auto checkpoint : run.getCheckpoints()) {
+    auto place = checkpoint.getSeq() - run.getFirst();
+    if (checkpoint.getSeq() < run.getFirst() || place >= run.getCount())
+      return not_fitting("a checkpoint of a task that is not there");
+    into.tasks[first + place].checkpoint = protocol::share(batch.body(), checkpoint.getData());
+  }
+  return {};
+}
+
 result<void>
 read_run(delivery& into, shard_id shard, schema::TaskRun::Reader run, body_cursor& bodies) {
   if (auto ok = check_run(run, bodies.left()); !ok)
@@ -128,9 +142,12 @@ result<delivery> read_task_batch(const protocol::task_batch& batch) {
     made.redelivered = reader.getRedelivered();
     body_cursor bodies(reader.getTasks(), batch.body());
     made.tasks.reserve(bodies.left());
-    for (auto run : reader.getRuns())
+    for (auto run : reader.getRuns()) {
       if (auto ok = read_run(made, shard_id{reader.getShard()}, run, bodies); !ok)
         return ok.error();
+      if (auto ok = read_checkpoints(made, run, batch); !ok)
+        return ok.error();
+    }
     if (bodies.left() != 0)
       return not_fitting("more bodies than tasks");
     return made;
@@ -165,6 +182,18 @@ read_result_reply(std::size_t link, const protocol::result_reply& reply) {
          text_of(answer.getContext())});
     return answers;
   });
+}
+
+result<std::vector<saved_line>>
+read_checkpoints_saved(std::size_t link, const protocol::checkpoints_saved& saved) {
+  return saved.read(
+    [&](schema::CheckpointsSaved::Reader reader) -> result<std::vector<saved_line>> {
+      std::vector<saved_line> lines;
+      for (auto line : reader.getCheckpoints())
+        lines.push_back(
+          {{link, shard_id{reader.getShard()}, fencing_token{line.getToken()}}, line.getNumber()});
+      return lines;
+    });
 }
 
 result<shard_id> read_resume_reply(const protocol::resume_reply& reply) {

@@ -131,6 +131,35 @@ TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackTakesTokensAndTls) {
   EXPECT_EQ(config.node.tls_key, "k");
 }
 
+TEST(CoordinatorConfig, AGatewayBeyondLoopbackTakesTokensAndTls) {
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--http", "0.0.0.0:80"}}),
+    "codeq-coordinator: --http: `0.0.0.0:80` is not a loopback address; with --dev only "
+    "127.0.0.0/8, [::1] and localhost are allowed");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--tokens", "t", "--http", "[::]:80"}}),
+    "codeq-coordinator: --http: `[::]:80` is not a loopback address; without --tls-cert and "
+    "--tls-key only 127.0.0.0/8, [::1] and localhost are allowed");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--tokens", "t", "--http-key", "k"}}),
+    "codeq-coordinator: --http-cert and --http-key need each other");
+
+  auto config = accepted(
+    {{"--data",
+      "d",
+      "--tokens",
+      "t",
+      "--http",
+      "0.0.0.0:80",
+      "--http-cert",
+      "c",
+      "--http-key",
+      "k"}});
+
+  EXPECT_EQ(config.node.http, "0.0.0.0:80");
+  EXPECT_EQ(config.node.http_certificate, "c");
+}
+
 TEST(CoordinatorConfig, TlsOptionsThatDoNotFitAreRefused) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--tls-cert", "c"}}),

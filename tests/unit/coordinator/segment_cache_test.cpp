@@ -53,6 +53,21 @@ TEST(SegmentCache, GivesTheBodyThatReplacedAnother) {
   EXPECT_EQ(cache.byte_size(), 0u);
 }
 
+TEST(SegmentCache, LetsASegmentGoWithItsLastTask) {
+  segment_cache cache(1000);
+  cache.insert(10, {pieces("aabbb", {2, 3}), pieces("c", {1})});
+  cache.insert(20, {pieces("d", {1})});
+
+  cache.granted(10, 10, 2);
+  EXPECT_TRUE(cache.find(10, 12, 1));
+  cache.granted(10, 12, 1);
+
+  EXPECT_FALSE(cache.find(10, 10, 1));
+  EXPECT_TRUE(cache.find(20, 20, 1));
+  cache.granted(20, 20, 1);
+  EXPECT_EQ(cache.byte_size(), 0u);
+}
+
 TEST(SegmentCache, ForgetsTheOldestBeyondItsBound) {
   segment_cache cache(100);
   for (sequence first = 1; first <= 5; ++first)

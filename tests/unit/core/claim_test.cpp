@@ -35,6 +35,19 @@ TEST_F(Claim, ParkedCreditsAreMatchedInTheTurnThatEnqueues) {
   EXPECT_EQ(enqueue("q", 2), "p: enqueued 3 4; w: got 3/t3 and there is more");
 }
 
+TEST_F(Claim, QueueThatIsNamedTwiceIsServedFromTheCreditsOnce) {
+  enqueue("q", 4);
+  attach("w", {"q", "q"});
+
+  EXPECT_EQ(claim("w", 2), "w: got 1/t1 2/t2 and there is more");
+  EXPECT_EQ(state().attached.begin()->second.credits, 0u);
+
+  change_queues("w", {"q", "q", "r"});
+
+  EXPECT_EQ(claim("w", 1), "w: got 3/t3 and there is more");
+  EXPECT_EQ(state().attached.begin()->second.queues.size(), 2u);
+}
+
 TEST_F(Claim, ClaimThatIsPartlyUsedIsParkedWithTheRest) {
   enqueue("q");
   attach("w", {"q"});

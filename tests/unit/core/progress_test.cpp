@@ -136,5 +136,14 @@ TEST_F(DueTasks, AreReleasedInPartsOfATurn) {
   EXPECT_EQ(state().queues[0]->ready, many + 1);
 }
 
+TEST_F(Progress, OfOneMessageOnlyTheLatestIsTold) {
+  lease_one({});
+  watch("p", 1);
+
+  EXPECT_EQ(
+    tell_progress_twice("w", held(1, 1), "first", "last"),
+    tell_progress("w", held(1, 1), 2, "last"));
+}
+
 } // namespace
 } // namespace codeq::test

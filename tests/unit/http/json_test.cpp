@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "http/base64.hpp"
+#include "base/json_writer.hpp"
+#include "base/text_encoding.hpp"
+#include "http/gateway_limits.hpp"
 #include "http/json_reader.hpp"
-#include "http/json_writer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -72,6 +73,38 @@ TEST(JsonReader, SplitsLists) {
   EXPECT_TRUE(object.elements("e").empty());
 }
 
+TEST(JsonReader, RefusesMoreMembersAndElementsThanAnybodyNeeds) {
+  auto list = [](std::size_t count) {
+    std::string text = "0";
+    for (std::size_t i = 1; i < count; ++i)
+      text += ",0";
+    return "[" + text + "]";
+  };
+  auto object = [](std::size_t count) {
+    std::string text = "\"a\":0";
+    for (std::size_t i = 1; i < count; ++i)
+      text += ",\"a\":0";
+    return "{" + text + "}";
+  };
+  constexpr auto most = limits::http_json_members_max;
+
+  EXPECT_TRUE(json_object::parse(object(most)));
+  EXPECT_FALSE(json_object::parse(object(most + 1)));
+  // What is read shares the text.
+  auto text = "{\"few\":" + list(most) + ",\"many\":" + list(most + 1) + "}";
+  auto lists = read(text);
+  EXPECT_EQ(most, lists.elements("few").size());
+  EXPECT_TRUE(lists.ok());
+  EXPECT_TRUE(lists.elements("many").empty());
+  EXPECT_FALSE(lists.ok());
+  // What is only passed on may have as many as it likes.
+  EXPECT_EQ(2 * (most + 1) + 1, lists.raw("many").size());
+  text = "{\"headers\":" + object(most + 1) + "}";
+  auto nested = read(text);
+  EXPECT_FALSE(nested.object("headers"));
+  EXPECT_FALSE(nested.ok());
+}
+
 TEST(JsonReader, RefusesWhatIsNoObject) {
   for (const char* text :
        {"", " ", "7", "[]", "\"{}\"", "{", "{}x", "{\"a\"}", "{\"a\":}", "{'a':1}", "{\"a\":\xff}"})
@@ -89,7 +122,7 @@ TEST(JsonReader, RefusesDeepNesting) {
 }
 
 TEST(JsonWriter, WritesWhatAReaderReads) {
-  json_writer json;
+  base::json_writer json;
   json.begin_object()
     .field("text", "a\"b\\c\n\x01")
     .field("number", -7)
@@ -113,25 +146,25 @@ TEST(JsonWriter, WritesWhatAReaderReads) {
 }
 
 TEST(JsonWriter, KnowsUtf8) {
-  EXPECT_TRUE(is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
+  EXPECT_TRUE(base::is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
   for (const char* text :
        {"\x80", "\xC0\x80", "\xC3", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"})
-    EXPECT_FALSE(is_utf8(text)) << text;
+    EXPECT_FALSE(base::is_utf8(text)) << text;
 }
 
 TEST(Base64, WritesEveryLength) {
-  EXPECT_EQ("", to_base64(""));
-  EXPECT_EQ("Zg==", to_base64("f"));
-  EXPECT_EQ("Zm8=", to_base64("fo"));
-  EXPECT_EQ("Zm9v", to_base64("foo"));
-  EXPECT_EQ("/+8=", to_base64("\xff\xef"));
+  EXPECT_EQ("", base::to_base64(""));
+  EXPECT_EQ("Zg==", base::to_base64("f"));
+  EXPECT_EQ("Zm8=", base::to_base64("fo"));
+  EXPECT_EQ("Zm9v", base::to_base64("foo"));
+  EXPECT_EQ("/+8=", base::to_base64("\xff\xef"));
 }
 
 TEST(Base64, KnowsItself) {
   for (const char* text : {"", "Zg==", "Zm8=", "Zm9v", "+/+/"})
-    EXPECT_TRUE(is_base64(text)) << text;
+    EXPECT_TRUE(base::is_base64(text)) << text;
   for (const char* text : {"Z", "Zg=", "Z===", "Zg=a", "Zm9v\n", "Zm 9"})
-    EXPECT_FALSE(is_base64(text)) << text;
+    EXPECT_FALSE(base::is_base64(text)) << text;
 }
 
 } // namespace

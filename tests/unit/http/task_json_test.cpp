@@ -9,7 +9,7 @@ namespace codeq::http {
 namespace {
 
 std::string value_of(std::string_view bytes) {
-  json_writer json;
+  base::json_writer json;
   write_value(json, bytes);
   return json.take();
 }
@@ -25,10 +25,10 @@ TEST(TaskJson, APayloadThatIsNoTextOrIsGoneSaysSo) {
   task_detail task;
   task.status.queue = "q";
   task.payload = "\xff";
-  json_writer binary;
+  base::json_writer binary;
   write_task(binary, task, {});
   task.payload.reset();
-  json_writer gone;
+  base::json_writer gone;
   write_task(gone, task, {});
 
   EXPECT_NE(std::string::npos, binary.take().find(R"("payload":null,"payloadBase64":"/w==")"));

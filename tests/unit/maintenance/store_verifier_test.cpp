@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/segment_block.hpp"
+#include "storage/checkpoint_key.hpp"
 #include "storage/retention_codec.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 
@@ -278,6 +279,18 @@ const harm harms[] = {
      s.put(body_key{s.only_shard, s.task(3)}.encode(), "");
    },
    "body 0/1:3: is of a task whose body was not replaced"},
+  {"CheckpointOfNobody",
+   [](auto& s) {
+     core::lease_checkpoint left{s.task(5), {fencing_token{s.task(1)}, 1}, {}};
+     s.put(checkpoint_key{s.only_shard, s.task(5)}.encode(), encode(left, {}));
+   },
+   "task-checkpoint 0/1:5: is of a task that is not live"},
+  {"CheckpointTokenNeverGiven",
+   [](auto& s) {
+     core::lease_checkpoint left{s.task(3), {fencing_token{never_given}, 1}, {}};
+     s.put(checkpoint_key{s.only_shard, s.task(3)}.encode(), encode(left, {}));
+   },
+   "task-checkpoint 0/1:3: token 9:0 was never given"},
   {"ChangeMergedAndThere",
    [](auto& s) {
      core::tasks_changed e;

@@ -122,6 +122,27 @@ TEST(Convert, ProgressOutOfBoundsBreaksTheProtocol) {
     to_command(with(0, limits::progress_note_bytes_max + 1), 1).error().code, errc::protocol_error);
 }
 
+TEST(Convert, HeartbeatCarriesCheckpointsWithinTheirLimit) {
+  auto with = [](std::size_t size, std::uint32_t number) {
+    return heartbeat_request::build([&](schema::HeartbeatRequest::Builder root) {
+      auto line = root.initCheckpoints(1)[0];
+      line.setSeq(5);
+      line.setToken(50);
+      line.setNumber(number);
+      line.initData(static_cast<capnp::uint>(size));
+    });
+  };
+
+  auto taken = to_command(with(limits::checkpoint_bytes_max, 3), 1).value().checkpoints.at(0);
+  EXPECT_EQ(taken.seq, 5u);
+  EXPECT_EQ(taken.mark, (core::handed_on_mark{fencing_token{50}, 3}));
+  EXPECT_EQ(taken.data.size(), limits::checkpoint_bytes_max);
+  auto refused = to_command(with(limits::checkpoint_bytes_max + 1, 3), 1).error();
+  EXPECT_EQ(refused.code, errc::protocol_error);
+  EXPECT_EQ(refused.context, "checkpoint is 65537 bytes; it must be at most 65536");
+  EXPECT_EQ(to_command(with(1, 0), 1).error().code, errc::protocol_error);
+}
+
 TEST(Convert, ClaimMaySayWhichQueuesItIsFor) {
   auto plain = claim_request::build([](schema::ClaimRequest::Builder root) { root.setCredits(3); });
   auto change = claim_request::build([](schema::ClaimRequest::Builder root) {

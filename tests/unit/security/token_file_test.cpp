@@ -6,9 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include <sys/resource.h>
 
 namespace codeq::security {
 
@@ -81,6 +84,48 @@ TEST_F(TokenFile, RevokingNeedsOneTokenAndEightDigits) {
   EXPECT_FALSE(revoke_token(file_, std::string(16, 'f')));
   EXPECT_FALSE(revoke_token(file_, ""));
   EXPECT_TRUE(revoke_token(file_, name.substr(0, 8)));
+}
+
+TEST_F(TokenFile, RemarkAboutATokenDoesNotKeepItInForce) {
+  auto token = create_token(file_, producer_of("shop"));
+  ASSERT_TRUE(token);
+  auto line = text();
+  write("# old: " + line + "  #" + line + line);
+
+  auto revoked = revoke_token(file_, to_text(digest_of(*token)));
+
+  ASSERT_TRUE(revoked) << revoked.error().context;
+  EXPECT_EQ(read_token_file(file_)->authenticate(*token), nullptr);
+  EXPECT_EQ(text(), "# old: " + line + "  #" + line);
+}
+
+TEST_F(TokenFile, ChangeThatCannotBeWrittenLeavesNoDraft) {
+  auto token = create_token(file_, producer_of("shop"));
+  ASSERT_TRUE(token);
+  auto before = text();
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  rlimit tight{before.size(), old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &tight);
+
+  auto failed = create_token(file_, producer_of("other"));
+
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::unavailable);
+  EXPECT_EQ(text(), before);
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".new"));
+}
+
+TEST_F(TokenFile, FileThatCannotBeLookedAtIsAnErrorAndNoException) {
+  std::filesystem::create_symlink(file_, file_);
+
+  auto failed = create_token(file_, producer_of("shop"));
+
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, errc::unavailable);
+  EXPECT_FALSE(std::filesystem::exists(file_.string() + ".new"));
 }
 
 TEST_F(TokenFile, BadPrincipalOrFileChangesNothing) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "support/seed.hpp"
 
@@ -40,6 +41,7 @@ using numbered_keys = testing::Types<
   dead_key,
   change_key,
   body_key,
+  checkpoint_key,
   follow_up_key>;
 TYPED_TEST_SUITE(NumberedKey, numbered_keys);
 
@@ -151,6 +153,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
   EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
+  EXPECT_EQ((checkpoint_key{shard_id{0x0102}, 0x0304}.encode()), "V" + number);
   EXPECT_EQ((history_key{shard_id{0x0102}, 0x0304, 0x1f}.encode()), "H" + number + "\x1f");
   key_key name{shard_id{0x0102}, {{"te", "q"}, "", "key"}};
   EXPECT_EQ(name.encode(), std::string("K\x01\x02\0\2te\0\1q\0\0\0\3key", 17));
@@ -211,6 +214,7 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_FALSE(producers_of(shard).contains(producer_key{shard_id{4}, {}}.encode()));
   EXPECT_TRUE(changes_of(shard).contains(change_key{shard, 9}.encode()));
   EXPECT_TRUE(bodies_of(shard).contains(body_key{shard, 9}.encode()));
+  EXPECT_TRUE(checkpoints_of(shard).contains(checkpoint_key{shard, 9}.encode()));
   EXPECT_TRUE(follow_ups_of(shard).contains(follow_up_key{shard, 9}.encode()));
 }
 

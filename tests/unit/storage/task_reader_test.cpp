@@ -124,5 +124,24 @@ TEST_F(TaskReader, RedrivenTaskHasNoRecordOfItsDeath) {
   EXPECT_EQ(text_of(task_state::dead, start), "''") << "it lives since the view was taken";
 }
 
+TEST_F(TaskReader, CheckpointsAreReadUntilTheirTasksEnd) {
+  core::checkpoints_handed_on e{12, start, {}, {}};
+  e.saved.push_back({5, {fencing_token{4}, 1}, bytes::from("a")});
+  e.saved.push_back({6, {fencing_token{5}, 1}, bytes::from("b")});
+  commit(e);
+  e.saved = {{6, {fencing_token{5}, 2}, bytes::from("c")}};
+  e.dropped = {5};
+  commit(e);
+  core::granted_run run;
+  run.checkpoints = {{5, {}, {}}, {6, {}, {}}, {7, {}, {}}};
+
+  ASSERT_TRUE(read_checkpoints(store_, shard, run));
+
+  ASSERT_EQ(run.checkpoints.size(), 1u);
+  EXPECT_EQ(run.checkpoints[0].seq, 6u);
+  EXPECT_EQ(run.checkpoints[0].mark, (core::handed_on_mark{fencing_token{5}, 2}));
+  EXPECT_EQ(run.checkpoints[0].data.view(), "c");
+}
+
 } // namespace
 } // namespace codeq::storage

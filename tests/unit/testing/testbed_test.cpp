@@ -265,5 +265,94 @@ TEST(RunOnce, WrongPercentIsAnException) {
   EXPECT_THAT(ran.outcome.text(), HasSubstr("percent is 101; it must be 0..100"));
 }
 
+TEST_F(Testbed, LeaseThatRunsOutTakesNoOtherWithIt) {
+  handlers.handle_actor("short", stay_silent);
+  handlers.handle_actor("long", stay_silent);
+  auto short_one = enqueue({.queue = "short", .payload = {}, .lease = 1s});
+  auto long_one = enqueue({.queue = "long", .payload = {}, .lease = 1min});
+
+  EXPECT_TRUE(bed().lose_lease(long_one));
+
+  EXPECT_EQ(status(short_one).attempt, 1u);
+  EXPECT_EQ(status(long_one).attempt, 2u);
+}
+
+TEST_F(Testbed, LeaseRemainingIsWhatTheShardSays) {
+  std::vector<duration> left;
+  handle([&](const task& attempt) {
+    left.push_back(attempt.lease_remaining());
+    attempt.extend(1h);
+    left.push_back(attempt.lease_remaining());
+    return outcome::completed();
+  });
+
+  enqueue();
+
+  EXPECT_THAT(left, ElementsAre(10s, 1h));
+}
+
+TEST_F(Testbed, TaskThatWaitsForABusyActorKeepsItsLeaseUntilItIsCancelled) {
+  handlers.handle_keyed(
+    "k", [](handler_actor::pointer self, const std::string&) { return stay_silent(self); });
+  auto task = enqueue({.queue = "k", .payload = {}, .group = "g"});
+  // Its actor is still busy with the attempt that lost its lease.
+  EXPECT_TRUE(bed().lose_lease(task));
+
+  bed().advance(10min);
+  EXPECT_EQ(bed().attempts().size(), 1u);
+  EXPECT_EQ(status(task).state, task_state::leased);
+  EXPECT_EQ(status(task).attempt, 2u);
+  EXPECT_TRUE(bed().cancel(task));
+
+  EXPECT_EQ(status(task).state, task_state::cancelled);
+}
+
+TEST_F(Testbed, NextAttemptGoesOnFromTheCheckpoint) {
+  std::vector<std::string> begun;
+  std::vector<bool> told;
+  handle([&](const task& attempt) {
+    begun.emplace_back(attempt.checkpoint.view());
+    attempt.save_checkpoint(begun.back() + "x", [&](bool saved) { told.push_back(saved); });
+    return begun.size() < 3 ? outcome::abandon() : outcome::completed();
+  });
+  bed().inject("q", mishap::crash);
+
+  auto task = enqueue();
+
+  EXPECT_THAT(begun, ElementsAre("", "x", "xx"));
+  EXPECT_THAT(told, ElementsAre(true, true, true));
+  EXPECT_THAT(bed().attempts().front().said.checkpoints, ElementsAre("x"));
+  EXPECT_EQ(status(task).state, task_state::completed);
+}
+
+TEST_F(Testbed, CheckpointIsRefusedWhenTheLeaseIsOver) {
+  std::vector<std::string> begun;
+  std::vector<task> kept;
+  handle([&](const task& attempt) {
+    begun.emplace_back(attempt.checkpoint.view());
+    attempt.save_checkpoint("good");
+    kept.push_back(attempt);
+    if (kept.size() == 1)
+      return outcome::abandon();
+    kept.front().save_checkpoint("stale", [&](bool saved) { EXPECT_FALSE(saved); });
+    return kept.size() == 2 ? outcome::abandon() : outcome::completed();
+  });
+
+  enqueue();
+
+  EXPECT_THAT(begun, ElementsAre("", "good", "good"));
+}
+
+TEST_F(Testbed, OnceBeginsWhereItIsTold) {
+  auto count = [](const task& attempt) {
+    attempt.save_checkpoint(std::string(attempt.checkpoint.view()) + "b");
+    return outcome::completed();
+  };
+
+  auto ran = run_once(count, {.queue = "q", .payload = {}}, {.checkpoint = "a"});
+
+  EXPECT_THAT(ran.said.checkpoints, ElementsAre("ab"));
+}
+
 } // namespace
 } // namespace codeq::testing

@@ -108,7 +108,7 @@ TEST(ChildMessages, AttemptTravelsWhole) {
   attempt.payload = bytes::from(std::string("a\0b", 3));
   attempt.headers = {{"traceparent", "00"}};
 
-  auto sent = make_attempt(attempt);
+  auto sent = make_attempt(attempt, 1);
   task got;
   ASSERT_TRUE(sent.read([&](schema::ToChild::Reader root) -> result<void> {
     got = read_attempt(root.getAttempt());
@@ -128,14 +128,14 @@ TEST(ChildMessages, AttemptTravelsWhole) {
 }
 
 TEST(ChildMessages, BytesThatComeInPiecesAreMessagesOnceTheyAreWhole) {
-  auto written = with_length(make_child_cancel().body());
+  auto written = with_length(make_child_cancel(1).body());
   message_buffer buffer;
 
   buffer.append(std::string_view(written).substr(0, 5));
   EXPECT_FALSE(buffer.next().value());
   buffer.append(std::string_view(written).substr(5));
 
-  EXPECT_EQ(**buffer.next(), make_child_cancel().body());
+  EXPECT_EQ(**buffer.next(), make_child_cancel(1).body());
   EXPECT_FALSE(buffer.next().value());
 }
 

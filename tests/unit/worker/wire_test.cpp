@@ -95,6 +95,8 @@ TEST(Wire, BatchThatDoesNotFitIsAProtocolError) {
     [](auto root) { root.getTasks().getEnds().set(0, 0); },
     [](auto root) { root.getTasks().getEnds().set(1, 1u << 20); },
     [](auto root) { root.getTasks().getEnds().set(0, 9); },
+    // A checkpoint of a task that is not there.
+    [](auto root) { root.getRuns()[0].initCheckpoints(1)[0].setSeq(1); },
   };
 
   for (std::size_t i = 0; i < spoilers.size(); ++i) {
@@ -175,6 +177,27 @@ TEST(Wire, RefusalSaysWhatIsOutOfBounds) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->at(0).code, errc::invalid_argument);
   EXPECT_EQ(read->at(0).context, "priority is 10");
+}
+
+TEST(Wire, CheckpointsFillNoRequestBeyondItsLimit) {
+  constexpr std::size_t fitting =
+    limits::checkpoint_bytes_per_request_max / limits::checkpoint_bytes_max;
+  auto state = bytes::from(std::string(limits::checkpoint_bytes_max, 'x'));
+  std::vector<progress_of> said;
+  for (std::size_t i = 0; i <= fitting; ++i)
+    said.push_back(
+      {{{0, shard_id{0}, fencing_token{i + 1}}, i + 1}, std::nullopt, checkpoint_line{1, state}});
+
+  auto made = make_progress(said);
+
+  std::vector<std::size_t> sizes;
+  for (const auto& request : made)
+    static_cast<void>(request.read([&](schema::HeartbeatRequest::Reader root) -> result<void> {
+      EXPECT_EQ(root.getLeases().size(), root.getCheckpoints().size());
+      sizes.push_back(root.getCheckpoints().size());
+      return {};
+    }));
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{fitting, 1}));
 }
 
 } // namespace

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
-namespace codeq::http {
+namespace codeq::base {
 
 /// Writes a JSON text from left to right. Whoever calls it keeps objects and arrays balanced and
 /// gives a key before each value of an object.
@@ -14,9 +15,13 @@ class json_writer {
 public:
   json_writer& begin_object() { return open('{'); }
 
+  json_writer& begin_object(std::string_view name) { return key(name).begin_object(); }
+
   json_writer& end_object() { return close('}'); }
 
   json_writer& begin_array() { return open('['); }
+
+  json_writer& begin_array(std::string_view name) { return key(name).begin_array(); }
 
   json_writer& end_array() { return close(']'); }
 
@@ -50,6 +55,9 @@ public:
       return number(static_cast<std::uint64_t>(value));
   }
 
+  /// As text when the value is UTF-8, else as base64 under `name` + "_base64".
+  json_writer& bytes_field(std::string_view name, std::string_view value);
+
   /// What was written so far.
   [[nodiscard]] std::string take() { return std::move(out_); }
 
@@ -62,7 +70,4 @@ private:
   bool needs_comma_ = false;
 };
 
-/// True when the bytes are UTF-8, so that they may stand in a JSON string.
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
-
-} // namespace codeq::http
+} // namespace codeq::base

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each measurement runs with the real programs and tiny numbers, and says what it has to say."""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+PROGRAM = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin/codeq-bench"
+
+
+def measure(*words):
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=120,
+                          check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    line, *more = done.stdout.splitlines()
+    if more:
+        raise AssertionError(f"more than one line: {done.stdout}")
+    return json.loads(line)
+
+
+class Measurements(unittest.TestCase):
+    def check_times(self, figures):
+        times = [figures[name] for name in ("p50_ms", "p99_ms", "p999_ms", "max_ms")]
+        self.assertEqual(times, sorted(times))
+        self.assertGreater(times[0], 0)
+
+    def test_cycle_completes_and_verifies_all(self):
+        for durability in ("os", "sync"):
+            figures = measure("cycle", "--durability", durability, "--tasks", "3000")
+            self.assertEqual(figures["completed"], 3000)
+            self.assertGreater(figures["verified"], 100)
+            self.assertGreater(figures["log_bytes_per_task"], 256)
+            self.assertGreater(figures["cpu_us_per_task"], 0)
+
+    def test_latency_counts_from_the_call(self):
+        figures = measure("latency", "--rate", "100", "--seconds", "1")
+        self.assertEqual(figures["tasks"], 100)
+        self.check_times(figures)
+
+    def test_latency_goes_with_a_load(self):
+        figures = measure("latency", "--rate", "50", "--seconds", "1", "--load", "10")
+        self.assertGreater(figures["load_tasks_per_s"], 0)
+        self.check_times(figures)
+
+    def test_open_loop_counts_from_when_tasks_are_due(self):
+        figures = measure("open-loop", "--rate", "500", "--seconds", "1")
+        self.assertEqual(figures["tasks"], 500)
+        self.check_times(figures)
+        self.assertGreaterEqual(figures["max_ms"], figures["called_max_ms"])
+
+    def test_leases_stay_alive_beyond_their_length(self):
+        figures = measure("leases", "--live", "2000", "--lease", "2", "--seconds", "3")
+        self.assertEqual(figures["live"], 2000)
+        self.assertGreater(figures["rss_coordinator_mib"], 0)
+
+    def test_expired_leases_are_granted_to_another_worker(self):
+        figures = measure("expiry", "--leases", "2000", "--lease", "2")
+        self.assertEqual(figures["redelivered"], 2000)
+        self.assertGreater(figures["redelivered_after_lease_ms"], -100)
+
+    def test_tasks_of_a_lost_worker_begin_at_another(self):
+        figures = measure("recover", "--tasks", "4", "--slots", "2", "--prefetch", "2")
+        # Not before the leases could end, unless the worker gave them back.
+        self.assertGreater(figures["redelivered_after_kill_ms"], figures["lease_ms"] / 2)
+        self.assertLess(figures["redelivered_after_stop_ms"], figures["lease_ms"] / 2)
+
+    def test_backlog_loses_nothing(self):
+        for state in ("pending", "retrying"):
+            figures = measure("backlog", "--tasks", "3000", "--state", state, "--claims", "500",
+                              "--settle", "1")
+            self.assertEqual(figures["lost"], 0)
+            self.assertGreater(figures["sampled"], 0)
+            self.assertGreater(figures["claim_rate_full"], 0)
+            self.assertGreater(figures["restart_first_claim_s"], 0)
+
+    def test_idle_uses_little(self):
+        figures = measure("idle", "--seconds", "1", "--settle", "1")
+        self.assertLess(figures["cpu_percent"], 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

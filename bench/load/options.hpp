@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/value_options.hpp"
+#include "config/values.hpp"
+
+#include <functional>
+#include <string>
+
+namespace codeq::bench {
+
+/// A command and what it measures: one JSON object, or why there is none.
+struct measurement {
+  config::command entry;
+  std::function<result<std::string>()> measure;
+};
+
+/// A whole number; `target` must outlive the option, as with all of these.
+template <class Number>
+[[nodiscard]] config::option count_option(
+  const std::string& name, const std::string& help, Number& target, config::count_range range) {
+  return {.name = name, .value = "N", .help = help, .take = [&target, range](const auto& text) {
+            return config::store_count(target, text, range);
+          }};
+}
+
+/// A number of whole seconds, 1 to 3600.
+[[nodiscard]] config::option
+seconds_option(const std::string& name, const std::string& help, duration& target);
+
+/// `--durability` of the coordinator; `usual` is the default.
+[[nodiscard]] config::option
+durability_option(std::string& target, const std::string& usual = "sync");
+
+} // namespace codeq::bench

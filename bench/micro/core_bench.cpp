@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/apply.hpp"
+#include "micro/fixed_iterations.hpp"
+#include "micro/lone_shard.hpp"
+
+#include <benchmark/benchmark.h>
+
+namespace codeq::bench {
+
+namespace {
+
+/// Turns between checkpoints, which give memory back.
+constexpr int turns_per_checkpoint = 64;
+
+/// How far each iteration takes its tasks.
+enum class depth { enqueued, claimed, finished };
+
+void decide(benchmark::State& state, depth how_far) {
+  auto batch = static_cast<std::uint32_t>(state.range(0));
+  lone_shard shard;
+  int turns = 0;
+  for (auto _ : state) {
+    shard.enqueue(batch);
+    if (how_far != depth::enqueued)
+      shard.claim(batch);
+    if (how_far == depth::finished)
+      shard.finish();
+    if (++turns % turns_per_checkpoint == 0)
+      shard.take_checkpoint();
+  }
+  state.SetItemsProcessed(state.iterations() * batch);
+}
+
+/// Recovery's share: the same events applied to a state that has not seen them.
+void apply(benchmark::State& state) {
+  auto batch = static_cast<std::uint32_t>(state.range(0));
+  lone_shard shard;
+  std::vector<core::event> events;
+  for (int i = 0; i < turns_per_checkpoint; ++i)
+    for (auto turn : {shard.enqueue(batch), shard.claim(batch), shard.finish()})
+      events.insert(events.end(), turn.begin(), turn.end());
+  for (auto _ : state) {
+    core::shard_state fresh{shard_id{}, 1};
+    for (const auto& event : events)
+      core::apply(fresh, event);
+    benchmark::DoNotOptimize(fresh);
+  }
+  state.SetItemsProcessed(state.iterations() * batch * turns_per_checkpoint);
+}
+
+BENCHMARK_CAPTURE(decide, enqueue, depth::enqueued)
+  ->ArgName("batch")
+  ->Arg(1)
+  ->Arg(64)
+  ->Apply(fix_iterations);
+BENCHMARK_CAPTURE(decide, enqueue_claim, depth::claimed)
+  ->ArgName("batch")
+  ->Arg(1)
+  ->Arg(64)
+  ->Apply(fix_iterations);
+BENCHMARK_CAPTURE(decide, enqueue_claim_complete, depth::finished)
+  ->ArgName("batch")
+  ->Arg(1)
+  ->Arg(64)
+  ->Apply(fix_iterations);
+BENCHMARK(apply)->ArgName("batch")->Arg(1)->Arg(64)->Apply(fix_iterations);
+
+} // namespace
+
+} // namespace codeq::bench

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/lease_timer.hpp"
+#include "coordinator/timing_wheel.hpp"
+#include "micro/fixed_iterations.hpp"
+#include "transport/configure.hpp"
+
+#include <benchmark/benchmark.h>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+namespace codeq::bench {
+
+namespace {
+
+constexpr duration lease = std::chrono::seconds(10);
+
+/// Each iteration adds a timer and moves on by a millisecond, so that as many fire.
+void wheel(benchmark::State& state) {
+  monotonic_time now{duration{1}};
+  coordinator::timing_wheel timers(now);
+  std::uint64_t token = 0;
+  for (auto _ : state) {
+    timers.add(fencing_token{++token}, now + lease);
+    now += duration{1};
+    benchmark::DoNotOptimize(timers.take_due(now));
+  }
+}
+
+/// A timer actor is made, and dropped before its time.
+void timer_actors(benchmark::State& state) {
+  caf::actor_system_config config;
+  transport::configure(config, 1);
+  caf::actor_system system(config);
+  coordinator::lease_timers timers(monotonic_time{});
+  actors::shard_internal_actor nobody;
+  std::uint64_t token = 0;
+  for (auto _ : state) {
+    fencing_token each{++token};
+    timers.want(system, nobody, {token, each, monotonic_time{} + lease});
+    timers.drop(each);
+  }
+}
+
+BENCHMARK(wheel)->Apply(fix_iterations);
+BENCHMARK(timer_actors);
+
+} // namespace
+
+} // namespace codeq::bench

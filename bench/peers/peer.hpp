@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "peers/connection.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace codeq::bench {
+
+/// Hears of each task; stands for its handler.
+using payload_visitor = std::function<void(std::string_view payload)>;
+
+/// One connection to another queue, used by one thread. What goes wrong is thrown.
+class peer {
+public:
+  virtual ~peer() = default;
+
+  /// Adds tasks, pipelined; returns when all are acknowledged.
+  virtual void add(std::span<const std::string> payloads) = 0;
+
+  /// Takes what is there, or waits a second for it; hands it to `visit`, acknowledges it and
+  /// returns how much was acknowledged.
+  virtual std::size_t take(const payload_visitor& visit) = 0;
+};
+
+/// How a peer is used best.
+struct peer_kind {
+  std::string name;
+  /// Connections that add and that take, and the tasks that each adds at once.
+  std::size_t producers = 4;
+  std::size_t workers = 8;
+  std::size_t window = 64;
+  /// Makes what all connections use; called once, before the first.
+  std::function<void(std::uint16_t port)> prepare;
+  std::function<std::unique_ptr<peer>(std::uint16_t port)> connect;
+};
+
+/// Redis Streams: XADD; XREADGROUP, XACK and XDEL.
+[[nodiscard]] peer_kind redis_streams();
+
+/// NATS JetStream: a stream with work-queue retention and one pull consumer.
+[[nodiscard]] peer_kind jetstream();
+
+/// beanstalkd: put; reserve and delete.
+[[nodiscard]] peer_kind beanstalkd();
+
+} // namespace codeq::bench

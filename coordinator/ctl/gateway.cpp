@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/gateway.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "base/json_writer.hpp"
+#include "base/text_encoding.hpp"
+#include "config/values.hpp"
+#include "http/json_reader.hpp"
+#include "security/token_file.hpp"
+
+#include <utility>
+
+namespace codeq::ctl {
+
+namespace {
+
+/// A page of a thousand tasks, or ten payloads, with room to spare.
+constexpr std::size_t answer_bytes_max = 64u << 20;
+
+errc code_of(unsigned status) {
+  switch (status) {
+  case 400:
+  case 405:
+    return errc::invalid_argument;
+  case 401:
+  case 403:
+    return errc::unauthorized;
+  case 404:
+    return errc::unknown_task;
+  case 409:
+    return errc::already;
+  case 413:
+    return errc::too_large;
+  case 429:
+  case 503:
+    return errc::overloaded;
+  case 501:
+    return errc::unsupported;
+  default:
+    return errc::unavailable;
+  }
+}
+
+error refusal_of(const http::outgoing_answer& answer) {
+  auto body = http::json_object::parse(answer.body);
+  auto said = body ? body->text("error") : std::string();
+  auto text = "HTTP " + std::to_string(answer.status) + (said.empty() ? "" : ": " + said);
+  return {code_of(answer.status), std::move(text)};
+}
+
+const char* name_of(retry_kind kind) {
+  constexpr const char* names[] = {"fixed", "linear", "exponential", "exponential_jitter"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+const char* name_of(on_dead when) {
+  return when == on_dead::block ? "block" : "skip";
+}
+
+const char* name_of(on_duplicate what) {
+  constexpr const char* names[] = {"existing", "reject", "defer", "promote"};
+  return names[static_cast<std::size_t>(what)];
+}
+
+void write_retry(base::json_writer& json, const retry_policy& retry) {
+  json.begin_object("retry")
+    .field("kind", name_of(retry.kind))
+    .field("baseMs", retry.base.count())
+    .field("capMs", retry.cap.count())
+    .end_object();
+}
+
+void write_milliseconds(
+  base::json_writer& json, const char* name, const std::optional<duration>& value) {
+  if (value)
+    json.field(name, value->count());
+}
+
+void write_seconds(
+  base::json_writer& json, const char* name, const std::optional<duration>& value) {
+  if (value)
+    json.field(name, std::chrono::ceil<std::chrono::seconds>(*value).count());
+}
+
+} // namespace
+
+result<gateway> gateway::open(const config::ctl_config& config) {
+  auto url = http::parse_url(config.http);
+  if (!url)
+    return error{url.error().code, "--http: " + url.error().context};
+  gateway opened;
+  opened.base_ = std::move(*url);
+  opened.timeout_ = config.timeout;
+  opened.token_ = config.access.token;
+  if (!config.access.token_file.empty()) {
+    auto token = security::read_bearer(config.access.token_file);
+    if (!token)
+      return token.error();
+    opened.token_ = std::move(*token);
+  }
+  bool is_open = !opened.base_.is_secured && !config::is_loopback(opened.base_.host);
+  if (is_open && !opened.token_.empty())
+    return error{
+      errc::invalid_argument,
+      "--http: " + opened.base_.host
+        + " is not a loopback address; a token is sent there by https only"};
+  if (!opened.base_.is_secured)
+    return opened;
+  security::tls_files files{{}, {}, config.access.tls_authority};
+  files.trust_system = files.authority.empty();
+  auto tls = security::tls_context::load(files, security::tls_side::client);
+  if (!tls)
+    return tls.error();
+  opened.tls_ = std::move(*tls);
+  return opened;
+}
+
+result<std::string>
+gateway::ask(std::string_view method, const std::string& path, std::string body) const {
+  return send(method, path, std::move(body), timeout_);
+}
+
+result<std::string> gateway::wait_for(const std::string& path) const {
+  return send("GET", path, {}, timeout_ + limits::http_wait_max);
+}
+
+result<std::string> gateway::send(
+  std::string_view method, const std::string& path, std::string body, duration timeout) const {
+  http::outgoing_request request;
+  request.url = base_;
+  request.url.target = (base_.target == "/" ? "" : base_.target) + "/v1/codeq" + path;
+  request.method = std::string(method);
+  request.body = std::move(body);
+  request.tls = tls_;
+  request.timeout = timeout;
+  request.answer_bytes_max = answer_bytes_max;
+  if (!token_.empty())
+    request.fields.emplace_back("Authorization", "Bearer " + token_);
+  if (!request.body.empty())
+    request.fields.emplace_back("Content-Type", "application/json");
+  auto answer = http::send_and_wait(std::move(request));
+  if (!answer)
+    return error{answer.error().code, host_field(base_) + ": " + answer.error().context};
+  constexpr unsigned first_refusal = 300;
+  if (answer->status >= first_refusal)
+    return refusal_of(*answer);
+  return std::move(answer->body);
+}
+
+result<std::string> to_gateway_json(const task_spec& task) {
+  if (task.tenant != "default")
+    return error{errc::unsupported, "--tenant is not possible over --http: the token decides"};
+  if (!http::is_json(task.payload))
+    return error{
+      errc::unsupported, "over --http a payload has to be JSON; --coordinator takes any bytes"};
+  if (!base::is_utf8(task.key) || !base::is_utf8(task.group))
+    return error{errc::unsupported, "over --http --key and --group have to be UTF-8"};
+  base::json_writer json;
+  json.begin_object().field("command", task.queue).key("payload").raw(task.payload);
+  json.field("priority", task.priority);
+  if (task.delay > duration{0})
+    json.field("delayMs", task.delay.count());
+  if (task.max_attempts)
+    json.field("maxAttempts", *task.max_attempts);
+  if (task.retry)
+    write_retry(json, *task.retry);
+  write_milliseconds(json, "leaseMs", task.lease);
+  write_milliseconds(json, "runTimeoutMs", task.run_timeout);
+  write_milliseconds(json, "progressTimeoutMs", task.progress_timeout);
+  write_seconds(json, "retentionSeconds", task.retention);
+  write_seconds(json, "deadRetentionSeconds", task.dead_retention);
+  if (task.when_dead)
+    json.field("onDead", name_of(*task.when_dead));
+  if (!task.group.empty())
+    json.field("group", task.group);
+  if (!task.key.empty())
+    json.field("idempotencyKey", task.key).field("onDuplicate", name_of(task.duplicate));
+  json.field("replacePayload", task.replace_payload);
+  json.field("allowPromotion", task.allow_promotion).end_object();
+  return json.take();
+}
+
+std::string to_gateway_json(const config::queue_changes& changes) {
+  base::json_writer json;
+  json.begin_object();
+  if (changes.max_attempts)
+    json.field("maxAttempts", *changes.max_attempts);
+  if (changes.retry || changes.retry_base || changes.retry_cap) {
+    json.begin_object("retry");
+    if (changes.retry)
+      json.field("kind", name_of(*changes.retry));
+    write_milliseconds(json, "baseMs", changes.retry_base);
+    write_milliseconds(json, "capMs", changes.retry_cap);
+    json.end_object();
+  }
+  write_milliseconds(json, "leaseMs", changes.lease);
+  write_milliseconds(json, "runTimeoutMs", changes.run_timeout);
+  write_milliseconds(json, "progressTimeoutMs", changes.progress_timeout);
+  write_seconds(json, "retentionSeconds", changes.retention);
+  write_seconds(json, "deadRetentionSeconds", changes.dead_retention);
+  if (changes.when_dead)
+    json.field("onDead", name_of(*changes.when_dead));
+  if (changes.max_depth)
+    json.field("maxDepth", *changes.max_depth);
+  if (changes.max_leased)
+    json.field("maxLeased", *changes.max_leased);
+  if (changes.keep_payload)
+    json.field("keepPayload", *changes.keep_payload);
+  json.end_object();
+  return json.take();
+}
+
+} // namespace codeq::ctl

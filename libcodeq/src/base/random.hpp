@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace codeq::base {
+
+/// Random bits that no other process has, for identities and names; not for secrets.
+[[nodiscard]] std::uint64_t random_bits();
+
+} // namespace codeq::base

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/time.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+/// The limits of the gateway's inside, beside those of `codeq/limits.hpp`.
+namespace codeq::limits {
+
+/// Of one JSON object that is read, and of one array whose elements are looked at.
+inline constexpr std::size_t http_json_members_max = 4096;
+/// Of all answers that are being written.
+inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
+/// Payloads that are looked up at once; more requests for one wait for their turn.
+inline constexpr std::size_t http_bodies_read_max = 32;
+inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
+
+// Webhooks.
+inline constexpr std::size_t webhooks_open_max = 100'000;
+inline constexpr std::size_t webhooks_in_flight_max = 32;
+inline constexpr std::size_t webhook_answer_bytes_max = 64u << 10;
+inline constexpr duration webhook_timeout = std::chrono::seconds(10);
+inline constexpr duration webhook_retry_min = std::chrono::seconds(1);
+inline constexpr duration webhook_retry_max = std::chrono::minutes(15);
+/// About 17 hours of them, so that a task with the usual retention is still there.
+inline constexpr std::uint32_t webhook_attempts_max = 100;
+inline constexpr duration webhook_dead_retention = std::chrono::hours(7 * 24);
+
+} // namespace codeq::limits

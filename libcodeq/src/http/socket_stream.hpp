@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <openssl/types.h>
+
+/// Included by the files that speak to sockets only, as `connection.hpp`.
+namespace codeq::http {
+
+/// A socket with or without TLS, as Boost.Beast reads from it and writes to it. Its times are those
+/// of the socket.
+class socket_stream {
+public:
+  using executor_type = boost::beast::tcp_stream::executor_type;
+
+  /// Takes an `SSL` over; null is without TLS.
+  socket_stream(boost::asio::ip::tcp::socket socket, ssl_st* native) : socket_(std::move(socket)) {
+    if (native)
+      secured_ = std::make_unique<secured_stream>(socket_, native);
+  }
+
+  socket_stream(const socket_stream&) = delete;
+  socket_stream& operator=(const socket_stream&) = delete;
+
+  [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
+
+  /// What lies below TLS.
+  [[nodiscard]] boost::beast::tcp_stream& lowest() noexcept { return socket_; }
+
+  [[nodiscard]] bool is_secured() const noexcept { return secured_ != nullptr; }
+
+  // The handshake of either side. @pre is_secured()
+
+  template <class Handler>
+  void async_accept(Handler&& done) {
+    secured_->async_handshake(boost::asio::ssl::stream_base::server, std::forward<Handler>(done));
+  }
+
+  template <class Handler>
+  void async_connect(Handler&& done) {
+    secured_->async_handshake(boost::asio::ssl::stream_base::client, std::forward<Handler>(done));
+  }
+
+  /// Says that nothing more is written. @pre is_secured()
+  template <class Handler>
+  void async_end(Handler&& done) {
+    secured_->async_shutdown(std::forward<Handler>(done));
+  }
+
+  template <class Buffers, class Handler>
+  void async_read_some(const Buffers& buffers, Handler&& done) {
+    if (secured_)
+      secured_->async_read_some(buffers, std::forward<Handler>(done));
+    else
+      socket_.async_read_some(buffers, std::forward<Handler>(done));
+  }
+
+  template <class Buffers, class Handler>
+  void async_write_some(const Buffers& buffers, Handler&& done) {
+    if (secured_)
+      secured_->async_write_some(buffers, std::forward<Handler>(done));
+    else
+      socket_.async_write_some(buffers, std::forward<Handler>(done));
+  }
+
+private:
+  using secured_stream = boost::asio::ssl::stream<boost::beast::tcp_stream&>;
+
+  boost::beast::tcp_stream socket_;
+  std::unique_ptr<secured_stream> secured_;
+};
+
+} // namespace codeq::http

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/coordinator_counts.hpp"
+
+#include <iterator>
+
+namespace codeq::node {
+
+namespace {
+
+/// What the store has done since it was opened, by the names that it has for that.
+std::map<std::string, std::uint64_t> counters_of(const storage::task_store& store) {
+  std::map<std::string, std::uint64_t> counters;
+  for (const char* name :
+       {"keys_written",
+        "bytes_written",
+        "keys_read",
+        "wal_synced",
+        "wal_bytes",
+        "flush_bytes",
+        "compaction_bytes"})
+    counters[name] = store.counter(name);
+  return counters;
+}
+
+} // namespace
+
+std::map<std::string, std::int64_t>
+store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons) {
+  std::map<std::string, std::int64_t> gauges;
+  for (const auto& [name, count] : counters_of(store))
+    gauges["codeq_store_" + name] = static_cast<std::int64_t>(count);
+  gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
+  return gauges;
+}
+
+observe::process_counts counts_of(
+  const storage::task_store& store,
+  const coordinator::journal_meter& journal,
+  const http::server_meter& gateway) {
+  observe::process_counts counts;
+  counts.http_connections = gateway.connections;
+  counts.http_connections_refused = gateway.refused_connections;
+  for (std::size_t i = 2; i < std::size(gateway.answers); ++i)
+    counts.http_answers[std::to_string(i) + "xx"] = gateway.answers[i];
+  counts.journal_groups = journal.groups;
+  counts.journal_parts = journal.parts;
+  counts.journal_bytes = journal.bytes;
+  counts.journal_microseconds = journal.microseconds;
+  counts.store_stall_microseconds = store.counter("stall_micros");
+  counts.store = counters_of(store);
+  return counts;
+}
+
+} // namespace codeq::node

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/journal.hpp"
+#include "http/server.hpp"
+#include "observe/metrics.hpp"
+#include "storage/retention_filter.hpp"
+#include "storage/task_store.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+/// What a coordinator's process counts beside its shards.
+namespace codeq::node {
+
+/// For operators.
+[[nodiscard]] std::map<std::string, std::int64_t>
+store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons);
+
+/// For the metrics.
+[[nodiscard]] observe::process_counts counts_of(
+  const storage::task_store& store,
+  const coordinator::journal_meter& journal,
+  const http::server_meter& gateway);
+
+} // namespace codeq::node

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/coordinator_node.hpp"
+#include "codeq/result.hpp"
+
+#include "http/webhook_options.hpp"
+
+namespace codeq::node {
+
+/// How webhooks are delivered. Errors: of the files that are named.
+[[nodiscard]] result<http::webhook_options> open_webhooks(const coordinator_node_options& options);
+
+} // namespace codeq::node

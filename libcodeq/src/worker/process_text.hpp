@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace codeq::worker {
+
+/// The last bytes of what a process prints.
+class tail {
+public:
+  explicit tail(std::size_t kept) : kept_(kept) {}
+
+  void append(std::string_view text);
+
+  void clear() {
+    seen_ = 0;
+    text_.clear();
+  }
+
+  /// With a mark when something before it is missing.
+  [[nodiscard]] std::string text() const;
+
+private:
+  std::size_t kept_;
+  std::size_t seen_ = 0;
+  std::string text_;
+};
+
+/// "killed by signal 9 (Killed)".
+[[nodiscard]] std::string killed_by(int signal);
+
+/// `preface: errors`, without the line's end that programs write behind their last word; only the
+/// preface when they wrote nothing.
+[[nodiscard]] std::string with_errors(std::string preface, const std::string& errors);
+
+} // namespace codeq::worker

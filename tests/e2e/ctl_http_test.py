@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""codeqctl at the HTTP gateway instead of the node port."""
+
+import json
+import unittest
+
+import cluster
+from cluster import wait_until
+from gateway import Gateway
+
+
+class CtlOverHttp(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        port = int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port"))
+        self.http = Gateway(port)
+        self.url = f"http://127.0.0.1:{port}"
+
+    def ctl(self, *words, status=0, payload=None):
+        return self.cluster.ctl("--http", self.url, *words, status=status, payload=payload).decode()
+
+    def refusal(self, *words):
+        return self.cluster.ctl_error("--http", self.url, *words)
+
+    def add(self, *words):
+        return self.ctl("enqueue", *words).strip()
+
+    def test_tasks_go_all_the_way(self):
+        task = self.add("q", '{"n":1}', "--priority", "7", "--max-attempts", "2", "--lease", "90s",
+                        "--key", "K", "--group", "G", "--retry", "fixed", "--retry-base", "1500ms")
+        shown = json.loads(self.ctl("--json", "get", task))
+        self.assertEqual(("q", 7, 2, "K", "G", '{"n":1}'), tuple(shown[name] for name in (
+            "command", "priority", "maxAttempts", "idempotencyKey", "group", "payload")))
+        self.assertEqual(task, json.loads(
+            self.ctl("--json", "get", "--queue", "q", "--key", "K", "--group", "G"))["id"])
+        self.assertIn("lastKnownLocation  PENDING_LIST", self.ctl("get", task))
+        self.ctl("result", task, status=3)
+        claimed = self.http.claim("q", lease=0)
+        self.http.complete(claimed, {"ok": True})
+        self.assertEqual('{"ok": true}', self.ctl("result", task, "--wait", "5s"))
+        ended = json.loads(self.ctl("--json", "result", task))
+        self.assertEqual("completed", ended["task"]["state"])
+        self.assertIn("completed", self.ctl("events", task))
+        self.assertEqual("completed", json.loads(self.ctl("--json", "explain", task))["reason"])
+
+    def test_many_and_stdin(self):
+        ids = self.ctl("enqueue", "many", "--count", "250", payload=b'"x"').split()
+        self.assertEqual(250, len(set(ids)))
+        listed = json.loads(self.ctl("--json", "list", "--queue", "many", "--limit", "1000"))
+        self.assertEqual(set(ids), {task["id"] for task in listed["tasks"]})
+        table = self.ctl("list", "--queue", "many", "--limit", "3").splitlines()
+        self.assertIn("COMMAND", table[0])
+        self.assertEqual(250, json.loads(self.ctl("--json", "queue", "stats", "many"))["ready"])
+        self.assertIn("codeq:q:many:default:pending:0", self.ctl("stats"))
+        self.assertEqual({"changed": 250}, json.loads(self.ctl("--json", "queue", "purge", "many")))
+
+    def test_changes_and_the_dead(self):
+        task = self.add("q", "1", "--delay", "1h", "--allow-promotion")
+        self.assertIn("changed", self.ctl("promote", task))
+        self.assertIn("changed", self.ctl("force", "fail", task, "--text", "broken"))
+        self.assertIn(task, self.ctl("dead", "list"))
+        self.ctl("result", task, status=4)
+        self.assertIn("changed", self.ctl("redrive", task))
+        self.assertIn("changed", self.ctl("cancel", task))
+        other = self.add("q", "1")
+        self.ctl("force", "fail", other)
+        self.assertEqual(1, json.loads(self.ctl("--json", "dead", "redrive"))["changed"])
+        self.assertIn("true", self.ctl("queue", "pause", "q"))
+        self.assertIn("false", self.ctl("queue", "resume", "q"))
+        self.ctl("queue", "set", "q", "--max-depth", "8", "--retry", "linear")
+        self.ctl("queue", "set", "q", "--retry-base", "1500ms", "--on-dead", "block")
+        settings = json.loads(self.ctl("--json", "queue", "show", "q"))["settings"]
+        self.assertEqual((5, 8, "linear", 1500, "block"), (
+            settings["maxAttempts"], settings["maxDepth"], settings["retry"]["kind"],
+            settings["retry"]["baseMs"], settings["onDead"]))
+
+    def test_waits_for_the_end(self):
+        self.cluster.start_worker("w")
+        self.assertTrue(self.ctl("enqueue", "echo", '"hi"', "--wait", "20s").strip().endswith(
+            " completed"))
+
+    def test_what_is_not_possible_says_so(self):
+        task = self.add("q", "1")
+        for words in (("watch", task), ("tenant", "purge", "x", "--yes"), ("backup",),
+                      ("list", "--tenant", "other")):
+            said = self.cluster.try_ctl("--http", self.url, *words)
+            self.assertNotEqual(0, said.returncode, words)
+            self.assertIn(b"not possible over --http", said.stderr, words)
+        self.assertIn("payload has to be JSON", self.refusal("enqueue", "q", "no json"))
+        self.assertIn("HTTP 404: not found", self.refusal("get", "--queue", "q", "--key", "none"))
+
+    def test_token_is_not_sent_unencrypted_over_a_network(self):
+        self.cluster.token = "codeq_x"
+        said = self.cluster.ctl_error("--http", "http://192.0.2.1:1", "list")
+        self.assertIn("by https only", said)
+        said = self.cluster.ctl_error("--http", "127.0.0.1:1", "list")
+        self.assertIn("must be http://HOST:PORT", said)
+
+    def test_nobody_there(self):
+        said = self.cluster.ctl_error("--http", "http://127.0.0.1:1", "list")
+        self.assertIn("refused", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every route of the gateway by curl, its errors included; prints a table of route and case."""
+
+import json
+import re
+import subprocess
+import unittest
+
+import cluster
+from cluster import wait_until
+
+BASE = "/v1/codeq"
+UNKNOWN = "00000000-0000-0001-0000-000000000000"
+ROUTES = """
+POST /tasks | POST /tasks/batch | POST /tasks/claim | POST /tasks/claim/batch
+POST /tasks/:id/heartbeat | POST /tasks/:id/abandon | POST /tasks/:id/nack | POST /tasks/:id/result
+POST /tasks/batch/results | GET /tasks/:id | GET /tasks/:id/result | GET /tasks/:id/explain
+GET /tasks/:id/events | GET /tasks | POST /tasks/:id/cancel | POST /tasks/:id/promote
+GET /queues/:queue/keys/:key | POST /queues/:queue/keys/:key/cancel
+POST /queues/:queue/keys/:key/promote | GET /admin/queues | GET /admin/queues/:queue
+POST /admin/queues/:queue/pause | POST /admin/queues/:queue/resume
+POST /admin/queues/:queue/purge | GET /admin/queues/:queue/settings
+PUT /admin/queues/:queue/settings | GET /admin/dead | POST /admin/dead/redrive
+POST /admin/dead/purge | POST /admin/tasks/cleanup | POST /admin/tasks/:id/force
+GET /admin/workers | GET /admin/shards | POST /workers/subscriptions
+POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
+DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics
+"""
+# Who may, of producer, worker and admin; open routes need no token.
+OPEN = {"GET //healthz", "GET //readyz"}
+WORKERS = {"heartbeat", "abandon", "nack", "claim", "subscriptions"}
+
+
+def routes():
+    return [route.strip() for line in ROUTES.split("\n") for route in line.split("|")
+            if route.strip()]
+
+
+class Curl(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.table = {}
+        self.file = self.cluster.path("tokens")
+        self.tokens = {
+            name: self.cluster.ctl("token", "create", "--file", self.file, "--subject", name,
+                                   *fields).decode().strip() for name, *fields in (
+                ("producer", "--tenant", "a", "--role", "producer"),
+                ("worker", "--tenant", "a", "--role", "worker", "--queues", "*"),
+                ("admin", "--tenant", "a", "--role", "admin"),
+                ("other", "--tenant", "b", "--role", "admin"),
+                ("all", "--tenant", "*", "--role", "admin"))}
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file,
+                                       access=("--tokens", self.file))
+        self.port = wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")
+
+    def curl(self, bearer, method, path, body=None):
+        """Status and body; a path that begins with two slashes is at the root."""
+        target = path[1:] if path.startswith("//") else BASE + path
+        words = ["curl", "--silent", "--show-error", "--max-time", "30", "--request", method,
+                 "--write-out", "\n%{http_code}", f"http://127.0.0.1:{self.port}{target}"]
+        if bearer:
+            words += ["--header", f"Authorization: Bearer {self.tokens.get(bearer, bearer)}"]
+        if body is not None:
+            text = body if isinstance(body, str) else json.dumps(body)
+            words += ["--header", "Content-Type: application/json", "--data-binary", text]
+        done = subprocess.run(words, capture_output=True, timeout=60, check=True)
+        text, status = done.stdout.decode().rsplit("\n", 1)
+        return int(status), text
+
+    def case(self, route, name, status, pattern, *, bearer, path=None, body=None):
+        """Calls a route and checks what it answers; returns the JSON."""
+        method, shown = route.split(" ", 1)
+        seen, text = self.curl(bearer, method, path or shown, body)
+        self.table.setdefault(route, {})[name] = seen
+        self.assertEqual(status, seen, f"{route} {name}: {text}")
+        self.assertRegex(text, pattern, f"{route} {name}")
+        is_json = text.startswith(("{", "["))
+        return json.loads(text) if is_json else text
+
+    def task(self, queue="q", **fields):
+        return self.case("POST /tasks", "added", 202, '"status":"PENDING"', bearer="producer",
+                         body={"command": queue, "payload": {"n": 1}, **fields})
+
+    def claim(self, queue="q"):
+        return self.case("POST /tasks/claim", "claimed", 200, '"IN_PROGRESS"', bearer="worker",
+                         body={"commands": [queue], "leaseSeconds": 60})
+
+    def test_every_route(self):
+        for part in (self.enqueue_routes, self.worker_routes, self.read_routes, self.change_routes,
+                     self.queue_routes, self.dead_routes, self.process_routes, self.strangers):
+            with self.subTest(part.__name__):
+                part()
+        self.show_table()
+        missing = [route for route in routes() if len(self.table.get(route, {})) < 2]
+        self.assertEqual([], missing, "routes without a good and a bad case")
+
+    def enqueue_routes(self):
+        route = "POST /tasks"
+        task = self.task(idempotencyKey="k")
+        again = self.case(route, "same key", 202, '"outcome":"existing"', bearer="producer",
+                          body={"command": "q", "payload": 2, "idempotencyKey": "k"})
+        self.assertEqual(task["id"], again["id"])
+        for name, body, error in (
+                ("no json", "{", "invalid body"),
+                ("no command", {"payload": 1}, "invalid command"),
+                ("runAt", {"command": "q", "payload": 1, "runAt": "x"}, "invalid 'runAt'"),
+                ("delay", {"command": "q", "payload": 1, "delaySeconds": -1}, "'delaySeconds'"),
+                ("webhook", {"command": "q", "payload": 1, "webhook": "http://10.0.0.1/"},
+                 "invalid webhook url"),
+                ("too deep", '{"command":"q","payload":' + "[" * 80 + "]" * 80 + "}",
+                 "invalid body")):
+            self.case(route, name, 400, re.escape(error), bearer="producer", body=body)
+        self.case("POST /tasks/batch", "mixed", 200, '"task".*"error":"invalid command"',
+                  bearer="producer",
+                  body={"tasks": [{"command": "q", "payload": 1}, {"payload": 1}]})
+        self.case("POST /tasks/batch", "101 tasks", 400, "maximum of 100", bearer="producer",
+                  body={"tasks": [{}] * 101})
+        self.curl("admin", "POST", "/admin/queues/q/purge")
+
+    def worker_routes(self):
+        self.case("POST /tasks/claim", "nothing", 204, "^$", bearer="worker",
+                  body={"commands": ["empty"]})
+        self.case("POST /tasks/claim", "no body", 400, "invalid body", bearer="worker", body="")
+        self.case("POST /tasks/claim/batch", "nothing", 204, "^$", bearer="worker",
+                  body={"commands": ["empty"], "count": 1})
+        self.case("POST /tasks/claim/batch", "11", 400, "maximum of 10", bearer="worker",
+                  body={"count": 11})
+        self.task()
+        claimed = self.claim()
+        for verb, body, good in (("heartbeat", {"extendSeconds": 9}, '"ok":true'),
+                                 ("nack", {"delaySeconds": 0, "reason": "x"}, '"requeued"'),
+                                 ("abandon", None, '"requeued"')):
+            route, path = f"POST /tasks/:id/{verb}", f"/tasks/{claimed['id']}/{verb}"
+            self.case(route, "mine", 200, good, bearer="worker", path=path, body=body)
+            if verb == "nack":
+                claimed = self.claim()
+            self.case(route, "unknown", 404, "not-found", bearer="worker",
+                      path=f"/tasks/{UNKNOWN}/{verb}", body=body or {})
+            if verb == "heartbeat":
+                self.case(route, "stale token", 403, "not-owner", bearer="worker", path=path,
+                          body={"fencingToken": "1"})
+        self.case("POST /tasks/:id/heartbeat", "not leased", 409, "not-in-progress",
+                  bearer="worker", path=f"/tasks/{claimed['id']}/heartbeat", body={})
+        claimed = self.claim()
+        route, path = "POST /tasks/:id/result", f"/tasks/{claimed['id']}/result"
+        self.case(route, "status", 400, "invalid status", bearer="worker", path=path,
+                  body={"status": "X"})
+        self.case(route, "done", 200, '"COMPLETED".*"ok": true', bearer="worker", path=path,
+                  body={"status": "COMPLETED", "result": {"ok": True}})
+        self.case(route, "late", 409, "not-in-progress", bearer="worker", path=path,
+                  body={"status": "COMPLETED"})
+        self.case(route, "unknown", 404, "task not found", bearer="worker",
+                  path=f"/tasks/{UNKNOWN}/result", body={"status": "COMPLETED"})
+        self.case("POST /tasks/batch/results", "unknown", 200, "task not found", bearer="worker",
+                  body={"results": [{"taskId": UNKNOWN, "status": "COMPLETED"}]})
+        self.case("POST /tasks/batch/results", "none", 400, "invalid body", bearer="worker",
+                  body={"results": []})
+        self.case("POST /workers/subscriptions", "later", 501, "not implemented", bearer="worker",
+                  body={})
+        self.case("POST /workers/subscriptions/:id/heartbeat", "later", 501, "not implemented",
+                  bearer="worker", body={})
+
+    def read_routes(self):
+        task = self.task(queue="read", delaySeconds=60)
+        path = f"/tasks/{task['id']}"
+        for suffix, good in (("", '"payload"'), ("/explain", '"deferred"'),
+                             ("/events", '"enqueued"')):
+            route = f"GET /tasks/:id{suffix}"
+            self.case(route, "mine", 200, good, bearer="producer", path=path + suffix)
+            self.case(route, "unknown", 404, "not found", bearer="producer",
+                      path=f"/tasks/{UNKNOWN}{suffix}")
+            self.case(route, "other tenant", 404, "not found", bearer="other", path=path + suffix)
+        self.case("GET /tasks/:id/result", "not yet", 404, "result not found", bearer="producer",
+                  path=path + "/result")
+        self.case("GET /tasks/:id/result", "unknown", 404, "task not found", bearer="producer",
+                  path=f"/tasks/{UNKNOWN}/result?waitSeconds=5")
+        self.case("GET /tasks", "of a queue", 200, task["id"], bearer="producer",
+                  path="/tasks?queue=read&limit=5")
+        self.case("GET /tasks", "no such state", 400, "no task's state", bearer="producer",
+                  path="/tasks?state=x")
+        self.case("GET /tasks", "other tenant", 200, r'"tasks":\[\]', bearer="other")
+
+    def change_routes(self):
+        for verb in ("promote", "cancel"):
+            task = self.task(queue=verb, delaySeconds=60, allowPromotion=True, idempotencyKey="k")
+            for route, path in ((f"POST /tasks/:id/{verb}", f"/tasks/{task['id']}/{verb}"),
+                                (f"POST /queues/:queue/keys/:key/{verb}",
+                                 f"/queues/{verb}/keys/k/{verb}")):
+                self.case(route, "other tenant", 404, "not found", bearer="other", path=path)
+                self.case(route, "mine", 200, '"outcome":"(un)?changed"', bearer="producer",
+                          path=path)
+        self.case("GET /queues/:queue/keys/:key", "mine", 200, '"idempotencyKey":"k"',
+                  bearer="producer", path="/queues/cancel/keys/k")
+        self.case("GET /queues/:queue/keys/:key", "unknown", 404, "not found", bearer="producer",
+                  path="/queues/cancel/keys/x")
+        task = self.task(queue="force")
+        route, path = "POST /admin/tasks/:id/force", f"/admin/tasks/{task['id']}/force"
+        self.case(route, "how", 400, "how must be one of", bearer="admin", path=path, body={})
+        self.case(route, "other tenant", 404, "not found", bearer="other", path=path,
+                  body={"how": "fail"})
+        self.case(route, "failed", 200, '"dead"', bearer="admin", path=path,
+                  body={"how": "fail", "error": "x"})
+
+    def queue_routes(self):
+        self.case("GET /admin/queues", "own", 200, "codeq:q:q:a:pending:0", bearer="admin")
+        for route, queue, good in (
+                ("GET /admin/queues/:queue", "q", '"inProgress"'),
+                ("POST /admin/queues/:queue/pause", "q", '"paused":true'),
+                ("POST /admin/queues/:queue/resume", "q", '"paused":false'),
+                ("GET /admin/queues/:queue/settings", "q", "maxAttempts"),
+                ("POST /admin/queues/:queue/purge", "empty", '"changed":0')):
+            path = route.split(" ")[1]
+            self.case(route, "own", 200, good, bearer="admin", path=path.replace(":queue", queue))
+            self.case(route, "name", 400, "invalid command", bearer="admin",
+                      path=path.replace(":queue", "a%20b"))
+        route = "PUT /admin/queues/:queue/settings"
+        self.case(route, "set", 200, '"maxAttempts":9', bearer="admin",
+                  path="/admin/queues/q/settings", body={"maxAttempts": 9})
+        self.case(route, "bounds", 400, "max_attempts", bearer="admin",
+                  path="/admin/queues/q/settings", body={"maxAttempts": 0})
+        for method in ("PUT", "GET", "DELETE"):
+            self.case(f"{method} /admin/topics/:name", "later", 501, "not implemented",
+                      bearer="admin")
+
+    def dead_routes(self):
+        self.case("GET /admin/dead", "listed", 200, '"state":"dead"', bearer="admin")
+        self.case("GET /admin/dead", "name", 400, "invalid queue", bearer="admin",
+                  path="/admin/dead?queue=a%20b")
+        for verb in ("redrive", "purge"):
+            route = f"POST /admin/dead/{verb}"
+            self.case(route, "unknown", 200, '"not_found"', bearer="admin",
+                      body={"ids": [UNKNOWN]})
+            self.case(route, "body", 400, "invalid body", bearer="admin", body={"limit": -1})
+            self.case(route, "queue", 200, '"changed":[01]', bearer="admin",
+                      body={"queue": "force"})
+        self.case("POST /admin/tasks/cleanup", "none", 200, '"deleted":0', bearer="admin", body={})
+        self.case("POST /admin/tasks/cleanup", "before", 400, "invalid 'before'", bearer="admin",
+                  body={"before": "x"})
+        self.case("GET /admin/workers", "listed", 200, '"workers"', bearer="admin")
+        self.case("GET /admin/shards", "own", 200, '"queues":', bearer="admin")
+
+    def process_routes(self):
+        self.case("GET //healthz", "alive", 200, '"ok"', bearer=None)
+        self.case("GET //healthz", "with any token", 200, '"ok"', bearer="wrong")
+        self.case("GET //readyz", "ready", 200, '"ready"', bearer=None)
+        self.case("GET //readyz", "with any token", 200, '"ready"', bearer="wrong")
+        self.case("GET //metrics", "all tenants", 200, "codeq_tasks", bearer="all")
+        self.case("GET //metrics", "one tenant", 403, "forbidden", bearer="admin")
+
+    def strangers(self):
+        """No token, a wrong one, and one of a role that may not."""
+        for route in routes():
+            if route in OPEN:
+                continue
+            self.case(route, "no token", 401, "missing bearer token", bearer=None, body={})
+            self.case(route, "wrong token", 401, "invalid token", bearer="wrong", body={})
+            if "/admin/" in route or "metrics" in route:
+                self.case(route, "wrong role", 403, "forbidden", bearer="producer", body={})
+            elif any(word in route for word in WORKERS) or route.endswith("result") \
+                    and route.startswith("POST") or "results" in route:
+                self.case(route, "wrong role", 403, "forbidden", bearer="producer", body={})
+            elif route.startswith("POST") or "/keys/" in route:
+                self.case(route, "wrong role", 403, "forbidden", bearer="worker", body={})
+
+    def show_table(self):
+        count = 0
+        for route in routes():
+            cases = self.table.get(route, {})
+            count += len(cases)
+            print(f"{route:42}" + "  ".join(f"{name} {status}" for name, status in cases.items()))
+        print(f"{len(routes())} routes, {count} cases")
+
+
+if __name__ == "__main__":
+    unittest.main()

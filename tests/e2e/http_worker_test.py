@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example worker in Python before a gateway that is busy: it tries again and loses nothing."""
+
+import http.server
+import json
+import pathlib
+import subprocess
+import sys
+import threading
+import unittest
+
+from cluster import wait_until
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "examples" / "http_worker.py"
+TASK = {"id": "t", "payload": '{"name":"Ada"}', "fencingToken": "7"}
+
+
+class BusyGateway(http.server.ThreadingHTTPServer):
+    """Answers the first calls of each route as told, then well; hands out one task."""
+
+    def __init__(self, first):
+        self.first = first
+        self.calls = []
+        self.handed_out = False
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):  # pylint: disable=invalid-name
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            route = self.path.rsplit("/", 1)[1]
+            refusals = self.server.first.get(route, [])
+            status = refusals.pop(0) if refusals else 200
+            self.server.calls.append((route, status, body))
+            reply = {}
+            if route == "claim" and status == 200:
+                status = 204 if self.server.handed_out else 200
+                reply = TASK
+                self.server.handed_out = True
+            text = json.dumps(reply).encode() if status != 204 else b""
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            if status in (429, 503):
+                self.send_header("Retry-After", "1")
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):  # pylint: disable=arguments-differ
+            pass
+
+
+class PythonWorker(unittest.TestCase):
+    def start(self, first):
+        gateway = BusyGateway(first)
+        self.addCleanup(gateway.server_close)
+        self.addCleanup(gateway.shutdown)
+        worker = subprocess.Popen(
+            [sys.executable, SCRIPT, f"http://127.0.0.1:{gateway.server_address[1]}", "q"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(worker.wait)
+        self.addCleanup(worker.kill)
+        return gateway, worker
+
+    def test_busy_gateway_is_asked_again(self):
+        gateway, worker = self.start({"claim": [503, 429], "result": [503, 503]})
+
+        def reported():
+            return [body for route, status, body in gateway.calls
+                    if route == "result" and status == 200]
+
+        wait_until(reported, 30, "the report is heard")
+        self.assertEqual({"greeting": "hello Ada"}, reported()[0]["result"])
+        self.assertEqual([503, 503, 200], [s for route, s, _ in gateway.calls if route == "result"])
+        self.assertIsNone(worker.poll())
+
+    def test_refusal_for_good_ends_it(self):
+        _, worker = self.start({"claim": [403]})
+        self.assertNotEqual(0, worker.wait(20))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result webhooks of the real programs: over a killed coordinator, signed, and not to everybody."""
+
+import hashlib
+import hmac
+import http.server
+import json
+import socket
+import ssl
+import threading
+import unittest
+
+import cluster
+from certificates import Authority
+from cluster import wait_until
+from gateway import Gateway
+
+SECRET = "a secret that both know"
+
+
+class Receiver:
+    """An HTTP server that keeps what it is sent and answers as it is told."""
+
+    def __init__(self, tls=None):
+        self.requests = []
+        self.statuses = []
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # pylint: disable=invalid-name
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.requests.append((self.path, dict(self.headers), body))
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Webhooks(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.receiver = Receiver()
+        self.addCleanup(self.receiver.close)
+        self.secret = self.cluster.path("secret")
+        self.secret.write_text(SECRET.replace(" ", "-"))
+
+    def start(self, *options):
+        port_file = self.cluster.path("http-port")
+        port_file.unlink(missing_ok=True)
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file,
+                                       *options)
+        self.http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def add(self, path="/hook", scheme="http", port=None):
+        return self.http.enqueue("q", {"n": 1}, webhook=f"{scheme}://localhost:"
+                                                        f"{port or self.receiver.port}{path}")
+
+    def finish(self, result):
+        self.http.complete(self.http.claim("q"), result)
+
+    def bodies(self):
+        return [json.loads(body) for _, _, body in self.receiver.requests]
+
+    def test_ends_are_told_and_signed(self):
+        self.start("--webhook-allow-private", "--webhook-secret-file", self.secret)
+        task = self.add("/hook?a=b")
+        self.finish({"ok": True})
+
+        wait_until(lambda: self.receiver.requests, 10, "the delivery")
+
+        path, fields, body = self.receiver.requests[0]
+        told = json.loads(body)
+        self.assertEqual("/hook?a=b", path)
+        self.assertEqual((task["id"], "q", "COMPLETED", {"ok": True}, "", None), tuple(
+            told[name] for name in ("taskId", "eventType", "status", "result", "error",
+                                    "artifacts")))
+        signed = fields["X-CodeQ-Timestamp"].encode() + b"." + body
+        wanted = hmac.new(self.secret.read_bytes(), signed, hashlib.sha256).hexdigest()
+        self.assertEqual(wanted, fields["X-CodeQ-Signature"])
+
+    def test_what_is_open_survives_a_killed_coordinator(self):
+        self.start("--webhook-allow-private")
+        early = [self.add()["id"] for _ in range(5)]
+        self.receiver.statuses = [503] * 5
+        for _ in range(5):
+            self.finish(1)
+        late = [self.add()["id"] for _ in range(5)]
+        wait_until(lambda: len(self.receiver.requests) >= 5, 10, "the first attempts")
+        self.cluster.coordinator.kill()
+        self.receiver.requests.clear()
+
+        self.start("--webhook-allow-private")
+        for _ in range(5):
+            self.finish(2)
+
+        wait_until(lambda: {told["taskId"] for told in self.bodies()} == {*early, *late}, 20,
+                   "every end is told")
+
+    def test_private_hosts_are_refused_also_behind_a_name(self):
+        self.start()
+        refused = self.http.post("/tasks", {
+            "command": "q", "payload": 1, "webhook": "http://10.0.0.1"})
+        self.assertEqual((400, "invalid webhook url"), (refused.status, refused.json["error"]))
+        # A name that leads to this machine is only known by looking it up.
+        self.add()
+        self.finish(1)
+
+        def open_ones():
+            return json.loads(self.cluster.ctl(
+                "--json", "list", "--tenant", "codeq.webhooks"))["tasks"]
+
+        self.assertEqual(["ready"], [task["state"] for task in open_ones()])
+        self.http.enqueue("q", 1)
+        self.finish(1)
+        self.assertEqual([], self.receiver.requests)
+        self.assertEqual(["ready"], [task["state"] for task in open_ones()])
+
+    def test_delivers_by_https_to_whom_it_trusts(self):
+        authority = Authority(self.cluster.directory)
+        certificate, key = authority.issue("hook")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        secured = Receiver(tls)
+        self.addCleanup(secured.close)
+        self.start("--webhook-allow-private", "--webhook-ca", authority.file)
+        self.add(scheme="https", port=secured.port)
+        self.finish(1)
+        wait_until(lambda: secured.requests, 10, "the delivery")
+
+    def test_stop_does_not_wait_for_slow_receivers(self):
+        self.start("--webhook-allow-private")
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+        self.add(port=listening.getsockname()[1])
+        self.finish(1)
+        peer, _ = listening.accept()
+        self.addCleanup(peer.close)
+        status, seconds = self.cluster.coordinator.terminate(20)
+        self.assertEqual(0, status)
+        self.assertLess(seconds, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

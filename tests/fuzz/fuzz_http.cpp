@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "http/json_reader.hpp"
+#include "http/rfc3339.hpp"
+#include "http/target.hpp"
+#include "http/task_input.hpp"
+#include "http/task_json.hpp"
+#include "http/url.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+namespace codeq::http {
+
+namespace {
+
+namespace beast = boost::beast;
+
+void check(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+/// What is written of anything has to be JSON.
+void check_written(base::json_writer& json) {
+  check(is_json(json.take()));
+}
+
+/// Whatever a field holds, each reader takes it or says that it is none.
+void read_members(json_object& object) {
+  for (const auto& name : object.names()) {
+    static_cast<void>(object.text(name));
+    static_cast<void>(object.integer(name));
+    static_cast<void>(object.flag(name));
+    static_cast<void>(object.texts(name));
+    if (auto inner = object.object(name))
+      static_cast<void>(inner->names());
+    for (auto element : object.elements(name))
+      check(is_json(element));
+    check(is_json(object.raw(name)));
+  }
+}
+
+/// A task that was read, as it would be shown.
+void show(const task_spec& task) {
+  task_detail detail;
+  detail.status.tenant = task.tenant;
+  detail.status.queue = task.queue;
+  detail.status.key = task.key;
+  detail.status.group = task.group;
+  detail.status.error_text = task.payload;
+  detail.payload = task.payload;
+  base::json_writer json;
+  write_task(json, detail, timestamp{});
+  check_written(json);
+}
+
+/// A body, as the routes that take tasks, batches and settings read it.
+void read_body(std::string_view text) {
+  base::json_writer value;
+  write_value(value, text);
+  check_written(value);
+  auto object = json_object::parse(text);
+  check(!object || is_json(text));
+  if (!object)
+    return;
+  read_members(*object);
+  if (auto task = read_task(*object, "tenant")) {
+    check(is_json(task->payload));
+    show(*task);
+  }
+  for (const char* list : {"tasks", "results", "artifacts"})
+    for (auto element : object->elements(list))
+      if (auto one = json_object::parse(element))
+        static_cast<void>(read_task(*one, "tenant"));
+  queue_config config;
+  if (read_settings(*object, config)) {
+    base::json_writer json;
+    write_settings(json, config);
+    check_written(json);
+  }
+  static_cast<void>(parse_rfc3339(object->text("runAt")));
+  static_cast<void>(parse_url(object->text("webhook")));
+}
+
+/// A first line's target.
+void read_target_of(std::string_view target) {
+  request to;
+  if (read_target(target, to))
+    for (const auto& part : to.path)
+      check(part.size() <= target.size());
+  static_cast<void>(body_bytes_max(target));
+}
+
+/// A request as it comes from a socket.
+void read_request(std::string_view bytes) {
+  beast::http::request_parser<beast::http::string_body> parser;
+  parser.header_limit(static_cast<std::uint32_t>(limits::http_header_bytes_max));
+  parser.body_limit(limits::http_body_bytes_max);
+  parser.eager(true);
+  beast::error_code failure;
+  while (!bytes.empty() && !parser.is_done()) {
+    auto used = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failure);
+    if (failure || used == 0)
+      return;
+    bytes.remove_prefix(used);
+  }
+  const auto& head = parser.get();
+  auto view = [](beast::string_view text) { return std::string_view(text.data(), text.size()); };
+  read_target_of(view(head.target()));
+  static_cast<void>(bearer_of(view(head[beast::http::field::authorization])));
+  static_cast<void>(is_loopback_host(view(head[beast::http::field::host])));
+  static_cast<void>(is_loopback_origin(view(head[beast::http::field::origin])));
+  static_cast<void>(usable_request_id(view(head["X-Request-Id"])));
+  read_body(head.body());
+}
+
+} // namespace
+
+} // namespace codeq::http
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  codeq::http::read_request(text);
+  // Also without a request around it, which takes the fuzzer long to find.
+  codeq::http::read_body(text);
+  codeq::http::read_target_of(text);
+  return 0;
+}

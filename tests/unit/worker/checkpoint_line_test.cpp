@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "worker/checkpoint_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace codeq::worker {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class UnsavedCheckpoint : public testing::Test {
+protected:
+  void save(const std::string& state) {
+    line.save(state, [this, state](bool saved) { heard.push_back(state + (saved ? "+" : "-")); });
+  }
+
+  /// "number data", or nothing.
+  std::string take() {
+    auto taken = line.take();
+    return taken ? std::to_string(taken->number) + " " + std::string(taken->data.view()) : "";
+  }
+
+  std::vector<std::string> heard;
+  unsaved_checkpoint line;
+};
+
+TEST_F(UnsavedCheckpoint, OnlyTheLatestIsSentAndOnlyOnce) {
+  save("a");
+  save("b");
+
+  EXPECT_EQ(take(), "2 b");
+  EXPECT_EQ(take(), "");
+  EXPECT_EQ(line.latest().number, 2u);
+}
+
+TEST_F(UnsavedCheckpoint, AnswerTellsAllThatItCovers) {
+  save("a");
+  save("b");
+  save("c");
+
+  line.saved(2);
+
+  EXPECT_THAT(heard, ElementsAre("a+", "b+"));
+  EXPECT_EQ(line.latest().number, 3u);
+}
+
+TEST_F(UnsavedCheckpoint, NewConnectionSendsWhatWasNotAnswered) {
+  save("a");
+  EXPECT_EQ(take(), "1 a");
+
+  line.resend();
+  EXPECT_EQ(take(), "1 a");
+  line.saved(1);
+  line.resend();
+
+  EXPECT_EQ(take(), "");
+  EXPECT_EQ(line.latest().number, 0u);
+}
+
+TEST_F(UnsavedCheckpoint, EndTellsThatNobodyKnows) {
+  save("a");
+  line.saved(1);
+  save("b");
+
+  line.give_up();
+
+  EXPECT_THAT(heard, ElementsAre("a+", "b-"));
+}
+
+TEST_F(UnsavedCheckpoint, WhoeverHearsMaySaveMore) {
+  line.save("a", [this](bool) { line.save("b", {}); });
+
+  line.saved(1);
+
+  EXPECT_EQ(take(), "2 b");
+  EXPECT_THAT(heard, IsEmpty());
+}
+
+TEST(TaskCheckpoint, TooLargeAStateIsAnErrorThatNamesBothSizes) {
+  task attempt;
+
+  attempt.save_checkpoint(std::string(limits::checkpoint_bytes_max, 'x'));
+
+  try {
+    attempt.save_checkpoint(std::string(limits::checkpoint_bytes_max + 1, 'x'));
+    FAIL() << "too much was taken";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(e.what(), "save_checkpoint: state has 65537 bytes; the limit is 65536");
+  }
+}
+
+} // namespace
+} // namespace codeq::worker
