@@ -28,6 +28,8 @@ struct figures {
   double rate_empty = 0;
   double rate_full = 0;
   double restart_seconds = 0;
+  double listening_seconds = 0;
+  double restart_cpu_seconds = 0;
   std::int64_t lost = 0;
   std::size_t sampled = 0;
   std::size_t packed_mib = 0;
@@ -119,12 +121,17 @@ result<void> backlog_run::restart() {
   auto start = std::chrono::steady_clock::now();
   if (auto again = running_->restart_coordinator(options_.cluster); !again)
     return again;
+  figures_.listening_seconds = seconds_since(start);
   auto worker = taker::start(running_->address(), options_, taker::answer::completed);
   if (!worker)
     return worker.error();
   if (auto done = (*worker)->wait_for(1); !done)
     return done;
   figures_.restart_seconds = std::chrono::duration<double>((*worker)->first_at() - start).count();
+  auto used = running_->coordinator().cpu_time();
+  if (!used)
+    return used.error();
+  figures_.restart_cpu_seconds = std::chrono::duration<double>(*used).count();
   return {};
 }
 
@@ -202,8 +209,9 @@ std::string to_json(const backlog_options& o, const figures& f) {
        << f.rss_after_claims_mib << R"(,"rss_restarted_mib":)" << f.rss_restarted_mib
        << R"(,"packed_mib":)" << f.packed_mib << R"(,"claim_rate_empty":)" << f.rate_empty
        << R"(,"claim_rate_full":)" << f.rate_full << R"(,"restart_first_claim_s":)"
-       << f.restart_seconds << R"(,"fill_seconds":)" << f.fill_seconds << R"(,"fail_seconds":)"
-       << f.fail_seconds << R"(,"lost":)" << f.lost
+       << f.restart_seconds << R"(,"restart_listening_s":)" << f.listening_seconds
+       << R"(,"restart_cpu_s":)" << f.restart_cpu_seconds << R"(,"fill_seconds":)" << f.fill_seconds
+       << R"(,"fail_seconds":)" << f.fail_seconds << R"(,"lost":)" << f.lost
        << R"(,"lost_counted_by":"counters and sample","sampled":)" << f.sampled << '}';
   return line.str();
 }
