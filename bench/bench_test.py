@@ -67,6 +67,15 @@ class Measurements(unittest.TestCase):
         self.assertGreater(figures["redelivered_after_kill_ms"], figures["lease_ms"] / 2)
         self.assertLess(figures["redelivered_after_stop_ms"], figures["lease_ms"] / 2)
 
+    def test_backlog_loses_nothing(self):
+        for state in ("pending", "retrying"):
+            figures = measure("backlog", "--tasks", "3000", "--state", state, "--claims", "500",
+                              "--settle", "1")
+            self.assertEqual(figures["lost"], 0)
+            self.assertGreater(figures["sampled"], 0)
+            self.assertGreater(figures["claim_rate_full"], 0)
+            self.assertGreater(figures["restart_first_claim_s"], 0)
+
     def test_idle_uses_little(self):
         figures = measure("idle", "--seconds", "1", "--settle", "1")
         self.assertLess(figures["cpu_percent"], 50)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backlog/backlog.hpp"
 #include "cycle/cycle.hpp"
 #include "idle/idle.hpp"
 #include "latency/latency.hpp"
@@ -94,7 +95,8 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::open_loop_measurement(library),
     codeq::bench::leases_measurement(),
     codeq::bench::expiry_measurement(),
-    codeq::bench::recover_measurement(library)};
+    codeq::bench::recover_measurement(library),
+    codeq::bench::backlog_measurement()};
 }
 
 int print(const config::exit_request& request) {

@@ -19,7 +19,7 @@ struct Record {
     segment @2 :SegmentRecord;
     grant @3 :GrantRecord;
     outcome @4 :OutcomeRecord;
-    open @5 :OpenRecord;
+    block @5 :BlockRecord;
     fate @6 :FateRecord;
     change @7 :ChangeRecord;
     queue @8 :QueueRecord;
@@ -59,6 +59,9 @@ struct ShardRecord {
     purgedBelow @5 :UInt64;
     # All tasks of the queue with a smaller sequence were purged, whatever their fates say.
   }
+
+  nextSequence @3 :UInt64;
+  # Blocks know all segments below it; recovery reads the records of those from it on.
 }
 
 struct ProducerRecord {
@@ -259,40 +262,14 @@ struct FollowUpRecord {
   }
 }
 
-struct OpenRecord {
-  # The checkpoint of a segment that was touched: one element per task in each list. Overwritten
-  # by each checkpoint in which it changed, removed with its segment.
+struct BlockRecord {
+  # Segments that are neighbours with the state of all their tasks, as of a checkpoint; their bodies
+  # are in their own records. Overwritten by each checkpoint in which one of them changed, removed
+  # with the last of them.
   position @0 :UInt64;
-  # Replay skips grants and outcomes at or below it.
-  states @1 :Data;
-  # `TaskState`, a byte each.
-  attempts @2 :List(UInt16);
-  tokens @3 :List(UInt64);
-  outcomePositions @4 :List(UInt64);
-  # Of the latest end of a lease, 0 when there was none.
-  outcomeIndexes @5 :List(UInt32);
-  dueMs @6 :List(Int64);
-  # The shard's own deferral after a failed attempt, 0 when there is none.
-  lost @7 :Data;
-  # Lost leases in a row, a byte each.
-  refunds @8 :Data;
-  # Uncharged ends in a row, a byte each.
-  lastEnds @9 :Data;
-  # `LeaseEndKind` of the latest end, a byte each.
-  cancelling @10 :Data;
-  # 1 for a leased task that is to be cancelled, a byte each; empty when there is none.
-  notBeforeMs @11 :Int64;
-  # Of a task with a record of its own: the user's deferral as it is now; 0 is none.
-  gone @12 :Data;
-  # 1 for a task that was purged, a byte each; empty when there is none.
-  keySince @13 :UInt64;
-  # Of a task with a key: the position at which it became live, by its enqueue or a redrive.
-  replaced @14 :Bool;
-  # The body was replaced since the enqueue.
-  bodyBytes @15 :UInt64;
-  # With `replaced`: the size of the new body.
-  notes @16 :List(UInt32);
-  # In each task's history so far; empty when there is none.
+  # Of that checkpoint.
+  segments @1 :Data;
+  # Packed as `core/segment_block.hpp` says; begins with the version of that form.
 }
 
 struct FateRecord {

@@ -75,6 +75,12 @@ result<void> cluster::start_coordinator(const cluster_options& options) {
   return error{errc::unavailable, "the coordinator did not start: " + tail_of(log_of(0))};
 }
 
+result<void> cluster::restart_coordinator(const cluster_options& options) {
+  processes_.clear();
+  std::filesystem::remove(directory_.path() / "port");
+  return start_coordinator(options);
+}
+
 result<void> cluster::start_worker(std::size_t number, const cluster_options& options) {
   auto process = child_process::start(
     {.executable = executable_folder() / "codeq-worker",

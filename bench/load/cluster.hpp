@@ -56,6 +56,10 @@ public:
   /// Errors: `unavailable` with the end of the log of a process that has ended.
   [[nodiscard]] result<void> check_running();
 
+  /// Kills the coordinator as a crash would and starts it again on the same data; its address is
+  /// another one. Returns once it listens. @pre there are no workers. Errors: as `start`.
+  [[nodiscard]] result<void> restart_coordinator(const cluster_options& options);
+
 private:
   explicit cluster(scratch_directory directory) : directory_(std::move(directory)) {}
 

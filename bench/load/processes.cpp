@@ -2,6 +2,7 @@
 #include "load/processes.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -151,6 +152,17 @@ result<std::size_t> child_process::resident_bytes() const {
   if (!(file >> total >> resident))
     return error{errc::unavailable, "process " + std::to_string(id_) + " has ended"};
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+result<std::size_t> child_process::peak_resident_bytes() const {
+  std::ifstream file("/proc/" + std::to_string(id_) + "/status");
+  const std::string label = "VmHWM:";
+  for (std::string line; std::getline(file, line);) {
+    // Said in kB.
+    if (line.starts_with(label))
+      return std::strtoull(line.c_str() + label.size(), nullptr, 10) << 10;
+  }
+  return error{errc::unavailable, "process " + std::to_string(id_) + " has ended"};
 }
 
 result<std::chrono::nanoseconds> child_process::cpu_time() const {

@@ -67,6 +67,9 @@ public:
   /// Bytes of memory in use. Errors: `unavailable` when it has ended.
   [[nodiscard]] result<std::size_t> resident_bytes() const;
 
+  /// The most of it at any time so far. Errors: `unavailable` when it has ended.
+  [[nodiscard]] result<std::size_t> peak_resident_bytes() const;
+
 private:
   explicit child_process(pid_t id) : id_(id) {}
 

@@ -30,6 +30,13 @@ queue_address queue_named(std::uint64_t number) {
   return {"default", "q" + std::to_string(number)};
 }
 
+/// The tasks of each segment.
+std::vector<core::seq_run> runs_of(const core::shard_state& state) {
+  std::vector<core::seq_run> runs;
+  state.segments.for_each([&](const core::segment& s) { runs.push_back({s.first, s.count}); });
+  return runs;
+}
+
 } // namespace
 
 random_commands::random_commands(std::uint64_t seed, producer_id session, std::uint16_t shards)
@@ -55,7 +62,7 @@ std::vector<core::command> random_commands::connect() const {
 
 core::command random_commands::next(const core::shard_state& state, const instant& now) {
   auto what = below(20);
-  if (state.segments.size() > segments_enough && what < 8)
+  if (what < 8 && runs_of(state).size() > segments_enough)
     what = 8 + below(10);
   if (what < 8)
     return enqueue(now);
@@ -203,11 +210,11 @@ core::task_lease random_commands::random_lease(const core::shard_state& state) {
 }
 
 sequence random_commands::random_task(const core::shard_state& state) {
-  if (state.segments.empty())
+  auto runs = runs_of(state);
+  if (runs.empty())
     return 0;
-  auto at = state.segments.begin();
-  std::advance(at, static_cast<std::ptrdiff_t>(below(state.segments.size())));
-  return at->first + below(at->second.count);
+  const auto& run = runs[below(runs.size())];
+  return run.first + below(run.count);
 }
 
 queue_address random_commands::random_queue() {

@@ -26,6 +26,15 @@ constexpr std::uint64_t turn_requests_max = 12;
 /// In `os` mode the log is synced after so many groups.
 constexpr std::uint64_t groups_per_sync = 16;
 
+/// Next to nothing stays unpacked, and blocks are of few segments.
+core::paging_limits small_pages() {
+  core::paging_limits limits;
+  limits.weight_kept = 4 * core::segment_table::segment_weight;
+  limits.block_segments_max = 8;
+  limits.block_tasks_max = 24;
+  return limits;
+}
+
 /// A record of no shard that recovery looks at: each group overwrites it with its own number, so
 /// that a store tells which group it comes after.
 const std::string group_mark = shard_key{static_cast<shard_id>(shard_rig::shard_count)}.encode();
@@ -50,33 +59,42 @@ bool is_any(const core::live_grant&) {
   return true;
 }
 
+/// As `find_missing`, of one segment.
+result<std::string>
+find_missing_of(const task_store& store, const core::shard_state& state, const core::segment& s) {
+  bool has_live = s.entries.empty();
+  for (std::uint32_t i = 0; i < s.count; ++i) {
+    auto entry = s.view(s.first + i);
+    if (is_terminal(entry.state))
+      continue;
+    has_live = true;
+    core::task_view view;
+    view.seq = s.first + i;
+    view.entry = entry;
+    auto text = read_text(store, state.id, view, state.at);
+    if (!text)
+      return text.error();
+    if (!*text)
+      return "the latest text of " + to_string(state.id_of(view.seq)) + " is gone\n";
+  }
+  auto bodies = s.replaced ? read_replaced_body(store, state.id, s.first)
+                           : read_bodies(store, state.id, s.first, s.aside);
+  if (!bodies)
+    return bodies.error();
+  bool is_whole = *bodies && (*bodies)->count() == s.count;
+  if (has_live && !is_whole)
+    return "the bodies of " + to_string(state.id_of(s.first)) + " are gone\n";
+  return std::string{};
+}
+
 /// Bodies and latest texts of all live tasks: what workers and clients may ask for next.
 result<std::string> find_missing(const task_store& store, const core::shard_state& state) {
-  for (const auto& [first, s] : state.segments) {
-    bool has_live = s.entries.empty();
-    for (std::uint32_t i = 0; i < s.count; ++i) {
-      auto entry = s.view(first + i);
-      if (is_terminal(entry.state))
-        continue;
-      has_live = true;
-      core::task_view view;
-      view.seq = first + i;
-      view.entry = entry;
-      auto text = read_text(store, state.id, view, state.at);
-      if (!text)
-        return text.error();
-      if (!*text)
-        return "the latest text of " + to_string(state.id_of(view.seq)) + " is gone\n";
-    }
-    auto bodies = s.replaced ? read_replaced_body(store, state.id, first)
-                             : read_bodies(store, state.id, first, s.aside);
-    if (!bodies)
-      return bodies.error();
-    bool is_whole = *bodies && (*bodies)->count() == s.count;
-    if (has_live && !is_whole)
-      return "the bodies of " + to_string(state.id_of(first)) + " are gone\n";
-  }
-  return std::string{};
+  result<std::string> missing{std::string{}};
+  state.segments.walk(0, core::segment_table::no_end, [&](const core::segment& s) {
+    missing = find_missing_of(store, state, s);
+    return missing && missing->empty();
+  });
+  return missing;
 }
 
 } // namespace
@@ -130,6 +148,7 @@ result<void> shard_rig::recover_shards(std::uint32_t epoch, std::uint64_t found)
     auto state = storage::recover(*store_, static_cast<shard_id>(i), epoch, clock_.now().steady);
     if (!state)
       return state.error();
+    (*state)->segments.set_limits(small_pages());
     states.push_back(std::move(*state));
   }
   for (const auto& [group, turns] : written_)

@@ -32,11 +32,13 @@ void reach(core::shard_state& state, timestamp now) {
 
 } // namespace
 
-lock_step::lock_step(std::unique_ptr<history> kept)
+lock_step::lock_step(std::unique_ptr<history> kept, const core::paging_limits& paging)
   : history_(std::move(kept)),
+    paging_(paging),
     state_(std::make_unique<core::shard_state>(shard_id{}, epoch_)),
     reference_(epoch_),
     snapshots_{reference_} {
+  state_->segments.set_limits(paging_);
 }
 
 void lock_step::require(bool condition, const std::string& what) {
@@ -157,9 +159,10 @@ void lock_step::compare_state() {
   for (const auto& violation : core::find_violations(*state_))
     require(false, violation);
   std::size_t kept = 0;
-  for (const auto& [first, s] : state_->segments)
+  state_->segments.for_each([&](const core::segment& s) {
     for (std::uint32_t i = 0; i < s.count; ++i)
-      kept += s.view(first + i).gone ? 0 : 1;
+      kept += s.view(s.first + i).gone ? 0 : 1;
+  });
   std::size_t found = 0;
   for (auto& [seq, task] : reference_.tasks) {
     auto* s = core::find_segment(state_->segments, seq);
@@ -293,6 +296,7 @@ void lock_step::restart(const step& s) {
   snapshots_.erase(snapshots_.end() - static_cast<std::ptrdiff_t>(lost), snapshots_.end());
   history_->cut(snapshots_.size() - 1);
   state_ = history_->recover(++epoch_, clock_.now().steady);
+  state_->segments.set_limits(paging_);
   reach(*state_, clock_.now().shard);
   observer_.go_back_to(*state_);
   auto floor = reference_.token_floor();

@@ -49,7 +49,7 @@ struct failure {
 /// Drives the core and the reference through the same steps and compares them after each turn.
 class lock_step {
 public:
-  explicit lock_step(std::unique_ptr<history> kept);
+  lock_step(std::unique_ptr<history> kept, const core::paging_limits& paging);
 
   /// Runs the steps; nothing when core and reference agreed all the way.
   [[nodiscard]] std::optional<failure> run(const std::vector<step>& steps);
@@ -73,6 +73,7 @@ private:
 
   base::manual_clock clock_;
   std::unique_ptr<history> history_;
+  core::paging_limits paging_;
   std::uint32_t epoch_ = 1;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;

@@ -182,8 +182,7 @@ std::string store_history::check_soundness() const {
 
 std::string store_history::check_leftovers(core::shard_state& state) const {
   std::size_t replaced = 0;
-  for (const auto& [first, s] : state.segments)
-    replaced += s.replaced ? 1 : 0;
+  state.segments.for_each([&](const core::segment& s) { replaced += s.replaced ? 1 : 0; });
   std::string wrong;
   if (count(storage::bodies_of(only_shard)) != replaced)
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";

@@ -16,6 +16,15 @@ namespace {
 
 constexpr std::uint64_t store_id = 7;
 
+/// So small that nearly everything is packed by every checkpoint.
+core::paging_limits small_pages() {
+  core::paging_limits limits;
+  limits.weight_kept = 2 * core::segment_table::segment_weight;
+  limits.block_segments_max = 3;
+  limits.block_tasks_max = 8;
+  return limits;
+}
+
 protocol::hello_ack make_ack(std::size_t shards, std::uint64_t coordinator) {
   return protocol::hello_ack::build([&](auto r) {
     r.setVersion(protocol::version);
@@ -45,6 +54,7 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     auto state = storage::recover(disk.store(), id, identity_.epoch, all.steady());
     if (!state)
       throw std::runtime_error(to_string(state.error()));
+    (*state)->segments.set_limits(small_pages());
     auto followed = disk.follow(id, identity_.epoch);
     audit.time_recovered((*state)->at, followed->at);
     audit.recovered(**state, *followed, "a follower");

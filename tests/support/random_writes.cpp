@@ -55,7 +55,7 @@ void random_writes::add_operation(write_set& set) {
   case 3:
     return set.put(outcome_key{shard, number}.encode(), random_value());
   case 4:
-    overwritable_.push_back(open_key{shard, number}.encode());
+    overwritable_.push_back(block_key{shard, number}.encode());
     return set.put(overwritable_.back(), random_value());
   case 5:
     if (!overwritable_.empty())
@@ -93,7 +93,7 @@ void random_writes::continue_from(const contents& state) {
   for (const auto& [key, value] : state)
     if (segment_key::decode(key) || grant_key::decode(key))
       removable_.push_back(key);
-    else if (open_key::decode(key))
+    else if (block_key::decode(key))
       overwritable_.push_back(key);
 }
 

@@ -9,12 +9,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace codeq::coordinator {
 
 struct reader_options {
   std::shared_ptr<const storage::task_store> store;
-  /// Bytes of bodies read lately that are kept, since a segment is claimed in many parts.
+  /// Bytes of bodies read lately that are kept for each shard, since a segment is claimed in many
+  /// parts.
   std::size_t cache_bytes = limits::segment_cache_bytes_default / 4;
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;
@@ -33,6 +35,16 @@ private:
   /// The bodies of a run, or nothing when they are gone.
   [[nodiscard]] std::optional<core::encoded_tasks>
   body_of(shard_id shard, const core::granted_run& run);
+
+  /// Finds the bodies of all runs that came without, as far as they were not replaced and are
+  /// there.
+  void find_bodies(actors::fetch_bodies& request);
+
+  /// Which runs are of a segment.
+  using runs_by_segment = std::map<sequence, std::vector<std::size_t>>;
+
+  void read_bodies(actors::fetch_bodies& request, const runs_by_segment& runs_of, bool aside);
+  [[nodiscard]] segment_cache& cache_of(shard_id shard);
 
   /// The body of the task that is asked about; empty when nobody wants it or it is gone.
   [[nodiscard]] bytes

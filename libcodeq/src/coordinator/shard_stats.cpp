@@ -30,7 +30,10 @@ coordinator_stats shard_actor_state::stats() const {
   s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
   s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
-  s.gauges["codeq_segments"] = static_cast<std::int64_t>(state_->segments.size());
+  const auto& segments = state_->segments;
+  s.gauges["codeq_segments_unpacked"] = static_cast<std::int64_t>(segments.unpacked_segments());
+  s.gauges["codeq_segments_packed"] = static_cast<std::int64_t>(segments.packed_segments());
+  s.gauges["codeq_packed_bytes"] = static_cast<std::int64_t>(segments.packed_bytes());
   s.gauges["codeq_cache_bytes"] = static_cast<std::int64_t>(cache_->byte_size());
   return s;
 }

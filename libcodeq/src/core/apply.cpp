@@ -16,13 +16,6 @@ namespace codeq::core {
 
 namespace {
 
-void mark_dirty(shard_state& state, segment& s) {
-  if (!s.dirty) {
-    s.dirty = true;
-    state.dirty.push_back(s.first);
-  }
-}
-
 /// The time point after `limit` from now on; the latest one when there is no limit.
 monotonic_time end_of(const shard_state& state, duration limit) {
   return limit == duration{0} ? monotonic_time::max() : state.steady + limit;
@@ -183,15 +176,40 @@ void drop_follow_ups(shard_state& state, log_position record) {
 }
 
 void apply_event(shard_state& state, const checkpoint_taken& e) {
+  // Not the blocks of the event: whoever follows has released by time what it has, and no other.
+  settle_checkpoint(state, e, pack_changed(state));
+}
+
+} // namespace
+
+void mark_dirty(shard_state& state, segment& s) {
+  if (!std::exchange(s.dirty, true)) {
+    state.dirty.push_back(s.first);
+    state.segments.note_touched(s.count);
+  }
+}
+
+std::vector<segment_block> pack_changed(const shard_state& state) {
+  auto changed = state.dirty;
+  std::sort(changed.begin(), changed.end());
+  return state.segments.pack(changed, [&](std::uint32_t queue) -> const queue_address& {
+    return state.queues[queue]->address;
+  });
+}
+
+void settle_checkpoint(
+  shard_state& state, const checkpoint_taken& e, const std::vector<segment_block>& blocks) {
   for (const auto& fate : e.closed) {
-    auto at = state.segments.find(fate.first);
-    release_key(state, at->second);
-    state.segments.erase(at);
+    release_key(state, state.segments.at(fate.first));
+    state.segments.erase(fate.first);
   }
   apply_key_records(state, e);
-  for (const auto& touched : e.touched)
-    state.segments.at(touched.first).dirty = false;
+  for (auto first : state.dirty) {
+    if (auto* s = state.segments.find_unpacked(first))
+      s->dirty = false;
+  }
   state.dirty.clear();
+  state.segments.install(blocks, [&](const queue_address& queue) { return state.intern(queue); });
   settle_sessions(state, e);
   state.change_records.clear();
   for (auto record : e.delivered_follow_ups)
@@ -199,8 +217,6 @@ void apply_event(shard_state& state, const checkpoint_taken& e) {
   state.delivered_follow_ups.clear();
   state.records_since_checkpoint = 0;
 }
-
-} // namespace
 
 segment& add_segment(shard_state& state, const segment_appended& e) {
   segment s;
@@ -216,7 +232,8 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   if (!e.key.empty())
     s.key = std::make_unique<task_key>(task_key{e.key});
   s.appended = e.position;
-  auto& added = state.segments.emplace_hint(state.segments.end(), e.first, std::move(s))->second;
+  auto& added = state.segments.add(std::move(s));
+  mark_dirty(state, added);
   if (!added.aside)
     state.lane_of(added).append(e.first);
   hold_key(state, added, e.position);
@@ -228,12 +245,8 @@ void grow_segment(shard_state& state, segment& s, std::uint32_t count, std::uint
   s.count += count;
   s.kept += count;
   s.body_bytes += body_bytes;
-  if (!s.aside) {
-    state.queue_of(s).ready += count;
-    state.queue_of(s).ready_by_priority[s.priority] += count;
-    state.stir(s.queue);
-    return;
-  }
+  if (!s.aside)
+    return count_fresh(state, s, count);
   auto& entry = s.touch(s.first);
   entry.state = s.fresh_state();
   enter_index(state, s, s.first, entry);
@@ -340,9 +353,10 @@ std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {
   std::size_t released = 0;
   if (is_active(deliberate_fault::task_released_early))
     now += duration{300};
-  while (released < limit && !state.due.empty() && state.due.begin()->first <= now) {
-    auto seq = state.due.begin()->second;
+  while (released < limit && !state.due.empty() && time_of(state.due.front()) <= now) {
+    auto seq = state.due.front().second;
     auto* s = find_segment(state.segments, seq);
+    mark_dirty(state, *s);
     leave_index(state, *s, seq);
     auto& entry = s->touch(seq);
     entry.state = task_state::ready;
@@ -369,18 +383,6 @@ void restore_grant(shard_state& state, const batch_granted& e) {
         state.leases.add_grant(e.position, grant);
       insert_fresh_lease(state, *s, run.first + i, e.position);
     }
-  }
-}
-
-void index_segment(shard_state& state, segment& s) {
-  s.kept = 0;
-  for (std::uint32_t i = 0; i < s.count; ++i) {
-    auto entry = s.view(s.first + i);
-    s.kept += is_kept(entry) ? 1 : 0;
-    enter_index(state, s, s.first + i, entry);
-    hold_outcome(state, entry);
-    if (!s.group.empty() && keeps_place(s, entry))
-      state.groups[{s.queue, s.group}].members.insert(s.first);
   }
 }
 

@@ -50,10 +50,17 @@ std::size_t release_due(
 /// Restores a lease of a grant that was checkpointed: no attempt is charged again.
 void restore_grant(shard_state& state, const batch_granted& e);
 
+/// What the next checkpoint is to write of the segments.
+[[nodiscard]] std::vector<segment_block> pack_changed(const shard_state& state);
+
+/// Carries out a checkpoint. `blocks`: what `pack_changed` made of this very state.
+void settle_checkpoint(
+  shard_state& state, const checkpoint_taken& e, const std::vector<segment_block>& blocks);
+
+/// Has the segment packed again by the next checkpoint, or closed. @pre it is not packed now
+void mark_dirty(shard_state& state, segment& s);
+
 /// Chooses the open task of every group anew; in recovery, when all segments are in their indexes.
 void settle_groups(shard_state& state);
-
-/// Puts every task of a recovered segment into the index that fits its state.
-void index_segment(shard_state& state, segment& s);
 
 } // namespace codeq::core

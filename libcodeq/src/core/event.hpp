@@ -146,18 +146,12 @@ is_repeat(const task_entry& entry, fencing_token token, lease_end_kind reported)
   return entry.token == token && entry.state != task_state::leased && entry.last_end == reported;
 }
 
-/// The state of a touched segment's tasks.
-struct segment_entries {
+/// Segments that are neighbours, of any lane, as a checkpoint knows them; `first` is at or before
+/// the first of them, and behind the last one of the block before.
+struct segment_block {
   sequence first = 0;
-  bool aside = false;
-  /// The user's deferral of an aside as it is now.
-  timestamp not_before{};
-  std::vector<task_entry> entries;
-  /// Of an aside with a key: see `task_key`.
-  log_position key_since = 0;
-  bool replaced = false;
-  /// When the body was replaced: the size of the new one.
-  std::uint64_t body_bytes = 0;
+  /// See `segment_block.hpp`. Empty: there is no segment left.
+  bytes packed;
 };
 
 /// A segment none of whose tasks is live: what became of them.
@@ -196,7 +190,7 @@ struct queue_configured {
   queue_settings settings;
 };
 
-/// What is not in the segments' own records, and the segments that changed since the last one.
+/// What is not in the segments' own records, and what changed of the segments since the last one.
 struct checkpoint_taken {
   log_position position = 0;
   timestamp at;
@@ -205,7 +199,10 @@ struct checkpoint_taken {
   std::vector<producer_record> producers;
   /// Sessions that were idle for too long, in order of their ids.
   std::vector<producer_id> ended_producers;
-  std::vector<segment_entries> touched;
+  /// Where segments changed or are new.
+  std::vector<segment_block> blocks;
+  /// The blocks know all segments below it.
+  sequence next_sequence = 0;
   std::vector<segment_fate> closed;
   /// Of the closed segments that had their keys last.
   std::vector<closed_key> closed_keys{};

@@ -38,7 +38,7 @@ void check_task(
     found.push_back("I8: " + name_of(state, seq) + " is to be cancelled but is not leased");
   if (entry.gone && entry.state != task_state::cancelled)
     found.push_back("I8: " + name_of(state, seq) + " was purged but is not over");
-  bool is_due = state.due.contains({s.eligible_at(seq), seq});
+  bool is_due = state.due.contains(place_of(s.eligible_at(seq), seq));
   if ((entry.state == task_state::scheduled) != is_due)
     found.push_back("I8: " + name_of(state, seq) + " is scheduled in one index only");
   if (seq >= state.sequences.next)
@@ -69,13 +69,13 @@ void check_group(
 
 void check_groups(const shard_state& state, std::vector<std::string>& found) {
   std::map<group_name, std::map<sequence, task_state>> groups;
-  for (const auto& [first, s] : state.segments) {
-    auto entry = s.view(first);
+  state.segments.for_each([&](const segment& s) {
+    auto entry = s.view(s.first);
     if (!s.group.empty() && keeps_place(s, entry))
-      groups[{s.queue, s.group}].emplace(first, entry.state);
+      groups[{s.queue, s.group}].emplace(s.first, entry.state);
     else if (entry.state == task_state::gated)
-      found.push_back("I8: " + name_of(state, first) + " is gated but has no group");
-  }
+      found.push_back("I8: " + name_of(state, s.first) + " is gated but has no group");
+  });
   for (const auto& [name, members] : groups)
     check_group(state, name, members, found);
   if (groups.size() != state.groups.size())
@@ -108,22 +108,26 @@ void check_leases(shard_state& state, std::size_t leased, std::vector<std::strin
 }
 
 void check_dead_ends(const shard_state& state, std::vector<std::string>& found) {
-  std::set<std::pair<timestamp, sequence>> ends;
-  for (const auto& [first, s] : state.segments)
+  packed_set ends;
+  state.segments.for_each([&](const segment& s) {
     for (std::uint32_t i = 0; i < s.entries.size(); ++i)
       if (s.entries[i].state == task_state::dead && s.entries[i].retry_at != timestamp{})
-        ends.insert({s.entries[i].retry_at, first + i});
-  if (ends != state.dead_ends)
+        ends.insert(place_of(s.entries[i].retry_at, s.first + i));
+  });
+  if (!(ends == state.dead_ends))
     found.push_back("I8: other dead tasks are to go than those with a retention");
 }
 
 void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
-  std::map<log_position, std::uint32_t> held;
-  for (const auto& [first, s] : state.segments)
+  std::map<log_position, std::uint64_t> needed;
+  state.segments.for_each([&](const segment& s) {
     for (const auto& entry : s.entries)
       if (holds_outcome(entry))
-        ++held[entry.outcome];
-  if (held != state.held_outcomes)
+        ++needed[entry.outcome];
+  });
+  packed_set held;
+  held.assign({needed.begin(), needed.end()});
+  if (!(held == state.held_outcomes))
     found.push_back("I8: other outcome records are held than live tasks need");
 }
 
@@ -208,11 +212,11 @@ std::vector<std::string> find_violations(const shard_state& constant) {
   std::vector<std::string> found;
   std::map<std::uint32_t, recount> counts;
   std::size_t leased = 0;
-  for (const auto& [first, s] : state.segments) {
+  state.segments.for_each([&](const segment& s) {
     auto& count = counts[s.queue];
     for (std::uint32_t i = 0; i < s.count; ++i) {
-      check_task(state, s, first + i, found);
-      auto is = s.view(first + i).state;
+      check_task(state, s, s.first + i, found);
+      auto is = s.view(s.first + i).state;
       count.gated += is == task_state::gated ? 1 : 0;
       count.scheduled += is == task_state::scheduled ? 1 : 0;
       count.ready += is == task_state::ready ? 1 : 0;
@@ -221,7 +225,9 @@ std::vector<std::string> find_violations(const shard_state& constant) {
       count.ready_by_priority[s.priority] += is == task_state::ready ? 1 : 0;
       leased += is == task_state::leased ? 1 : 0;
     }
-  }
+  });
+  for (auto first : state.segments.forgotten_changes())
+    found.push_back("I12: what happened to " + name_of(state, first) + " would not be written");
   check_leases(state, leased, found);
   check_matches(state, found);
   check_groups(state, found);
@@ -246,8 +252,7 @@ std::vector<std::string> find_violations(const shard_state& constant) {
 
 std::string durable_text(const shard_state& state) {
   std::ostringstream out;
-  for (const auto& [first, s] : state.segments)
-    write_segment(out, state, s);
+  state.segments.for_each([&](const segment& s) { write_segment(out, state, s); });
   std::map<queue_address, queue_totals> totals;
   for (const auto& queue : state.queues)
     totals.emplace(queue->address, queue->totals);

@@ -17,32 +17,31 @@ bool is_fresh(const segment& s, sequence seq) {
 
 } // namespace
 
-segment* lane::settle(segment_map& segments) {
+segment* lane::settle(segment_table& segments) {
   while (!fresh_.empty()) {
-    auto head = segments.find(fresh_.front());
-    if (head != segments.end()) {
-      auto& s = head->second;
+    if (auto* head = segments.find(fresh_.front().first)) {
+      auto& s = *head;
       cursor_ = std::max(cursor_, s.first);
       while (s.contains(cursor_) && !is_fresh(s, cursor_))
         ++cursor_;
       if (s.contains(cursor_))
-        return &s;
+        return head;
     }
     fresh_.pop_front();
   }
   return nullptr;
 }
 
-seq_run lane::front(segment_map& segments, std::uint32_t limit) {
+seq_run lane::front(segment_table& segments, std::uint32_t limit) {
   auto* head = settle(segments);
   bool has_returned = !returned_.empty();
-  if (has_returned && (!head || *returned_.begin() < cursor_))
-    return {*returned_.begin(), 1};
+  if (has_returned && (!head || returned_.front().first < cursor_))
+    return {returned_.front().first, 1};
   if (!head)
     return {};
   auto end = std::min<sequence>(head->first + head->count, cursor_ + limit);
   if (has_returned)
-    end = std::min(end, *returned_.begin());
+    end = std::min(end, returned_.front().first);
   auto last = cursor_ + 1;
   while (last < end && is_fresh(*head, last))
     ++last;

@@ -108,6 +108,15 @@ struct id_counter {
   }
 };
 
+/// The place of a task in an index of times.
+[[nodiscard]] constexpr number_pair place_of(timestamp when, sequence seq) noexcept {
+  return {static_cast<std::uint64_t>(when.time_since_epoch().count()), seq};
+}
+
+[[nodiscard]] constexpr timestamp time_of(const number_pair& place) noexcept {
+  return timestamp{duration{static_cast<duration::rep>(place.first)}};
+}
+
 /// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
 /// function of the records on disk, `volatile` ones are forgotten with the process.
 struct shard_state {
@@ -119,15 +128,15 @@ struct shard_state {
   id_counter sequences;
   id_counter tokens;
   id_counter positions;
-  segment_map segments;
+  segment_table segments;
   std::vector<std::unique_ptr<queue_state>> queues;
   std::unordered_map<queue_address, std::uint32_t> queue_index;
   /// Queues of each tenant.
   std::unordered_map<std::string, std::size_t> tenant_queues;
-  /// Tasks that wait for a time, by that time.
-  std::set<std::pair<timestamp, sequence>> due;
+  /// Tasks that wait for a time, by their places.
+  packed_set due;
   /// When dead tasks go that do not stay for ever.
-  std::set<std::pair<timestamp, sequence>> dead_ends;
+  packed_set dead_ends;
   lease_table leases;
   std::map<group_name, task_group> groups;
   key_index keys;
@@ -136,8 +145,8 @@ struct shard_state {
   std::unordered_map<producer_id, producer_session> producers;
   /// When each session ends if it is not used again; the coordinator's own never do.
   std::set<std::pair<timestamp, producer_id>> producer_ends;
-  /// Outcome records that hold the latest text of a live task, and of how many.
-  std::map<log_position, std::uint32_t> held_outcomes;
+  /// Outcome records that hold the latest text of a live task, each with how many.
+  packed_set held_outcomes;
   /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
   /// purged; replaced, never changed.
   std::shared_ptr<const purge_marks> purged;
@@ -161,7 +170,7 @@ struct shard_state {
   log_position outgoing_said = 0;
   /// Records that the next checkpoint may drop.
   std::vector<log_position> delivered_follow_ups;
-  /// Segments to write or to close at the next checkpoint.
+  /// Segments to pack or to close at the next checkpoint.
   std::vector<sequence> dirty;
   /// Sessions to write at the next checkpoint.
   std::vector<producer_id> dirty_producers;

@@ -18,6 +18,7 @@ void close_gate(shard_state& state, sequence seq) {
   if (is != task_state::ready && is != task_state::scheduled)
     return;
   leave_index(state, s, seq);
+  mark_dirty(state, s);
   auto& entry = s.touch(seq);
   entry.state = task_state::gated;
   enter_index(state, s, seq, entry);
@@ -29,6 +30,7 @@ void open_gate(shard_state& state, sequence seq) {
   if (s.view(seq).state != task_state::gated)
     return;
   leave_index(state, s, seq);
+  mark_dirty(state, s);
   auto& entry = s.touch(seq);
   entry.state = s.eligible_at(seq) > state.at ? task_state::scheduled : task_state::ready;
   enter_index(state, s, seq, entry);
@@ -45,7 +47,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
   auto entry = s.view(seq);
   auto& queue = state.queue_of(s);
   if (entry.state == task_state::scheduled) {
-    state.due.erase({s.eligible_at(seq), seq});
+    state.due.erase(place_of(s.eligible_at(seq), seq));
     --queue.scheduled;
   } else if (entry.state == task_state::ready) {
     if (s.aside || has_history(entry))
@@ -55,7 +57,7 @@ void leave_index(shard_state& state, segment& s, sequence seq) {
   } else if (entry.state == task_state::gated) {
     --queue.gated;
   } else if (entry.state == task_state::dead) {
-    state.dead_ends.erase({entry.retry_at, seq});
+    state.dead_ends.erase(place_of(entry.retry_at, seq));
     --queue.dead;
   }
 }
@@ -64,7 +66,7 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
   auto& queue = state.queue_of(s);
   switch (entry.state) {
   case task_state::scheduled:
-    state.due.insert({s.eligible_at(seq), seq});
+    state.due.insert(place_of(s.eligible_at(seq), seq));
     ++queue.scheduled;
     break;
   case task_state::ready:
@@ -82,13 +84,20 @@ void enter_index(shard_state& state, segment& s, sequence seq, const task_entry&
     break;
   case task_state::dead:
     if (entry.retry_at != timestamp{})
-      state.dead_ends.insert({entry.retry_at, seq});
+      state.dead_ends.insert(place_of(entry.retry_at, seq));
     ++queue.dead;
     break;
   case task_state::completed:
   case task_state::cancelled:
     break;
   }
+}
+
+void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
+  auto& queue = state.queue_of(s);
+  queue.ready += count;
+  queue.ready_by_priority[s.priority] += count;
+  state.stir(s.queue);
 }
 
 bool keeps_place(const segment& s, const task_entry& entry) noexcept {

@@ -13,6 +13,9 @@ void leave_index(shard_state& state, segment& s, sequence seq);
 /// Puts a touched task where its state belongs.
 void enter_index(shard_state& state, segment& s, sequence seq, const task_entry& entry);
 
+/// Counts tasks of the segment, which is no aside, that nobody has touched: ready by their lane.
+void count_fresh(shard_state& state, const segment& s, std::uint32_t count);
+
 /// True when the task keeps its place in its group: it is live, or dead and blocks the group.
 [[nodiscard]] bool keeps_place(const segment& s, const task_entry& entry) noexcept;
 

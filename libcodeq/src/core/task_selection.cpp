@@ -22,41 +22,20 @@ public:
   }
 
   task_selection run() {
-    if (filter_.newest_first)
-      walk_down();
-    else
-      walk_up();
+    auto visit = [this](const segment& s) {
+      found_.more = !walk(s);
+      return !found_.more;
+    };
+    if (filter_.newest_first) {
+      found_.after = below_;
+      state_.segments.walk_down(filter_.after + 1, below_, visit);
+    } else {
+      state_.segments.walk(filter_.after + 1, below_, visit);
+    }
     return std::move(found_);
   }
 
 private:
-  void walk_up() {
-    // The segment that holds the first task may start before it.
-    auto at = state_.segments.upper_bound(filter_.after);
-    if (at != state_.segments.begin() && std::prev(at)->second.contains(filter_.after + 1))
-      --at;
-    for (; at != state_.segments.end() && at->first < below_; ++at) {
-      if (!walk(at->second)) {
-        found_.more = true;
-        return;
-      }
-    }
-  }
-
-  void walk_down() {
-    found_.after = below_;
-    auto at = state_.segments.lower_bound(below_);
-    while (at != state_.segments.begin()) {
-      --at;
-      if (at->second.first + at->second.count <= filter_.after + 1)
-        return;
-      if (!walk(at->second)) {
-        found_.more = true;
-        return;
-      }
-    }
-  }
-
   /// False when there is no room for one more look.
   bool look() {
     if (looked_at_ >= limits::bulk_looked_at_max)

@@ -61,7 +61,8 @@ sealed_turn turn::seal(const instant& now) {
   state_.records_since_checkpoint += sealed.events.size();
   if (checkpoint_wanted_) {
     sealed.events.emplace_back(make_checkpoint());
-    core::apply(state_, sealed.events.back());
+    const auto& taken = std::get<checkpoint_taken>(sealed.events.back());
+    settle_checkpoint(state_, taken, taken.blocks);
   }
   sealed.effects = std::move(effects_);
   for (auto& g : granted_)
@@ -85,9 +86,9 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
     wait = wait ? std::min(*wait, until) : until;
   };
   if (!state.due.empty())
-    sooner(state.due.begin()->first);
+    sooner(time_of(state.due.front()));
   if (!state.dead_ends.empty())
-    sooner(state.dead_ends.begin()->first);
+    sooner(time_of(state.dead_ends.front()));
   if (auto grown_up = state.leases.next_grown_up()) {
     auto until = std::max(duration{0}, *grown_up - now.steady);
     wait = wait ? std::min(*wait, until) : until;

@@ -24,14 +24,6 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   return fate;
 }
 
-segment_entries entries_of(const segment& s) {
-  segment_entries touched{s.first, s.aside, s.not_before, s.entries};
-  touched.key_since = s.key ? s.key->since : 0;
-  touched.replaced = s.replaced;
-  touched.body_bytes = s.replaced ? s.body_bytes : 0;
-  return touched;
-}
-
 } // namespace
 
 checkpoint_taken turn::make_checkpoint() {
@@ -45,13 +37,13 @@ checkpoint_taken turn::make_checkpoint() {
       c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {
     auto& s = state_.segments.at(first);
-    if (s.kept == 0) {
-      c.closed.push_back(fate_of(state_, s, now_.shard));
-      note_closed_key(state_, s, c);
-    } else {
-      c.touched.push_back(entries_of(s));
-    }
+    if (s.kept > 0)
+      continue;
+    c.closed.push_back(fate_of(state_, s, now_.shard));
+    note_closed_key(state_, s, c);
   }
+  c.blocks = pack_changed(state_);
+  c.next_sequence = state_.sequences.next;
   note_expired_keys(state_, c);
   c.merged_changes = state_.change_records;
   c.delivered_follow_ups = state_.delivered_follow_ups;

@@ -36,11 +36,12 @@ void turn::purge_all(const std::vector<sequence>& tasks) {
 
 void turn::purge_past_dead() {
   std::vector<sequence> past;
-  for (const auto& [at, seq] : state_.dead_ends) {
-    if (at > now_.shard || past.size() == limits::dead_purged_per_turn_max)
-      break;
-    past.push_back(seq);
-  }
+  state_.dead_ends.for_each([&](const number_pair& end) {
+    bool is_past = time_of(end) <= now_.shard && past.size() < limits::dead_purged_per_turn_max;
+    if (is_past)
+      past.push_back(end.second);
+    return is_past;
+  });
   if (!past.empty())
     purge_all(past);
 }

@@ -73,8 +73,8 @@ std::string in_words(const storage::follow_up_key& key) {
   return numbered("follow-up", key.shard, key.position);
 }
 
-std::string in_words(const storage::open_key& key) {
-  return numbered("open", key.shard, key.first);
+std::string in_words(const storage::block_key& key) {
+  return numbered("block", key.shard, key.first);
 }
 
 std::string in_words(const storage::fate_key& key) {

@@ -18,7 +18,7 @@ namespace codeq::maintenance {
 [[nodiscard]] std::string in_words(const storage::change_key& key);
 [[nodiscard]] std::string in_words(const storage::queue_key& key);
 [[nodiscard]] std::string in_words(const storage::follow_up_key& key);
-[[nodiscard]] std::string in_words(const storage::open_key& key);
+[[nodiscard]] std::string in_words(const storage::block_key& key);
 [[nodiscard]] std::string in_words(const storage::fate_key& key);
 [[nodiscard]] std::string in_words(const storage::dead_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);

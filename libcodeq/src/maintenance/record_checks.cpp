@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/lane.hpp"
+#include "core/segment_block.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/key_words.hpp"
 #include "storage/record_codec.hpp"
@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace codeq::maintenance {
 
@@ -35,6 +37,8 @@ void check_segment_record(
     found.add(where, "has another number of bodies than of tasks");
   if (facts.has(storage::fate_key{facts.id, e.first}.encode()))
     found.add(where, "is there although it was closed");
+  else if (facts.state && !facts.known(e.first))
+    found.add(where, "is older than the checkpoint, which does not know it");
 }
 
 void check(
@@ -144,21 +148,49 @@ void check(
     found.add(in_words(key), "adds nothing");
 }
 
+/// One segment of a block; its queue's number is a place in `queues`.
+void check_packed(
+  shard_facts& facts,
+  const std::string& where,
+  const core::segment& s,
+  const std::vector<queue_address>& queues,
+  finding_list& found) {
+  auto record = facts.record_of(s.first);
+  if (!record)
+    return found.add(where, "is not there");
+  if (record->count != s.count)
+    found.add(where, "is said to have another number of tasks than it has");
+  if (record->queue != queues[s.queue] || record->priority != s.priority)
+    found.add(where, "is said to be in another lane than it is");
+  if (s.kept == 0)
+    found.add(where, "should be closed");
+  for (std::size_t i = 0; i < s.entries.size(); ++i)
+    static_cast<void>(check_entry(facts, where, {s.first + i, s.entries[i]}, found));
+}
+
 void check(
-  shard_facts& facts, const storage::open_key& key, std::string_view value, finding_list& found) {
-  auto touched = storage::decode_open(value, key.first);
-  if (!is_read(key, touched, found))
+  shard_facts& facts, const storage::block_key& key, std::string_view value, finding_list& found) {
+  auto block = storage::decode_block(value, key.first);
+  if (!is_read(key, block, found))
     return;
   auto where = in_words(key);
-  auto size = facts.segment_size(key.first);
-  if (!size)
-    return found.add(where, "is of a segment that is not there");
-  if (*size != touched->entries.size())
-    found.add(where, "is of another number of tasks than its segment");
-  if (std::none_of(touched->entries.begin(), touched->entries.end(), core::is_kept))
-    found.add(where, "is of a segment that should be closed");
-  for (std::size_t i = 0; i < touched->entries.size(); ++i)
-    static_cast<void>(check_entry(facts, where, {key.first + i, touched->entries[i]}, found));
+  auto queues = core::block_reader::queues_of(block->packed.view());
+  if (!queues)
+    return found.add(where, "cannot be read: these are not the bytes of a block");
+  std::vector<std::uint32_t> places(queues->size());
+  std::iota(places.begin(), places.end(), 0);
+  core::block_reader reader(block->packed.view(), places);
+  auto left = reader.segments();
+  if (left == 0)
+    found.add(where, "has no segments");
+  if (key.first < facts.next_in_block)
+    found.add(where, "overlaps the one before it");
+  for (auto s = reader.next(); s && !reader.failed(); s = reader.next(), --left) {
+    check_packed(facts, where + " segment " + number_in_words(s->first), *s, *queues, found);
+    facts.next_in_block = s->first + s->count;
+  }
+  if (reader.failed() || left != 0)
+    found.add(where, "does not hold what its header says");
 }
 
 void check(
@@ -187,8 +219,8 @@ void check(
   auto death = storage::decode_death(value);
   if (!is_read(key, death, found) || !facts.state)
     return;
-  const auto* s = core::find_segment(facts.state->segments, key.seq);
-  if (!s || s->view(key.seq).state != task_state::dead)
+  auto entry = facts.known(key.seq);
+  if (!entry || entry->state != task_state::dead)
     found.add(in_words(key), "is of a task that is not dead");
 }
 
@@ -196,8 +228,12 @@ void check(
   shard_facts& facts, const storage::body_key& key, std::string_view, finding_list& found) {
   if (!facts.state)
     return;
-  const auto* s = core::find_segment(facts.state->segments, key.seq);
-  if (!s || !s->aside || !s->replaced)
+  bool is_replaced = false;
+  facts.state->segments.walk(key.seq, key.seq + 1, [&](const core::segment& s) {
+    is_replaced = s.aside && s.replaced;
+    return false;
+  });
+  if (!is_replaced)
     found.add(in_words(key), "is of a task whose body was not replaced");
 }
 
@@ -284,7 +320,7 @@ constexpr std::array kinds{
   kind_of<storage::aside_key>("aside"),
   kind_of<storage::grant_key>("grant"),
   kind_of<storage::outcome_key>("outcome"),
-  kind_of<storage::open_key>("open"),
+  kind_of<storage::block_key>("block"),
   kind_of<storage::queue_key>("queue"),
   kind_of<storage::change_key>("change"),
   kind_of<storage::follow_up_key>("follow-up"),

@@ -29,16 +29,25 @@ std::optional<core::segment_appended> shard_facts::segment_of(sequence seq) cons
   return std::move(*segment);
 }
 
-std::optional<std::uint32_t> shard_facts::segment_size(sequence first) const {
+std::optional<core::segment_appended> shard_facts::record_of(sequence first) const {
   auto segment = store->read(storage::segment_key{id, first}.encode());
   auto aside = store->read(storage::aside_key{id, first}.encode());
   for (const auto* value : {&segment, &aside}) {
     if (!*value || !**value)
       continue;
     auto decoded = storage::decode_segment(***value, first);
-    return decoded ? std::optional{decoded->count} : std::nullopt;
+    return decoded ? std::optional{std::move(*decoded)} : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<core::task_entry> shard_facts::known(sequence seq) const {
+  std::optional<core::task_entry> entry;
+  state->segments.walk(seq, seq + 1, [&](const core::segment& s) {
+    entry = s.view(seq);
+    return false;
+  });
+  return entry;
 }
 
 const core::leases_ended* shard_facts::outcome_at(core::log_position position) {

@@ -42,8 +42,9 @@ struct shard_facts {
 
   // From the records.
 
-  /// Behind the last task of the segments and of the fates seen so far.
+  /// Behind the last task of the segments, of the blocks and of the fates seen so far.
   sequence next_segment = 0;
+  sequence next_in_block = 0;
   sequence next_fate = 0;
   timestamp latest_outcome;
   timestamp latest_grant;
@@ -64,8 +65,12 @@ struct shard_facts {
   /// The record of the segment, no aside, that holds the task.
   [[nodiscard]] std::optional<core::segment_appended> segment_of(sequence seq) const;
 
-  /// Of the segment or aside that starts with the task: how many tasks it has.
-  [[nodiscard]] std::optional<std::uint32_t> segment_size(sequence first) const;
+  /// The record of the segment or aside that starts with the task, without its bodies.
+  [[nodiscard]] std::optional<core::segment_appended> record_of(sequence first) const;
+
+  /// What the shard knows of the task; nothing when it does not know its segment. @pre there is a
+  /// state
+  [[nodiscard]] std::optional<core::task_entry> known(sequence seq) const;
 
   /// The outcome at a position, or null.
   [[nodiscard]] const core::leases_ended* outcome_at(core::log_position position);

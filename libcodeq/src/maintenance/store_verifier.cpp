@@ -120,14 +120,15 @@ void check_shard(shard_facts& facts, finding_list& found) {
     return;
   for (const auto& violation : core::find_violations(*facts.state))
     found.add("shard " + std::to_string(value(facts.id)), violation);
-  for (const auto& [first, s] : facts.state->segments) {
-    if (s.replaced && !facts.has(storage::body_key{facts.id, first}.encode()))
+  facts.state->segments.for_each([&](const core::segment& s) {
+    if (s.replaced && !facts.has(storage::body_key{facts.id, s.first}.encode()))
       found.add(
-        "task " + to_string(task_id{facts.id, first}), "was given another body, which is missing");
+        "task " + to_string(task_id{facts.id, s.first}),
+        "was given another body, which is missing");
     // Those that nobody touched need nothing.
     for (std::size_t i = 0; i < s.entries.size(); ++i)
-      check_needs(facts, s, first + i, found);
-  }
+      check_needs(facts, s, s.first + i, found);
+  });
   check_totals(facts, found);
 }
 

@@ -14,6 +14,7 @@
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
+#include "node/shard_recovery.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/log.hpp"
 #include "security/rate_limiter.hpp"
@@ -173,19 +174,10 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   if (!record)
     return record.error();
   identity = *record;
-  base::system_clock clock(timestamp{});
-  for (std::uint16_t i = 0; i < identity.shard_count; ++i) {
-    auto state =
-      storage::recover(*store, static_cast<shard_id>(i), identity.epoch, clock.now().steady);
-    if (!state)
-      return state.error();
-    CODEQ_LOG_INFO(
-      "shard recovers shard={} segments={} leases={}",
-      i,
-      (*state)->segments.size(),
-      (*state)->leases.size());
-    states.push_back(std::move(*state));
-  }
+  auto recovered = node::recover_shards(*store, identity);
+  if (!recovered)
+    return recovered.error();
+  states = std::move(*recovered);
   return {};
 }
 
@@ -200,6 +192,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
                          : system->spawn(coordinator::journal, writes);
   coordinator::reader_options reads;
   reads.store = store;
+  reads.cache_bytes = limits::segment_cache_bytes_default / 4 / identity.shard_count;
   reads.on_failure = die;
   reader = system->spawn<caf::detached>(coordinator::reader, reads);
   keeper = system->spawn<caf::detached>(

@@ -13,6 +13,7 @@ namespace {
 /// Stored on disk, never renumber.
 enum class tag : char {
   aside = 'A',
+  block = 'B',
   shard = 'C',
   change = 'E',
   fate = 'F',
@@ -21,7 +22,6 @@ enum class tag : char {
   key = 'K',
   store = 'M',
   producer = 'N',
-  open = 'O',
   queue = 'Q',
   body = 'P',
   outcome = 'R',
@@ -201,12 +201,12 @@ std::optional<follow_up_key> follow_up_key::decode(std::string_view bytes) {
   return decode_numbered<follow_up_key>(tag::follow_up, bytes);
 }
 
-std::string open_key::encode() const {
-  return encode_numbered(tag::open, shard, first);
+std::string block_key::encode() const {
+  return encode_numbered(tag::block, shard, first);
 }
 
-std::optional<open_key> open_key::decode(std::string_view bytes) {
-  return decode_numbered<open_key>(tag::open, bytes);
+std::optional<block_key> block_key::decode(std::string_view bytes) {
+  return decode_numbered<block_key>(tag::block, bytes);
 }
 
 std::string fate_key::encode() const {
@@ -297,12 +297,12 @@ std::optional<history_key> history_key::decode(std::string_view bytes) {
   return task;
 }
 
-key_range segments_of(shard_id shard) {
-  return range_of(tag::segment, shard);
+key_range segments_of(shard_id shard, sequence from) {
+  return range_of(tag::segment, shard, from);
 }
 
-key_range asides_of(shard_id shard) {
-  return range_of(tag::aside, shard);
+key_range asides_of(shard_id shard, sequence from) {
+  return range_of(tag::aside, shard, from);
 }
 
 key_range grants_of(shard_id shard, std::uint64_t from_position) {
@@ -325,8 +325,8 @@ key_range follow_ups_of(shard_id shard) {
   return range_of(tag::follow_up, shard);
 }
 
-key_range open_of(shard_id shard) {
-  return range_of(tag::open, shard);
+key_range blocks_of(shard_id shard) {
+  return range_of(tag::block, shard);
 }
 
 key_range fates_of(shard_id shard) {
@@ -376,10 +376,6 @@ key_range all_histories() {
 
 key_range segments_up_to(shard_id shard, sequence seq) {
   return range_up_to(tag::segment, shard, seq);
-}
-
-key_range open_up_to(shard_id shard, sequence seq) {
-  return range_up_to(tag::open, shard, seq);
 }
 
 key_range fates_up_to(shard_id shard, sequence seq) {

@@ -20,7 +20,7 @@
 ///   'A' shard:u16 first_seq:u64   SegmentRecord, one task    once               single_remove
 ///   'G' shard:u16 position:u64    GrantRecord                once               single_remove
 ///   'R' shard:u16 position:u64    OutcomeRecord              once               by compaction
-///   'O' shard:u16 first_seq:u64   OpenRecord                 overwritten        remove
+///   'B' shard:u16 first_seq:u64   BlockRecord                overwritten        remove
 ///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
@@ -36,7 +36,7 @@
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
 /// history's entry modulo `limits::history_events_max`.
 ///
-/// Reserved: 'B' blocks of descriptors, 'T' scheduled (due, seq).
+/// Not to be used again: 'O', 'T'.
 namespace codeq::storage {
 
 /// The one record of the store as a whole.
@@ -126,14 +126,14 @@ struct follow_up_key {
   [[nodiscard]] static std::optional<follow_up_key> decode(std::string_view bytes);
 };
 
-/// The state of the tasks of a touched segment; `first` as in its `segment_key`.
-struct open_key {
+/// Segments from `first` up to the next block, as of the last checkpoint.
+struct block_key {
   shard_id shard{};
   sequence first = 0;
 
-  friend auto operator<=>(const open_key&, const open_key&) = default;
+  friend auto operator<=>(const block_key&, const block_key&) = default;
   [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<open_key> decode(std::string_view bytes);
+  [[nodiscard]] static std::optional<block_key> decode(std::string_view bytes);
 };
 
 /// What became of the tasks of a closed segment; `first` as in its `segment_key`.
@@ -213,14 +213,14 @@ struct key_range {
 
 // All keys of one kind and shard, in the order of their fields.
 
-[[nodiscard]] key_range segments_of(shard_id shard);
-[[nodiscard]] key_range asides_of(shard_id shard);
+[[nodiscard]] key_range segments_of(shard_id shard, sequence from = 0);
+[[nodiscard]] key_range asides_of(shard_id shard, sequence from = 0);
 [[nodiscard]] key_range grants_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range outcomes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range changes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range queues_of(shard_id shard);
 [[nodiscard]] key_range follow_ups_of(shard_id shard);
-[[nodiscard]] key_range open_of(shard_id shard);
+[[nodiscard]] key_range blocks_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
@@ -240,11 +240,10 @@ struct key_range {
 [[nodiscard]] key_range all_fates();
 [[nodiscard]] key_range all_histories();
 
-// For `task_store::read_last`: the greatest key of the range is of the only segment, open record or
-// fate that can hold `seq`; the caller checks that it reaches so far.
+// For `task_store::read_last`: the greatest key of the range is of the only segment or fate
+// that can hold `seq`; the caller checks that it reaches so far.
 
 [[nodiscard]] key_range segments_up_to(shard_id shard, sequence seq);
-[[nodiscard]] key_range open_up_to(shard_id shard, sequence seq);
 [[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);
 
 } // namespace codeq::storage

@@ -83,11 +83,15 @@ void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& w
     writes.put(producer_key{shard, session.producer}.encode(), encode(session));
   for (const auto& producer : e.ended_producers)
     writes.remove(producer_key{shard, producer}.encode());
-  for (const auto& touched : e.touched)
-    writes.put(open_key{shard, touched.first}.encode(), encode(touched, e.position));
+  for (const auto& block : e.blocks) {
+    auto key = block_key{shard, block.first}.encode();
+    if (block.packed.empty())
+      writes.remove(std::move(key));
+    else
+      writes.put(std::move(key), encode(block, e.position));
+  }
   for (const auto& fate : e.closed) {
     writes.put(fate_key{shard, fate.first}.encode(), encode(fate, e.position));
-    writes.remove(open_key{shard, fate.first}.encode());
     if (fate.replaced)
       writes.remove(body_key{shard, fate.first}.encode());
     if (fate.aside)

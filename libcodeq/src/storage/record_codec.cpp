@@ -34,7 +34,7 @@ void fill_data(capnp::Data::Builder data, const std::vector<core::task_entry>& e
     data[i] = static_cast<kj::byte>(get(entries[i]));
 }
 
-/// The lists that open records and fates have in common.
+/// The lists of a fate.
 template <class Builder>
 void write_entries(Builder r, const std::vector<core::task_entry>& entries) {
   auto n = static_cast<capnp::uint>(entries.size());
@@ -156,6 +156,7 @@ std::string encode(const core::checkpoint_taken& e) {
   return build<schema::ShardRecord>(small_words + e.queues.size() * 16, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
+    r.setNextSequence(e.next_sequence);
     auto queues = r.initQueues(static_cast<capnp::uint>(e.queues.size()));
     for (capnp::uint i = 0; i < e.queues.size(); ++i) {
       write_queue(queues[i].initQueue(), e.queues[i].queue);
@@ -168,23 +169,11 @@ std::string encode(const core::checkpoint_taken& e) {
   });
 }
 
-std::string encode(const core::segment_entries& touched, core::log_position position) {
-  const auto& entries = touched.entries;
-  auto n = static_cast<capnp::uint>(entries.size());
-  return build<schema::OpenRecord>(entry_words(n), [&](auto r) {
+std::string encode(const core::segment_block& block, core::log_position position) {
+  auto packed = block.packed.view();
+  return build<schema::BlockRecord>(packed.size() / sizeof(capnp::word) + small_words, [&](auto r) {
     r.setPosition(position);
-    r.setNotBeforeMs(ms_of(touched.not_before));
-    r.setKeySince(touched.key_since);
-    r.setReplaced(touched.replaced);
-    r.setBodyBytes(touched.body_bytes);
-    write_entries(r, entries);
-    fill_list(r.initDueMs(n), entries, [](const auto& e) { return ms_of(e.retry_at); });
-    fill_data(r.initLost(n), entries, [](const auto& e) { return e.lost; });
-    fill_data(r.initRefunds(n), entries, [](const auto& e) { return e.refunds; });
-    if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.cancelling; }))
-      fill_data(r.initCancelling(n), entries, [](const auto& e) { return e.cancelling; });
-    if (std::any_of(entries.begin(), entries.end(), [](const auto& e) { return e.notes != 0; }))
-      fill_list(r.initNotes(n), entries, [](const auto& e) { return e.notes; });
+    r.setSegments({reinterpret_cast<const kj::byte*>(packed.data()), packed.size()});
   });
 }
 
@@ -295,6 +284,7 @@ result<core::checkpoint_taken> decode_checkpoint(std::string_view value) {
     core::checkpoint_taken e;
     e.position = r.getPosition();
     e.at = time_of(r.getAtMs());
+    e.next_sequence = r.getNextSequence();
     for (auto q : r.getQueues())
       e.queues.push_back(
         {read_queue(q.getQueue()),
@@ -307,31 +297,10 @@ result<core::checkpoint_taken> decode_checkpoint(std::string_view value) {
   });
 }
 
-result<core::segment_entries> decode_open(std::string_view value, sequence first) {
-  return parse<schema::OpenRecord>(value, [&](auto r) -> result<core::segment_entries> {
-    auto entries = read_entries(r);
-    if (!entries)
-      return entries.error();
-    auto n = entries->size();
-    auto cancelling = r.getCancelling();
-    auto notes = r.getNotes();
-    bool agrees = r.getDueMs().size() == n && r.getLost().size() == n && r.getRefunds().size() == n
-                  && (cancelling.size() == 0 || cancelling.size() == n)
-                  && (notes.size() == 0 || notes.size() == n);
-    if (!agrees)
-      return mismatch("lists of different lengths");
-    for (capnp::uint i = 0; i < n; ++i) {
-      (*entries)[i].retry_at = time_of(r.getDueMs()[i]);
-      (*entries)[i].lost = r.getLost()[i];
-      (*entries)[i].refunds = r.getRefunds()[i];
-      (*entries)[i].cancelling = cancelling.size() != 0 && cancelling[i] != 0;
-      (*entries)[i].notes = notes.size() != 0 ? notes[i] : 0;
-    }
-    core::segment_entries touched{first, false, time_of(r.getNotBeforeMs()), std::move(*entries)};
-    touched.key_since = r.getKeySince();
-    touched.replaced = r.getReplaced();
-    touched.body_bytes = r.getBodyBytes();
-    return touched;
+result<core::segment_block> decode_block(std::string_view value, sequence first) {
+  return parse<schema::BlockRecord>(value, [&](auto r) -> result<core::segment_block> {
+    auto packed = r.getSegments().asChars();
+    return core::segment_block{first, bytes::from(std::string(packed.begin(), packed.size()))};
   });
 }
 

@@ -36,9 +36,9 @@ struct store_record {
 /// The queue itself is in the key.
 [[nodiscard]] std::string encode(const core::queue_configured& e);
 
-/// The shard's own part of a checkpoint; segments, fates and sessions have records of their own.
+/// The shard's own part of a checkpoint; blocks, fates and sessions have records of their own.
 [[nodiscard]] std::string encode(const core::checkpoint_taken& e);
-[[nodiscard]] std::string encode(const core::segment_entries& entries, core::log_position position);
+[[nodiscard]] std::string encode(const core::segment_block& block, core::log_position position);
 [[nodiscard]] std::string encode(const core::segment_fate& fate, core::log_position position);
 
 [[nodiscard]] std::string encode(const core::retained_key& record);
@@ -89,7 +89,7 @@ decode_queue(std::string_view value, const queue_address& queue);
 
 /// Only the shard's own part.
 [[nodiscard]] result<core::checkpoint_taken> decode_checkpoint(std::string_view value);
-[[nodiscard]] result<core::segment_entries> decode_open(std::string_view value, sequence first);
+[[nodiscard]] result<core::segment_block> decode_block(std::string_view value, sequence first);
 [[nodiscard]] result<core::segment_fate> decode_fate(std::string_view value, sequence first);
 [[nodiscard]] result<core::producer_record>
 decode_producer(std::string_view value, const producer_id& producer);

@@ -4,6 +4,7 @@
 #include "core/apply.hpp"
 #include "core/deliberate_fault.hpp"
 #include "core/producer_sessions.hpp"
+#include "core/restore.hpp"
 #include "core/task_keys.hpp"
 #include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace codeq::storage {
@@ -28,10 +30,10 @@ public:
   result<void> load_checkpoint();
   result<void> load_queues();
   result<void> load_producers();
-  result<void> load_segments(const key_range& range);
-  result<void> load_entries();
+  result<void> load_blocks();
+  result<void> load_segments();
   result<void> load_keys();
-  void index_segments();
+  void settle_indexes();
   void remember_requests();
   result<void> load_grants();
   result<void> load_outcomes();
@@ -41,8 +43,7 @@ public:
   void replay();
 
 private:
-  /// Puts a touched segment into the state that its open record tells.
-  void restore(core::segment& s, core::segment_entries touched);
+  result<void> load_segments(const key_range& range);
 
   /// Visits a range; the first error of `visit` ends it.
   result<void> each(
@@ -53,6 +54,9 @@ private:
   core::shard_state& state_;
   shard_id shard_;
   core::log_position checkpoint_ = 0;
+  /// Blocks know the segments below it.
+  sequence next_sequence_ = 0;
+  core::gathered_index gathered_;
   std::vector<core::segment_appended> after_checkpoint_;
   std::map<core::log_position, core::event> tail_;
 };
@@ -78,6 +82,7 @@ result<void> shard_recovery::load_checkpoint() {
   if (!checkpoint)
     return checkpoint.error();
   checkpoint_ = checkpoint->position;
+  next_sequence_ = checkpoint->next_sequence;
   state_.at = checkpoint->at;
   std::vector<core::queue_purge> purges;
   for (const auto& totals : checkpoint->queues) {
@@ -118,6 +123,11 @@ result<void> shard_recovery::load_producers() {
   });
 }
 
+result<void> shard_recovery::load_segments() {
+  auto plain = load_segments(segments_of(shard_, next_sequence_));
+  return plain ? load_segments(asides_of(shard_, next_sequence_)) : plain;
+}
+
 result<void> shard_recovery::load_segments(const key_range& range) {
   return each(range, [&](std::string_view key, std::string_view value) -> result<void> {
     auto first = segment_key::decode(key);
@@ -133,37 +143,31 @@ result<void> shard_recovery::load_segments(const key_range& range) {
     s.body_bytes = e->body_bytes;
     if (s.aside)
       s.touch(s.first).state = s.fresh_state();
+    core::index_segment(state_, s, gathered_);
     if (e->position > checkpoint_)
       after_checkpoint_.push_back(std::move(*e));
     return {};
   });
 }
 
-result<void> shard_recovery::load_entries() {
-  return each(open_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
-    auto open = open_key::decode(key);
-    auto at = open ? state_.segments.find(open->first) : state_.segments.end();
-    if (at == state_.segments.end())
-      return error{errc::corruption, "the state of a segment that does not exist"};
-    auto touched = decode_open(value, open->first);
-    if (!touched)
-      return touched.error();
-    if (touched->entries.size() != at->second.count)
-      return error{errc::corruption, "the state of a segment with another number of tasks"};
-    restore(at->second, std::move(*touched));
+result<void> shard_recovery::load_blocks() {
+  return each(blocks_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto place = block_key::decode(key);
+    if (!place)
+      return error{errc::corruption, "a key that is not a block's among the blocks"};
+    if (checkpoint_ == 0)
+      return error{errc::corruption, "blocks without a checkpoint"};
+    auto block = decode_block(value, place->first);
+    if (!block)
+      return block.error();
+    bool is_whole = state_.segments.restore(
+      *block,
+      [this](const queue_address& queue) { return state_.intern(queue); },
+      [this](core::segment& s) { core::restore_segment(state_, s, gathered_); });
+    if (!is_whole)
+      return error{errc::corruption, "a block that does not hold what its header says"};
     return {};
   });
-}
-
-void shard_recovery::restore(core::segment& s, core::segment_entries touched) {
-  s.entries = std::move(touched.entries);
-  s.not_before = touched.not_before;
-  s.replaced =
-    touched.replaced && !core::is_active(core::deliberate_fault::replaced_body_lost_by_restart);
-  if (s.replaced)
-    s.body_bytes = touched.body_bytes;
-  if (touched.key_since != 0)
-    core::hold_key(state_, s, touched.key_since);
 }
 
 result<void> shard_recovery::load_keys() {
@@ -179,9 +183,8 @@ result<void> shard_recovery::load_keys() {
   });
 }
 
-void shard_recovery::index_segments() {
-  for (auto& [first, s] : state_.segments)
-    core::index_segment(state_, s);
+void shard_recovery::settle_indexes() {
+  core::fill_indexes(state_, std::move(gathered_));
   core::settle_groups(state_);
 }
 
@@ -285,15 +288,13 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
     return ok.error();
   if (auto ok = r.load_producers(); !ok)
     return ok.error();
-  if (auto ok = r.load_segments(segments_of(shard)); !ok)
+  if (auto ok = r.load_blocks(); !ok)
     return ok.error();
-  if (auto ok = r.load_segments(asides_of(shard)); !ok)
-    return ok.error();
-  if (auto ok = r.load_entries(); !ok)
+  if (auto ok = r.load_segments(); !ok)
     return ok.error();
   if (auto ok = r.load_keys(); !ok)
     return ok.error();
-  r.index_segments();
+  r.settle_indexes();
   r.remember_requests();
   if (auto ok = r.load_grants(); !ok)
     return ok.error();

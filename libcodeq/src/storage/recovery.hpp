@@ -12,9 +12,9 @@
 
 namespace codeq::storage {
 
-/// Rebuilds a shard from its checkpoint, its segments and the log after the checkpoint. Leases get
-/// a full fresh duration from `steady`. Reads segments that are live, never history. Errors:
-/// `io_error`, `corruption`.
+/// Rebuilds a shard from its checkpoint with its blocks, the segments and the log after it. Leases
+/// get a full fresh duration from `steady`. Reads no body of what the checkpoint knows, and never
+/// history. Errors: `io_error`, `corruption`.
 [[nodiscard]] result<std::unique_ptr<core::shard_state>>
 recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady);
 

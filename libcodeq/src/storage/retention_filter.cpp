@@ -58,8 +58,10 @@ verdict judge_history(
 shard_horizon horizon_of(const core::shard_state& state, const core::checkpoint_taken& checkpoint) {
   shard_horizon horizon{state.id, checkpoint.position, checkpoint.at, {}};
   horizon.held.reserve(state.held_outcomes.size());
-  for (const auto& [position, tasks] : state.held_outcomes)
-    horizon.held.push_back(position);
+  state.held_outcomes.for_each([&](const core::number_pair& held) {
+    horizon.held.push_back(held.first);
+    return true;
+  });
   return horizon;
 }
 

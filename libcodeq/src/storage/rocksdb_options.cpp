@@ -12,6 +12,7 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/statistics.h>
 #include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
 #include <utility>
@@ -30,6 +31,10 @@ constexpr std::uint64_t log_bytes_max = 64u << 20;
 
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
+
+/// Few threads read. A table's filter must be small beside a shard of the cache, or each read loads
+/// it anew: half a megabyte for one body.
+constexpr int cache_shard_bits = 2;
 
 /// Passes background errors on, and keeps RocksDB from resuming by itself after one: a log whose
 /// append failed may hold what nobody was told of.
@@ -139,7 +144,20 @@ void set_durability(rocksdb::Options& target, durability mode) {
   target.max_bgerror_resume_count = 0;
 }
 
-void set_memory(rocksdb::Options& target, const rocksdb_store_options& options) {
+/// One budget: what the memtables take is charged to the cache, which holds the blocks, indexes and
+/// filters of the tables as well.
+std::shared_ptr<rocksdb::Cache> make_cache(const rocksdb_store_options& options) {
+  return rocksdb::NewLRUCache(
+    options.write_buffer_bytes + options.block_cache_bytes, cache_shard_bits);
+}
+
+void set_memory(
+  rocksdb::Options& target,
+  const rocksdb_store_options& options,
+  const std::shared_ptr<rocksdb::Cache>& cache) {
+  constexpr bool stalls_writers = false;
+  target.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(
+    options.write_buffer_bytes, cache, stalls_writers);
   target.write_buffer_size = options.write_buffer_bytes / memtables_max;
   target.max_write_buffer_number = memtables_max;
   target.min_write_buffer_number_to_merge = memtables_per_flush;
@@ -149,13 +167,18 @@ void set_memory(rocksdb::Options& target, const rocksdb_store_options& options) 
     rocksdb::NewFixedPrefixTransform(key_prefix_bytes));
 }
 
-void set_tables(rocksdb::Options& target, const rocksdb_store_options& options) {
+void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  table.block_cache = cache;
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
   table.block_size = block_bytes;
+  // In parts of a block's size each, so that of a store of any size the cache holds what is used.
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = block_bytes;
+  table.pin_top_level_index_and_filter = true;
   target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   target.level_compaction_dynamic_level_bytes = true;
   // Most records die young: only those that outlive two levels are worth the time.
@@ -190,8 +213,9 @@ rocksdb::Options make_options(
   if (options.environment)
     target.env = options.environment;
   set_durability(target, options.mode);
-  set_memory(target, options);
-  set_tables(target, options);
+  auto cache = make_cache(options);
+  set_memory(target, options, cache);
+  set_tables(target, cache);
   if (options.horizons)
     target.compaction_filter_factory =
       std::make_shared<retention_factory>(options.horizons, access);

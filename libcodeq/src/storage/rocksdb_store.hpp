@@ -22,10 +22,10 @@ struct rocksdb_store_options {
   /// Decides the recovery mode: `sync` refuses to open over a hole in the log, `os` opens to the
   /// last whole point and says what is missing.
   durability mode = durability::sync;
-  /// For RocksDB's write buffers, in bytes.
-  std::size_t write_buffer_bytes = 64u << 20;
+  /// For RocksDB's write buffers, in bytes. A start may have to replay as much.
+  std::size_t write_buffer_bytes = 24u << 20;
   /// For RocksDB's block cache, in bytes.
-  std::size_t block_cache_bytes = 64u << 20;
+  std::size_t block_cache_bytes = 8u << 20;
   /// Says what has passed its retention; null keeps everything.
   std::shared_ptr<retention_horizons> horizons{};
   /// The file system underneath; null is the real one. For fault injection.

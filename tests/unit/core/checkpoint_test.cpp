@@ -22,7 +22,7 @@ TEST_F(Checkpoint, ClosesSegmentsWhoseTasksAllEnded) {
   complete("w", held(1, 1));
   take_checkpoint();
   EXPECT_EQ(checkpoint().closed.size(), 0u);
-  EXPECT_EQ(checkpoint().touched.size(), 1u);
+  EXPECT_EQ(checkpoint().blocks.size(), 1u);
   complete("w", held(2, 2));
 
   take_checkpoint();
@@ -51,11 +51,11 @@ TEST_F(Checkpoint, NamesEachSegmentThatChangedOnce) {
   enqueue("q", 2);
   nack("w", held(1, 1), 0s);
   take_checkpoint();
-  EXPECT_EQ(checkpoint().touched.size(), 1u);
+  EXPECT_EQ(checkpoint().blocks.size(), 1u);
 
   take_checkpoint();
 
-  EXPECT_EQ(checkpoint().touched.size(), 0u);
+  EXPECT_EQ(checkpoint().blocks.size(), 0u);
 }
 
 TEST_F(Checkpoint, NamesGrantsWithoutLiveLeasesOnce) {

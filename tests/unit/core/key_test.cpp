@@ -267,8 +267,9 @@ TEST_F(KeyedTask, MixedBatchIsDecidedAsAWhole) {
   for (std::size_t turns = 0; turns <= 2; ++turns) {
     auto state = recovered(turns);
     std::string tasks;
-    for (const auto& [seq, s] : state->segments)
-      tasks += std::string(to_string(s.view(seq).state)) + ' ';
+    state->segments.for_each([&](const core::segment& s) {
+      tasks += std::string(to_string(s.view(s.first).state)) + ' ';
+    });
     after.push_back(tasks);
   }
   EXPECT_EQ(after[0], "");

@@ -14,7 +14,7 @@ protected:
     segment s;
     s.first = first;
     s.count = count;
-    segments_.emplace(first, std::move(s));
+    segments_.add(std::move(s));
     lane_.append(first);
   }
 
@@ -36,7 +36,7 @@ protected:
     lane_.put_back(seq);
   }
 
-  segment_map segments_;
+  segment_table segments_;
   lane lane_;
 };
 
@@ -81,7 +81,7 @@ TEST_F(Lane, DeferredTaskStandsBetweenFreshOnes) {
   deferred.first = 3;
   deferred.count = 1;
   deferred.aside = true;
-  segments_.emplace(3, std::move(deferred));
+  segments_.add(std::move(deferred));
   add(4, 2);
   put_back(3);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "core/segment_block.hpp"
 #include "storage/checkpoint_key.hpp"
 #include "storage/retention_codec.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 
 #include <functional>
+#include <numeric>
+#include <vector>
 
 namespace codeq::maintenance {
 namespace {
@@ -47,13 +50,26 @@ protected:
     return value && *value ? **value : std::string();
   }
 
-  /// Decodes the record under `key`, changes it and writes it back.
-  void change_open(const std::function<void(core::segment_entries&)>& change) {
-    auto key = open_key{only_shard, task(1)}.encode();
-    auto touched = decode_open(value_of(key), task(1));
-    ASSERT_TRUE(touched);
-    change(*touched);
-    put(key, encode(*touched, 1));
+  static std::string block() { return block_key{only_shard, task(1)}.encode(); }
+
+  /// Unpacks the block of all segments, changes them and writes it back.
+  void change_block(const std::function<void(std::vector<core::segment>&)>& change) {
+    auto packed = decode_block(value_of(block()), task(1));
+    ASSERT_TRUE(packed);
+    auto queues = core::block_reader::queues_of(packed->packed.view());
+    ASSERT_TRUE(queues);
+    std::vector<std::uint32_t> numbers(queues->size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    core::block_reader reader(packed->packed.view(), numbers);
+    std::vector<core::segment> segments;
+    while (auto s = reader.next())
+      segments.push_back(std::move(*s));
+    change(segments);
+    core::block_builder builder(
+      [&](std::uint32_t number) -> const queue_address& { return (*queues)[number]; });
+    for (const auto& s : segments)
+      builder.add(s);
+    put(block(), encode({task(1), bytes::from(builder.take())}, 1));
   }
 };
 
@@ -71,7 +87,7 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
         "aside",
         "grant",
         "outcome",
-        "open",
+        "block",
         "queue",
         "fate",
         "key",
@@ -137,7 +153,8 @@ class harmed_store : public StoreVerifier {
 public:
   void TestBody() override {}
 
-  using StoreVerifier::change_open;
+  using StoreVerifier::block;
+  using StoreVerifier::change_block;
   using StoreVerifier::findings;
   using StoreVerifier::only_shard;
   using StoreVerifier::put;
@@ -159,9 +176,7 @@ struct harm {
 constexpr std::uint64_t never_given = std::uint64_t{9} << 39;
 
 const harm harms[] = {
-  {"SegmentLost",
-   [](auto& s) { s.remove(s.segment()); },
-   "open 0/1:1: is of a segment that is not there"},
+  {"SegmentLost", [](auto& s) { s.remove(s.segment()); }, "block 0/1:1 segment 1:1: is not there"},
   {"SegmentUnreadable", [](auto& s) { s.put(s.segment(), "?"); }, "segment 0/1:1: cannot be read"},
   {"SegmentOverlaps",
    [](auto& s) {
@@ -185,20 +200,63 @@ const harm harms[] = {
        s.value_of(aside_key{s.only_shard, s.task(6)}.encode()));
    },
    "aside 0/1:2: lies within a segment"},
-  {"OpenLost",
+  {"BlockLost",
+   [](auto& s) { s.remove(s.block()); },
+   "shard 0: cannot be recovered: codeq: broken invariant"},
+  {"BlockUnreadable", [](auto& s) { s.put(s.block(), "?"); }, "block 0/1:1: cannot be read"},
+  {"BlockOfOtherBytes",
    [](auto& s) {
-     s.remove(open_key{s.only_shard, s.task(5)}.encode());
+     s.put(s.block(), encode({s.task(1), bytes::from("?")}, 1));
    },
+   "block 0/1:1: cannot be read: these are not the bytes of a block"},
+  {"BlockShort",
+   [](auto& s) {
+     auto block = decode_block(s.value_of(s.block()), s.task(1));
+     block->packed = block->packed.slice(0, block->packed.size() - 1);
+     s.put(s.block(), encode(*block, 1));
+   },
+   "block 0/1:1: does not hold what its header says"},
+  {"BlockOverlaps",
+   [](auto& s) {
+     s.put(block_key{s.only_shard, s.task(3)}.encode(), s.value_of(s.block()));
+   },
+   "block 0/1:3: overlaps the one before it"},
+  {"BlockForgetsASegment",
+   [](auto& s) { s.change_block([](auto& segments) { segments.erase(segments.begin() + 1); }); },
+   "segment 0/1:5: is older than the checkpoint, which does not know it"},
+  {"BlockForgetsADeath",
+   [](auto& s) { s.change_block([](auto& segments) { segments[1].entries.clear(); }); },
    "dead 0/1:5: is of a task that is not dead"},
-  {"OpenTokenNeverGiven",
-   [](auto& s) { s.change_open([](auto& e) { e.entries[0].token = fencing_token{never_given}; }); },
-   "open 0/1:1 task 1:1: token 9:0 was never given"},
-  {"OpenEndOfAnother",
-   [](auto& s) { s.change_open([](auto& e) { e.entries[0].outcome_index = 7; }); },
-   "open 0/1:1 task 1:1: ended as is told of another task"},
-  {"OpenShort",
-   [](auto& s) { s.change_open([](auto& e) { e.entries.pop_back(); }); },
-   "open 0/1:1: is of another number of tasks than its segment"},
+  {"PackedTokenNeverGiven",
+   [](auto& s) {
+     s.change_block(
+       [](auto& segments) { segments[0].entries[0].token = fencing_token{never_given}; });
+   },
+   "block 0/1:1 segment 1:1 task 1:1: token 9:0 was never given"},
+  {"PackedEndOfAnother",
+   [](auto& s) {
+     s.change_block([](auto& segments) { segments[0].entries[0].outcome_index = 7; });
+   },
+   "block 0/1:1 segment 1:1 task 1:1: ended as is told of another task"},
+  {"PackedShort",
+   [](auto& s) {
+     s.change_block([](auto& segments) {
+       --segments[0].count;
+       segments[0].entries.pop_back();
+     });
+   },
+   "block 0/1:1 segment 1:1: is said to have another number of tasks than it has"},
+  {"PackedInAnotherLane",
+   [](auto& s) { s.change_block([](auto& segments) { segments[1].priority = 9; }); },
+   "block 0/1:1 segment 1:5: is said to be in another lane than it is"},
+  {"PackedThoughClosed",
+   [](auto& s) {
+     s.change_block([](auto& segments) {
+       for (auto& entry : segments[0].entries)
+         entry.state = task_state::completed;
+     });
+   },
+   "block 0/1:1 segment 1:1: should be closed"},
   {"DeadLost",
    [](auto& s) {
      s.remove(dead_key{s.only_shard, s.task(5)}.encode());
@@ -249,7 +307,7 @@ const harm harms[] = {
    "outcome 0/1:1: says that it is at position 1:2"},
   {"CheckpointLost",
    [](auto& s) { s.remove(shard_key{s.only_shard}.encode()); },
-   "shard 0: cannot be recovered: codeq: broken invariant"},
+   "shard 0: cannot be recovered: corruption: blocks without a checkpoint"},
   {"TotalsLost",
    [](auto& s) {
      auto key = shard_key{s.only_shard}.encode();

@@ -36,7 +36,7 @@ using numbered_keys = testing::Types<
   aside_key,
   grant_key,
   outcome_key,
-  open_key,
+  block_key,
   fate_key,
   dead_key,
   change_key,
@@ -148,7 +148,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((aside_key{shard_id{0x0102}, 0x0304}.encode()), "A" + number);
   EXPECT_EQ((grant_key{shard_id{0x0102}, 0x0304}.encode()), "G" + number);
   EXPECT_EQ((outcome_key{shard_id{0x0102}, 0x0304}.encode()), "R" + number);
-  EXPECT_EQ((open_key{shard_id{0x0102}, 0x0304}.encode()), "O" + number);
+  EXPECT_EQ((block_key{shard_id{0x0102}, 0x0304}.encode()), "B" + number);
   EXPECT_EQ((fate_key{shard_id{0x0102}, 0x0304}.encode()), "F" + number);
   EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
@@ -207,7 +207,7 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_TRUE(asides_of(shard).contains(aside_key{shard, 9}.encode()));
   EXPECT_TRUE(grants_of(shard).contains(grant_key{shard, 9}.encode()));
   EXPECT_TRUE(outcomes_of(shard).contains(outcome_key{shard, 9}.encode()));
-  EXPECT_TRUE(open_of(shard).contains(open_key{shard, 9}.encode()));
+  EXPECT_TRUE(blocks_of(shard).contains(block_key{shard, 9}.encode()));
   EXPECT_TRUE(fates_of(shard).contains(fate_key{shard, 9}.encode()));
   EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
   EXPECT_TRUE(producers_of(shard).contains(producer_key{shard, {~0ull, ~0ull}}.encode()));
@@ -234,8 +234,15 @@ TEST(Keyspace, RangeUpToASequenceEndsWithIt) {
   EXPECT_FALSE(segments_up_to(shard, 10).contains(segment_key{shard, 11}.encode()));
   EXPECT_TRUE(fates_up_to(shard, 10).contains(fate_key{shard, 0}.encode()));
   EXPECT_FALSE(fates_up_to(shard, 10).contains(fate_key{shard, 11}.encode()));
-  EXPECT_TRUE(open_up_to(shard, 10).contains(open_key{shard, 10}.encode()));
-  EXPECT_FALSE(open_up_to(shard, 10).contains(open_key{shard, 11}.encode()));
+}
+
+TEST(Keyspace, RangeOfSegmentsMayBeginAtASequence) {
+  auto shard = shard_id{3};
+
+  EXPECT_TRUE(segments_of(shard, 10).contains(segment_key{shard, 10}.encode()));
+  EXPECT_FALSE(segments_of(shard, 10).contains(segment_key{shard, 9}.encode()));
+  EXPECT_TRUE(asides_of(shard, 10).contains(aside_key{shard, 10}.encode()));
+  EXPECT_FALSE(asides_of(shard, 10).contains(aside_key{shard, 9}.encode()));
 }
 
 } // namespace

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backlog/filler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::bench {
+
+namespace {
+
+constexpr std::size_t one_of_scheduled = 10;
+constexpr std::size_t answers_per_sample = 499;
+constexpr auto silence_max = std::chrono::seconds(60);
+
+/// Long enough that none of them comes while anything is measured.
+constexpr duration deferral = std::chrono::hours(30 * 24);
+constexpr duration retry_delay = std::chrono::hours(24);
+
+} // namespace
+
+std::string backlog_queue(std::size_t number) {
+  return "backlog-" + std::to_string(number);
+}
+
+task_spec filler::make_task(std::size_t place, bool is_scheduled) const {
+  task_spec task;
+  task.queue = backlog_queue(place % options_.queues);
+  task.priority = static_cast<int>(place / options_.queues % options_.priorities);
+  task.payload = std::string(options_.payload, 'x');
+  if (is_scheduled)
+    task.delay = deferral;
+  task.max_attempts = limits::attempts_max;
+  task.retry = retry_policy{retry_kind::exponential_jitter, retry_delay, retry_delay};
+  return task;
+}
+
+void filler::answered(const result<std::vector<task_id>>& ids) {
+  std::lock_guard lock(mutex_);
+  if (!ids)
+    failure_ = ids.error();
+  else if (answers_++ % answers_per_sample == 0)
+    sample_.push_back(ids->front());
+  --open_;
+  changed_.notify_one();
+}
+
+void filler::send(std::size_t count, std::size_t place, bool is_scheduled) {
+  std::vector<task_spec> tasks(count, make_task(place, is_scheduled));
+  {
+    std::lock_guard lock(mutex_);
+    ++open_;
+  }
+  added_ += count;
+  scheduled_ += is_scheduled ? count : 0;
+  to_.enqueue_async(std::move(tasks), [this](const auto& ids) { answered(ids); });
+}
+
+result<void> filler::fill(std::size_t tasks, bool scheduled) {
+  auto is_deferred = [&](std::size_t number) {
+    return scheduled && number % one_of_scheduled == one_of_scheduled - 1;
+  };
+  auto left = tasks;
+  for (std::size_t batches = 0, singles = 0; left > 0; ++batches) {
+    auto count = std::min(left, options_.batch);
+    send(count, batches, is_deferred(batches));
+    left -= count;
+    for (auto i = std::min(left, options_.batch); i > 0; --i, --left, ++singles)
+      send(1, singles, is_deferred(singles));
+  }
+  std::unique_lock lock(mutex_);
+  while (open_ > 0 && failure_.code == errc::none) {
+    auto before = open_;
+    changed_.wait_for(lock, silence_max, [&] { return open_ == 0; });
+    if (open_ == before)
+      return error{errc::timeout, std::to_string(open_) + " enqueues were not answered"};
+  }
+  if (failure_.code != errc::none)
+    return failure_;
+  return {};
+}
+
+} // namespace codeq::bench

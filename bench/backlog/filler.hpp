@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/producer.hpp"
+
+#include "backlog/backlog.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace codeq::bench {
+
+/// Fills a coordinator's queues, and remembers a sample of the tasks.
+class filler {
+public:
+  filler(producer& to, const backlog_options& options) : to_(to), options_(options) {}
+
+  /// Adds tasks, half of them in batches; with `scheduled` a tenth is deferred. Returns when all
+  /// are durable. Errors: what an enqueue was answered, or `timeout`.
+  [[nodiscard]] result<void> fill(std::size_t tasks, bool scheduled);
+
+  /// Tasks that were added, and how many of them are scheduled.
+  [[nodiscard]] std::size_t added() const noexcept { return added_; }
+
+  [[nodiscard]] std::size_t scheduled() const noexcept { return scheduled_; }
+
+  [[nodiscard]] const std::vector<task_id>& sample() const noexcept { return sample_; }
+
+private:
+  [[nodiscard]] task_spec make_task(std::size_t place, bool is_scheduled) const;
+  void send(std::size_t count, std::size_t place, bool is_scheduled);
+  void answered(const result<std::vector<task_id>>& ids);
+
+  producer& to_;
+  const backlog_options& options_;
+  std::size_t added_ = 0;
+  std::size_t scheduled_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t open_ = 0;
+  std::size_t answers_ = 0;
+  error failure_;
+  std::vector<task_id> sample_;
+};
+
+/// The name of a queue by its number.
+[[nodiscard]] std::string backlog_queue(std::size_t number);
+
+} // namespace codeq::bench

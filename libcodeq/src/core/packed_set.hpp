@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+/// A place in a packed set; ordered by the first number, then by the second.
+using number_pair = std::pair<std::uint64_t, std::uint64_t>;
+
+/// An ordered set of pairs of numbers in a few bytes each: leaves of neighbours, of which all but
+/// the first are kept as distances. For the indexes that have an element per waiting task. Every
+/// operation is logarithmic in the leaves and linear in one leaf; at the front and behind the last
+/// element it is constant in the leaf.
+class packed_set {
+public:
+  packed_set() = default;
+
+  /// False when it is in the set already.
+  bool insert(const number_pair& pair);
+
+  /// False when it is not in the set.
+  bool erase(const number_pair& pair);
+
+  [[nodiscard]] bool contains(const number_pair& pair) const;
+
+  [[nodiscard]] bool empty() const noexcept { return leaves_.empty(); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// The first element. @pre not empty
+  [[nodiscard]] const number_pair& front() const { return leaves_.begin()->first; }
+
+  /// Takes the first element out. @pre not empty
+  void pop_front();
+
+  /// The first element that is not before `pair`, or nothing.
+  [[nodiscard]] std::optional<number_pair> first_from(const number_pair& pair) const;
+
+  /// Calls `visit` for each element, ascending, until it returns false.
+  void for_each(const std::function<bool(const number_pair&)>& visit) const;
+
+  /// Takes these elements over at once. @pre the set is empty, and they ascend
+  void assign(const std::vector<number_pair>& ascending);
+
+  friend bool operator==(const packed_set& a, const packed_set& b) {
+    return a.size_ == b.size_ && a.elements() == b.elements();
+  }
+
+private:
+  /// Its first element is its key; `bytes` from `skipped` on are the distances of the others.
+  struct leaf {
+    number_pair last;
+    std::uint32_t count = 0;
+    std::uint32_t skipped = 0;
+    std::string bytes;
+  };
+
+  using leaf_map = std::map<number_pair, leaf>;
+
+  /// The only leaf that may have the pair, or the end.
+  [[nodiscard]] leaf_map::const_iterator leaf_of(const number_pair& pair) const;
+
+  static std::vector<number_pair> unpack(const leaf_map::value_type& packed);
+
+  /// Adds a leaf of the elements [from, to) of `ascending`.
+  void add_leaf(const std::vector<number_pair>& ascending, std::size_t from, std::size_t to);
+  [[nodiscard]] std::vector<number_pair> elements() const;
+
+  leaf_map leaves_;
+  std::size_t size_ = 0;
+};
+
+} // namespace codeq::core

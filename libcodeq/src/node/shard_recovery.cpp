@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/shard_recovery.hpp"
+
+#include "base/clock.hpp"
+#include "observe/log.hpp"
+#include "storage/recovery.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace codeq::node {
+
+result<std::vector<std::shared_ptr<core::shard_state>>>
+recover_shards(const storage::task_store& store, const storage::store_record& identity) {
+  auto steady = base::system_clock(timestamp{}).now().steady;
+  std::vector<std::shared_ptr<core::shard_state>> states(identity.shard_count);
+  std::vector<error> failures(identity.shard_count);
+  std::atomic<std::size_t> next{0};
+  auto recover_some = [&] {
+    for (auto i = next++; i < states.size(); i = next++) {
+      auto state = storage::recover(store, static_cast<shard_id>(i), identity.epoch, steady);
+      if (state)
+        states[i] = std::move(*state);
+      else
+        failures[i] = state.error();
+    }
+  };
+  std::vector<std::thread> threads;
+  auto wanted = std::min<std::size_t>(std::thread::hardware_concurrency(), states.size());
+  for (std::size_t i = 1; i < wanted; ++i)
+    threads.emplace_back(recover_some);
+  recover_some();
+  for (auto& thread : threads)
+    thread.join();
+  for (const auto& failure : failures) {
+    if (failure.code != errc::none)
+      return failure;
+  }
+  for (const auto& state : states)
+    CODEQ_LOG_INFO(
+      "shard recovers shard={} segments={} unpacked={} leases={}",
+      value(state->id),
+      state->segments.packed_segments(),
+      state->segments.unpacked_segments(),
+      state->leases.size());
+  return states;
+}
+
+} // namespace codeq::node

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/shard_state.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/task_store.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace codeq::node {
+
+/// Reads all shards of a store back, as many at once as there are processors. Errors: of
+/// `storage::recover`.
+[[nodiscard]] result<std::vector<std::shared_ptr<core::shard_state>>>
+recover_shards(const storage::task_store& store, const storage::store_record& identity);
+
+} // namespace codeq::node

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/packed_set.hpp"
+#include "support/seed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <set>
+
+namespace codeq::core {
+namespace {
+
+std::vector<number_pair> all_of(const packed_set& set) {
+  std::vector<number_pair> all;
+  set.for_each([&](const number_pair& pair) {
+    all.push_back(pair);
+    return true;
+  });
+  return all;
+}
+
+TEST(PackedSet, DoesWhatAnOrderedSetDoes) {
+  std::minstd_rand random(static_cast<std::uint32_t>(test::choose_seed()));
+  packed_set packed;
+  std::set<number_pair> plain;
+
+  for (int i = 0; i < 30'000; ++i) {
+    // Grows at first, then shrinks until nothing is left.
+    bool adds = random() % 30'000 > static_cast<unsigned>(i);
+    number_pair pair{random() % 400, random() % 50};
+    if (adds) {
+      EXPECT_EQ(packed.insert(pair), plain.insert(pair).second);
+    } else if (random() % 2 == 0 || plain.empty()) {
+      EXPECT_EQ(packed.erase(pair), plain.erase(pair) == 1);
+    } else {
+      packed.pop_front();
+      plain.erase(plain.begin());
+    }
+    ASSERT_EQ(packed.size(), plain.size());
+    ASSERT_EQ(packed.empty(), plain.empty());
+    if (!plain.empty()) {
+      ASSERT_EQ(packed.front(), *plain.begin());
+    }
+    number_pair asked{random() % 410, random() % 50};
+    auto expected = plain.lower_bound(asked);
+    auto found = packed.first_from(asked);
+    ASSERT_EQ(found, expected == plain.end() ? std::nullopt : std::optional(*expected));
+    ASSERT_EQ(packed.contains(asked), plain.contains(asked));
+  }
+
+  EXPECT_EQ(all_of(packed), std::vector<number_pair>(plain.begin(), plain.end()));
+}
+
+TEST(PackedSet, KeepsTheGreatestNumbers) {
+  constexpr auto greatest = std::numeric_limits<std::uint64_t>::max();
+  packed_set packed;
+  packed.insert({greatest, 0});
+  packed.insert({0, greatest});
+  packed.insert({greatest, greatest});
+
+  EXPECT_EQ(
+    all_of(packed), (std::vector<number_pair>{{0, greatest}, {greatest, 0}, {greatest, greatest}}));
+}
+
+TEST(PackedSet, AssignedAtOnceEqualsInsertedOneByOne) {
+  packed_set one_by_one;
+  std::vector<number_pair> all;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    all.emplace_back(i / 3, i);
+    one_by_one.insert(all.back());
+  }
+  packed_set at_once;
+
+  at_once.assign(all);
+
+  EXPECT_EQ(at_once, one_by_one);
+  EXPECT_TRUE(at_once.insert({1, 1'000}));
+  EXPECT_FALSE(at_once == one_by_one);
+}
+
+TEST(PackedSet, RowThatIsNeverEmptyKeepsItsOrder) {
+  packed_set row;
+  row.insert({1, 0});
+
+  for (std::uint64_t i = 2; i < 10'000; ++i) {
+    row.insert({i, 0});
+    ASSERT_EQ(row.front().first, i - 1);
+    row.pop_front();
+  }
+
+  EXPECT_EQ(row.size(), 1u);
+}
+
+} // namespace
+} // namespace codeq::core
