@@ -29,6 +29,10 @@ constexpr int memtables_per_flush = 2;
 /// What a start may have to replay, in bytes; with one family the write buffers bound it already.
 constexpr std::uint64_t log_bytes_max = 64u << 20;
 
+/// Of those just flushed. Most records die young, so the more are merged at once, the less is left
+/// to write; each costs a look at its filter when something is read.
+constexpr int tables_before_compaction = 8;
+
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
 
@@ -181,6 +185,7 @@ void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>&
   table.pin_top_level_index_and_filter = true;
   target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   target.level_compaction_dynamic_level_bytes = true;
+  target.level0_file_num_compaction_trigger = tables_before_compaction;
   // Most records die young: only those that outlive two levels are worth the time.
   target.compression_per_level.assign(
     static_cast<std::size_t>(target.num_levels), rocksdb::kNoCompression);
