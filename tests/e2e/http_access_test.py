@@ -20,6 +20,7 @@ class HttpAccess(cluster.ClusterTest):
                 ("boss", "--tenant", "a", "--role", "admin"),
                 ("slow", "--tenant", "a", "--role", "producer", "--rate-producer", "1"),
                 ("rival", "--tenant", "b", "--role", "admin"),
+                ("thief", "--tenant", "b", "--role", "worker", "--queues", "*"),
                 ("everybody", "--tenant", "*", "--role", "admin"))}
         port_file = self.cluster.path("http-port")
         self.coordinator = self.cluster.start_coordinator(
@@ -59,14 +60,55 @@ class HttpAccess(cluster.ClusterTest):
         self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).json["id"], mail)
         self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).status, 204)
 
-    def test_task_of_another_tenant_does_not_exist(self):
+    def leased(self):
+        """A task of tenant a that its own worker holds."""
+        task = self.enqueue("ada", "mail").json["id"]
+        claimed = self.ask("work", "POST", "/tasks/claim", {"commands": ["mail"]})
+        self.assertEqual(claimed.json["id"], task)
+        return task
+
+    def expect_unknown(self, bearer, route, task, body=None):
+        self.assertEqual(self.ask(bearer, "POST", f"/tasks/{task}/{route}", body).status, 404)
+
+    def test_another_tenant_cannot_see_a_task(self):
         task = self.enqueue("ada", "mail").json
         self.assertEqual(task["tenantId"], "a")
 
         for path in ("", "/result", "/explain", "/events"):
             self.assertEqual(self.ask("rival", "GET", f"/tasks/{task['id']}{path}").status, 404)
-        self.assertEqual(self.ask("rival", "POST", f"/tasks/{task['id']}/cancel").status, 404)
-        self.assertEqual(self.ask("ada", "GET", f"/tasks/{task['id']}").json["status"], "PENDING")
+
+    def test_another_tenant_cannot_cancel_a_task(self):
+        task = self.enqueue("ada", "mail").json["id"]
+        self.expect_unknown("rival", "cancel", task)
+        self.assertEqual(self.ask("ada", "GET", f"/tasks/{task}").json["status"], "PENDING")
+
+    def test_another_tenant_cannot_claim_a_task(self):
+        self.enqueue("ada", "mail")
+        for commands in ({}, {"commands": ["mail"]}):
+            self.assertEqual(self.ask("thief", "POST", "/tasks/claim", commands).status, 204)
+
+    def test_another_tenant_cannot_beat_for_a_task(self):
+        task = self.leased()
+        self.expect_unknown("thief", "heartbeat", task, {"extendSeconds": 30})
+
+    def test_another_tenant_cannot_complete_or_give_back_a_task(self):
+        task = self.leased()
+        self.expect_unknown("thief", "result", task, {"status": "COMPLETED", "result": 1})
+        self.expect_unknown("thief", "abandon", task)
+        self.expect_unknown("thief", "nack", task, {})
+        mine = self.ask("work", "POST", f"/tasks/{task}/result",
+                        {"status": "COMPLETED", "result": 2})
+        self.assertEqual(mine.status, 200)
+
+    def test_another_tenant_cannot_list_a_task(self):
+        self.enqueue("ada", "mail")
+        for path in ("/tasks", "/tasks?queue=mail"):
+            self.assertEqual(self.ask("rival", "GET", path).json["tasks"], [])
+
+    def test_another_tenant_cannot_count_a_task(self):
+        self.enqueue("ada", "mail")
+        self.assertNotIn("mail", self.ask("rival", "GET", "/admin/queues").text)
+        self.assertIn("mail", self.ask("boss", "GET", "/admin/queues").text)
 
     def test_key_of_many_clients_at_once_is_one_task_per_tenant(self):
         answers = []

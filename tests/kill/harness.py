@@ -230,6 +230,9 @@ class Harness:
     def drain(self):
         """No new tasks; those there are run to their ends."""
         for producer in self.producers:
+            # Its log is there once it heeds the signal.
+            wait_until((self.folder / f"{producer.name}.log").exists, ANSWER_SECONDS,
+                       f"the log of {producer.name}")
             producer.popen.terminate()
 
         left = self.unfinished()

@@ -45,7 +45,9 @@ template <class S, class F>
 auto parse(std::string_view value, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
   try {
     std::vector<capnp::word> aligned(value.size() / sizeof(capnp::word));
-    std::memcpy(aligned.data(), value.data(), aligned.size() * sizeof(capnp::word));
+    // Of an empty value there is nothing to copy from.
+    if (!aligned.empty())
+      std::memcpy(aligned.data(), value.data(), aligned.size() * sizeof(capnp::word));
     capnp::ReaderOptions trusted;
     trusted.traversalLimitInWords = UINT64_MAX;
     capnp::FlatArrayMessageReader message(
