@@ -28,8 +28,8 @@ struct backlog_options {
 };
 
 /// `backlog`: what many waiting tasks cost: memory of the coordinator, claims per second with them
-/// and with `claims` tasks only, and the time from the end of a killed coordinator to the first task
-/// at a handler of the next. Tasks that are lost are counted by the coordinator's counters and
+/// and with `claims` tasks only, and the time from the end of a killed coordinator to the first
+/// task at a handler of the next. Tasks that are lost are counted by the coordinator's counters and
 /// looked for by a sample of ids.
 [[nodiscard]] measurement backlog_measurement();
 

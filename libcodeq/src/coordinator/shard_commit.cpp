@@ -20,6 +20,8 @@ void shard_actor_state::commit(std::vector<core::event> events) {
       request.horizon =
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *checkpoint));
   }
+  if (!request.horizon)
+    turns_->note_written(writes->byte_size());
   request.writes = std::move(writes);
   self_->send(options_.journal, std::move(request));
 }

@@ -29,9 +29,17 @@ bool turn_runner::is_full() const {
   return has_many || turn_->body_bytes() >= limits::turn_bytes_max;
 }
 
+monotonic_time turn_runner::next_checkpoint() const {
+  // Twice what the last checkpoint may have left.
+  bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
+  bool has_much = is_unpacked || written_bytes_ >= limits::checkpoint_log_bytes;
+  return last_checkpoint_
+         + (has_much ? limits::checkpoint_interval_min : limits::checkpoint_interval);
+}
+
 bool turn_runner::is_checkpoint_due(monotonic_time now) const {
   auto records = state_.records_since_checkpoint;
-  bool is_late = now - last_checkpoint_ >= limits::checkpoint_interval;
+  bool is_late = now >= next_checkpoint();
   bool is_much = records >= limits::checkpoint_records || state_.segments.is_heavy();
   return is_much || (records > 0 && is_late);
 }
@@ -40,6 +48,7 @@ std::vector<core::event> turn_runner::close(const instant& now) {
   if (is_checkpoint_due(now.steady)) {
     turn_->decide(core::take_checkpoint{}, now);
     last_checkpoint_ = now.steady;
+    written_bytes_ = 0;
   }
   auto sealed = turn_->seal(now);
   turn_.reset();
@@ -71,7 +80,7 @@ turn_runner::arm(const instant& now, const std::optional<monotonic_time>& timers
   if (auto wait = core::next_wakeup(state_, now))
     sooner(now.steady + *wait);
   if (state_.records_since_checkpoint > 0)
-    sooner(last_checkpoint_ + limits::checkpoint_interval);
+    sooner(next_checkpoint());
   if (!next || (armed_ && *armed_ <= *next))
     return std::nullopt;
   armed_ = next;

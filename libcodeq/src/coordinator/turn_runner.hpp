@@ -35,6 +35,10 @@ public:
   /// The number of the latest commit.
   [[nodiscard]] std::uint64_t submitted() const noexcept { return submitted_; }
 
+  /// The turn closed last, without a checkpoint, took so many bytes of the log, which a start would
+  /// replay.
+  void note_written(std::size_t bytes) noexcept { written_bytes_ += bytes; }
+
   /// The journal has committed everything up to this number.
   void committed(std::uint64_t number);
 
@@ -59,6 +63,10 @@ public:
   [[nodiscard]] bool wake(std::uint64_t number);
 
 private:
+  /// When the next checkpoint is due by time: soon when there is much that a start would replay, or
+  /// that a checkpoint would pack.
+  [[nodiscard]] monotonic_time next_checkpoint() const;
+
   /// True when so much or so long was not checkpointed that closing a turn takes a checkpoint.
   [[nodiscard]] bool is_checkpoint_due(monotonic_time now) const;
 
@@ -69,6 +77,8 @@ private:
 
   core::shard_state& state_;
   std::unique_ptr<core::turn> turn_;
+  /// Since the last checkpoint.
+  std::size_t written_bytes_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t committed_ = 0;
   std::deque<held_turn> held_;

@@ -57,8 +57,7 @@ public:
 
   /// Calls `visit` for the segments that have tasks from `from` on and begin before `below`,
   /// ascending, until it returns false. Unpacks none for longer than the call.
-  void
-  walk(sequence from, sequence below, const std::function<bool(const segment&)>& visit) const;
+  void walk(sequence from, sequence below, const std::function<bool(const segment&)>& visit) const;
 
   /// As `walk`, descending.
   void

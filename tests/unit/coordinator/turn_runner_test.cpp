@@ -112,6 +112,33 @@ TEST_F(TurnRunner, TakesACheckpointWhenTheIntervalHasPassed) {
   EXPECT_EQ(state_.records_since_checkpoint, 0u);
 }
 
+TEST_F(TurnRunner, TakesACheckpointSoonWhenALotWasWritten) {
+  enqueue();
+  close();
+  runner_.note_written(limits::checkpoint_log_bytes - 1);
+  clock_.advance(limits::checkpoint_interval_min);
+  runner_.decide(core::tick{}, clock_.now());
+  EXPECT_EQ(close(), 0u);
+  runner_.note_written(1);
+  EXPECT_EQ(arm()->wait, 1ms);
+  runner_.decide(core::tick{}, clock_.now());
+
+  EXPECT_EQ(close(), 1u);
+  EXPECT_EQ(state_.records_since_checkpoint, 0u);
+}
+
+TEST_F(TurnRunner, LeavesTimeBetweenCheckpointsHoweverMuchIsWritten) {
+  enqueue();
+  close();
+  runner_.note_written(limits::checkpoint_log_bytes);
+  EXPECT_EQ(arm()->wait, limits::checkpoint_interval_min);
+  clock_.advance(limits::checkpoint_interval_min - duration{1});
+  runner_.decide(core::tick{}, clock_.now());
+
+  EXPECT_EQ(close(), 0u);
+  EXPECT_EQ(state_.records_since_checkpoint, 1u);
+}
+
 TEST_F(TurnRunner, TakesNoCheckpointWhenNothingWasWritten) {
   clock_.advance(limits::checkpoint_interval);
   runner_.decide(core::tick{}, clock_.now());
