@@ -9,6 +9,8 @@
 #include "storage/task_reader.hpp"
 #include "storage/timeline_reader.hpp"
 
+#include <set>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -45,15 +47,57 @@ std::optional<core::encoded_tasks>
 reader_state::body_of(shard_id shard, const core::granted_run& run) {
   if (run.replaced)
     return or_fail(storage::read_replaced_body(*options_.store, shard, run.first));
-  auto& cache = caches_.try_emplace(shard, options_.cache_bytes).first->second;
-  if (auto cached = cache.find(run.segment, run.first, run.count))
+  if (auto cached = cache_of(shard).find(run.segment, run.first, run.count))
     return cached;
   auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
   if (!bodies)
     return std::nullopt;
-  auto part = bodies->part(run.first - run.segment, run.count);
-  cache.insert(run.segment, {std::move(*bodies)});
-  return part;
+  return bodies->part(run.first - run.segment, run.count);
+}
+
+segment_cache& reader_state::cache_of(shard_id shard) {
+  return caches_.try_emplace(shard, options_.cache_bytes).first->second;
+}
+
+void reader_state::find_bodies(actors::fetch_bodies& request) {
+  auto& cache = cache_of(request.shard);
+  runs_by_segment plain;
+  runs_by_segment asides;
+  for (std::size_t i = 0; i < request.bodies.size(); ++i) {
+    const auto& run = request.granted.runs[i];
+    if (run.replaced || !request.bodies[i].sizes.empty())
+      continue;
+    if (auto cached = cache.find(run.segment, run.first, run.count)) {
+      request.bodies[i] = std::move(*cached);
+      cache.granted(run.segment, run.first, run.count);
+      continue;
+    }
+    (run.aside ? asides : plain)[run.segment].push_back(i);
+  }
+  read_bodies(request, plain, false);
+  read_bodies(request, asides, true);
+}
+
+void reader_state::read_bodies(
+  actors::fetch_bodies& request, const runs_by_segment& runs_of, bool aside) {
+  std::set<sequence> segments;
+  for (const auto& [segment, runs] : runs_of)
+    segments.insert(segment);
+  auto take = [&](sequence segment, core::encoded_tasks bodies) {
+    auto end = segment;
+    for (auto i : runs_of.at(segment)) {
+      const auto& run = request.granted.runs[i];
+      end = run.first + run.count;
+      auto part = bodies.part(run.first - segment, run.count);
+      // What is on its way to a worker must not hold what stays behind.
+      if (run.count < bodies.count())
+        part.body = bytes::from(std::string(part.body.view()));
+      request.bodies[i] = std::move(part);
+    }
+    if (end < segment + bodies.count())
+      cache_of(request.shard).insert(segment, {std::move(bodies)});
+  };
+  or_fail(storage::read_bodies(*options_.store, request.shard, segments, aside, take));
 }
 
 bytes reader_state::body_if_wanted(
@@ -76,11 +120,13 @@ void reader_state::fetch(actors::fetch_bodies& request) {
     self_->send(request.session, std::move(m));
   });
   std::uint32_t gone = 0;
+  find_bodies(request);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    auto body = request.bodies[i].sizes.empty() ? body_of(request.shard, runs[i])
-                                                : std::optional{std::move(request.bodies[i])};
+    auto body = std::optional{std::move(request.bodies[i])};
+    if (runs[i].replaced && body->sizes.empty())
+      body = or_fail(storage::read_replaced_body(*options_.store, request.shard, runs[i].first));
     // Without a body, the lease ended, and its task with it, before it was read: nobody waits.
-    if (body) {
+    if (body && !body->sizes.empty()) {
       or_fail(storage::read_checkpoints(*options_.store, request.shard, runs[i]));
       batches.add(std::move(runs[i]), std::move(*body));
     } else {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -34,6 +35,16 @@ private:
   /// The bodies of a run, or nothing when they are gone.
   [[nodiscard]] std::optional<core::encoded_tasks>
   body_of(shard_id shard, const core::granted_run& run);
+
+  /// Finds the bodies of all runs that came without, as far as they were not replaced and are
+  /// there.
+  void find_bodies(actors::fetch_bodies& request);
+
+  /// Which runs are of a segment.
+  using runs_by_segment = std::map<sequence, std::vector<std::size_t>>;
+
+  void read_bodies(actors::fetch_bodies& request, const runs_by_segment& runs_of, bool aside);
+  [[nodiscard]] segment_cache& cache_of(shard_id shard);
 
   /// The body of the task that is asked about; empty when nobody wants it or it is gone.
   [[nodiscard]] bytes

@@ -6,12 +6,65 @@
 #include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"
 
+#include <string>
+#include <utility>
+
 namespace codeq::storage {
+
+namespace {
+
+/// To step over so many records costs about as much as to look one up.
+constexpr std::size_t records_stepped_over_max = 16;
+
+std::string key_of(shard_id shard, sequence segment, bool aside) {
+  return aside ? aside_key{shard, segment}.encode() : segment_key{shard, segment}.encode();
+}
+
+sequence segment_of(std::string_view key, bool aside) {
+  return aside ? aside_key::decode(key)->first : segment_key::decode(key)->first;
+}
+
+} // namespace
+
+result<void> read_bodies(
+  const task_store& store,
+  shard_id shard,
+  const std::set<sequence>& segments,
+  bool aside,
+  const std::function<void(sequence, core::encoded_tasks)>& visit) {
+  auto next = segments.begin();
+  auto end = segments.empty() ? std::string() : key_of(shard, *segments.rbegin() + 1, aside);
+  while (next != segments.end()) {
+    result<void> decoded;
+    std::size_t stepped_over = 0;
+    auto take = [&](std::string_view key, std::string_view value) {
+      auto found = segment_of(key, aside);
+      while (next != segments.end() && *next < found)
+        ++next;
+      if (next == segments.end() || *next != found)
+        return next != segments.end() && ++stepped_over <= records_stepped_over_max;
+      auto bodies = decode_bodies(value);
+      if (!bodies) {
+        decoded = bodies.error();
+        return false;
+      }
+      visit(found, std::move(*bodies));
+      stepped_over = 0;
+      return ++next != segments.end();
+    };
+    auto scanned = store.scan(key_of(shard, *next, aside), end, take);
+    if (!scanned || !decoded)
+      return scanned ? decoded : scanned;
+    bool is_through = stepped_over <= records_stepped_over_max;
+    if (is_through)
+      break;
+  }
+  return {};
+}
 
 result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside) {
-  auto key = aside ? aside_key{shard, segment}.encode() : segment_key{shard, segment}.encode();
-  auto value = store.read(key);
+  auto value = store.read(key_of(shard, segment, aside));
   if (!value)
     return value.error();
   if (!*value)

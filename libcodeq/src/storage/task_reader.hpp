@@ -7,7 +7,9 @@
 #include "core/effect.hpp"
 #include "storage/task_store.hpp"
 
+#include <functional>
 #include <optional>
+#include <set>
 
 /// What is read back from the store while it serves, all of it committed before. Any thread.
 /// Errors: `io_error`, `corruption`; the process must not go on after one of a live task.
@@ -16,6 +18,15 @@ namespace codeq::storage {
 /// The bodies of a segment's tasks, or nothing when all of them have ended and it is gone.
 [[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside);
+
+/// Calls `visit` with the bodies of each of these segments, ascending; those that are gone are left
+/// out. Segments that lie side by side on the disk are read in one pass.
+[[nodiscard]] result<void> read_bodies(
+  const task_store& store,
+  shard_id shard,
+  const std::set<sequence>& segments,
+  bool aside,
+  const std::function<void(sequence segment, core::encoded_tasks bodies)>& visit);
 
 /// The body of a task that was replaced since its enqueue, or nothing when the task has ended and
 /// it is gone.

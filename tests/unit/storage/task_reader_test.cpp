@@ -66,6 +66,28 @@ protected:
     return *text ? "'" + std::string((*text)->view()) + "'" : "unknown";
   }
 
+  /// Adds a segment of one task whose body is its number.
+  void append(sequence first, bool aside) {
+    core::segment_appended e;
+    e.first = first;
+    e.count = 1;
+    e.key = aside ? "key" : "";
+    auto body = std::to_string(first);
+    e.body_bytes = body.size();
+    e.pieces.push_back({bytes::from(body), {static_cast<std::uint32_t>(body.size())}});
+    commit(e);
+  }
+
+  std::vector<std::string> bodies_of(const std::set<sequence>& segments, bool aside) {
+    std::vector<std::string> found;
+    auto take = [&](sequence segment, const core::encoded_tasks& bodies) {
+      found.emplace_back(bodies.body.view());
+      EXPECT_EQ(found.back(), std::to_string(segment));
+    };
+    EXPECT_TRUE(read_bodies(store_, shard, segments, aside, take));
+    return found;
+  }
+
   memory_store store_;
 };
 
@@ -141,6 +163,33 @@ TEST_F(TaskReader, CheckpointsAreReadUntilTheirTasksEnd) {
   EXPECT_EQ(run.checkpoints[0].seq, 6u);
   EXPECT_EQ(run.checkpoints[0].mark, (core::handed_on_mark{fencing_token{5}, 2}));
   EXPECT_EQ(run.checkpoints[0].data.view(), "c");
+}
+
+TEST_F(TaskReader, BodiesOfManySegmentsAreReadInOrder) {
+  // Some lie side by side, some far apart, and the two kinds between each other.
+  for (sequence first = 1; first <= 200; ++first)
+    append(first, first % 10 == 0);
+  // The last one and two in between are not there.
+  std::set<sequence> wanted{3, 4, 8, 50, 60, 77, 99, 101, 121, 199, 999};
+
+  EXPECT_EQ(
+    bodies_of(wanted, false),
+    (std::vector<std::string>{"3", "4", "8", "77", "99", "101", "121", "199"}));
+  EXPECT_EQ(bodies_of(wanted, true), (std::vector<std::string>{"50", "60"}));
+  EXPECT_EQ(bodies_of({}, false), std::vector<std::string>{});
+  EXPECT_EQ(bodies_of({500, 600}, false), std::vector<std::string>{});
+}
+
+TEST_F(TaskReader, DamagedBodyIsCorruption) {
+  append(1, false);
+  auto writes = std::make_shared<write_set>();
+  writes->put(segment_key{shard, 2}.encode(), "no record");
+  std::shared_ptr<const write_set> set = writes;
+  ASSERT_TRUE(store_.commit({&set, 1}, durability::sync));
+
+  auto read = read_bodies(store_, shard, {1, 2}, false, [](sequence, const auto&) {});
+
+  EXPECT_EQ(read.error().code, errc::corruption);
 }
 
 } // namespace
