@@ -32,6 +32,10 @@ constexpr std::uint64_t log_bytes_max = 64u << 20;
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
 
+/// Few threads read. A table's filter must be small beside a shard of the cache, or each read loads
+/// it anew: half a megabyte for one body.
+constexpr int cache_shard_bits = 2;
+
 /// Passes background errors on, and keeps RocksDB from resuming by itself after one: a log whose
 /// append failed may hold what nobody was told of.
 class error_listener final : public rocksdb::EventListener {
@@ -143,7 +147,8 @@ void set_durability(rocksdb::Options& target, durability mode) {
 /// One budget: what the memtables take is charged to the cache, which holds the blocks, indexes and
 /// filters of the tables as well.
 std::shared_ptr<rocksdb::Cache> make_cache(const rocksdb_store_options& options) {
-  return rocksdb::NewLRUCache(options.write_buffer_bytes + options.block_cache_bytes);
+  return rocksdb::NewLRUCache(
+    options.write_buffer_bytes + options.block_cache_bytes, cache_shard_bits);
 }
 
 void set_memory(
@@ -169,6 +174,11 @@ void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>&
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
   table.block_size = block_bytes;
+  // In parts of a block's size each, so that of a store of any size the cache holds what is used.
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = block_bytes;
+  table.pin_top_level_index_and_filter = true;
   target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   target.level_compaction_dynamic_level_bytes = true;
   // Most records die young: only those that outlive two levels are worth the time.
