@@ -18,6 +18,12 @@ namespace {
 /// Tasks that are left to be claimed after the measured ones, for the restart.
 constexpr std::size_t spare_tasks = 2'000;
 
+struct claim_figures {
+  double per_second = 0;
+  /// Of the coordinator, which does as much on a busy machine.
+  double cpu_us = 0;
+};
+
 struct figures {
   double rss_mib = 0;
   double peak_mib = 0;
@@ -25,8 +31,8 @@ struct figures {
   double rss_restarted_mib = 0;
   double fill_seconds = 0;
   double fail_seconds = 0;
-  double rate_empty = 0;
-  double rate_full = 0;
+  claim_figures empty;
+  claim_figures full;
   double restart_seconds = 0;
   double listening_seconds = 0;
   double restart_cpu_seconds = 0;
@@ -52,7 +58,7 @@ public:
 
 private:
   result<void> start();
-  result<double> claim_rate();
+  result<claim_figures> time_claims();
   result<void> build_up();
   result<void> restart();
   result<void> count_lost();
@@ -78,15 +84,24 @@ result<void> backlog_run::start() {
   return {};
 }
 
-result<double> backlog_run::claim_rate() {
+result<claim_figures> backlog_run::time_claims() {
+  auto before = running_->coordinator().cpu_time();
+  if (!before)
+    return before.error();
   auto worker = taker::start(running_->address(), options_, taker::answer::completed);
   if (!worker)
     return worker.error();
   if (auto done = (*worker)->wait_for(options_.claims); !done)
     return done.error();
-  auto rate = static_cast<double>(options_.claims) / (*worker)->seconds();
+  auto after = running_->coordinator().cpu_time();
+  if (!after)
+    return after.error();
+  auto claims = static_cast<double>(options_.claims);
+  claim_figures figures{
+    claims / (*worker)->seconds(),
+    std::chrono::duration<double, std::micro>(*after - *before).count() / claims};
   worker->reset();
-  return rate;
+  return figures;
 }
 
 result<void> backlog_run::build_up() {
@@ -166,7 +181,7 @@ result<figures> backlog_run::run() {
   const error interrupted{errc::going_away, "interrupted"};
   if (!pause(options_.settle))
     return interrupted;
-  auto empty = claim_rate();
+  auto empty = time_claims();
   if (!empty)
     return empty.error();
   if (auto ok = build_up(); !ok)
@@ -175,7 +190,7 @@ result<figures> backlog_run::run() {
     return interrupted;
   if (auto ok = note_memory(figures_.rss_mib); !ok)
     return ok.error();
-  auto full = claim_rate();
+  auto full = time_claims();
   if (!full)
     return full.error();
   if (auto ok = note_memory(figures_.rss_after_claims_mib); !ok)
@@ -184,8 +199,8 @@ result<figures> backlog_run::run() {
   if (!peak)
     return peak.error();
   figures_.peak_mib = mib(*peak);
-  figures_.rate_empty = *empty;
-  figures_.rate_full = *full;
+  figures_.empty = *empty;
+  figures_.full = *full;
   if (auto ok = restart(); !ok)
     return ok.error();
   if (!pause(options_.settle))
@@ -207,12 +222,14 @@ std::string to_json(const backlog_options& o, const figures& f) {
        << R"(,"settle_ms":)" << o.settle.count() << R"(,"rss_mib":)" << f.rss_mib
        << R"(,"rss_peak_mib":)" << f.peak_mib << R"(,"rss_after_claims_mib":)"
        << f.rss_after_claims_mib << R"(,"rss_restarted_mib":)" << f.rss_restarted_mib
-       << R"(,"packed_mib":)" << f.packed_mib << R"(,"claim_rate_empty":)" << f.rate_empty
-       << R"(,"claim_rate_full":)" << f.rate_full << R"(,"restart_first_claim_s":)"
-       << f.restart_seconds << R"(,"restart_listening_s":)" << f.listening_seconds
-       << R"(,"restart_cpu_s":)" << f.restart_cpu_seconds << R"(,"fill_seconds":)" << f.fill_seconds
-       << R"(,"fail_seconds":)" << f.fail_seconds << R"(,"lost":)" << f.lost
-       << R"(,"lost_counted_by":"counters and sample","sampled":)" << f.sampled << '}';
+       << R"(,"packed_mib":)" << f.packed_mib << R"(,"claim_rate_empty":)" << f.empty.per_second
+       << R"(,"claim_rate_full":)" << f.full.per_second << R"(,"claim_cpu_us_empty":)"
+       << f.empty.cpu_us << R"(,"claim_cpu_us_full":)" << f.full.cpu_us
+       << R"(,"restart_first_claim_s":)" << f.restart_seconds << R"(,"restart_listening_s":)"
+       << f.listening_seconds << R"(,"restart_cpu_s":)" << f.restart_cpu_seconds
+       << R"(,"fill_seconds":)" << f.fill_seconds << R"(,"fail_seconds":)" << f.fail_seconds
+       << R"(,"lost":)" << f.lost << R"(,"lost_counted_by":"counters and sample","sampled":)"
+       << f.sampled << '}';
   return line.str();
 }
 
