@@ -30,7 +30,9 @@ bool turn_runner::is_full() const {
 }
 
 monotonic_time turn_runner::next_checkpoint() const {
-  bool has_much = written_bytes_ >= limits::checkpoint_log_bytes;
+  // Twice what the last checkpoint may have left.
+  bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
+  bool has_much = is_unpacked || written_bytes_ >= limits::checkpoint_log_bytes;
   return last_checkpoint_
          + (has_much ? limits::checkpoint_interval_min : limits::checkpoint_interval);
 }

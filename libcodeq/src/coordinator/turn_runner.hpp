@@ -63,7 +63,8 @@ public:
   [[nodiscard]] bool wake(std::uint64_t number);
 
 private:
-  /// When the next checkpoint is due by time: soon when there is much that a start would replay.
+  /// When the next checkpoint is due by time: soon when there is much that a start would replay, or
+  /// that a checkpoint would pack.
   [[nodiscard]] monotonic_time next_checkpoint() const;
 
   /// True when so much or so long was not checkpointed that closing a turn takes a checkpoint.
