@@ -282,6 +282,11 @@ void connection::refuse(unsigned status, const char* text) {
   write(refusal(status, text));
 }
 
+void connection::abandon() {
+  auto self = shared_from_this();
+  open_.reset();
+}
+
 void connection::wind_up() {
   keep_alive_ = false;
   if (is_idle_)

@@ -46,6 +46,9 @@ public:
   /// Ends it now when it waits for a request, else after the answer.
   void wind_up();
 
+  /// Lets go of a call that will not be answered, once the thread of the connections has ended.
+  void abandon();
+
 private:
   using error_code = boost::beast::error_code;
   using string_request = boost::beast::http::request<boost::beast::http::string_body>;

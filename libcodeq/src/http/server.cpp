@@ -156,6 +156,10 @@ void server::stop() {
   asio::post(impl_->io, [state = impl_.get()] { state->wait_for_rest(); });
   impl_->thread.join();
   impl_->hall->on_empty = nullptr;
+  // A call that was not answered in time holds its connection, which holds the call.
+  auto& open = impl_->hall->connections;
+  for (auto* one : std::vector<connection*>(open.begin(), open.end()))
+    one->abandon();
 }
 
 } // namespace codeq::http
