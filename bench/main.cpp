@@ -50,7 +50,7 @@ config::command cycle_command(cycle_options& to) {
        to.batch,
        {1, 1000}),
      count_option(
-       "window", "Tasks in flight of each producer [default: 512]", to.window, {1, 100'000}),
+       "window", "Tasks in flight of each producer [default: 1024]", to.window, {1, 100'000}),
      count_option("workers", "Worker processes [default: 2]", cluster.workers, {1, 64}),
      count_option("slots", "Slots of each worker [default: 128]", cluster.slots, {1, 4096}),
      count_option(

@@ -14,7 +14,7 @@ struct cycle_options {
   /// Tasks of one enqueue request. With 1, claims and results are messages of one task too.
   std::size_t batch = 64;
   /// Tasks of one producer that wait for their answers at most.
-  std::size_t window = 512;
+  std::size_t window = 1024;
 };
 
 struct cycle_figures {
