@@ -23,7 +23,7 @@ struct rocksdb_store_options {
   /// last whole point and says what is missing.
   durability mode = durability::sync;
   /// For RocksDB's write buffers, in bytes. A start may have to replay as much.
-  std::size_t write_buffer_bytes = 20u << 20;
+  std::size_t write_buffer_bytes = 18u << 20;
   /// For RocksDB's block cache, in bytes.
   std::size_t block_cache_bytes = 8u << 20;
   /// Says what has passed its retention; null keeps everything.
