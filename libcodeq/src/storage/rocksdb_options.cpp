@@ -26,9 +26,9 @@ namespace {
 constexpr int memtables_max = 4;
 constexpr int memtables_per_flush = 2;
 
-/// Memtables grow by blocks of this size. The allocator has it as it is, whereas it rounds RocksDB's
-/// own choice, an eighth of a memtable, up by 60 %: as much less would fit into the write buffers.
-constexpr std::size_t memtable_block_bytes = 256u << 10;
+/// Memtables grow by blocks of this size, or of an eighth of a memtable. The allocator rounds what
+/// is no power of two up, by 60 % for an eighth of 5 MiB, and RocksDB counts it as used.
+constexpr std::size_t memtable_block_bytes_max = 256u << 10;
 
 /// What a start may have to replay, in bytes; with one family the write buffers bound it already.
 constexpr std::uint64_t log_bytes_max = 64u << 20;
@@ -167,7 +167,7 @@ void set_memory(
   target.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(
     options.write_buffer_bytes, cache, stalls_writers);
   target.write_buffer_size = options.write_buffer_bytes / memtables_max;
-  target.arena_block_size = memtable_block_bytes;
+  target.arena_block_size = std::min(memtable_block_bytes_max, target.write_buffer_size / 8);
   target.max_write_buffer_number = memtables_max;
   target.min_write_buffer_number_to_merge = memtables_per_flush;
   // One writer and ascending keys per kind and shard: an insert finds its place at once.
