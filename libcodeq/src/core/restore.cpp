@@ -10,6 +10,17 @@
 
 namespace codeq::core {
 
+namespace {
+
+/// Neighbours mostly ended together.
+void count_outcome(std::vector<number_pair>& counted, log_position outcome, std::uint64_t tasks) {
+  if (counted.empty() || counted.back().first != outcome)
+    counted.emplace_back(outcome, 0);
+  counted.back().second += tasks;
+}
+
+} // namespace
+
 void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
   if (!s.aside && s.entries.empty()) {
     s.kept = s.count;
@@ -31,7 +42,7 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
       enter_index(state, s, seq, entry);
     }
     if (holds_outcome(entry))
-      gathered.outcomes.push_back(entry.outcome);
+      count_outcome(gathered.outcomes, entry.outcome, 1);
     if (!s.group.empty() && keeps_place(s, entry))
       state.groups[{s.queue, s.group}].members.insert(s.first);
   }
@@ -57,11 +68,8 @@ void fill_indexes(shard_state& state, gathered_index gathered) {
   state.dead_ends.assign(gathered.dead_ends);
   std::sort(gathered.outcomes.begin(), gathered.outcomes.end());
   std::vector<number_pair> held;
-  for (auto outcome : gathered.outcomes) {
-    if (held.empty() || held.back().first != outcome)
-      held.emplace_back(outcome, 0);
-    ++held.back().second;
-  }
+  for (const auto& [outcome, tasks] : gathered.outcomes)
+    count_outcome(held, outcome, tasks);
   state.held_outcomes.assign(held);
 }
 

@@ -13,7 +13,8 @@ namespace codeq::core {
 struct gathered_index {
   std::vector<number_pair> due;
   std::vector<number_pair> dead_ends;
-  std::vector<log_position> outcomes;
+  /// Outcomes, each with how many tasks hold it; one comes again when others lie between.
+  std::vector<number_pair> outcomes;
 };
 
 /// Puts every task of a recovered segment into the index that fits its state, or gathers it.
