@@ -10,10 +10,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 /// How the codecs build and read one record; for them only.
 namespace codeq::storage {
@@ -40,22 +41,42 @@ std::string build(std::size_t words, F&& fill) {
   return {chars.begin(), chars.size()};
 }
 
-/// Reads a record; whatever is malformed in it is corruption.
-template <class S, class F>
-auto parse(std::string_view value, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
-  try {
-    std::vector<capnp::word> aligned(value.size() / sizeof(capnp::word));
+/// A record where Cap'n Proto can read it.
+struct aligned_record {
+  std::shared_ptr<const std::uint64_t[]> words;
+  std::size_t count = 0;
+
+  /// Copies a value; what is behind its last whole word is no part of a record.
+  explicit aligned_record(std::string_view value) : count(value.size() / sizeof(std::uint64_t)) {
+    auto copy = std::make_shared_for_overwrite<std::uint64_t[]>(count);
     // Of an empty value there is nothing to copy from.
-    if (!aligned.empty())
-      std::memcpy(aligned.data(), value.data(), aligned.size() * sizeof(capnp::word));
+    if (count > 0)
+      std::memcpy(copy.get(), value.data(), count * sizeof(std::uint64_t));
+    words = std::move(copy);
+  }
+};
+
+/// Reads a record; whatever is malformed in it is corruption. What `fn` returns may point into the
+/// record.
+template <class S, class F>
+auto parse(const aligned_record& record, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
+  static_assert(sizeof(capnp::word) == sizeof(std::uint64_t));
+  try {
     capnp::ReaderOptions trusted;
     trusted.traversalLimitInWords = UINT64_MAX;
+    const auto* begin = reinterpret_cast<const capnp::word*>(record.words.get());
     capnp::FlatArrayMessageReader message(
-      kj::ArrayPtr<const capnp::word>(aligned.data(), aligned.size()), trusted);
+      kj::ArrayPtr<const capnp::word>(begin, record.count), trusted);
     return fn(message.template getRoot<S>());
   } catch (const kj::Exception& e) {
     return error{errc::corruption, std::string("malformed record: ") + e.getDescription().cStr()};
   }
+}
+
+/// As above, for what `fn` copies.
+template <class S, class F>
+auto parse(std::string_view value, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
+  return parse<S>(aligned_record(value), std::forward<F>(fn));
 }
 
 inline error mismatch(const char* what) {

@@ -223,13 +223,13 @@ result<core::segment_appended> decode_segment(std::string_view value, sequence f
 }
 
 result<core::encoded_tasks> decode_bodies(std::string_view value) {
-  return parse<schema::SegmentRecord>(value, [&](auto r) -> result<core::encoded_tasks> {
+  aligned_record record(value);
+  return parse<schema::SegmentRecord>(record, [&](auto r) -> result<core::encoded_tasks> {
     auto sizes = encoding::read_sizes(r.getTasks());
     if (!sizes)
       return mismatch("ends of bodies do not fit their bytes");
     auto data = r.getTasks().getBytes().asChars();
-    return core::encoded_tasks{
-      bytes::from(std::string(data.begin(), data.size())), std::move(*sizes)};
+    return core::encoded_tasks{bytes(record.words, {data.begin(), data.size()}), std::move(*sizes)};
   });
 }
 

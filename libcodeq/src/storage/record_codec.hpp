@@ -65,7 +65,7 @@ decode_task_checkpoint(std::string_view value, sequence seq);
 /// Without the tasks' bodies: `pieces` stays empty.
 [[nodiscard]] result<core::segment_appended> decode_segment(std::string_view value, sequence first);
 
-/// The tasks' bodies of a segment record.
+/// The tasks' bodies of a segment record; they share one copy of it.
 [[nodiscard]] result<core::encoded_tasks> decode_bodies(std::string_view value);
 [[nodiscard]] result<core::batch_granted> decode_grant(std::string_view value);
 
