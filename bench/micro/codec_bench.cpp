@@ -51,10 +51,8 @@ void decode_bodies(benchmark::State& state) {
 }
 
 std::vector<task_spec> make_tasks(std::size_t count) {
-  task_spec task;
-  task.queue = "q";
-  task.payload.assign(payload_bytes, 'x');
-  return std::vector<task_spec>(count, task);
+  return std::vector<task_spec>(
+    count, task_spec{.queue = "q", .payload = std::string(payload_bytes, 'x')});
 }
 
 const protocol::encoded_tasks::address address{
