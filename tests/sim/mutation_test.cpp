@@ -27,8 +27,8 @@ using core::deliberate_fault;
 
 /// A fault is caught within so many seeds, the first ones; without a fault all of them pass.
 constexpr std::uint64_t seeds_max = 300;
-/// A run that takes longer has gone astray.
-constexpr unsigned seconds_max = 60;
+/// A run that takes longer has gone astray; instrumented, all take longer.
+constexpr unsigned seconds_max = 60 * CODEQ_TEST_PATIENCE;
 constexpr std::size_t words_max = 100;
 
 struct named_fault {
