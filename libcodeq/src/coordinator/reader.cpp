@@ -9,10 +9,10 @@
 #include "storage/task_reader.hpp"
 #include "storage/timeline_reader.hpp"
 
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace codeq::coordinator {
 
@@ -80,9 +80,10 @@ void reader_state::find_bodies(actors::fetch_bodies& request) {
 
 void reader_state::read_bodies(
   actors::fetch_bodies& request, const runs_by_segment& runs_of, bool aside) {
-  std::set<sequence> segments;
+  std::vector<sequence> segments;
+  segments.reserve(runs_of.size());
   for (const auto& [segment, runs] : runs_of)
-    segments.insert(segment);
+    segments.push_back(segment);
   auto take = [&](sequence segment, core::encoded_tasks bodies) {
     auto end = segment;
     for (auto i : runs_of.at(segment)) {

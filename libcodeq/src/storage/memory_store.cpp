@@ -35,6 +35,18 @@ result<std::optional<std::string>> memory_store::read(std::string_view key) cons
 }
 
 result<void>
+memory_store::read_many(std::span<const std::string> keys, const value_visitor& visit) const {
+  for (std::size_t place = 0; place < keys.size(); ++place) {
+    auto value = read(keys[place]);
+    if (!value)
+      return value.error();
+    if (*value && !visit(place, **value))
+      break;
+  }
+  return {};
+}
+
+result<void>
 memory_store::scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const {
   // A copy is the point in time that the visitor sees, whatever it does to the store meanwhile.
   std::vector<std::pair<std::string, std::string>> pairs;

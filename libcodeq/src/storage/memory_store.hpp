@@ -25,6 +25,8 @@ public:
   [[nodiscard]] result<void> sync_log() override;
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const override;
   [[nodiscard]] result<void>
+  read_many(std::span<const std::string> keys, const value_visitor& visit) const override;
+  [[nodiscard]] result<void>
   scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override;
   [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
   read_last(std::string_view begin, std::string_view end) const override;

@@ -5,9 +5,19 @@
 
 #include <rocksdb/db.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <memory>
 
 namespace codeq::storage {
+
+namespace {
+
+/// RocksDB looks up that many at once; see `MultiGetContext::MAX_BATCH_SIZE`.
+constexpr std::size_t keys_per_read = 32;
+
+} // namespace
 
 result<std::optional<std::string>> rocksdb_reader::read(std::string_view key) const {
   std::string value;
@@ -17,6 +27,30 @@ result<std::optional<std::string>> rocksdb_reader::read(std::string_view key) co
   if (!status.ok())
     return to_error(status);
   return std::optional{std::move(value)};
+}
+
+result<void>
+rocksdb_reader::read_many(std::span<const std::string> keys, const value_visitor& visit) const {
+  std::array<rocksdb::Slice, keys_per_read> wanted;
+  std::array<rocksdb::Status, keys_per_read> found;
+  constexpr bool is_sorted = true;
+  for (std::size_t begin = 0; begin < keys.size(); begin += keys_per_read) {
+    auto count = std::min(keys.size() - begin, keys_per_read);
+    std::copy_n(keys.begin() + static_cast<std::ptrdiff_t>(begin), count, wanted.begin());
+    // They hold blocks of the cache as long as they live.
+    std::array<rocksdb::PinnableSlice, keys_per_read> values;
+    db_.MultiGet(
+      {}, db_.DefaultColumnFamily(), count, wanted.data(), values.data(), found.data(), is_sorted);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (found[i].IsNotFound())
+        continue;
+      if (!found[i].ok())
+        return to_error(found[i]);
+      if (!visit(begin + i, values[i].ToStringView()))
+        return {};
+    }
+  }
+  return {};
 }
 
 result<void> rocksdb_reader::scan(

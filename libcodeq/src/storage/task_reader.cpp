@@ -8,20 +8,14 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace codeq::storage {
 
 namespace {
 
-/// To step over so many records costs about as much as to look one up.
-constexpr std::size_t records_stepped_over_max = 16;
-
 std::string key_of(shard_id shard, sequence segment, bool aside) {
   return aside ? aside_key{shard, segment}.encode() : segment_key{shard, segment}.encode();
-}
-
-sequence segment_of(std::string_view key, bool aside) {
-  return aside ? aside_key::decode(key)->first : segment_key::decode(key)->first;
 }
 
 } // namespace
@@ -29,37 +23,24 @@ sequence segment_of(std::string_view key, bool aside) {
 result<void> read_bodies(
   const task_store& store,
   shard_id shard,
-  const std::set<sequence>& segments,
+  std::span<const sequence> segments,
   bool aside,
   const std::function<void(sequence, core::encoded_tasks)>& visit) {
-  auto next = segments.begin();
-  auto end = segments.empty() ? std::string() : key_of(shard, *segments.rbegin() + 1, aside);
-  while (next != segments.end()) {
-    result<void> decoded;
-    std::size_t stepped_over = 0;
-    auto take = [&](std::string_view key, std::string_view value) {
-      auto found = segment_of(key, aside);
-      while (next != segments.end() && *next < found)
-        ++next;
-      if (next == segments.end() || *next != found)
-        return next != segments.end() && ++stepped_over <= records_stepped_over_max;
-      auto bodies = decode_bodies(value);
-      if (!bodies) {
-        decoded = bodies.error();
-        return false;
-      }
-      visit(found, std::move(*bodies));
-      stepped_over = 0;
-      return ++next != segments.end();
-    };
-    auto scanned = store.scan(key_of(shard, *next, aside), end, take);
-    if (!scanned || !decoded)
-      return scanned ? decoded : scanned;
-    bool is_through = stepped_over <= records_stepped_over_max;
-    if (is_through)
-      break;
-  }
-  return {};
+  std::vector<std::string> keys;
+  keys.reserve(segments.size());
+  for (auto segment : segments)
+    keys.push_back(key_of(shard, segment, aside));
+  result<void> decoded;
+  auto take = [&](std::size_t place, std::string_view value) {
+    auto bodies = decode_bodies(value);
+    if (bodies)
+      visit(segments[place], std::move(*bodies));
+    else
+      decoded = bodies.error();
+    return decoded.has_value();
+  };
+  auto read = store.read_many(keys, take);
+  return read ? decoded : read;
 }
 
 result<std::optional<core::encoded_tasks>>

@@ -9,7 +9,7 @@
 
 #include <functional>
 #include <optional>
-#include <set>
+#include <span>
 
 /// What is read back from the store while it serves, all of it committed before. Any thread.
 /// Errors: `io_error`, `corruption`; the process must not go on after one of a live task.
@@ -19,12 +19,13 @@ namespace codeq::storage {
 [[nodiscard]] result<std::optional<core::encoded_tasks>>
 read_bodies(const task_store& store, shard_id shard, sequence segment, bool aside);
 
-/// Calls `visit` with the bodies of each of these segments, ascending; those that are gone are left
-/// out. Segments that lie side by side on the disk are read in one pass.
+/// Calls `visit` with the bodies of each of these segments, in their order; those that are gone are
+/// left out. Segments that lie side by side on the disk cost less than reading each. @pre they
+/// ascend
 [[nodiscard]] result<void> read_bodies(
   const task_store& store,
   shard_id shard,
-  const std::set<sequence>& segments,
+  std::span<const sequence> segments,
   bool aside,
   const std::function<void(sequence segment, core::encoded_tasks bodies)>& visit);
 

@@ -39,6 +39,9 @@ struct backup_report {
 /// Returns false when it has seen enough.
 using pair_visitor = std::function<bool(std::string_view key, std::string_view value)>;
 
+/// Returns false when it has seen enough; `place` is that of the key among those asked for.
+using value_visitor = std::function<bool(std::size_t place, std::string_view value)>;
+
 /// An ordered key-value store with atomic, durable batches; all shards of a coordinator share one.
 /// `commit` and `sync_log` are called by the journal's thread only; reads by any thread.
 class task_store {
@@ -61,6 +64,12 @@ public:
   /// The value under `key`, or nothing. Sees every commit that returned. Errors: `io_error`,
   /// `corruption` (a checksum that does not match is never skipped).
   [[nodiscard]] virtual result<std::optional<std::string>> read(std::string_view key) const = 0;
+
+  /// Calls `visit(place, value)` for each of `keys` that is there, in their order, until it returns
+  /// false. Keys that are neighbours cost less than reading each. @pre the keys ascend. Errors: as
+  /// `read`.
+  [[nodiscard]] virtual result<void>
+  read_many(std::span<const std::string> keys, const value_visitor& visit) const = 0;
 
   /// Calls `visit(key, value)` for each pair in [begin, end), ascending, until it returns false.
   /// Sees one point in time. Errors: as `read`.

@@ -102,6 +102,49 @@ TEST_F(Stores, ApplyTheSetsOfACommitInOrder) {
   });
 }
 
+TEST_F(Stores, ReadManyFindsWhatIsThereInOrder) {
+  reopen_rocksdb(durability::os);
+  // More than are looked up at once: half were never there, and some are gone again.
+  std::vector<std::string> keys;
+  for (sequence seq = 1; seq <= 100; ++seq)
+    keys.push_back(body_key{shard_id{}, seq}.encode());
+  for (std::size_t place = 0; place < keys.size(); place += 2)
+    commit({puts({{keys[place], std::to_string(place)}})}, durability::os);
+  reopen_rocksdb(durability::os);
+  auto removal = std::make_shared<write_set>();
+  for (std::size_t place = 0; place < keys.size(); place += 3)
+    removal->remove(keys[place]);
+  commit({removal}, durability::os);
+
+  for_both([&](task_store& store) {
+    contents found;
+    auto take = [&](std::size_t place, std::string_view value) {
+      EXPECT_EQ(value, std::to_string(place));
+      found.emplace(keys[place], value);
+      return true;
+    };
+    ASSERT_TRUE(store.read_many(keys, take));
+    EXPECT_TRUE(found == expected_);
+    EXPECT_FALSE(found.empty());
+  });
+}
+
+TEST_F(Stores, ReadManyStopsWhenTheVisitorSaysSo) {
+  reopen_rocksdb(durability::os);
+  const std::vector<std::string> keys{"a", "b", "c"};
+  commit({puts({{"a", "1"}, {"b", "2"}, {"c", "3"}})}, durability::os);
+
+  for_both([&](task_store& store) {
+    std::vector<std::size_t> seen;
+    auto take = [&](std::size_t place, std::string_view) {
+      seen.push_back(place);
+      return place < 1;
+    };
+    ASSERT_TRUE(store.read_many(keys, take));
+    EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1}));
+  });
+}
+
 TEST_F(Stores, ScanIncludesItsBeginAndExcludesItsEnd) {
   reopen_rocksdb(durability::os);
   commit({puts({{"a", ""}, {"b", ""}, {"c", ""}, {std::string("c\0", 2), ""}})}, durability::os);

@@ -78,7 +78,7 @@ protected:
     commit(e);
   }
 
-  std::vector<std::string> bodies_of(const std::set<sequence>& segments, bool aside) {
+  std::vector<std::string> bodies_of(const std::vector<sequence>& segments, bool aside) {
     std::vector<std::string> found;
     auto take = [&](sequence segment, const core::encoded_tasks& bodies) {
       found.emplace_back(bodies.body.view());
@@ -170,7 +170,7 @@ TEST_F(TaskReader, BodiesOfManySegmentsAreReadInOrder) {
   for (sequence first = 1; first <= 200; ++first)
     append(first, first % 10 == 0);
   // The last one and two in between are not there.
-  std::set<sequence> wanted{3, 4, 8, 50, 60, 77, 99, 101, 121, 199, 999};
+  std::vector<sequence> wanted{3, 4, 8, 50, 60, 77, 99, 101, 121, 199, 999};
 
   EXPECT_EQ(
     bodies_of(wanted, false),
@@ -187,7 +187,8 @@ TEST_F(TaskReader, DamagedBodyIsCorruption) {
   std::shared_ptr<const write_set> set = writes;
   ASSERT_TRUE(store_.commit({&set, 1}, durability::sync));
 
-  auto read = read_bodies(store_, shard, {1, 2}, false, [](sequence, const auto&) {});
+  const std::vector<sequence> both{1, 2};
+  auto read = read_bodies(store_, shard, both, false, [](sequence, const auto&) {});
 
   EXPECT_EQ(read.error().code, errc::corruption);
 }
