@@ -61,9 +61,7 @@ void journal_state::write() {
 
 void journal_state::sync() {
   sync_armed_ = false;
-  if (auto ok = options_.store->sync_log(); !ok)
-    return options_.on_failure(ok.error());
-  publish_horizons();
+  self_->send(options_.syncer, actors::sync_log{std::exchange(horizons_, {})});
 }
 
 void journal_state::raise_epoch(const actors::raise_epoch& m) {
