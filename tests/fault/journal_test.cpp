@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/journal.hpp"
-#include "coordinator/log_syncer.hpp"
 #include "storage/rocksdb_store.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/fault_file_system.hpp"
@@ -35,8 +34,6 @@ protected:
     made.store = std::shared_ptr<storage::task_store>(std::move(*opened));
     made.mode = mode;
     made.on_failure = [this](const error& why) { failures_.push_back(to_string(why)); };
-    coordinator::log_syncer_options syncs{made.store, nullptr, made.on_failure};
-    made.syncer = system_.own(system_.get().spawn(coordinator::log_syncer, syncs));
     journal_ = system_.own(system_.get().spawn(coordinator::journal, made));
     auto shard = system_.get().spawn([this](caf::event_based_actor*) -> caf::behavior {
       return {[this](const actors::batch_committed& told) { told_.push_back(told.number); }};

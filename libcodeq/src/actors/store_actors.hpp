@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-/// The actor interfaces of those that touch the store: journal, log syncer, reader and keeper.
+/// The actor interfaces of those that touch the store: journal, reader and keeper.
 namespace codeq::actors {
 
 /// One shard's part of a group commit.
@@ -28,7 +28,7 @@ struct commit_request {
 /// Writes the group that has gathered.
 struct write_group {};
 
-/// It is time to bring the log to the disk, once a second in `os` mode.
+/// Brings the log to the disk, once a second in `os` mode.
 struct sync_journal {};
 
 /// A shard will soon have given all numbers of the epoch.
@@ -45,19 +45,8 @@ using journal_actor = caf::typed_actor<
   caf::reacts_to<raise_epoch>,
   // Commits the group, then tells its shards.
   caf::reacts_to<write_group>,
-  // Has what was written since the last time synced.
+  // Syncs what was written since the last time.
   caf::reacts_to<sync_journal>>;
-
-/// Asks for everything that was committed before to be brought to the disk.
-struct sync_log {
-  /// Of checkpoints among it, in order.
-  std::vector<std::shared_ptr<const storage::shard_horizon>> horizons;
-};
-
-/// The LOG SYNCER actor interface: waits for the disk so that the journal need not; detached.
-using log_syncer_actor = caf::typed_actor<
-  // Syncs the log, then publishes the horizons.
-  caf::reacts_to<sync_log>>;
 
 /// Asks for the bodies of granted tasks that the shard has not in its cache.
 struct fetch_bodies {
@@ -105,7 +94,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::raise_epoch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_log)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::answer_inquiry)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::look_at_retention)

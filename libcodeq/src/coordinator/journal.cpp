@@ -61,7 +61,9 @@ void journal_state::write() {
 
 void journal_state::sync() {
   sync_armed_ = false;
-  self_->send(options_.syncer, actors::sync_log{std::exchange(horizons_, {})});
+  if (auto ok = options_.store->sync_log(); !ok)
+    return options_.on_failure(ok.error());
+  publish_horizons();
 }
 
 void journal_state::raise_epoch(const actors::raise_epoch& m) {

@@ -33,8 +33,6 @@ struct journal_options {
   std::shared_ptr<journal_meter> meter{};
   /// The store's own record, as it is on the disk.
   storage::store_record identity{};
-  /// Syncs the log from time to time in `os` mode; not used in `sync` mode.
-  actors::log_syncer_actor syncer{};
 };
 
 /// The state of the journal: the group that gathers while the one before is written.

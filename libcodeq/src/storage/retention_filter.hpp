@@ -79,7 +79,7 @@ using record_lookup = std::function<bool(std::string_view key)>;
   std::string_view value,
   const record_lookup& is_there = {});
 
-/// Hands horizons from those that sync the log to those that rewrite files. Thread-safe.
+/// Hands horizons from the journal's thread to those that rewrite files. Thread-safe.
 class retention_horizons {
 public:
   /// @pre the horizon's checkpoint is synced, and is not before the one published last
