@@ -22,6 +22,11 @@ std::string backlog_queue(std::size_t number) {
   return "backlog-" + std::to_string(number);
 }
 
+bool filler::is_deferred(std::size_t place) const {
+  auto lanes = options_.queues * options_.priorities;
+  return (place / lanes + place % lanes) % one_of_scheduled == 0;
+}
+
 task_spec filler::make_task(std::size_t place, bool is_scheduled) const {
   task_spec task;
   task.queue = backlog_queue(place % options_.queues);
@@ -56,16 +61,13 @@ void filler::send(std::size_t count, std::size_t place, bool is_scheduled) {
 }
 
 result<void> filler::fill(std::size_t tasks, bool scheduled) {
-  auto is_deferred = [&](std::size_t number) {
-    return scheduled && number % one_of_scheduled == one_of_scheduled - 1;
-  };
   auto left = tasks;
   for (std::size_t batches = 0, singles = 0; left > 0; ++batches) {
     auto count = std::min(left, options_.batch);
-    send(count, batches, is_deferred(batches));
+    send(count, batches, scheduled && is_deferred(batches));
     left -= count;
     for (auto i = std::min(left, options_.batch); i > 0; --i, --left, ++singles)
-      send(1, singles, is_deferred(singles));
+      send(1, singles, scheduled && is_deferred(singles));
   }
   std::unique_lock lock(mutex_);
   while (open_ > 0 && failure_.code == errc::none) {

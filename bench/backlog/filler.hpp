@@ -27,6 +27,8 @@ public:
   [[nodiscard]] const std::vector<task_id>& sample() const noexcept { return sample_; }
 
 private:
+  /// A tenth of the tasks of each queue and priority, evenly, so that all are drained alike.
+  [[nodiscard]] bool is_deferred(std::size_t place) const;
   [[nodiscard]] task_spec make_task(std::size_t place, bool is_scheduled) const;
   void send(std::size_t count, std::size_t place, bool is_scheduled);
   void answered(const result<std::vector<task_id>>& ids);
