@@ -74,14 +74,29 @@ std::optional<failure> lock_step::run(const std::vector<step>& steps) {
 }
 
 void lock_step::open_turn() {
-  if (!turn_)
-    turn_ = std::make_unique<core::turn>(*state_);
+  if (turn_)
+    return;
+  turn_ = std::make_unique<core::turn>(*state_);
+  turn_begin_ = state_->sequences.next;
 }
 
 void lock_step::decide(const core::command& c) {
   open_turn();
   turn_->decide(c, clock_.now());
+  reference_.number_tasks(added_tasks());
   reference_.decide(c, clock_.now());
+}
+
+std::vector<sequence> lock_step::added_tasks() const {
+  std::vector<sequence> added;
+  state_->segments.walk(turn_begin_, core::segment_table::no_end, [&](const core::segment& s) {
+    for (auto seq = s.first; seq < s.first + s.count; ++seq) {
+      if (!s.view(seq).gone && !reference_.tasks.contains(seq))
+        added.push_back(seq);
+    }
+    return true;
+  });
+  return added;
 }
 
 void lock_step::close_turn() {

@@ -58,6 +58,8 @@ private:
   void pass(duration time);
   void open_turn();
   void decide(const core::command& c);
+  /// The tasks that the last command added, ascending.
+  [[nodiscard]] std::vector<sequence> added_tasks() const;
   void close_turn();
   void compare_turn(observed_turn& seen);
   void compare_parts(const std::vector<core::bulk_answered>& parts);
@@ -77,6 +79,8 @@ private:
   std::uint32_t epoch_ = 1;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
+  /// No task of the open turn lies before it.
+  sequence turn_begin_ = 0;
   reference_shard reference_;
   observer observer_;
   step_maker maker_;

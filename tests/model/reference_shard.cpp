@@ -98,9 +98,19 @@ reference_answer reference_shard::add_tasks(const std::vector<core::enqueue_run>
   return answer;
 }
 
+sequence reference_shard::take_number() {
+  auto number = next_seq_;
+  if (!numbers_.empty()) {
+    number = numbers_.front();
+    numbers_.pop_front();
+  }
+  next_seq_ = std::max(next_seq_, number + 1);
+  return number;
+}
+
 sequence reference_shard::add_task(const core::enqueue_run& r, std::size_t i) {
   reference_task task;
-  task.seq = next_seq_++;
+  task.seq = take_number();
   task.queue = r.queue;
   task.priority = r.priority;
   task.settings = settings_of(r);
@@ -113,6 +123,9 @@ sequence reference_shard::add_task(const core::enqueue_run& r, std::size_t i) {
   task.group = r.group;
   task.key = r.key;
   task.live_since = next_live_++;
+  auto& newest = newest_[{task.queue, task.priority}];
+  require(task.seq > newest, "tasks of a queue and priority are numbered in their order");
+  newest = task.seq;
   auto& kept = tasks.emplace(task.seq, std::move(task)).first->second;
   settle_group(kept);
   return kept.seq;

@@ -10,11 +10,13 @@
 #include "core/effect.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::model {
@@ -150,6 +152,12 @@ class reference_shard {
 public:
   explicit reference_shard(std::uint32_t epoch);
 
+  /// What the core numbered the tasks that the next command adds, ascending: it may leave numbers
+  /// out, as long as those of a lane keep their order, and those of a request theirs.
+  void number_tasks(const std::vector<sequence>& numbers) {
+    numbers_.assign(numbers.begin(), numbers.end());
+  }
+
   /// Decides one command; what it says is in `expected`.
   void decide(const core::command& c, const instant& now);
 
@@ -253,6 +261,7 @@ private:
   void add_follow_ups(const core::lease_report& r);
   void hand_out_one(const core::deliver_follow_ups& d);
   sequence add_task(const core::enqueue_run& r, std::size_t i);
+  sequence take_number();
   enqueue_kind meet(const core::enqueue_run& r, reference_task& task);
   enqueue_kind move_time(const core::enqueue_run& r, reference_task& task);
   [[nodiscard]] std::optional<sequence> find_named(
@@ -301,6 +310,10 @@ private:
   bool checkpoint_wanted_ = false;
   std::uint64_t next_live_ = 1;
   sequence next_seq_;
+  /// Of the tasks of the next command, ascending.
+  std::deque<sequence> numbers_;
+  /// The last task of each queue and priority.
+  std::map<std::pair<queue_address, int>, sequence> newest_;
   /// This turn takes a checkpoint.
   bool checkpointed_ = false;
   /// Above every token ever given, those of crashed turns included.

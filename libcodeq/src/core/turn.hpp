@@ -65,7 +65,17 @@ private:
   /// Adds the tasks of a run; their segments tell of the request `marked` unless it is null.
   std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
   [[nodiscard]] bool is_untouched(sequence segment) const;
+  /// How many more tasks the segment may hold.
+  [[nodiscard]] std::size_t room_of(const segment_appended& s) const;
+  /// The open segment of the lane, or a new one. Each lane has at most one open, so that its tasks
+  /// keep their order; sequences are kept for it, so that tasks of many lanes that come in turn
+  /// make one segment for each.
   segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
+  std::vector<std::size_t>::iterator find_lane(const enqueue_run& r);
+  segment_appended&
+  open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before);
+  /// Keeps sequences for the segment opened last, before another one begins.
+  void keep_sequences();
 
   // Claim.
   void run(const attach_worker& c);
@@ -193,6 +203,11 @@ private:
   std::size_t commands_ = 0;
   std::size_t body_bytes_ = 0;
   std::vector<segment_appended> segments_;
+  /// Places in `segments_` of the lanes' open segments, ascending.
+  std::vector<std::size_t> open_lanes_;
+  /// The place of the segment that the request at hand came into last. It comes into no earlier
+  /// one: what was answered is found again in the order of the segments.
+  std::size_t joined_from_ = 0;
   std::vector<batch_granted> grants_;
   std::vector<leases_ended> ended_;
   std::vector<tasks_changed> changed_;

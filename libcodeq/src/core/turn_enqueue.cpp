@@ -73,6 +73,7 @@ void turn::run(const enqueue& c) {
 }
 
 request_answer turn::add(const request_id& request, const std::vector<enqueue_run>& runs) {
+  joined_from_ = 0;
   if (has_key(runs))
     return add_keyed(request, runs);
   for (const auto& r : runs)
@@ -85,21 +86,25 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
   std::size_t next = 0;
   while (next < r.tasks.count()) {
     auto& open = segment_for(r, r.tasks.sizes[next]);
+    joined_from_ = static_cast<std::size_t>(&open - segments_.data());
     // As many tasks as fit: an aside is alone, a large task too.
+    auto end = std::min<std::size_t>(r.tasks.count(), next + room_of(open));
     std::size_t last = next;
     std::uint64_t bytes = 0;
     do {
       bytes += r.tasks.sizes[last++];
-    } while (last < r.tasks.count() && !open.is_aside()
+    } while (last < end
              && open.body_bytes + bytes + r.tasks.sizes[last] <= limits::segment_bytes_max);
     auto count = static_cast<std::uint32_t>(last - next);
     if (marked)
       open.requests.push_back({*marked, open.count, count});
     open.pieces.push_back(r.tasks.part(next, count));
+    auto first = open.first + open.count;
     open.count += count;
     open.body_bytes += bytes;
     body_bytes_ += bytes;
-    auto first = state_.sequences.take(count);
+    if (auto behind = open.first + open.count; behind > state_.sequences.next)
+      state_.sequences.take(behind - state_.sequences.next);
     grow_segment(state_, state_.segments.at(open.first), count, bytes);
     if (marked)
       remember_request(state_, *marked, {first, count}, now_.shard);
@@ -113,17 +118,40 @@ bool turn::is_untouched(sequence segment) const {
   return state_.segments.at(segment).entries.empty();
 }
 
+std::size_t turn::room_of(const segment_appended& s) const {
+  if (s.is_aside())
+    return 1;
+  bool is_last = s.first == segments_.back().first;
+  auto end = s.first + limits::turn_lane_sequences;
+  return is_last ? limits::enqueue_tasks_max : end - std::min(end, s.first + s.count);
+}
+
+std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r) {
+  return std::find_if(open_lanes_.begin(), open_lanes_.end(), [&](std::size_t place) {
+    return segments_[place].priority == r.priority && segments_[place].queue == r.queue;
+  });
+}
+
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   bool deferred = r.not_before > now_.shard && !is_active(deliberate_fault::deferral_forgotten);
   auto settings = settings_of(state_, r);
-  if (!segments_.empty() && !deferred && r.group.empty() && r.key.empty()) {
-    auto& last = segments_.back();
-    bool fits = last.queue == r.queue && last.priority == r.priority && last.settings == settings
-                && !last.is_aside() && is_untouched(last.first)
-                && last.body_bytes + bytes <= limits::segment_bytes_max;
+  auto lane = find_lane(r);
+  bool is_plain = !deferred && r.group.empty() && r.key.empty();
+  if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
+    auto& open = segments_[*lane];
+    bool fits = open.settings == settings && room_of(open) > 0 && is_untouched(open.first)
+                && open.body_bytes + bytes <= limits::segment_bytes_max;
     if (fits)
-      return last;
+      return open;
   }
+  if (lane != open_lanes_.end())
+    open_lanes_.erase(lane);
+  return open_segment(r, settings, deferred ? r.not_before : timestamp{});
+}
+
+segment_appended&
+turn::open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before) {
+  keep_sequences();
   segment_appended opened;
   opened.position = state_.positions.take(1);
   opened.at = now_.shard;
@@ -131,14 +159,27 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   opened.queue = r.queue;
   opened.priority = r.priority;
   opened.settings = settings;
-  opened.not_before = deferred ? r.not_before : timestamp{};
+  opened.not_before = not_before;
   // A task with a key may be deferred later.
-  opened.allow_promotion = (deferred || !r.key.empty()) && r.allow_promotion;
+  opened.allow_promotion = (not_before != timestamp{} || !r.key.empty()) && r.allow_promotion;
   opened.group = r.group;
   opened.key = r.key;
   add_segment(state_, opened);
+  if (!opened.is_aside())
+    open_lanes_.push_back(segments_.size());
+  if (open_lanes_.size() > limits::turn_open_lanes_max)
+    open_lanes_.erase(open_lanes_.begin());
   segments_.push_back(std::move(opened));
   return segments_.back();
+}
+
+void turn::keep_sequences() {
+  bool is_open = !open_lanes_.empty() && open_lanes_.back() + 1 == segments_.size();
+  if (!is_open)
+    return;
+  auto end = segments_.back().first + limits::turn_lane_sequences;
+  if (end > state_.sequences.next)
+    state_.sequences.take(end - state_.sequences.next);
 }
 
 } // namespace codeq::core

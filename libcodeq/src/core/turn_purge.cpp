@@ -59,6 +59,8 @@ void turn::mark_purged(const task_filter& filter) {
   if (purges.empty())
     return;
   note_purges(state_, purges);
+  // What is enqueued from here on must lie behind the mark.
+  open_lanes_.clear();
   auto& record = open_changes();
   record.purges.insert(record.purges.end(), purges.begin(), purges.end());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/shard_fixture.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace codeq::test {
@@ -99,6 +100,76 @@ TEST_F(Enqueue, TasksOfOneTurnAndLaneShareASegment) {
 
   ASSERT_EQ(events().size(), 1u);
   EXPECT_EQ(std::get<core::segment_appended>(events()[0]).count, 5u);
+}
+
+TEST_F(Enqueue, TasksOfLanesThatComeInTurnShareASegmentOfEach) {
+  together([&] {
+    for (int i = 0; i < 3; ++i) {
+      enqueue("q");
+      enqueue("r");
+      enqueue("q", 1, {.priority = 1});
+    }
+  });
+  ASSERT_EQ(events().size(), 3u);
+  for (const auto& e : events())
+    EXPECT_EQ(std::get<core::segment_appended>(e).count, 3u);
+
+  // The third lane needs none kept: nothing came behind it.
+  EXPECT_EQ(enqueue("q"), "p: enqueued 36");
+}
+
+TEST_F(Enqueue, ASegmentThatAnotherOneFollowsHoldsNoMoreThanWasKeptForIt) {
+  auto said = together([&] {
+    enqueue("q", 10);
+    enqueue("r");
+    enqueue("q", 10);
+  });
+
+  EXPECT_EQ(
+    said,
+    "p: enqueued 1 2 3 4 5 6 7 8 9 10; p: enqueued 17; "
+    "p: enqueued 11 12 13 14 15 16 33 34 35 36");
+  attach("w", {"q"});
+  EXPECT_THAT(claim("w", 20), testing::HasSubstr("16/t16 33/t17"));
+}
+
+TEST_F(Enqueue, TasksOfALaneKeepTheirOrderWhateverComesBetween) {
+  auto said = together([&] {
+    enqueue("q");
+    enqueue("q", 1, {.settings = {.max_attempts = 9}});
+    enqueue("q");
+    enqueue("q", 1, {.group = "g"});
+    enqueue("q");
+  });
+
+  EXPECT_EQ(said, "p: enqueued 1; p: enqueued 2; p: enqueued 3; p: enqueued 4; p: enqueued 5");
+}
+
+TEST_F(Enqueue, RequestOfManyLanesIsAnsweredAlikeAfterARestart) {
+  std::vector<enqueue_options> tasks{{.request = 7}, {.priority = 1}, {}, {.priority = 1}};
+  auto said = together([&] {
+    enqueue("q");
+    enqueue("q", 1, {.priority = 1});
+    enqueue_all("q", tasks);
+  });
+  ASSERT_THAT(said, testing::HasSubstr("p: enqueued 2 18 33 49"));
+
+  restart();
+
+  EXPECT_EQ(enqueue_all("q", tasks), "p: enqueued 2 18 33 49");
+}
+
+TEST_F(Enqueue, WhatComesBehindAPurgeOfTheQueueLiesBehindItsMark) {
+  core::task_filter all;
+  all.queue = "q";
+  together([&] {
+    enqueue("q");
+    enqueue("r");
+    change_many(core::change_many::kind::purge_all, all);
+    enqueue("q");
+  });
+
+  EXPECT_EQ(state_of(18), "ready");
 }
 
 TEST_F(Enqueue, TasksOfOtherSettingsHaveASegmentOfTheirOwn) {
