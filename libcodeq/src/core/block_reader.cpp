@@ -149,7 +149,8 @@ std::optional<segment> block_reader::next(sequence from) {
       records.failed() || place.failed() || count == 0 || count > block_format::segment_tasks_max;
     ++read_;
     at_ = records.at();
-    if (failed_ || last_ + count <= from)
+    end_ = last_ + count;
+    if (failed_ || end_ <= from)
       continue;
     return read_segment(record, before);
   }

@@ -87,6 +87,9 @@ public:
   /// The next segment whose tasks reach `from` or beyond, or nothing when there is none.
   [[nodiscard]] std::optional<segment> next(sequence from = 0);
 
+  /// Behind every task that was read or passed over so far; 0 before the first.
+  [[nodiscard]] sequence end() const noexcept { return end_; }
+
   /// Segments in the block.
   [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
 
@@ -109,6 +112,7 @@ private:
   std::uint32_t read_ = 0;
   std::size_t at_ = 0;
   sequence last_ = 0;
+  sequence end_ = 0;
   timestamp time_;
   log_position position_ = 0;
   task_entry typical_;

@@ -26,6 +26,14 @@ segment_table::block_map::const_iterator segment_table::block_of(sequence seq) c
   return at == blocks_.begin() ? blocks_.end() : std::prev(at);
 }
 
+block_reader& segment_table::reader_for(block_map::const_iterator packed, sequence seq) {
+  const auto& [first, block] = *packed;
+  bool goes_on = place_ && place_->block == first && place_->reader.end() <= seq;
+  if (!goes_on)
+    place_.emplace(place{first, block_reader(block.packed.view(), block.queues)});
+  return place_->reader;
+}
+
 segment* segment_table::find(sequence seq) {
   auto at = unpacked_.upper_bound(seq);
   if (at != unpacked_.begin() && std::prev(at)->second.contains(seq))
@@ -33,7 +41,7 @@ segment* segment_table::find(sequence seq) {
   auto packed = block_of(seq);
   if (packed == blocks_.end())
     return nullptr;
-  block_reader reader(packed->second.packed.view(), packed->second.queues);
+  auto& reader = reader_for(packed, seq);
   auto found = reader.next(seq);
   CODEQ_ASSERT(!reader.failed());
   if (!found || !found->contains(seq))
@@ -240,6 +248,7 @@ void segment_table::remove(sequence first) {
     return;
   packed_segments_ -= at->second.segments;
   packed_bytes_ -= at->second.packed.size();
+  place_.reset();
   blocks_.erase(at);
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -123,7 +124,17 @@ private:
 
   using block_map = std::map<sequence, block>;
 
+  /// Where the last look-up in a block ended.
+  struct place {
+    sequence block = 0;
+    block_reader reader;
+  };
+
   [[nodiscard]] block_map::const_iterator block_of(sequence seq) const;
+
+  /// Reads on where the last look-up ended, if that was in the same block and before `seq`: the
+  /// tasks of a lane are looked up in their order, and a block is to be read once for all of them.
+  [[nodiscard]] block_reader& reader_for(block_map::const_iterator packed, sequence seq);
   void put(const segment_block& taken, std::vector<std::uint32_t> queues);
   void remove(sequence first);
 
@@ -147,6 +158,7 @@ private:
   std::map<sequence, segment> unpacked_;
   /// As of the last checkpoint; what is unpacked counts before what is here.
   block_map blocks_;
+  std::optional<place> place_;
   std::size_t touched_ = 0;
   std::size_t packed_segments_ = 0;
   std::size_t packed_bytes_ = 0;

@@ -113,6 +113,24 @@ TEST_F(SegmentTable, LooksUpWhatIsPackedAsWhatIsNot) {
   EXPECT_FALSE(table_.find(0));
 }
 
+TEST_F(SegmentTable, LooksUpInAnyOrder) {
+  for (sequence first = 1; first <= 12; first += 2)
+    add(first, 2);
+  checkpoint();
+
+  for (sequence seq : {2, 6, 3, 5, 1, 12, 8, 11, 10})
+    EXPECT_EQ(table_.find(seq)->first, (seq - 1) / 2 * 2 + 1) << seq;
+  checkpoint();
+  touch(3, 9);
+  touch(6, 9);
+  checkpoint();
+
+  EXPECT_EQ(table_.find(1)->first, 1u);
+  EXPECT_EQ(table_.find(3)->view(3).attempt, 9);
+  EXPECT_EQ(table_.find(6)->view(6).attempt, 9);
+  EXPECT_FALSE(table_.find(13));
+}
+
 TEST_F(SegmentTable, ChangeOfAnUnpackedSegmentCountsBeforeItsBlock) {
   add(1, 2);
   add(3, 2);
