@@ -30,12 +30,20 @@ constexpr int memtables_per_flush = 2;
 /// is no power of two up, by 60 % for an eighth of 5 MiB, and RocksDB counts it as used.
 constexpr std::size_t memtable_block_bytes_max = 256u << 10;
 
+/// Of a memtable, for its filter of keys.
+constexpr double memtable_filter_share = 0.02;
+
 /// What a start may have to replay, in bytes; with one family the write buffers bound it already.
 constexpr std::uint64_t log_bytes_max = 64u << 20;
 
 /// Of those just flushed. Most records die young, so the more are merged at once, the less is left
 /// to write; each costs a look at its filter when something is read.
 constexpr int tables_before_compaction = 10;
+
+/// Of the level below, and of each of its tables: what one compaction of those just flushed
+/// rewrites at most beside them, and how finely it can be divided.
+constexpr std::uint64_t first_level_bytes = 64u << 20;
+constexpr std::uint64_t table_bytes = 16u << 20;
 
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
@@ -172,6 +180,9 @@ void set_memory(
   target.min_write_buffer_number_to_merge = memtables_per_flush;
   // One writer and ascending keys per kind and shard: an insert finds its place at once.
   target.allow_concurrent_memtable_write = false;
+  // What is read is mostly in a table by then; a memtable is to be passed over at once.
+  target.memtable_whole_key_filtering = true;
+  target.memtable_prefix_bloom_size_ratio = memtable_filter_share;
   target.memtable_insert_with_hint_prefix_extractor.reset(
     rocksdb::NewFixedPrefixTransform(key_prefix_bytes));
 }
