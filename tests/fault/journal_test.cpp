@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "coordinator/journal.hpp"
+#include "coordinator/log_syncer.hpp"
 #include "storage/rocksdb_store.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/fault_file_system.hpp"
@@ -9,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
 
 namespace codeq::test {
 namespace {
@@ -34,11 +37,41 @@ protected:
     made.store = std::shared_ptr<storage::task_store>(std::move(*opened));
     made.mode = mode;
     made.on_failure = [this](const error& why) { failures_.push_back(to_string(why)); };
+    made.meter = meter_;
+    made.syncer = spawn_syncer({made.store, made.on_failure});
     journal_ = system_.own(system_.get().spawn(coordinator::journal, made));
     auto shard = system_.get().spawn([this](caf::event_based_actor*) -> caf::behavior {
       return {[this](const actors::batch_committed& told) { told_.push_back(told.number); }};
     });
     shard_ = caf::actor_cast<actors::shard_internal_actor>(system_.own(shard));
+  }
+
+  /// The real one, or one that answers when the test says so.
+  actors::log_syncer_actor spawn_syncer(const coordinator::log_syncer_options& options) {
+    if (!holds_syncs_)
+      return system_.own(system_.get().spawn(coordinator::log_syncer, options));
+    held_syncer_ =
+      system_.own(system_.get().spawn([this](caf::event_based_actor* self) -> caf::behavior {
+        return {
+          [this, self](actors::sync_log) {
+            ++syncs_;
+            sync_ = self->make_response_promise();
+            return sync_;
+          },
+          [this](actors::log_synced done) { sync_.deliver(done); },
+        };
+      }));
+    return caf::actor_cast<actors::log_syncer_actor>(held_syncer_);
+  }
+
+  void finish_sync() {
+    caf::anon_send(held_syncer_, actors::log_synced{});
+    system_.run();
+  }
+
+  void expect_told(std::uint64_t all) {
+    EXPECT_EQ(told_.size(), all);
+    EXPECT_TRUE(std::is_sorted(told_.begin(), told_.end()));
   }
 
   /// Hands `waiting` commits to the journal, of which each shard message is one, and lets it run.
@@ -71,6 +104,12 @@ protected:
   std::uint64_t sent_ = 0;
   std::vector<std::uint64_t> told_;
   std::vector<std::string> failures_;
+  std::shared_ptr<coordinator::journal_meter> meter_ =
+    std::make_shared<coordinator::journal_meter>();
+  bool holds_syncs_ = false;
+  int syncs_ = 0;
+  caf::actor held_syncer_;
+  caf::response_promise sync_;
 };
 
 TEST_F(JournalOnABadDisk, TellsShardsWhatIsCommittedInTheirOrder) {
@@ -118,6 +157,71 @@ TEST_F(JournalOnABadDisk, StopsAtAFailedSyncInTheBackground) {
   auto told = told_;
   commit_many();
   EXPECT_EQ(told_, told);
+}
+
+TEST_F(JournalOnABadDisk, GoesOnWhileASyncIsUnderWay) {
+  holds_syncs_ = true;
+  start(durability::os);
+  commit_many();
+  EXPECT_EQ(syncs_, 0);
+
+  system_.advance(limits::os_sync_interval);
+  EXPECT_EQ(syncs_, 1);
+  commit_many();
+  expect_told(sent_);
+
+  system_.advance(limits::os_sync_interval - std::chrono::milliseconds{1});
+  commit_many();
+  expect_told(sent_);
+  EXPECT_EQ(syncs_, 1) << "one sync at a time";
+}
+
+TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
+  holds_syncs_ = true;
+  start(durability::os);
+  commit_many();
+  system_.advance(limits::os_sync_interval);
+  commit_many();
+  auto committed = sent_;
+  system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
+
+  commit_many();
+  expect_told(committed);
+
+  // What was committed while it was under way is half a second old, and not covered by it.
+  finish_sync();
+  expect_told(sent_);
+  EXPECT_EQ(syncs_, 1);
+  system_.advance(std::chrono::milliseconds{1});
+  EXPECT_EQ(syncs_, 2);
+}
+
+TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
+  holds_syncs_ = true;
+  start(durability::os);
+  commit_many();
+  system_.advance(limits::os_unsynced_max);
+  auto groups = meter_->groups.load();
+  auto waiting_since = sent_;
+  while (sent_ - waiting_since <= limits::commit_group_deltas_max)
+    commit_many();
+
+  finish_sync();
+
+  expect_told(sent_);
+  EXPECT_EQ(meter_->groups - groups, 2u);
+}
+
+TEST_F(JournalOnABadDisk, SyncsNothingWhenNothingWasCommitted) {
+  holds_syncs_ = true;
+  start(durability::os);
+  commit_many();
+  system_.advance(limits::os_sync_interval);
+  finish_sync();
+
+  system_.advance(std::chrono::minutes{1});
+
+  EXPECT_EQ(syncs_, 1);
 }
 
 } // namespace

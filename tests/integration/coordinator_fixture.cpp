@@ -154,11 +154,11 @@ void coordinator_fixture::spawn_shard(bool held) {
   coordinator::shard_options options;
   options.clock = std::make_shared<virtual_clock>(system_);
   options.state = state_;
-  options.journal = held ? hold_journal()
-                         : system_.own(system_.get().spawn(
-                           coordinator::journal,
-                           coordinator::journal_options{store_, mode_, fail, horizons_, nullptr,
-                                                        identity}));
+  auto syncer = system_.own(
+    system_.get().spawn(coordinator::log_syncer, coordinator::log_syncer_options{store_, fail}));
+  coordinator::journal_options writes{store_, mode_, fail, horizons_, nullptr, identity, syncer};
+  options.journal =
+    held ? hold_journal() : system_.own(system_.get().spawn(coordinator::journal, writes));
   coordinator::reader_options reads;
   reads.store = store_;
   reads.on_failure = fail;

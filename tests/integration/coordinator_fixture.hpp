@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/journal.hpp"
+#include "coordinator/log_syncer.hpp"
 #include "coordinator/reader.hpp"
 #include "coordinator/shard.hpp"
 #include "storage/memory_store.hpp"

@@ -91,7 +91,8 @@ inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
 // The journal.
 inline constexpr std::size_t commit_group_bytes_max = 4u << 20;
 inline constexpr std::size_t commit_group_deltas_max = 2000;
-inline constexpr duration os_sync_interval = 1s;
+inline constexpr duration os_sync_interval = 500ms;
+inline constexpr duration os_unsynced_max = 1s;
 
 // Records of ended tasks.
 inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;

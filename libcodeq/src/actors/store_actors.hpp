@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-/// The actor interfaces of those that touch the store: journal, reader and keeper.
+/// The actor interfaces of those that touch the store: journal, log syncer, reader and keeper.
 namespace codeq::actors {
 
 /// One shard's part of a group commit.
@@ -28,7 +28,7 @@ struct commit_request {
 /// Writes the group that has gathered.
 struct write_group {};
 
-/// Brings the log to the disk, once a second in `os` mode.
+/// It is time to have the log synced, in `os` mode.
 struct sync_journal {};
 
 /// A shard will soon have given all numbers of the epoch.
@@ -45,8 +45,20 @@ using journal_actor = caf::typed_actor<
   caf::reacts_to<raise_epoch>,
   // Commits the group, then tells its shards.
   caf::reacts_to<write_group>,
-  // Syncs what was written since the last time.
+  // Has what was written since the last time synced.
   caf::reacts_to<sync_journal>>;
+
+/// Asks to bring everything to the disk that was committed before.
+struct sync_log {};
+
+/// What was asked for is on the disk.
+struct log_synced {};
+
+/// The LOG SYNCER actor interface: waits for the disk so that the journal of `os` mode need not;
+/// detached.
+using log_syncer_actor = caf::typed_actor<
+  // Syncs the log.
+  caf::replies_to<sync_log>::with<log_synced>>;
 
 /// Asks for the bodies of granted tasks that the shard has not in its cache.
 struct fetch_bodies {
@@ -94,6 +106,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::commit_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::raise_epoch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::write_group)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_journal)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::sync_log)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::answer_inquiry)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::look_at_retention)

@@ -6,6 +6,7 @@
 #include "observe/log.hpp"
 #include "storage/keyspace.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,54 +17,96 @@ void journal_state::start(actors::journal_actor::pointer self, journal_options o
   options_ = std::move(options);
 }
 
+bool commit_group::is_full() const {
+  return bytes >= limits::commit_group_bytes_max
+         || requests.size() >= limits::commit_group_deltas_max;
+}
+
 void journal_state::gather(actors::commit_request request) {
-  if (group_.empty())
+  if (groups_.empty())
     self_->send(self_, actors::write_group{});
-  group_bytes_ += request.writes->byte_size();
-  group_.push_back(std::move(request));
-  bool is_full = group_bytes_ >= limits::commit_group_bytes_max
-                 || group_.size() >= limits::commit_group_deltas_max;
-  if (is_full)
+  if (groups_.empty() || groups_.back().is_full())
+    groups_.emplace_back();
+  auto& group = groups_.back();
+  group.bytes += request.writes->byte_size();
+  group.requests.push_back(std::move(request));
+  if (group.is_full())
     write();
 }
 
 void journal_state::write() {
-  if (group_.empty())
-    return;
-  auto group = std::exchange(group_, {});
-  auto byte_count = std::exchange(group_bytes_, 0);
+  while (!groups_.empty() && !waits_for_disk()) {
+    auto group = std::move(groups_.front());
+    groups_.pop_front();
+    commit(std::move(group));
+  }
+}
+
+void journal_state::commit(commit_group group) {
   auto begin = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<const storage::write_set>> sets;
-  sets.reserve(group.size());
-  for (const auto& request : group)
+  sets.reserve(group.requests.size());
+  for (const auto& request : group.requests)
     sets.push_back(request.writes);
+  if (options_.mode == storage::durability::os)
+    note_unsynced(self_->clock().now());
   if (auto ok = options_.store->commit(sets, options_.mode); !ok)
     return options_.on_failure(ok.error());
   if (options_.meter) {
     auto took = std::chrono::steady_clock::now() - begin;
     auto& meter = *options_.meter;
     meter.groups += 1;
-    meter.parts += group.size();
-    meter.bytes += byte_count;
+    meter.parts += group.requests.size();
+    meter.bytes += group.bytes;
     meter.microseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(took).count());
   }
-  for (auto& request : group) {
+  for (auto& request : group.requests) {
     self_->send(request.shard, actors::batch_committed{request.number});
     if (request.horizon && options_.horizons)
-      horizons_.push_back(std::move(request.horizon));
+      horizons_[request.horizon->shard] = std::move(request.horizon);
   }
   if (options_.mode == storage::durability::sync)
-    publish_horizons();
-  else if (!std::exchange(sync_armed_, true))
-    self_->delayed_send(self_, limits::os_sync_interval, actors::sync_journal{});
+    publish(std::exchange(horizons_, {}));
+}
+
+bool journal_state::waits_for_disk() {
+  if (!unsynced_since_ || self_->clock().now() < *unsynced_since_ + limits::os_unsynced_max)
+    return false;
+  sync();
+  return true;
+}
+
+void journal_state::note_unsynced(time_point at) {
+  auto& since = is_syncing_ ? uncovered_since_ : unsynced_since_;
+  if (since)
+    return;
+  since = at;
+  if (!is_syncing_)
+    wake_at(at + limits::os_sync_interval);
+}
+
+void journal_state::wake_at(time_point at) {
+  self_->delayed_send(
+    self_, std::max(at - self_->clock().now(), caf::timespan{0}), actors::sync_journal{});
 }
 
 void journal_state::sync() {
-  sync_armed_ = false;
-  if (auto ok = options_.store->sync_log(); !ok)
-    return options_.on_failure(ok.error());
-  publish_horizons();
+  if (is_syncing_ || !unsynced_since_)
+    return;
+  is_syncing_ = true;
+  covered_horizons_ = std::exchange(horizons_, {});
+  self_->request(options_.syncer, caf::infinite, actors::sync_log{})
+    .then([this](actors::log_synced) { synced(); });
+}
+
+void journal_state::synced() {
+  is_syncing_ = false;
+  unsynced_since_ = std::exchange(uncovered_since_, std::nullopt);
+  publish(std::exchange(covered_horizons_, {}));
+  if (unsynced_since_)
+    wake_at(*unsynced_since_ + limits::os_sync_interval);
+  write();
 }
 
 void journal_state::raise_epoch(const actors::raise_epoch& m) {
@@ -80,8 +123,8 @@ void journal_state::raise_epoch(const actors::raise_epoch& m) {
   self_->send(m.shard, actors::epoch_raised{identity.epoch});
 }
 
-void journal_state::publish_horizons() {
-  for (auto& horizon : std::exchange(horizons_, {}))
+void journal_state::publish(storage::horizon_map horizons) {
+  for (auto& [shard, horizon] : horizons)
     options_.horizons->publish(std::move(horizon));
 }
 

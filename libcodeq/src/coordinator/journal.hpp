@@ -5,10 +5,14 @@
 #include "storage/record_codec.hpp"
 #include "storage/task_store.hpp"
 
+#include <caf/actor_clock.hpp>
+
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -33,9 +37,20 @@ struct journal_options {
   std::shared_ptr<journal_meter> meter{};
   /// The store's own record, as it is on the disk.
   storage::store_record identity{};
+  /// Syncs the log in `os` mode; not used in `sync` mode.
+  actors::log_syncer_actor syncer{};
 };
 
-/// The state of the journal: the group that gathers while the one before is written.
+/// What is written as one batch.
+struct commit_group {
+  std::vector<actors::commit_request> requests;
+  std::size_t bytes = 0;
+
+  [[nodiscard]] bool is_full() const;
+};
+
+/// The state of the journal: the groups that gather while it waits for the disk, and how much of
+/// what it wrote is there.
 class journal_state {
 public:
   static constexpr const char* name = "journal";
@@ -46,6 +61,10 @@ public:
   /// is queued already has joined it.
   void gather(actors::commit_request request);
   void write();
+
+  /// Has everything committed so far synced, unless a sync is under way. In `os` mode that begins
+  /// `os_sync_interval` after a commit, and a power cut costs what was committed since: commits
+  /// wait for the sync when the first of them was `os_unsynced_max` ago.
   void sync();
 
   /// Begins an epoch for a shard: durable before the shard hears of it, in both modes. Epochs are
@@ -53,19 +72,31 @@ public:
   void raise_epoch(const actors::raise_epoch& m);
 
 private:
-  /// Everything committed so far is on the disk.
-  void publish_horizons();
+  using time_point = caf::actor_clock::time_point;
+
+  /// True when a power cut might cost more than it may; then a sync is under way.
+  [[nodiscard]] bool waits_for_disk();
+  void commit(commit_group group);
+  void note_unsynced(time_point at);
+  void wake_at(time_point at);
+  void synced();
+  void publish(storage::horizon_map horizons);
 
   actors::journal_actor::pointer self_ = nullptr;
   journal_options options_;
-  std::vector<actors::commit_request> group_;
-  std::size_t group_bytes_ = 0;
-  bool sync_armed_ = false;
-  /// Committed, maybe not synced; in order.
-  std::vector<std::shared_ptr<const storage::shard_horizon>> horizons_;
+  std::deque<commit_group> groups_;
+  bool is_syncing_ = false;
+  /// When the first commit was made that is maybe not on the disk.
+  std::optional<time_point> unsynced_since_;
+  /// When the first commit was made that the sync under way does not cover.
+  std::optional<time_point> uncovered_since_;
+  /// The newest of each shard, of checkpoints that the sync under way does not cover, and of those
+  /// that it covers.
+  storage::horizon_map horizons_;
+  storage::horizon_map covered_horizons_;
 };
 
-/// The only writer of the store, on a thread of its own: concatenates the writes of all shards into
+/// The only writer of the store: concatenates the writes of all shards into
 /// one batch, commits it, then tells each shard up to which number it is durable. A failed write
 /// stops the process: it may or may not be found after a restart, so nothing may be said about it.
 [[nodiscard]] actors::journal_actor::behavior_type journal(

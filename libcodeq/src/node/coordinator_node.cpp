@@ -7,6 +7,7 @@
 #include "coordinator/backup_runner.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/keeper.hpp"
+#include "coordinator/log_syncer.hpp"
 #include "coordinator/reader.hpp"
 #include "coordinator/registrar.hpp"
 #include "coordinator/shard.hpp"
@@ -103,6 +104,8 @@ struct coordinator_node::impl {
   caf::actor_system_config config;
   std::unique_ptr<caf::actor_system> system;
   actors::journal_actor journal;
+  /// Null in `sync` mode.
+  actors::log_syncer_actor syncer;
   actors::reader_actor reader;
   actors::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
@@ -185,7 +188,10 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   transport::configure(config, scheduler_threads);
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
-  coordinator::journal_options writes{store, mode, die, horizons, journal_meter, identity};
+  if (!options.sync)
+    syncer = system->spawn<caf::detached>(
+      coordinator::log_syncer, coordinator::log_syncer_options{store, die});
+  coordinator::journal_options writes{store, mode, die, horizons, journal_meter, identity, syncer};
   // To wait for a disk takes a thread of its own; to write into the page cache is over before
   // another thread would have woken up.
   journal = options.sync ? system->spawn<caf::detached>(coordinator::journal, writes)
@@ -307,11 +313,14 @@ void coordinator_node::impl::stop() {
     caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(registrar, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(journal, caf::exit_reason::user_shutdown);
+  if (syncer)
+    caf::anon_send_exit(syncer, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(reader, caf::exit_reason::user_shutdown);
   acceptor.actor = nullptr;
   shards.clear();
   registrar = nullptr;
   journal = nullptr;
+  syncer = nullptr;
   reader = nullptr;
   keeper = nullptr;
 }

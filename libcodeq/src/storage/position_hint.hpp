@@ -35,8 +35,8 @@ describe_loss(const std::optional<log_position>& known, std::uint64_t recovered)
 
 /// A small file beside the log that remembers how far the log was synced, so that a log that lost
 /// its end does not pass for a shorter one. It is only a hint: it lags behind, is never synced
-/// itself, and every later failure to read or write it is ignored. Used by the journal's thread
-/// only.
+/// itself, and every later failure to read or write it is ignored. Thread-safe: each write is
+/// one system call.
 class position_hint {
 public:
   /// Opens the hint in a directory, which is created when missing. It is the first file of a store

@@ -14,6 +14,7 @@
 #include <rocksdb/write_batch.h>
 
 #include <array>
+#include <mutex>
 #include <utility>
 
 namespace codeq::storage {
@@ -67,8 +68,8 @@ public:
 
   result<void>
   commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override {
-    if (!failure_)
-      return failure_.error();
+    if (auto ok = failure(); !ok)
+      return ok;
     auto built = fill_batch(sets);
     if (built.ok() && batch_.Count() == 0)
       return {};
@@ -77,17 +78,21 @@ public:
     auto status = built.ok() ? db_->Write(how, &batch_) : built;
     if (!status.ok())
       return fail(status);
-    if (how.sync && ++commits_since_hint_ >= commits_per_hint)
-      note_position();
+    if (how.sync && ++commits_since_hint_ >= commits_per_hint) {
+      note_position(db_->GetLatestSequenceNumber());
+      commits_since_hint_ = 0;
+    }
     return {};
   }
 
   result<void> sync_log() override {
-    if (!failure_)
-      return failure_.error();
+    if (auto ok = failure(); !ok)
+      return ok;
+    // Before, since what is committed meanwhile may not reach the disk.
+    auto position = db_->GetLatestSequenceNumber();
     if (auto status = db_->SyncWAL(); !status.ok())
       return fail(status);
-    note_position();
+    note_position(position);
     return {};
   }
 
@@ -144,15 +149,18 @@ private:
   /// After the first failure nothing is known about the end of the log: nothing may follow it.
   error fail(const rocksdb::Status& status) {
     auto failure = to_error(status);
+    std::lock_guard lock{mutex_};
     failure_ = failure;
     return failure;
   }
 
-  /// @pre everything committed so far is on the disk.
-  void note_position() {
-    hint_->write({db_->GetLatestSequenceNumber(), false});
-    commits_since_hint_ = 0;
+  result<void> failure() const {
+    std::lock_guard lock{mutex_};
+    return failure_;
   }
+
+  /// @pre everything up to the position is on the disk
+  void note_position(rocksdb::SequenceNumber position) { hint_->write({position, false}); }
 
   /// RocksDB's options point to it.
   std::unique_ptr<replay_filter> filter_;
@@ -160,6 +168,8 @@ private:
   std::shared_ptr<rocksdb::Statistics> statistics_;
   std::unique_ptr<position_hint> hint_;
   rocksdb::WriteBatch batch_;
+  /// Of `failure_`, which a commit and a sync may meet at the same time.
+  mutable std::mutex mutex_;
   result<void> failure_;
   std::uint64_t commits_since_hint_ = 0;
 };

@@ -43,7 +43,7 @@ using pair_visitor = std::function<bool(std::string_view key, std::string_view v
 using value_visitor = std::function<bool(std::size_t place, std::string_view value)>;
 
 /// An ordered key-value store with atomic, durable batches; all shards of a coordinator share one.
-/// `commit` and `sync_log` are called by the journal's thread only; reads by any thread.
+/// `commit` is called by the journal's thread only; everything else by any thread.
 class task_store {
 public:
   virtual ~task_store() = default;
@@ -56,7 +56,8 @@ public:
   [[nodiscard]] virtual result<void>
   commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) = 0;
 
-  /// Brings every commit so far to the disk. Errors: as `commit`.
+  /// Brings every commit that returned before the call to the disk, while others go on. Any thread.
+  /// Errors: as `commit`.
   [[nodiscard]] virtual result<void> sync_log() = 0;
 
   // Readers.

@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -81,6 +84,28 @@ private:
   pid_t child_ = -1;
   bool holds_ = false;
 };
+
+TEST_F(RocksdbStore, SyncsWhileCommitsGoOn) {
+  constexpr int commits = 2000;
+  {
+    auto store = *open(durability::os);
+    std::atomic<bool> is_done = false;
+    std::thread syncing([&] {
+      while (!is_done)
+        EXPECT_TRUE(store->sync_log());
+    });
+    for (int i = 0; i < commits; ++i)
+      EXPECT_TRUE(store->commit(write_group{puts({{std::to_string(i), "value"}})}, durability::os));
+    is_done = true;
+    syncing.join();
+    EXPECT_TRUE(store->sync_log());
+    EXPECT_EQ(position_hint::look(path())->synced, commits);
+  }
+
+  auto again = *open(durability::os);
+  for (int i = 0; i < commits; ++i)
+    EXPECT_EQ(*again->read(std::to_string(i)), "value");
+}
 
 TEST_F(RocksdbStore, FindsSyncedCommitsAfterReopening) {
   {
