@@ -103,12 +103,22 @@ bool has_unwritten_sector(std::string_view bytes, std::size_t begin) {
   return false;
 }
 
+/// True when all of the fragment at `offset` is there but for its length, of which the checksum
+/// does not tell: it ends where its block or the file does. True as well where no fragment can be.
+bool has_other_length(std::string_view bytes, std::size_t offset) {
+  auto end = std::min(bytes.size(), (offset / block_bytes + 1) * block_bytes);
+  if (offset + header_bytes > end)
+    return true;
+  auto checked = bytes.substr(offset + 6, end - offset - 6);
+  return masked_crc(checked) == read_little_endian(bytes.substr(offset), 4);
+}
+
 /// True when the file ends within the fragment at `offset`.
 bool is_cut_short(std::string_view bytes, std::size_t offset) {
   if (offset + header_bytes > bytes.size())
     return true;
   auto end = offset + header_bytes + read_little_endian(bytes.substr(offset + 4), 2);
-  return end > bytes.size();
+  return end > bytes.size() && !has_other_length(bytes, offset);
 }
 
 /// Judges a file whose bytes from `begin` on are no whole record; its fragments are good up to

@@ -113,6 +113,15 @@ TEST_F(Log, IsDamagedWhereABitOfTheLastRecordChanged) {
   }
 }
 
+TEST_F(Log, IsDamagedWhereTheLengthOfTheLastRecordChanged) {
+  for (int bit = 0; bit < 16; ++bit) {
+    auto& byte = bytes_[last_record_ + 4 + static_cast<std::size_t>(bit / 8)];
+    byte = static_cast<char>(byte ^ 1 << bit % 8);
+    expect(log_end::damaged);
+    byte = static_cast<char>(byte ^ 1 << bit % 8);
+  }
+}
+
 TEST_F(Log, IsDamagedWhereABitOfAnEarlierRecordChanged) {
   for (std::size_t offset = 3; offset < last_record_; offset += 9973) {
     bytes_[offset] = static_cast<char>(bytes_[offset] ^ 1);
