@@ -96,9 +96,9 @@ private:
   storage::horizon_map covered_horizons_;
 };
 
-/// The only writer of the store: concatenates the writes of all shards into
-/// one batch, commits it, then tells each shard up to which number it is durable. A failed write
-/// stops the process: it may or may not be found after a restart, so nothing may be said about it.
+/// The only writer of the store: concatenates the writes of all shards into one batch, commits it,
+/// then tells each shard up to which number it is durable. A failed write stops the process: it may
+/// or may not be found after a restart, so nothing may be said about it.
 [[nodiscard]] actors::journal_actor::behavior_type journal(
   actors::journal_actor::stateful_pointer<journal_state> self, const journal_options& options);
 

@@ -40,11 +40,6 @@ constexpr std::uint64_t log_bytes_max = 64u << 20;
 /// to write; each costs a look at its filter when something is read.
 constexpr int tables_before_compaction = 10;
 
-/// Of the level below, and of each of its tables: what one compaction of those just flushed
-/// rewrites at most beside them, and how finely it can be divided.
-constexpr std::uint64_t first_level_bytes = 64u << 20;
-constexpr std::uint64_t table_bytes = 16u << 20;
-
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
 
