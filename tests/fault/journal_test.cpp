@@ -64,6 +64,15 @@ protected:
     return caf::actor_cast<actors::log_syncer_actor>(held_syncer_);
   }
 
+  void start_with_a_sync_under_way() {
+    holds_syncs_ = true;
+    start(durability::os);
+    commit_many();
+    ASSERT_EQ(syncs_, 0);
+    system_.advance(limits::os_sync_interval);
+    ASSERT_EQ(syncs_, 1);
+  }
+
   void finish_sync() {
     caf::anon_send(held_syncer_, actors::log_synced{});
     system_.run();
@@ -160,13 +169,7 @@ TEST_F(JournalOnABadDisk, StopsAtAFailedSyncInTheBackground) {
 }
 
 TEST_F(JournalOnABadDisk, GoesOnWhileASyncIsUnderWay) {
-  holds_syncs_ = true;
-  start(durability::os);
-  commit_many();
-  EXPECT_EQ(syncs_, 0);
-
-  system_.advance(limits::os_sync_interval);
-  EXPECT_EQ(syncs_, 1);
+  start_with_a_sync_under_way();
   commit_many();
   expect_told(sent_);
 
@@ -177,10 +180,7 @@ TEST_F(JournalOnABadDisk, GoesOnWhileASyncIsUnderWay) {
 }
 
 TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
-  holds_syncs_ = true;
-  start(durability::os);
-  commit_many();
-  system_.advance(limits::os_sync_interval);
+  start_with_a_sync_under_way();
   commit_many();
   auto committed = sent_;
   system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
@@ -197,10 +197,8 @@ TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
 }
 
 TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
-  holds_syncs_ = true;
-  start(durability::os);
-  commit_many();
-  system_.advance(limits::os_unsynced_max);
+  start_with_a_sync_under_way();
+  system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
   auto groups = meter_->groups.load();
   auto waiting_since = sent_;
   while (sent_ - waiting_since <= limits::commit_group_deltas_max)
@@ -213,10 +211,7 @@ TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
 }
 
 TEST_F(JournalOnABadDisk, SyncsNothingWhenNothingWasCommitted) {
-  holds_syncs_ = true;
-  start(durability::os);
-  commit_many();
-  system_.advance(limits::os_sync_interval);
+  start_with_a_sync_under_way();
   finish_sync();
 
   system_.advance(std::chrono::minutes{1});

@@ -49,7 +49,7 @@ void journal_state::commit(commit_group group) {
   for (const auto& request : group.requests)
     sets.push_back(request.writes);
   if (options_.mode == storage::durability::os)
-    note_unsynced(self_->clock().now());
+    sync_at(pace_.committed(self_->clock().now()));
   if (auto ok = options_.store->commit(sets, options_.mode); !ok)
     return options_.on_failure(ok.error());
   if (options_.meter) {
@@ -71,41 +71,31 @@ void journal_state::commit(commit_group group) {
 }
 
 bool journal_state::waits_for_disk() {
-  if (!unsynced_since_ || self_->clock().now() < *unsynced_since_ + limits::os_unsynced_max)
-    return false;
-  sync();
-  return true;
+  auto waits = pace_.is_behind(self_->clock().now());
+  if (waits)
+    sync();
+  return waits;
 }
 
-void journal_state::note_unsynced(time_point at) {
-  auto& since = is_syncing_ ? uncovered_since_ : unsynced_since_;
-  if (since)
+void journal_state::sync_at(std::optional<sync_pace::time_point> when) {
+  if (!when)
     return;
-  since = at;
-  if (!is_syncing_)
-    wake_at(at + limits::os_sync_interval);
-}
-
-void journal_state::wake_at(time_point at) {
-  self_->delayed_send(
-    self_, std::max(at - self_->clock().now(), caf::timespan{0}), actors::sync_journal{});
+  auto after = std::max(*when - self_->clock().now(), caf::timespan{0});
+  self_->delayed_send(self_, after, actors::sync_journal{});
 }
 
 void journal_state::sync() {
-  if (is_syncing_ || !unsynced_since_)
+  if (!pace_.begin())
     return;
-  is_syncing_ = true;
   covered_horizons_ = std::exchange(horizons_, {});
+  // An error was told to `on_failure`; then the sync stays under way, and no horizon is published.
   self_->request(options_.syncer, caf::infinite, actors::sync_log{})
-    .then([this](actors::log_synced) { synced(); });
+    .then([this](actors::log_synced) { synced(); }, [](const caf::error&) {});
 }
 
 void journal_state::synced() {
-  is_syncing_ = false;
-  unsynced_since_ = std::exchange(uncovered_since_, std::nullopt);
+  sync_at(pace_.end());
   publish(std::exchange(covered_horizons_, {}));
-  if (unsynced_since_)
-    wake_at(*unsynced_since_ + limits::os_sync_interval);
   write();
 }
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "actors/store_actors.hpp"
+#include "coordinator/sync_pace.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/task_store.hpp"
-
-#include <caf/actor_clock.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -62,9 +61,7 @@ public:
   void gather(actors::commit_request request);
   void write();
 
-  /// Has everything committed so far synced, unless a sync is under way. In `os` mode that begins
-  /// `os_sync_interval` after a commit, and a power cut costs what was committed since: commits
-  /// wait for the sync when the first of them was `os_unsynced_max` ago.
+  /// Has everything committed so far synced, unless a sync is under way.
   void sync();
 
   /// Begins an epoch for a shard: durable before the shard hears of it, in both modes. Epochs are
@@ -72,24 +69,19 @@ public:
   void raise_epoch(const actors::raise_epoch& m);
 
 private:
-  using time_point = caf::actor_clock::time_point;
-
-  /// True when a power cut might cost more than it may; then a sync is under way.
+  /// True when commits are as far ahead of the disk as they may be; then a sync is under way.
   [[nodiscard]] bool waits_for_disk();
   void commit(commit_group group);
-  void note_unsynced(time_point at);
-  void wake_at(time_point at);
+  void sync_at(std::optional<sync_pace::time_point> when);
   void synced();
   void publish(storage::horizon_map horizons);
 
   actors::journal_actor::pointer self_ = nullptr;
   journal_options options_;
+  /// More than the one that gathers only while commits wait for the disk. What is unanswered bounds
+  /// them: `producer_requests_max` of each producer, and the windows of workers.
   std::deque<commit_group> groups_;
-  bool is_syncing_ = false;
-  /// When the first commit was made that is maybe not on the disk.
-  std::optional<time_point> unsynced_since_;
-  /// When the first commit was made that the sync under way does not cover.
-  std::optional<time_point> uncovered_since_;
+  sync_pace pace_;
   /// The newest of each shard, of checkpoints that the sync under way does not cover, and of those
   /// that it covers.
   storage::horizon_map horizons_;
