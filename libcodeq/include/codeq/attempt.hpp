@@ -5,9 +5,11 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,14 +31,14 @@ public:
   /// Used by the runtime; idempotent.
   void request();
 
-  cancellation();
-  ~cancellation();
+  cancellation() = default;
   cancellation(const cancellation&) = delete;
   cancellation& operator=(const cancellation&) = delete;
 
 private:
-  struct impl;
-  std::unique_ptr<impl> impl_;
+  std::atomic<bool> requested_{false};
+  std::mutex mutex_;
+  std::function<void()> action_;
 };
 
 /// Learns what became of a checkpoint: true once it is durable at the coordinator, together with

@@ -53,7 +53,8 @@ public:
   [[nodiscard]] kind what() const noexcept { return kind_; }
 
   /// The result, or the reason.
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] const std::string& text() const& noexcept { return text_; }
+  [[nodiscard]] std::string text() && noexcept { return std::move(text_); }
 
   /// The nack's own delay; empty when the retry policy decides.
   [[nodiscard]] std::optional<duration> delay() const noexcept { return delay_; }

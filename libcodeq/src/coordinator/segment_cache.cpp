@@ -2,6 +2,7 @@
 #include "coordinator/segment_cache.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,21 @@ std::size_t bytes_of(const std::vector<core::encoded_tasks>& pieces) {
   for (const auto& piece : pieces)
     size += piece.body.size() + piece.count() * task_overhead_bytes;
   return size;
+}
+
+core::encoded_tasks join(const std::vector<core::encoded_tasks>& parts) {
+  std::string body;
+  body.reserve(std::accumulate(
+    parts.begin(), parts.end(), std::size_t{0}, [](std::size_t sum, const auto& part) {
+      return sum + part.body.size();
+    }));
+  core::encoded_tasks joined;
+  for (const auto& part : parts) {
+    body.append(part.body.view());
+    joined.sizes.insert(joined.sizes.end(), part.sizes.begin(), part.sizes.end());
+  }
+  joined.body = bytes::from(std::move(body));
+  return joined;
 }
 
 } // namespace
@@ -82,25 +98,21 @@ segment_cache::find(sequence segment, sequence first, std::uint32_t count) const
   if (at == segments_.end())
     return std::nullopt;
   std::size_t skip = first - segment;
-  std::string joined;
-  core::encoded_tasks found;
+  std::size_t left = count;
+  std::vector<core::encoded_tasks> parts;
   for (const auto& piece : at->second.pieces) {
     if (skip >= piece.count()) {
       skip -= piece.count();
       continue;
     }
-    auto wanted = std::min<std::size_t>(count - found.count(), piece.count() - skip);
-    auto part = piece.part(skip, wanted);
+    auto wanted = std::min(left, piece.count() - skip);
+    parts.push_back(piece.part(skip, wanted));
     skip = 0;
-    if (wanted == count)
-      return part;
-    joined.append(part.body.view());
-    found.sizes.insert(found.sizes.end(), part.sizes.begin(), part.sizes.end());
-    if (found.count() == count)
+    left -= wanted;
+    if (left == 0)
       break;
   }
-  found.body = bytes::from(std::move(joined));
-  return found;
+  return parts.size() == 1 ? std::move(parts.front()) : join(parts);
 }
 
 } // namespace codeq::coordinator

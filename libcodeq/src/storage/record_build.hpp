@@ -29,12 +29,12 @@ std::string build(std::size_t words, F&& fill) {
   auto segments = message.getSegmentsForOutput();
   if (segments.size() == 1) {
     // The segment table of a flat message with one segment: zero, then its size in words.
-    auto chars = segments[0].asBytes();
-    std::string value(sizeof(capnp::word) + chars.size(), '\0');
-    auto size = static_cast<std::uint32_t>(segments[0].size());
-    std::memcpy(value.data() + 4, &size, sizeof size);
-    std::memcpy(value.data() + sizeof(capnp::word), chars.begin(), chars.size());
-    return value;
+    auto chars = segments[0].asChars();
+    const std::uint32_t table[] = {0, static_cast<std::uint32_t>(segments[0].size())};
+    std::string value;
+    value.reserve(sizeof table + chars.size());
+    value.append(reinterpret_cast<const char*>(table), sizeof table);
+    return value.append(chars.begin(), chars.size());
   }
   auto flat = capnp::messageToFlatArray(message);
   auto chars = flat.asChars();

@@ -3,33 +3,20 @@
 
 #include "codeq/limits.hpp"
 
-#include <atomic>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
 namespace codeq {
 
-struct cancellation::impl {
-  std::atomic<bool> requested{false};
-  std::mutex mutex;
-  std::function<void()> action;
-};
-
-cancellation::cancellation() : impl_(std::make_unique<impl>()) {
-}
-
-cancellation::~cancellation() = default;
-
 bool cancellation::requested() const noexcept {
-  return impl_->requested.load(std::memory_order_acquire);
+  return requested_.load(std::memory_order_acquire);
 }
 
 void cancellation::on_request(std::function<void()> action) {
   {
-    std::lock_guard lock(impl_->mutex);
-    if (!impl_->requested.load(std::memory_order_relaxed)) {
-      impl_->action = std::move(action);
+    std::lock_guard lock(mutex_);
+    if (!requested_.load(std::memory_order_relaxed)) {
+      action_ = std::move(action);
       return;
     }
   }
@@ -39,10 +26,10 @@ void cancellation::on_request(std::function<void()> action) {
 void cancellation::request() {
   std::function<void()> action;
   {
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->requested.exchange(true, std::memory_order_acq_rel))
+    std::lock_guard lock(mutex_);
+    if (requested_.exchange(true, std::memory_order_acq_rel))
       return;
-    action = std::move(impl_->action);
+    action = std::move(action_);
   }
   // Outside the lock: the action may look at this object.
   if (action)

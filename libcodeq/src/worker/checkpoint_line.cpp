@@ -7,6 +7,11 @@
 
 namespace codeq::worker {
 
+unsaved_checkpoint::~unsaved_checkpoint() {
+  for (auto& [of, then] : waiters_)
+    then(false);
+}
+
 void unsaved_checkpoint::save(std::string state, checkpoint_saved then) {
   std::lock_guard lock(mutex_);
   latest_ = {++count_, bytes::from(std::move(state))};

@@ -23,7 +23,8 @@ struct checkpoint_line {
 /// Any thread.
 class unsaved_checkpoint {
 public:
-  ~unsaved_checkpoint() { give_up(); }
+  /// Nobody else has it by now.
+  ~unsaved_checkpoint();
 
   // The handler's side.
 

@@ -40,8 +40,8 @@ dispatcher(dispatcher_self self, dispatcher_options options) {
   self->state.start(self, std::move(options));
   return {
     [self](const from_link<schema::TaskBatch>& m) { self->state.take_tasks(m.link, m.message); },
-    [self](outcome& answer) { self->state.take_outcome(std::move(answer)); },
-    [self](actors::batch_outcome& batch) { self->state.take_outcomes(std::move(batch.answers)); },
+    [self](outcome& answer) { self->state.take_outcomes({&answer, 1}); },
+    [self](actors::batch_outcome& batch) { self->state.take_outcomes(batch.answers); },
     [self](const from_link<schema::ResultReply>& m) {
       self->state.take_answers(m.link, m.message);
     },

@@ -69,15 +69,12 @@ void dispatcher_state::reconfigure(actors::reconfigure_worker& wish) {
 }
 
 void dispatcher_state::give_back_unhandled() {
-  std::vector<waiting_task> kept;
   for (auto& waiting : waiting_->take_all()) {
     if (pool_->handles(waiting.attempt.queue))
-      kept.push_back(std::move(waiting));
+      waiting_->add(waiting.key, std::move(waiting.attempt));
     else
       give_back(waiting);
   }
-  for (auto& waiting : kept)
-    waiting_->add(std::move(waiting));
 }
 
 void dispatcher_state::give_back(const waiting_task& waiting) {

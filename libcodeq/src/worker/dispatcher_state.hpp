@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 namespace codeq::worker {
 
@@ -41,8 +42,7 @@ public:
   void take_saved(std::size_t link, const protocol::checkpoints_saved& saved);
 
   // Handlers.
-  void take_outcome(outcome answer);
-  void take_outcomes(std::vector<outcome> answers);
+  void take_outcomes(std::span<outcome> answers);
   void take_handler_end(caf::actor_id handler, const caf::error& reason);
 
   // Links.
@@ -85,11 +85,11 @@ private:
   };
 
   // dispatcher_tasks.cpp
-  void accept_task(std::size_t link, task attempt);
+  void accept_task(std::size_t link, task&& attempt, monotonic_time received_at);
   void refuse_task(const lease_key& key, const task& attempt);
   void return_task(const lease_key& key, const task& attempt);
   void start_waiting();
-  void run(std::vector<waiting_task> together);
+  void run(waiting_list together);
   void begin(waiting_task& waiting);
   void end_attempt(const lease_key& key, outcome answer);
   /// Forgets a lease of a running task; what it saved waits for no answer any more.

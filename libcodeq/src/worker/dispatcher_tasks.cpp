@@ -16,14 +16,15 @@ void dispatcher_state::take_tasks(std::size_t link, const protocol::task_batch& 
   if (!read)
     return break_link(link, read.error());
   claims_->received(link, read->tasks.size(), read->redelivered);
+  auto received_at = now();
   for (auto& attempt : read->tasks)
-    accept_task(link, std::move(attempt));
+    accept_task(link, std::move(attempt), received_at);
   start_waiting();
   arm_look();
   schedule_flush();
 }
 
-void dispatcher_state::accept_task(std::size_t link, task attempt) {
+void dispatcher_state::accept_task(std::size_t link, task&& attempt, monotonic_time received_at) {
   lease_key key{link, attempt.id.shard, attempt.token};
   // After a resume a lease may be delivered that this node knows well: named too late, or just
   // ended.
@@ -37,10 +38,10 @@ void dispatcher_state::accept_task(std::size_t link, task attempt) {
   held_lease lease;
   lease.seq = attempt.id.seq;
   lease.lease = attempt.lease;
-  lease.counted_from = now();
+  lease.counted_from = received_at;
   lease.cancel = attempt.cancel;
   book_.add(key, std::move(lease));
-  waiting_->add({key, std::move(attempt)});
+  waiting_->add(key, std::move(attempt));
 }
 
 void dispatcher_state::refuse_task(const lease_key& key, const task& attempt) {
@@ -63,17 +64,13 @@ void dispatcher_state::start_waiting() {
     run(std::move(next));
 }
 
-void dispatcher_state::run(std::vector<waiting_task> together) {
-  std::vector<lease_key> leases;
-  for (auto& waiting : together) {
+void dispatcher_state::run(waiting_list together) {
+  for (auto& waiting : together)
     begin(waiting);
-    leases.push_back(waiting.key);
-  }
-  auto& first = together.front().attempt;
-  bool is_batch = pool_->is_batch(first.queue);
-  const auto& handler = pool_->start(self_, first.queue, first.group, std::move(leases));
+  auto [handler, is_batch] = pool_->start(self_, together);
   if (!is_batch)
-    return self_->send(caf::actor_cast<handler_actor>(handler), std::move(first));
+    return self_->send(
+      caf::actor_cast<handler_actor>(handler), std::move(together.front().attempt));
   actors::batch_attempt batch;
   for (auto& waiting : together)
     batch.tasks.push_back(std::move(waiting.attempt));
@@ -90,20 +87,15 @@ void dispatcher_state::begin(waiting_task& waiting) {
   attempt.runtime = lease.line;
 }
 
-void dispatcher_state::take_outcome(outcome answer) {
-  std::vector<outcome> answers;
-  answers.push_back(std::move(answer));
-  take_outcomes(std::move(answers));
-}
-
-void dispatcher_state::take_outcomes(std::vector<outcome> answers) {
+void dispatcher_state::take_outcomes(std::span<outcome> answers) {
   auto sender = self_->current_sender();
   if (!sender)
     return;
-  auto ended = pool_->finish(sender->id(), now());
+  auto answered_at = now();
+  auto ended = pool_->finish(sender->id(), answered_at);
   for (std::size_t i = 0; i < ended.size() && i < answers.size(); ++i)
     end_attempt(ended[i], std::move(answers[i]));
-  arm_idle_look(pool_->passivated_at(sender->id(), now()));
+  arm_idle_look(pool_->passivated_at(sender->id(), answered_at));
   go_on();
 }
 

@@ -43,13 +43,17 @@ std::vector<std::string> slot_pool::queues() const {
 }
 
 std::size_t slot_pool::slots_of(const std::string& queue) const {
-  auto own = queues_.at(queue).handler.options.slots;
+  return slots_of(queues_.at(queue));
+}
+
+std::size_t slot_pool::slots_of(const queue_slots& of_queue) const {
+  auto own = of_queue.handler.options.slots;
   return own == 0 ? slots_ : std::min(own, slots_);
 }
 
 std::size_t slot_pool::room(const std::string& queue) const {
   const auto& of_queue = queues_.at(queue);
-  auto most = slots_of(queue);
+  auto most = slots_of(of_queue);
   // Slots may have been taken away while tasks run in them.
   if (!of_queue.is_handled || running_ >= slots_ || of_queue.running >= most)
     return 0;
@@ -57,13 +61,11 @@ std::size_t slot_pool::room(const std::string& queue) const {
 }
 
 bool slot_pool::may_start(const task& attempt) const {
+  if (attempt.group.empty())
+    return true;
   const auto& of_queue = queues_.at(attempt.queue);
   auto found = of_queue.keyed.find(attempt.group);
-  return found == of_queue.keyed.end() || slots_by_id_.at(found->second).leases.empty();
-}
-
-bool slot_pool::is_batch(const std::string& queue) const {
-  return static_cast<bool>(queues_.at(queue).handler.batch);
+  return found == of_queue.keyed.end() || !slots_by_id_.at(found->second).is_running;
 }
 
 std::size_t slot_pool::running_of(const std::string& queue) const {
@@ -71,17 +73,17 @@ std::size_t slot_pool::running_of(const std::string& queue) const {
   return found == queues_.end() ? 0 : found->second.running;
 }
 
-const caf::actor& slot_pool::start(
-  caf::scheduled_actor* self,
-  const std::string& queue,
-  const std::string& group,
-  std::vector<lease_key> leases) {
-  auto& of_queue = queues_.at(queue);
-  running_ += leases.size();
-  of_queue.running += leases.size();
-  auto& used = find_or_spawn(self, of_queue, group);
-  used.leases = std::move(leases);
-  return used.handler;
+slot_pool::started slot_pool::start(caf::scheduled_actor* self, const waiting_list& together) {
+  const auto& first = together.front().attempt;
+  auto& of_queue = queues_.at(first.queue);
+  running_ += together.size();
+  of_queue.running += together.size();
+  auto& used = find_or_spawn(self, of_queue, first.group);
+  used.is_running = true;
+  used.leases.clear();
+  for (const auto& task : together)
+    used.leases.push_back(task.key);
+  return {used.handler, static_cast<bool>(of_queue.handler.batch)};
 }
 
 slot_pool::slot& slot_pool::find_or_spawn(
@@ -98,7 +100,7 @@ slot_pool::slot& slot_pool::find_or_spawn(
   self->monitor(handler);
   if (is_keyed)
     of_queue.keyed.emplace(group, handler.id());
-  slot made{handler, &of_queue, is_keyed ? group : std::string(), {}, {}};
+  slot made{handler, &of_queue, is_keyed ? group : std::string(), false, {}, {}};
   return slots_by_id_.emplace(handler.id(), std::move(made)).first->second;
 }
 
@@ -112,25 +114,28 @@ slot_pool::spawn(caf::actor_system& system, const queue_slots& of_queue, const s
   return caf::actor_cast<caf::actor>(handler.factory(system, placement));
 }
 
-std::vector<lease_key> slot_pool::finish(caf::actor_id sender, monotonic_time now) {
+std::span<const lease_key> slot_pool::finish(caf::actor_id sender, monotonic_time now) {
   auto found = slots_by_id_.find(sender);
-  if (found == slots_by_id_.end() || found->second.leases.empty())
+  if (found == slots_by_id_.end() || !found->second.is_running)
     return {};
   auto& used = found->second;
+  used.is_running = false;
   running_ -= used.leases.size();
   used.queue->running -= used.leases.size();
   used.idle_since = now;
   // The most recently used handler is used next: its stack and caches are warm.
   if (used.group.empty())
     used.queue->idle.push_back(sender);
-  return std::exchange(used.leases, {});
+  return used.leases;
 }
 
 std::vector<lease_key> slot_pool::remove(caf::actor_id handler) {
   auto found = slots_by_id_.find(handler);
   if (found == slots_by_id_.end())
     return {};
-  auto leases = std::move(found->second.leases);
+  std::vector<lease_key> leases;
+  if (found->second.is_running)
+    leases = std::move(found->second.leases);
   running_ -= leases.size();
   found->second.queue->running -= leases.size();
   let_go(handler);
@@ -159,7 +164,7 @@ monotonic_time slot_pool::passivate(monotonic_time now) {
   std::vector<caf::actor_id> over;
   auto next = monotonic_time::max();
   for (const auto& [id, slot] : slots_by_id_) {
-    if (slot.group.empty() || !slot.leases.empty())
+    if (slot.group.empty() || slot.is_running)
       continue;
     auto end = slot.idle_since + *slot.queue->handler.idle;
     bool are_many = slot.queue->keyed.size() > limits::keyed_actors_max;

@@ -4,10 +4,12 @@
 #include "codeq/handler.hpp"
 
 #include "worker/lease_key.hpp"
+#include "worker/waiting_tasks.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,25 +44,25 @@ public:
   /// False while the actor of the task's group is still busy with another, whose lease is lost.
   [[nodiscard]] bool may_start(const task& attempt) const;
 
-  [[nodiscard]] bool is_batch(const std::string& queue) const;
-
   [[nodiscard]] std::size_t running_of(const std::string& queue) const;
 
   [[nodiscard]] std::size_t slots() const noexcept { return slots_; }
 
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
-  /// The handler that is to run these leases; a new one is monitored by `self`.
-  /// @pre as many as there is room for
-  const caf::actor& start(
-    caf::scheduled_actor* self,
-    const std::string& queue,
-    const std::string& group,
-    std::vector<lease_key> leases);
+  struct started {
+    const caf::actor& handler;
+    /// It takes a batch, not a task.
+    bool is_batch;
+  };
 
-  /// The handler behind `sender` answered and is free again: the leases that it ran. Empty when it
-  /// is not ours or ran nothing.
-  [[nodiscard]] std::vector<lease_key> finish(caf::actor_id sender, monotonic_time now);
+  /// The handler that is to run these tasks; a new one is monitored by `self`.
+  /// @pre of one queue, at least one and as many as there is room for
+  started start(caf::scheduled_actor* self, const waiting_list& together);
+
+  /// The handler behind `sender` answered and is free again: the leases that it ran, until another
+  /// starts. Empty when it is not ours or ran nothing.
+  [[nodiscard]] std::span<const lease_key> finish(caf::actor_id sender, monotonic_time now);
 
   /// The handler is gone and another is spawned when needed: the leases that it ran.
   [[nodiscard]] std::vector<lease_key> remove(caf::actor_id handler);
@@ -91,10 +93,13 @@ private:
     caf::actor handler;
     queue_slots* queue = nullptr;
     std::string group;
+    bool is_running = false;
+    /// What it runs, or ran last.
     std::vector<lease_key> leases;
     monotonic_time idle_since{};
   };
 
+  [[nodiscard]] std::size_t slots_of(const queue_slots& of_queue) const;
   slot& find_or_spawn(caf::scheduled_actor* self, queue_slots& of_queue, const std::string& group);
   [[nodiscard]] static caf::actor
   spawn(caf::actor_system& system, const queue_slots& of_queue, const std::string& group);

@@ -14,84 +14,79 @@ constexpr std::uint64_t stride = 1u << 20;
 
 } // namespace
 
-void waiting_tasks::add(waiting_task task) {
-  auto& lane = lanes_[task.attempt.queue];
-  if (!lane.listed) {
-    lane.pass = std::max(lane.pass, pass_);
-    list(task.attempt.queue, lane);
-  }
+waiting_tasks::lane& waiting_tasks::lane_of(const std::string& queue) {
+  auto [at, is_new] = lanes_.try_emplace(queue);
+  if (is_new)
+    at->second.queue = queue;
+  return at->second;
+}
+
+void waiting_tasks::add(const lease_key& key, task&& received) {
+  auto& lane = lane_of(received.queue);
+  auto priority = static_cast<std::size_t>(received.priority);
+  lane.tasks[priority].emplace_back(key, std::move(received));
   ++lane.size;
-  auto priority = static_cast<std::size_t>(task.attempt.priority);
-  lane.tasks[priority].push_back(std::move(task));
+  if (lane.is_listed)
+    return;
+  lane.pass = std::max(lane.pass, pass_);
+  lane.is_listed = true;
+  listed_.insert(&lane);
 }
 
-void waiting_tasks::list(const std::string& queue, lane& of) {
-  of.listed = true;
-  waiting_.insert({of.pass, queue});
-}
-
-std::vector<waiting_task> waiting_tasks::take_next() {
-  std::vector<waiting_task> taken;
-  for (auto at = waiting_.begin(); at != waiting_.end() && taken.empty();) {
-    auto& lane = lanes_[at->second];
-    if (auto room = rules_.room(at->second); room > 0)
+waiting_list waiting_tasks::take_next() {
+  waiting_list taken;
+  for (auto at = listed_.begin(); at != listed_.end() && taken.empty();) {
+    auto& lane = **at;
+    if (auto room = rules_.room(lane.queue); room > 0)
       take_from(lane, room, taken);
-    if (taken.empty() && lane.size > 0) {
-      ++at;
-      continue;
-    }
-    if (!taken.empty()) {
-      pass_ = lane.pass;
-      lane.pass += taken.size() * stride / lane.weight;
-    }
-    auto next = std::next(at);
-    auto place = waiting_.extract(at);
-    at = next;
-    lane.listed = lane.size > 0;
-    if (lane.listed) {
-      place.value().first = lane.pass;
-      waiting_.insert(std::move(place));
-    }
+    bool is_held_up = taken.empty() && lane.size > 0;
+    at = is_held_up ? std::next(at) : pass_on(at, taken.size());
   }
   return taken;
 }
 
-void waiting_tasks::take_from(lane& from, std::size_t count, std::vector<waiting_task>& to) {
+waiting_tasks::lane_set::iterator
+waiting_tasks::pass_on(lane_set::iterator at, std::size_t started) {
+  auto next = std::next(at);
+  auto place = listed_.extract(at);
+  auto& lane = *place.value();
+  if (started > 0) {
+    pass_ = lane.pass;
+    lane.pass += started * stride / lane.weight;
+  }
+  lane.is_listed = lane.size > 0;
+  if (lane.is_listed)
+    listed_.insert(std::move(place));
+  return next;
+}
+
+void waiting_tasks::take_from(lane& from, std::size_t count, waiting_list& to) {
   for (std::size_t priority = from.tasks.size(); priority-- > 0;)
     take_some(from, priority, count, to);
 }
 
 void waiting_tasks::take_some(
-  lane& from, std::size_t priority, std::size_t count, std::vector<waiting_task>& to) {
+  lane& from, std::size_t priority, std::size_t count, waiting_list& to) {
   auto& tasks = from.tasks[priority];
-  for (auto at = tasks.begin(); at != tasks.end() && to.size() < count;) {
+  for (auto next = tasks.begin(); next != tasks.end() && to.size() < count;) {
+    auto at = next++;
     bool is_held = rules_.is_held(at->key);
-    if (is_held && !rules_.may_start(at->attempt)) {
-      ++at;
+    if (is_held && !rules_.may_start(at->attempt))
       continue;
-    }
     if (is_held)
-      to.push_back(std::move(*at));
-    at = tasks.erase(at);
+      to.splice(to.end(), tasks, at);
+    else
+      tasks.erase(at);
     --from.size;
   }
 }
 
-std::vector<waiting_task> waiting_tasks::take_all(const std::string& queue) {
-  std::vector<waiting_task> taken;
-  auto& lane = lanes_[queue];
-  for (auto& tasks : lane.tasks)
-    for (auto& task : std::exchange(tasks, {}))
-      taken.push_back(std::move(task));
-  lane.size = 0;
-  return taken;
-}
-
-std::vector<waiting_task> waiting_tasks::take_all() {
-  std::vector<waiting_task> taken;
+waiting_list waiting_tasks::take_all() {
+  waiting_list taken;
   for (auto& [queue, lane] : lanes_) {
-    auto of_queue = take_all(queue);
-    std::move(of_queue.begin(), of_queue.end(), std::back_inserter(taken));
+    for (auto& tasks : lane.tasks)
+      taken.splice(taken.end(), tasks);
+    lane.size = 0;
   }
   return taken;
 }

@@ -18,11 +18,11 @@ using testing::IsEmpty;
 class WaitingTasks : public testing::Test {
 protected:
   void add(const std::string& queue, std::uint64_t token, int priority = 0) {
-    waiting_task made;
-    made.key.token = fencing_token{token};
-    made.attempt.queue = queue;
-    made.attempt.priority = priority;
-    tasks.add(std::move(made));
+    task made;
+    made.queue = queue;
+    made.priority = priority;
+    made.token = fencing_token{token};
+    tasks.add({0, shard_id{}, made.token}, std::move(made));
   }
 
   std::vector<std::uint64_t> take() {
@@ -117,10 +117,7 @@ TEST_F(WaitingTasks, QueueThatWasEmptyDoesNotMakeUpForIt) {
 }
 
 TEST_F(WaitingTasks, OneWhoseGroupIsBusyIsPassedOver) {
-  waiting_task first;
-  first.key.token = first.attempt.token = fencing_token{1};
-  first.attempt.queue = "a";
-  tasks.add(first);
+  add("a", 1);
   add("a", 2);
   blocked = {1};
 
