@@ -49,8 +49,11 @@ result<paced_run> run(const paced_options& options) {
     return to.error();
   auto before = options.arrivals;
   before.length = warm_up;
-  if (auto ok = run_arrivals(**to, before); !ok)
-    return ok.error();
+  auto warmed_up = run_arrivals(**to, before);
+  if (auto fine = running->check_running(); !fine)
+    return fine.error();
+  if (!warmed_up)
+    return warmed_up.error();
   paced_run made;
   std::optional<background> load;
   if (*rate > 0) {

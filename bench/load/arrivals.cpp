@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -21,7 +22,7 @@ result<steady::time_point> parse_stamp(const std::string& text) {
   return steady::time_point{steady::duration{ticks}};
 }
 
-/// What the producer's thread tells.
+/// What the producer's thread tells; lives until the last of it, also when nobody waits any more.
 class recorder {
 public:
   explicit recorder(std::size_t tasks) : arrivals_(tasks), ids_(tasks) {}
@@ -87,22 +88,25 @@ private:
   std::optional<error> failure_;
 };
 
-void enqueue_one(producer& to, const arrival_options& options, recorder& into, std::size_t index) {
+using shared_recorder = std::shared_ptr<recorder>;
+
+void enqueue_one(
+  producer& to, const arrival_options& options, const shared_recorder& into, std::size_t index) {
   std::vector<task_spec> tasks(1);
   tasks.front().queue = options.queue;
   tasks.front().payload.assign(options.payload, 'x');
-  into[index].called = steady::now();
-  to.enqueue_async(std::move(tasks), [&into, index](const result<std::vector<task_id>>& ids) {
-    into.accepted(index, ids);
+  (*into)[index].called = steady::now();
+  to.enqueue_async(std::move(tasks), [into, index](const result<std::vector<task_id>>& ids) {
+    into->accepted(index, ids);
   });
 }
 
 /// Awaits all, now that this is in nobody's way.
-result<void> read_back(producer& to, recorder& into) {
-  for (std::size_t i = 0; i < into.ids().size(); ++i)
+result<void> read_back(producer& to, const shared_recorder& into) {
+  for (std::size_t i = 0; i < into->ids().size(); ++i)
     to.await_async(
-      {into.ids()[i]}, [&into, i](const result<task_status>& end) { into.ended(i, end); });
-  return into.wait_for_ends();
+      {into->ids()[i]}, [into, i](const result<task_status>& end) { into->ended(i, end); });
+  return into->wait_for_ends();
 }
 
 } // namespace
@@ -110,21 +114,21 @@ result<void> read_back(producer& to, recorder& into) {
 result<std::vector<arrival>> run_arrivals(producer& to, const arrival_options& options) {
   auto seconds = std::chrono::duration<double>(options.length).count();
   auto tasks = static_cast<std::size_t>(seconds * static_cast<double>(options.rate));
-  recorder records(std::max<std::size_t>(tasks, 1));
+  auto records = std::make_shared<recorder>(std::max<std::size_t>(tasks, 1));
   std::chrono::duration<double> interval{1.0 / static_cast<double>(options.rate)};
   auto begin = steady::now() + std::chrono::milliseconds(1);
   for (std::size_t i = 0; i < std::max<std::size_t>(tasks, 1); ++i) {
     auto due =
       begin + std::chrono::duration_cast<steady::duration>(interval * static_cast<double>(i));
-    records[i].due = due;
+    (*records)[i].due = due;
     std::this_thread::sleep_until(due);
     enqueue_one(to, options, records, i);
   }
-  if (auto ok = records.wait_for_accepted(); !ok)
+  if (auto ok = records->wait_for_accepted(); !ok)
     return ok.error();
   if (auto ok = read_back(to, records); !ok)
     return ok.error();
-  return records.arrivals();
+  return records->arrivals();
 }
 
 std::vector<std::chrono::nanoseconds> times_between(

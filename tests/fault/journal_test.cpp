@@ -38,7 +38,8 @@ protected:
     made.mode = mode;
     made.on_failure = [this](const error& why) { failures_.push_back(to_string(why)); };
     made.meter = meter_;
-    made.syncer = spawn_syncer({made.store, made.on_failure});
+    made.horizons = horizons_;
+    made.syncer = spawn_syncer(made.store);
     journal_ = system_.own(system_.get().spawn(coordinator::journal, made));
     auto shard = system_.get().spawn([this](caf::event_based_actor*) -> caf::behavior {
       return {[this](const actors::batch_committed& told) { told_.push_back(told.number); }};
@@ -47,9 +48,9 @@ protected:
   }
 
   /// The real one, or one that answers when the test says so.
-  actors::log_syncer_actor spawn_syncer(const coordinator::log_syncer_options& options) {
+  actors::log_syncer_actor spawn_syncer(const std::shared_ptr<storage::task_store>& store) {
     if (!holds_syncs_)
-      return system_.own(system_.get().spawn(coordinator::log_syncer, options));
+      return system_.own(system_.get().spawn(coordinator::log_syncer, store));
     held_syncer_ =
       system_.own(system_.get().spawn([this](caf::event_based_actor* self) -> caf::behavior {
         return {
@@ -58,7 +59,7 @@ protected:
             sync_ = self->make_response_promise();
             return sync_;
           },
-          [this](actors::log_synced done) { sync_.deliver(done); },
+          [this](const actors::log_synced& done) { sync_.deliver(done); },
         };
       }));
     return caf::actor_cast<actors::log_syncer_actor>(held_syncer_);
@@ -73,8 +74,22 @@ protected:
     ASSERT_EQ(syncs_, 1);
   }
 
-  void finish_sync() {
-    caf::anon_send(held_syncer_, actors::log_synced{});
+  void finish_sync(const result<void>& how = {}) {
+    caf::anon_send(held_syncer_, actors::log_synced{how});
+    system_.run();
+  }
+
+  /// As `commit_many`, with a checkpoint of a shard up to this position.
+  void commit_checkpoint(core::log_position through) {
+    storage::shard_horizon horizon{shard_id{}, through, timestamp{}, {}};
+    for (auto& set : writes_.next())
+      caf::anon_send(
+        journal_,
+        actors::commit_request{
+          shard_,
+          ++sent_,
+          std::move(set),
+          std::make_shared<const storage::shard_horizon>(horizon)});
     system_.run();
   }
 
@@ -115,6 +130,8 @@ protected:
   std::vector<std::string> failures_;
   std::shared_ptr<coordinator::journal_meter> meter_ =
     std::make_shared<coordinator::journal_meter>();
+  std::shared_ptr<storage::retention_horizons> horizons_ =
+    std::make_shared<storage::retention_horizons>();
   bool holds_syncs_ = false;
   int syncs_ = 0;
   caf::actor held_syncer_;
@@ -169,7 +186,7 @@ TEST_F(JournalOnABadDisk, StopsAtAFailedSyncInTheBackground) {
 }
 
 TEST_F(JournalOnABadDisk, GoesOnWhileASyncIsUnderWay) {
-  start_with_a_sync_under_way();
+  ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
   commit_many();
   expect_told(sent_);
 
@@ -180,7 +197,7 @@ TEST_F(JournalOnABadDisk, GoesOnWhileASyncIsUnderWay) {
 }
 
 TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
-  start_with_a_sync_under_way();
+  ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
   commit_many();
   auto committed = sent_;
   system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
@@ -197,7 +214,7 @@ TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
 }
 
 TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
-  start_with_a_sync_under_way();
+  ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
   system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
   auto groups = meter_->groups.load();
   auto waiting_since = sent_;
@@ -210,8 +227,32 @@ TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
   EXPECT_EQ(meter_->groups - groups, 2u);
 }
 
+TEST_F(JournalOnABadDisk, PublishesACheckpointOnceItIsSynced) {
+  ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
+  commit_checkpoint(7);
+  finish_sync();
+  EXPECT_TRUE(horizons_->view().horizons.empty()) << "that sync did not cover it";
+
+  system_.advance(limits::os_sync_interval);
+  finish_sync();
+
+  EXPECT_EQ(horizons_->view().horizons.at(shard_id{})->through, 7u);
+}
+
+TEST_F(JournalOnABadDisk, PublishesNothingBehindASyncThatFailed) {
+  ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
+  commit_checkpoint(7);
+  finish_sync();
+  system_.advance(limits::os_sync_interval);
+
+  finish_sync(error{errc::io_error, "gone"});
+
+  EXPECT_TRUE(horizons_->view().horizons.empty());
+  EXPECT_EQ(failures_.size(), 1u);
+}
+
 TEST_F(JournalOnABadDisk, SyncsNothingWhenNothingWasCommitted) {
-  start_with_a_sync_under_way();
+  ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
   finish_sync();
 
   system_.advance(std::chrono::minutes{1});

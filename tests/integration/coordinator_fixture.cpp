@@ -154,8 +154,7 @@ void coordinator_fixture::spawn_shard(bool held) {
   coordinator::shard_options options;
   options.clock = std::make_shared<virtual_clock>(system_);
   options.state = state_;
-  auto syncer = system_.own(
-    system_.get().spawn(coordinator::log_syncer, coordinator::log_syncer_options{store_, fail}));
+  auto syncer = system_.own(system_.get().spawn(coordinator::log_syncer, store_));
   coordinator::journal_options writes{store_, mode_, fail, horizons_, nullptr, identity, syncer};
   options.journal =
     held ? hold_journal() : system_.own(system_.get().spawn(coordinator::journal, writes));

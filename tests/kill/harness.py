@@ -243,9 +243,15 @@ class Harness:
             except TimeoutError as late:
                 raise RuntimeError(f"{late}\n{self.oldest_unfinished()}\n"
                                    f"{self.rig.coordinator.text()[-3000:]}") from late
+        # All have ended: only answers may be missing.
         for producer in self.producers:
-            if producer.popen.wait(ANSWER_SECONDS) != 0:
-                raise RuntimeError(f"{producer.name} was not answered: {producer.text()}")
+            try:
+                producer.popen.wait(ANSWER_SECONDS)
+            except subprocess.TimeoutExpired as late:
+                raise RuntimeError(
+                    f"{producer.name} was not answered: {producer.text()}") from late
+            if producer.popen.returncode != 0:
+                raise RuntimeError(f"{producer.name} failed: {producer.text()}")
 
     def audit(self):
         """A client that knows nothing asks how each task ended."""

@@ -23,8 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 using codeq::test::event_log;
 
-/// How long to wait for what is not answered yet; the coordinator may be away meanwhile.
-constexpr auto silence_max = 60s;
 constexpr auto pause_between_requests = 20ms;
 constexpr std::uint64_t groups = 16;
 constexpr std::uint32_t attempts = 6;
@@ -45,13 +43,10 @@ public:
     changed_.notify_all();
   }
 
-  /// False when nothing happened for `silence_max`.
-  [[nodiscard]] bool wait() {
+  /// Returns when there is none. The harness knows better how long that may take.
+  void wait() {
     std::unique_lock lock{mutex_};
-    for (auto before = count_; count_ > 0; before = count_)
-      if (!changed_.wait_for(lock, silence_max, [&] { return count_ != before; }))
-        return false;
-    return true;
+    changed_.wait(lock, [this] { return count_ == 0; });
   }
 
 private:
@@ -194,14 +189,6 @@ private:
   std::uint64_t tasks_ = 0;
 };
 
-/// Ends the process when answers stay away: they may still come, to nobody.
-void wait_or_exit(pending& left) {
-  if (!left.wait()) {
-    std::cerr << "kill_producer: no answer for too long\n";
-    std::_Exit(1);
-  }
-}
-
 void run_load(codeq::producer& producer, event_log& log, const std::string& name, double rate) {
   load sent{producer, log, name};
   const auto start = std::chrono::steady_clock::now();
@@ -213,7 +200,7 @@ void run_load(codeq::producer& producer, event_log& log, const std::string& name
     else
       std::this_thread::sleep_for(pause_between_requests);
   }
-  wait_or_exit(sent.unanswered());
+  sent.unanswered().wait();
 }
 
 void run_audit(codeq::producer& producer, event_log& log) {
@@ -226,7 +213,7 @@ void run_audit(codeq::producer& producer, event_log& log) {
     left.add(1);
     await(producer, log, left, *id, "final");
   }
-  wait_or_exit(left);
+  left.wait();
 }
 
 } // namespace

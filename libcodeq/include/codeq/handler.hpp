@@ -53,8 +53,10 @@ public:
   [[nodiscard]] kind what() const noexcept { return kind_; }
 
   /// The result, or the reason.
-  [[nodiscard]] const std::string& text() const& noexcept { return text_; }
-  [[nodiscard]] std::string text() && noexcept { return std::move(text_); }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+  /// The same, which is empty from then on.
+  [[nodiscard]] std::string take_text() noexcept { return std::move(text_); }
 
   /// The nack's own delay; empty when the retry policy decides.
   [[nodiscard]] std::optional<duration> delay() const noexcept { return delay_; }
@@ -194,7 +196,7 @@ private:
 };
 
 /// Changes whenever a library built against an older codeq can no longer be loaded.
-inline constexpr std::uint32_t handler_abi_version = 3;
+inline constexpr std::uint32_t handler_abi_version = 4;
 
 } // namespace codeq
 

@@ -51,8 +51,10 @@ using journal_actor = caf::typed_actor<
 /// Asks to bring everything to the disk that was committed before.
 struct sync_log {};
 
-/// What was asked for is on the disk.
-struct log_synced {};
+/// What was asked for is on the disk, or why nobody can tell.
+struct log_synced {
+  result<void> how{};
+};
 
 /// The LOG SYNCER actor interface: waits for the disk so that the journal of `os` mode need not;
 /// detached.

@@ -88,12 +88,14 @@ void journal_state::sync() {
   if (!pace_.begin())
     return;
   covered_horizons_ = std::exchange(horizons_, {});
-  // An error was told to `on_failure`; then the sync stays under way, and no horizon is published.
   self_->request(options_.syncer, caf::infinite, actors::sync_log{})
-    .then([this](actors::log_synced) { synced(); }, [](const caf::error&) {});
+    .then([this](const actors::log_synced& done) { synced(done.how); });
 }
 
-void journal_state::synced() {
+void journal_state::synced(const result<void>& how) {
+  // The sync stays under way, so nothing is published or committed behind it.
+  if (!how)
+    return options_.on_failure(how.error());
   sync_at(pace_.end());
   publish(std::exchange(covered_horizons_, {}));
   write();

@@ -73,7 +73,7 @@ private:
   [[nodiscard]] bool waits_for_disk();
   void commit(commit_group group);
   void sync_at(std::optional<sync_pace::time_point> when);
-  void synced();
+  void synced(const result<void>& how);
   void publish(storage::horizon_map horizons);
 
   actors::journal_actor::pointer self_ = nullptr;

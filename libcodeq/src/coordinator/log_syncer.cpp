@@ -3,17 +3,11 @@
 
 namespace codeq::coordinator {
 
-actors::log_syncer_actor::behavior_type
-log_syncer(actors::log_syncer_actor::pointer self, const log_syncer_options& options) {
+actors::log_syncer_actor::behavior_type log_syncer(
+  actors::log_syncer_actor::pointer self, const std::shared_ptr<storage::task_store>& store) {
   self->set_default_handler(caf::drop);
   return {
-    [options](actors::sync_log) -> caf::result<actors::log_synced> {
-      auto ok = options.store->sync_log();
-      if (ok)
-        return actors::log_synced{};
-      options.on_failure(ok.error());
-      return caf::make_error(caf::sec::runtime_error, to_string(ok.error()));
-    },
+    [store](actors::sync_log) { return actors::log_synced{store->sync_log()}; },
   };
 }
 

@@ -4,20 +4,13 @@
 #include "actors/store_actors.hpp"
 #include "storage/task_store.hpp"
 
-#include <functional>
 #include <memory>
 
 namespace codeq::coordinator {
 
-struct log_syncer_options {
-  std::shared_ptr<storage::task_store> store;
-  /// Called when the store failed; must not return.
-  std::function<void(const error&)> on_failure;
-};
-
 /// Brings the log to the disk in `os` mode, on a thread of its own: a disk may take a second for
 /// it, and the journal shares the thread of the sockets.
-[[nodiscard]] actors::log_syncer_actor::behavior_type
-log_syncer(actors::log_syncer_actor::pointer self, const log_syncer_options& options);
+[[nodiscard]] actors::log_syncer_actor::behavior_type log_syncer(
+  actors::log_syncer_actor::pointer self, const std::shared_ptr<storage::task_store>& store);
 
 } // namespace codeq::coordinator

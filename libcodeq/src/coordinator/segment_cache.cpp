@@ -106,13 +106,15 @@ segment_cache::find(sequence segment, sequence first, std::uint32_t count) const
       continue;
     }
     auto wanted = std::min(left, piece.count() - skip);
+    if (wanted == count)
+      return piece.part(skip, wanted);
     parts.push_back(piece.part(skip, wanted));
     skip = 0;
     left -= wanted;
     if (left == 0)
       break;
   }
-  return parts.size() == 1 ? std::move(parts.front()) : join(parts);
+  return join(parts);
 }
 
 } // namespace codeq::coordinator

@@ -34,7 +34,8 @@ std::string build(std::size_t words, F&& fill) {
     std::string value;
     value.reserve(sizeof table + chars.size());
     value.append(reinterpret_cast<const char*>(table), sizeof table);
-    return value.append(chars.begin(), chars.size());
+    value.append(chars.begin(), chars.size());
+    return value;
   }
   auto flat = capnp::messageToFlatArray(message);
   auto chars = flat.asChars();

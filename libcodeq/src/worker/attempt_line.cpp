@@ -21,7 +21,8 @@ std::string cut_note(std::string text) {
   if (text.size() <= limits::progress_note_bytes_max)
     return text;
   text.resize(limits::progress_note_bytes_max - cut_mark.size());
-  return text.append(cut_mark);
+  text.append(cut_mark);
+  return text;
 }
 
 attempt_line::attempt_line(subject about, std::shared_ptr<news_bell> bell)

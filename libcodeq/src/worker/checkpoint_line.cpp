@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 namespace codeq::worker {
 
 unsaved_checkpoint::~unsaved_checkpoint() {
-  for (auto& [of, then] : waiters_)
+  for (auto& [of, then] : std::exchange(waiters_, {}))
     then(false);
 }
 

@@ -23,7 +23,7 @@ struct checkpoint_line {
 /// Any thread.
 class unsaved_checkpoint {
 public:
-  /// Nobody else has it by now.
+  /// As `give_up`; nobody else has it by now.
   ~unsaved_checkpoint();
 
   // The handler's side.

@@ -170,7 +170,8 @@ std::string with_length(const bytes& body) {
   std::string message;
   for (std::size_t i = 0; i < length_bytes; ++i)
     message.push_back(static_cast<char>(body.size() >> (8 * i)));
-  return message.append(body.view());
+  message.append(body.view());
+  return message;
 }
 
 result<std::optional<bytes>> message_buffer::next() {

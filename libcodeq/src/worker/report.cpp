@@ -108,7 +108,7 @@ void fail_for_follow_ups(report& made, const std::string& why) {
 
 report make_report(const lease_key& key, const held_lease& lease, outcome answer) {
   report made{key, lease.seq, as_said(answer.what()), answer.delay(), true, {}, {}, {}};
-  made.text = std::move(answer).text();
+  made.text = answer.take_text();
   if (has_oversized_result(answer.what(), made.text.size())) {
     made.what = disposition::failed_permanently;
     made.text = oversized_result(made.text.size());

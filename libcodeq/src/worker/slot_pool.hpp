@@ -50,6 +50,7 @@ public:
 
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
+  /// Who runs what was started; valid until the pool changes.
   struct started {
     const caf::actor& handler;
     /// It takes a batch, not a task.
@@ -58,10 +59,10 @@ public:
 
   /// The handler that is to run these tasks; a new one is monitored by `self`.
   /// @pre of one queue, at least one and as many as there is room for
-  started start(caf::scheduled_actor* self, const waiting_list& together);
+  [[nodiscard]] started start(caf::scheduled_actor* self, const waiting_list& together);
 
-  /// The handler behind `sender` answered and is free again: the leases that it ran, until another
-  /// starts. Empty when it is not ours or ran nothing.
+  /// The handler behind `sender` answered and is free again: the leases that it ran, valid until
+  /// the pool changes again. Empty when it is not ours or ran nothing.
   [[nodiscard]] std::span<const lease_key> finish(caf::actor_id sender, monotonic_time now);
 
   /// The handler is gone and another is spawned when needed: the leases that it ran.

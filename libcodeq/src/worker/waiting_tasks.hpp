@@ -44,6 +44,9 @@ public:
 
   explicit waiting_tasks(rules given) : rules_(std::move(given)) {}
 
+  waiting_tasks(const waiting_tasks&) = delete;
+  waiting_tasks& operator=(const waiting_tasks&) = delete;
+
   /// The weight of a queue; 1 unless told.
   void set_weight(const std::string& queue, unsigned weight) { lane_of(queue).weight = weight; }
 
