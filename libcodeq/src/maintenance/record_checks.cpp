@@ -109,7 +109,7 @@ void check(
     return;
   auto where = in_words(key);
   check_position(facts, where, {key.position, e->position}, found);
-  check_time(where, e->at, facts.latest_outcome, found);
+  check_time(where, e->at, facts.latest_outcome[e->retention], found);
   for (const auto& end : e->ends) {
     check_given(facts, where, {"sequence", end.seq}, found);
     if (end.token != fencing_token{})

@@ -98,6 +98,22 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
     EXPECT_TRUE(records.contains(kind)) << kind;
 }
 
+TEST_F(StoreVerifier, TakesEndsOfOneTurnInAnyOrderOfTheirTimes) {
+  test::enqueue_options kept_for_a_week;
+  kept_for_a_week.settings.retention = 7 * 24h;
+  enqueue("late", 2);
+  enqueue("late", 1, kept_for_a_week);
+  together([&] {
+    force(8, core::force::kind::complete);
+    advance(1s);
+    force(10, core::force::kind::complete);
+    advance(1s);
+    force(9, core::force::kind::complete);
+  });
+
+  EXPECT_EQ(findings(), "");
+}
+
 TEST_F(StoreVerifier, StoreWithoutItsOwnRecordCannotBeChecked) {
   remove(store_key{}.encode());
 
