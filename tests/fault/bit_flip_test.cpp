@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace codeq::test {
@@ -67,6 +70,42 @@ TEST_F(BitFlip, AtTheEndOfTheLogIsRefusedInSyncMode) {
 
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::corruption) << refused.error().context;
+  }
+}
+
+/// Where the last record of a manifest of one block begins.
+std::uint64_t last_record(const std::filesystem::path& manifest) {
+  constexpr std::size_t header_bytes = 7;
+  std::ifstream stream{manifest, std::ios::binary};
+  std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
+  auto byte = [&](std::size_t at) { return static_cast<std::uint8_t>(bytes.at(at)); };
+  std::size_t record = 0;
+  for (std::size_t next = 0; next < bytes.size();) {
+    record = next;
+    next += header_bytes + byte(next + 4) + 256u * byte(next + 5);
+  }
+  return record;
+}
+
+TEST_F(BitFlip, InTheLengthOfTheManifestsLastRecordIsRefused) {
+  for (auto mode : {durability::sync, durability::os}) {
+    for (std::uint64_t bit = 0; bit < 16; ++bit) {
+      crash_rig rig{seed_ + bit, mode};
+      ASSERT_TRUE(rig.open());
+      ASSERT_TRUE(rig.commit_some(20));
+      rig.close();
+      std::ifstream current{rig.directory() / "CURRENT"};
+      std::string name;
+      ASSERT_TRUE(std::getline(current, name));
+      auto manifest = rig.directory() / name;
+      flip_bit(manifest, (last_record(manifest) + 4) * 8 + bit);
+      ++flips_;
+
+      auto refused = rig.open();
+
+      ASSERT_FALSE(refused) << "bit " << bit;
+      EXPECT_EQ(refused.error().code, errc::corruption) << refused.error().context;
+    }
   }
 }
 
