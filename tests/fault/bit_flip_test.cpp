@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fault/totals.hpp"
+#include "storage/rocksdb_inspection.hpp"
 #include "support/crash_rig.hpp"
 #include "support/seed.hpp"
 
@@ -101,10 +102,13 @@ TEST_F(BitFlip, InTheLengthOfTheManifestsLastRecordIsRefused) {
       flip_bit(manifest, (last_record(manifest) + 4) * 8 + bit);
       ++flips_;
 
-      auto refused = rig.open();
+      auto inspected = storage::inspect_rocksdb_store(rig.directory(), mode);
+      auto opened = rig.open();
 
-      ASSERT_FALSE(refused) << "bit " << bit;
-      EXPECT_EQ(refused.error().code, errc::corruption) << refused.error().context;
+      ASSERT_FALSE(inspected) << "bit " << bit;
+      EXPECT_EQ(inspected.error().code, errc::corruption) << inspected.error().context;
+      ASSERT_FALSE(opened) << "bit " << bit;
+      EXPECT_EQ(opened.error().code, errc::corruption) << opened.error().context;
     }
   }
 }

@@ -24,7 +24,8 @@ bool sync_pace::is_behind(time_point now) const {
 bool sync_pace::begin() {
   if (is_syncing_ || !unsynced_since_)
     return false;
-  return is_syncing_ = true;
+  is_syncing_ = true;
+  return true;
 }
 
 std::optional<sync_pace::time_point> sync_pace::end() {

@@ -189,8 +189,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   if (!options.sync)
-    syncer = system->spawn<caf::detached>(
-      coordinator::log_syncer, std::shared_ptr<storage::task_store>(store));
+    syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_options writes{store, mode, die, horizons, journal_meter, identity, syncer};
   // To wait for a disk takes a thread of its own; to write into the page cache is over before
   // another thread would have woken up.

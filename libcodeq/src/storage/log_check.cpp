@@ -264,4 +264,8 @@ log_end mend_manifest(const fs::path& directory) {
   return mend(current_manifest(directory));
 }
 
+error damaged_manifest(const fs::path& directory) {
+  return {errc::corruption, "the manifest in " + directory.string() + " is damaged"};
+}
+
 } // namespace codeq::storage

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -65,5 +67,9 @@ struct log_inspection {
 
 /// The same for the current manifest, which RocksDB always syncs.
 [[nodiscard]] log_end mend_manifest(const std::filesystem::path& directory);
+
+/// Why a store with a damaged manifest is not opened: RocksDB would take a last record with another
+/// length for an unfinished one, and open the store without the files that it tells of.
+[[nodiscard]] error damaged_manifest(const std::filesystem::path& directory);
 
 } // namespace codeq::storage

@@ -80,7 +80,10 @@ private:
 /// What the ends of the files say before RocksDB reads them.
 result<void>
 look_at_ends(const std::filesystem::path& directory, durability mode, store_inspection& seen) {
-  if (look_at_manifest(directory) == log_end::torn)
+  auto manifest = look_at_manifest(directory);
+  if (manifest == log_end::damaged)
+    return damaged_manifest(directory);
+  if (manifest == log_end::torn)
     return error{
       errc::unavailable,
       directory.string()

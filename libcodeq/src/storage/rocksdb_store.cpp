@@ -180,12 +180,11 @@ result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* envi
   auto status = environment->LockFile((options.directory / "LOCK").string(), &lock);
   if (!status.ok())
     return to_open_error(status, options.directory);
-  // RocksDB would take a last record with another length for an unfinished one and forget it.
   auto manifest = mend_manifest(options.directory);
   auto end = options.mode == durability::sync ? mend_log(options.directory) : log_end::intact;
   environment->UnlockFile(lock).PermitUncheckedError();
   if (manifest == log_end::damaged)
-    return error{errc::corruption, "the manifest in " + options.directory.string() + " is damaged"};
+    return damaged_manifest(options.directory);
   if (end == log_end::damaged)
     return error{
       errc::corruption,
