@@ -69,11 +69,12 @@ class Measurements(unittest.TestCase):
 
     def test_backlog_loses_nothing(self):
         for state in ("pending", "retrying"):
-            figures = measure("backlog", "--tasks", "3000", "--state", state, "--claims", "500",
-                              "--settle", "1")
+            figures = measure("backlog", "--tasks", "9000", "--state", state, "--claims", "500",
+                              "--rounds", "1", "--settle", "1")
             self.assertEqual(figures["lost"], 0)
             self.assertGreater(figures["sampled"], 0)
             self.assertGreater(figures["claim_rate_full"], 0)
+            self.assertGreater(figures["claim_ratio"], 0)
             self.assertGreater(figures["restart_first_claim_s"], 0)
 
     def test_idle_uses_little(self):

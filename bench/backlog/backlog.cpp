@@ -2,9 +2,9 @@
 #include "backlog/backlog.hpp"
 
 #include "codeq/operator.hpp"
-#include "codeq/producer.hpp"
 
-#include "backlog/filler.hpp"
+#include "backlog/claim_rounds.hpp"
+#include "backlog/filled_cluster.hpp"
 #include "backlog/taker.hpp"
 
 #include <memory>
@@ -15,15 +15,6 @@ namespace codeq::bench {
 
 namespace {
 
-/// Tasks that are left to be claimed after the measured ones, for the restart.
-constexpr std::size_t spare_tasks = 2'000;
-
-struct claim_figures {
-  double per_second = 0;
-  /// Of the coordinator, which does as much on a busy machine.
-  double cpu_us = 0;
-};
-
 struct figures {
   double rss_mib = 0;
   double peak_mib = 0;
@@ -31,8 +22,7 @@ struct figures {
   double rss_restarted_mib = 0;
   double fill_seconds = 0;
   double fail_seconds = 0;
-  claim_figures empty;
-  claim_figures full;
+  claim_comparison claims;
   double restart_seconds = 0;
   double listening_seconds = 0;
   double restart_cpu_seconds = 0;
@@ -57,8 +47,6 @@ public:
   result<figures> run();
 
 private:
-  result<void> start();
-  result<claim_figures> time_claims();
   result<void> build_up();
   result<void> restart();
   result<void> count_lost();
@@ -66,66 +54,31 @@ private:
 
   const backlog_options& options_;
   figures figures_;
-  std::optional<cluster> running_;
-  std::unique_ptr<producer> producer_;
-  std::optional<filler> filler_;
+  std::unique_ptr<filled_cluster> filled_;
 };
-
-result<void> backlog_run::start() {
-  auto started = cluster::start(options_.cluster);
-  if (!started)
-    return started.error();
-  running_.emplace(std::move(*started));
-  auto connected = producer::connect({.coordinators = {running_->address()}, .name = "filler"});
-  if (!connected)
-    return connected.error();
-  producer_ = std::move(*connected);
-  filler_.emplace(*producer_, options_);
-  return {};
-}
-
-result<claim_figures> backlog_run::time_claims() {
-  auto before = running_->coordinator().cpu_time();
-  if (!before)
-    return before.error();
-  auto worker = taker::start(running_->address(), options_, taker::answer::completed);
-  if (!worker)
-    return worker.error();
-  if (auto done = (*worker)->wait_for(options_.claims); !done)
-    return done.error();
-  auto after = running_->coordinator().cpu_time();
-  if (!after)
-    return after.error();
-  auto claims = static_cast<double>(options_.claims);
-  claim_figures figures{
-    claims / (*worker)->seconds(),
-    std::chrono::duration<double, std::micro>(*after - *before).count() / claims};
-  worker->reset();
-  return figures;
-}
 
 result<void> backlog_run::build_up() {
   auto start = std::chrono::steady_clock::now();
-  if (auto filled = filler_->fill(options_.tasks, true); !filled)
+  if (auto filled = filled_->filler().fill(options_.tasks, true); !filled)
     return filled;
   figures_.fill_seconds = seconds_since(start);
   if (options_.state == "pending")
     return {};
   start = std::chrono::steady_clock::now();
-  auto worker = taker::start(running_->address(), options_, taker::answer::failed);
+  auto worker = taker::start(filled_->running().address(), options_, taker::answer::failed);
   if (!worker)
     return worker.error();
-  auto failing = options_.tasks - filler_->scheduled();
+  auto failing = options_.tasks - filled_->filler().scheduled();
   if (auto done = (*worker)->wait_for(failing); !done)
     return done;
   figures_.fail_seconds = seconds_since(start);
   worker->reset();
   // These are claimed while the others wait.
-  return filler_->fill(options_.claims + spare_tasks, false);
+  return filled_->filler().fill(options_.claimed(), false);
 }
 
 result<void> backlog_run::note_memory(double& mib_of) {
-  auto resident = running_->coordinator().resident_bytes();
+  auto resident = filled_->coordinator().resident_bytes();
   if (!resident)
     return resident.error();
   mib_of = mib(*resident);
@@ -134,16 +87,16 @@ result<void> backlog_run::note_memory(double& mib_of) {
 
 result<void> backlog_run::restart() {
   auto start = std::chrono::steady_clock::now();
-  if (auto again = running_->restart_coordinator(options_.cluster); !again)
+  if (auto again = filled_->running().restart_coordinator(options_.cluster); !again)
     return again;
   figures_.listening_seconds = seconds_since(start);
-  auto worker = taker::start(running_->address(), options_, taker::answer::completed);
+  auto worker = taker::start(filled_->running().address(), options_, taker::answer::completed);
   if (!worker)
     return worker.error();
   if (auto done = (*worker)->wait_for(1); !done)
     return done;
   figures_.restart_seconds = std::chrono::duration<double>((*worker)->first_at() - start).count();
-  auto used = running_->coordinator().cpu_time();
+  auto used = filled_->coordinator().cpu_time();
   if (!used)
     return used.error();
   figures_.restart_cpu_seconds = std::chrono::duration<double>(*used).count();
@@ -151,7 +104,7 @@ result<void> backlog_run::restart() {
 }
 
 result<void> backlog_run::count_lost() {
-  auto client = operator_client::connect({.coordinators = {running_->address()}});
+  auto client = operator_client::connect({.coordinators = {filled_->running().address()}});
   if (!client)
     return client.error();
   auto stats = (*client)->stats();
@@ -161,9 +114,10 @@ result<void> backlog_run::count_lost() {
   for (const auto& queue : stats->queues)
     known +=
       queue.scheduled + queue.gated + queue.ready + queue.leased + queue.completed + queue.dead;
-  figures_.lost = static_cast<std::int64_t>(filler_->added()) - static_cast<std::int64_t>(known);
+  figures_.lost =
+    static_cast<std::int64_t>(filled_->filler().added()) - static_cast<std::int64_t>(known);
   figures_.packed_mib = static_cast<std::size_t>(stats->gauges["codeq_packed_bytes"]) >> 20;
-  for (const auto& id : filler_->sample()) {
+  for (const auto& id : filled_->filler().sample()) {
     auto status = (*client)->status(id);
     if (!status && status.error().code != errc::unknown_task)
       return status.error();
@@ -174,33 +128,27 @@ result<void> backlog_run::count_lost() {
 }
 
 result<figures> backlog_run::run() {
-  if (auto ok = start(); !ok)
-    return ok.error();
-  if (auto ok = filler_->fill(options_.claims + spare_tasks, false); !ok)
-    return ok.error();
   const error interrupted{errc::going_away, "interrupted"};
-  if (!pause(options_.settle))
-    return interrupted;
-  auto empty = time_claims();
-  if (!empty)
-    return empty.error();
+  auto started = filled_cluster::start(options_);
+  if (!started)
+    return started.error();
+  filled_ = std::move(*started);
   if (auto ok = build_up(); !ok)
     return ok.error();
   if (!pause(options_.settle))
     return interrupted;
   if (auto ok = note_memory(figures_.rss_mib); !ok)
     return ok.error();
-  auto full = time_claims();
-  if (!full)
-    return full.error();
+  auto compared = compare_claims(*filled_, options_);
+  if (!compared)
+    return compared.error();
+  figures_.claims = *compared;
   if (auto ok = note_memory(figures_.rss_after_claims_mib); !ok)
     return ok.error();
-  auto peak = running_->coordinator().peak_resident_bytes();
+  auto peak = filled_->coordinator().peak_resident_bytes();
   if (!peak)
     return peak.error();
   figures_.peak_mib = mib(*peak);
-  figures_.empty = *empty;
-  figures_.full = *full;
   if (auto ok = restart(); !ok)
     return ok.error();
   if (!pause(options_.settle))
@@ -217,14 +165,15 @@ std::string to_json(const backlog_options& o, const figures& f) {
   line << R"({"bench":"backlog","state":")" << o.state << R"(","durability":")"
        << o.cluster.durability << R"(","tasks":)" << o.tasks << R"(,"payload":)" << o.payload
        << R"(,"queues":)" << o.queues << R"(,"priorities":)" << o.priorities << R"(,"batch":)"
-       << o.batch << R"(,"claims":)" << o.claims << R"(,"shards":)" << o.cluster.shards
-       << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)" << o.cluster.prefetch
-       << R"(,"settle_ms":)" << o.settle.count() << R"(,"rss_mib":)" << f.rss_mib
-       << R"(,"rss_peak_mib":)" << f.peak_mib << R"(,"rss_after_claims_mib":)"
+       << o.batch << R"(,"claims":)" << o.claims << R"(,"rounds":)" << o.rounds << R"(,"shards":)"
+       << o.cluster.shards << R"(,"slots":)" << o.cluster.slots << R"(,"prefetch":)"
+       << o.cluster.prefetch << R"(,"settle_ms":)" << o.settle.count() << R"(,"rss_mib":)"
+       << f.rss_mib << R"(,"rss_peak_mib":)" << f.peak_mib << R"(,"rss_after_claims_mib":)"
        << f.rss_after_claims_mib << R"(,"rss_restarted_mib":)" << f.rss_restarted_mib
-       << R"(,"packed_mib":)" << f.packed_mib << R"(,"claim_rate_empty":)" << f.empty.per_second
-       << R"(,"claim_rate_full":)" << f.full.per_second << R"(,"claim_cpu_us_empty":)"
-       << f.empty.cpu_us << R"(,"claim_cpu_us_full":)" << f.full.cpu_us
+       << R"(,"packed_mib":)" << f.packed_mib << R"(,"claim_rate_empty":)"
+       << f.claims.empty.per_second << R"(,"claim_rate_full":)" << f.claims.full.per_second
+       << R"(,"claim_ratio":)" << f.claims.ratio << R"(,"claim_cpu_us_empty":)"
+       << f.claims.empty.cpu_us << R"(,"claim_cpu_us_full":)" << f.claims.full.cpu_us
        << R"(,"restart_first_claim_s":)" << f.restart_seconds << R"(,"restart_listening_s":)"
        << f.listening_seconds << R"(,"restart_cpu_s":)" << f.restart_cpu_seconds
        << R"(,"fill_seconds":)" << f.fill_seconds << R"(,"fail_seconds":)" << f.fail_seconds
@@ -234,6 +183,11 @@ std::string to_json(const backlog_options& o, const figures& f) {
 }
 
 result<std::string> measure_backlog(const backlog_options& options) {
+  if (options.state == "pending" && options.tasks / 10 * 9 < options.claimed())
+    return error{
+      errc::invalid_argument,
+      "--tasks " + std::to_string(options.tasks) + " are too few: a tenth is scheduled, and "
+        + std::to_string(options.claimed()) + " are claimed in --rounds of --claims"};
   auto measured = backlog_run(options).run();
   if (!measured)
     return measured.error();
@@ -271,6 +225,11 @@ measurement backlog_measurement() {
      count_option("batch", "Tasks of a batch [default: 64]", to.batch, {1, 1000}),
      count_option(
        "claims", "Tasks claimed to time it [default: 100000]", to.claims, {1, 10'000'000}),
+     count_option(
+       "rounds",
+       "Times that is done, with few tasks and many in turn [default: 3]",
+       to.rounds,
+       {1, 99}),
      seconds_option("settle", "How long to wait before, in seconds [default: 12]", to.settle),
      count_option("slots", "Slots of the worker [default: 16]", cluster.slots, {1, 4096}),
      count_option(

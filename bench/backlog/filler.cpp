@@ -63,6 +63,8 @@ void filler::send(std::size_t count, std::size_t place, bool is_scheduled) {
 result<void> filler::fill(std::size_t tasks, bool scheduled) {
   auto left = tasks;
   for (std::size_t batches = 0, singles = 0; left > 0; ++batches) {
+    if (!pause(duration{}))
+      return error{errc::going_away, "interrupted"};
     auto count = std::min(left, options_.batch);
     send(count, batches, scheduled && is_deferred(batches));
     left -= count;

@@ -16,7 +16,7 @@ public:
   filler(producer& to, const backlog_options& options) : to_(to), options_(options) {}
 
   /// Adds tasks, half of them in batches; with `scheduled` a tenth is deferred. Returns when all
-  /// are durable. Errors: what an enqueue was answered, or `timeout`.
+  /// are durable. Errors: what an enqueue was answered, `timeout`, or `going_away` by a signal.
   [[nodiscard]] result<void> fill(std::size_t tasks, bool scheduled);
 
   /// Tasks that were added, and how many of them are scheduled.
