@@ -86,17 +86,20 @@ INSTANTIATE_TEST_SUITE_P(At, PowerCut, testing::ValuesIn(moments), [](const auto
 });
 
 TEST(PowerCutAfterOpening, LosesNothingOfAnOpenedStore) {
-  crash_rig rig{choose_seed(), durability::sync};
-  for (auto policy : policies) {
-    ASSERT_TRUE(rig.open());
-    ASSERT_TRUE(rig.commit_some(20));
-    rig.disk().cut_power(policy);
-    ASSERT_EQ(rig.recover(), std::nullopt);
-    // At once again, before anything is written.
-    rig.disk().cut_power(policy);
-    ASSERT_EQ(rig.recover(), std::nullopt);
+  auto seed = choose_seed();
+  for (auto mode : {durability::sync, durability::os}) {
+    crash_rig rig{seed, mode};
+    for (auto policy : policies) {
+      ASSERT_TRUE(rig.open());
+      ASSERT_TRUE(rig.commit_some(20));
+      rig.disk().cut_power(policy);
+      ASSERT_EQ(rig.recover(), std::nullopt);
+      // At once again, before anything is written.
+      rig.disk().cut_power(policy);
+      ASSERT_EQ(rig.recover(), std::nullopt);
+    }
+    add_to_totals(rig.disk().counts());
   }
-  add_to_totals(rig.disk().counts());
 }
 
 TEST(LyingDisk, IsDetected) {

@@ -305,11 +305,12 @@ void lock_step::restart(const step& s) {
     return;
   // Most of the time everything was durable; else the last turns are lost with the process.
   std::minstd_rand random(s.randomness);
-  std::size_t lost = random() % 2 == 0 ? 0 : std::min(random() % 5, snapshots_.size() - 1);
+  std::size_t lost = random() % 2 == 0 ? 0 : std::min(random() % 5, snapshots_.size() - recovered_);
   if (lost == 0)
     compare_recovery();
   snapshots_.erase(snapshots_.end() - static_cast<std::ptrdiff_t>(lost), snapshots_.end());
-  history_->cut(snapshots_.size() - 1);
+  recovered_ = snapshots_.size();
+  history_->cut(recovered_ - 1);
   state_ = history_->recover(++epoch_, clock_.now().steady);
   state_->segments.set_limits(paging_);
   reach(*state_, clock_.now().shard);

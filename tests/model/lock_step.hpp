@@ -86,6 +86,8 @@ private:
   step_maker maker_;
   /// The reference after each turn kept; the first is the empty shard.
   std::vector<reference_shard> snapshots_;
+  /// How many of them a recovery found: it writes them to the disk, and no later end loses them.
+  std::size_t recovered_ = 1;
   std::size_t turns_ = 0;
   std::string wrong_;
 };
