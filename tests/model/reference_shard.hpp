@@ -68,6 +68,9 @@ struct reference_task {
   worker_identity holder;
   duration lease{0};
   monotonic_time granted_at;
+  /// Was to end sooner than any lease lasts: it has its timer at once, also when a beat of the same
+  /// turn moves the end.
+  bool began_short = false;
   monotonic_time deadline;
   monotonic_time run_deadline;
   monotonic_time progress_deadline;
