@@ -73,8 +73,8 @@ result<void> backlog_run::build_up() {
     return done;
   figures_.fail_seconds = seconds_since(start);
   worker->reset();
-  // These are claimed while the others wait.
-  return filled_->filler().fill(options_.claimed(), false);
+  // One at least is claimed after the restart, while the others wait.
+  return filled_->filler().fill(options_.spare(), false);
 }
 
 result<void> backlog_run::note_memory(double& mib_of) {

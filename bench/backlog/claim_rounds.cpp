@@ -35,8 +35,13 @@ result<claim_figures> time_claims(cluster& from, const backlog_options& options)
 
 result<claim_round>
 run_round(filled_cluster& empty, filled_cluster& full, const backlog_options& options) {
-  if (auto ok = empty.filler().fill(options.claims + options.spare(), false); !ok)
+  auto fresh = options.claims + options.spare();
+  if (auto ok = empty.filler().fill(fresh, false); !ok)
     return ok.error();
+  // What waits for its retry cannot be claimed.
+  if (options.state == "retrying")
+    if (auto ok = full.filler().fill(fresh, false); !ok)
+      return ok.error();
   if (!pause(options.settle))
     return error{errc::going_away, "interrupted"};
   auto from_empty = time_claims(empty.running(), options);
