@@ -101,16 +101,24 @@ verdict fault_file_system::disk::admit(const std::string& file, std::size_t& byt
   return verdict::no_space;
 }
 
+/// Of a file that was not created since the last cut, the disk has all that there is.
+fault_file_system::disk::file_state& fault_file_system::disk::state_of(const std::string& file) {
+  auto [at, is_new] = files_.try_emplace(file);
+  if (is_new && fs::exists(file))
+    at->second.size = at->second.synced = fs::file_size(file);
+  return at->second;
+}
+
 verdict fault_file_system::disk::append(
   const open_file& file, std::size_t wanted, const std::function<bool(std::size_t)>& write) {
   std::lock_guard lock{mutex_};
   if (is_dead(file))
     return verdict::fail;
+  auto& state = state_of(file.name);
   auto bytes = wanted;
   auto outcome = admit(file.name, bytes);
   if (bytes > 0 && !write(bytes))
     return verdict::fail;
-  auto& state = files_[file.name];
   state.size += bytes;
   state.unsynced.push_back({++order_, state.size});
   if (armed_ && armed_->cut && reaches(file.name, disk_operation::append))
@@ -128,7 +136,7 @@ verdict fault_file_system::disk::on_sync(const open_file& file) {
     return strike();
   if (lies_)
     return verdict::pretend;
-  auto& state = files_[file.name];
+  auto& state = state_of(file.name);
   state.synced = state.size;
   state.unsynced.clear();
   return struck ? strike() : verdict::pretend;
@@ -156,7 +164,7 @@ verdict fault_file_system::disk::on_truncate(const open_file& file, std::uint64_
   std::lock_guard lock{mutex_};
   if (is_dead(file))
     return verdict::fail;
-  auto& state = files_[file.name];
+  auto& state = state_of(file.name);
   state.size = size;
   state.synced = std::min(state.synced, size);
   return verdict::proceed;

@@ -96,6 +96,7 @@ private:
 
   // All of these: @pre `mutex_` is held.
   [[nodiscard]] bool is_dead(const open_file& file) const;
+  [[nodiscard]] file_state& state_of(const std::string& file);
   [[nodiscard]] verdict admit(const std::string& file, std::size_t& bytes);
   [[nodiscard]] bool reaches(const std::string& file, disk_operation operation);
   [[nodiscard]] verdict strike();
