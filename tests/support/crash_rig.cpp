@@ -62,6 +62,7 @@ std::uint64_t crash_rig::required() const {
 
 std::optional<std::string> crash_rig::recover() {
   auto must_survive = required();
+  disk_.end_process();
   store_.reset();
   disk_.heal();
   disk_.restore_power();

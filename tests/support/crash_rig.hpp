@@ -35,7 +35,7 @@ public:
   /// Closes the store as a process that ends in order.
   void close() { store_.reset(); }
 
-  /// Ends the process, takes back all faults, opens the store again and compares it with the
+  /// Kills the process, takes back all faults, opens the store again and compares it with the
   /// model: every durable group, then at most whole groups in order. Says what is wrong, or
   /// nothing. What was found is durable from here on.
   [[nodiscard]] std::optional<std::string> recover();

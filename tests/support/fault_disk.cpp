@@ -57,7 +57,7 @@ fault_file_system::disk::open_file fault_file_system::disk::open(const std::stri
 }
 
 bool fault_file_system::disk::is_dead(const open_file& file) const {
-  return !has_power_ || file.generation != generation_;
+  return !is_in_use() || file.generation != generation_;
 }
 
 bool fault_file_system::disk::reaches(const std::string& file, disk_operation operation) {
@@ -144,7 +144,7 @@ verdict fault_file_system::disk::on_sync(const open_file& file) {
 
 verdict fault_file_system::disk::on_read(const std::string& file) {
   std::lock_guard lock{mutex_};
-  if (!has_power_)
+  if (!is_in_use())
     return verdict::fail;
   return reaches(file, disk_operation::read) ? strike() : verdict::proceed;
 }
@@ -172,8 +172,10 @@ verdict fault_file_system::disk::on_truncate(const open_file& file, std::uint64_
 
 verdict fault_file_system::disk::on_create(const std::string& file) {
   std::lock_guard lock{mutex_};
-  if (!has_power_ || reaches(file, disk_operation::create))
-    return has_power_ ? strike() : verdict::fail;
+  if (!is_in_use())
+    return verdict::fail;
+  if (reaches(file, disk_operation::create))
+    return strike();
   if (is_untracked(file))
     return verdict::proceed;
   if (!fs::exists(file))
@@ -184,7 +186,7 @@ verdict fault_file_system::disk::on_create(const std::string& file) {
 
 verdict fault_file_system::disk::remove(const std::string& file) {
   std::lock_guard lock{mutex_};
-  if (!has_power_)
+  if (!is_in_use())
     return verdict::fail;
   if (is_untracked(file) || !fs::exists(file))
     return verdict::proceed;
@@ -194,7 +196,7 @@ verdict fault_file_system::disk::remove(const std::string& file) {
 
 verdict fault_file_system::disk::rename(const std::string& from, const std::string& to) {
   std::lock_guard lock{mutex_};
-  if (!has_power_)
+  if (!is_in_use())
     return verdict::fail;
   if (is_untracked(from))
     return verdict::proceed;
@@ -223,6 +225,12 @@ std::string fault_file_system::disk::set_aside(const std::string& file) {
 void fault_file_system::disk::cut_power(cut_policy policy) {
   std::lock_guard lock{mutex_};
   cut(policy);
+}
+
+void fault_file_system::disk::end_process() {
+  std::lock_guard lock{mutex_};
+  has_process_ = false;
+  ++generation_;
 }
 
 void fault_file_system::disk::cut(cut_policy policy) {
@@ -332,7 +340,7 @@ void fault_file_system::disk::arm(const fault_point& point, std::optional<cut_po
 
 void fault_file_system::disk::restore_power() {
   std::lock_guard lock{mutex_};
-  has_power_ = true;
+  has_power_ = has_process_ = true;
   armed_.reset();
 }
 

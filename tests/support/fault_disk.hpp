@@ -28,7 +28,8 @@ class fault_file_system::disk {
 public:
   explicit disk(std::uint64_t seed) : random_(seed) {}
 
-  /// A file or directory as it was opened; dead when the power was cut since.
+  /// A file or directory as it was opened; dead when the power was cut or the process
+  /// ended since.
   struct open_file {
     std::string name;
     std::uint64_t generation = 0;
@@ -56,6 +57,7 @@ public:
   // What the test asks for.
 
   void cut_power(cut_policy policy);
+  void end_process();
   void arm(const fault_point& point, std::optional<cut_policy> cut);
   void restore_power();
   void limit_space(std::uint64_t bytes);
@@ -95,6 +97,7 @@ private:
   };
 
   // All of these: @pre `mutex_` is held.
+  [[nodiscard]] bool is_in_use() const { return has_power_ && has_process_; }
   [[nodiscard]] bool is_dead(const open_file& file) const;
   [[nodiscard]] file_state& state_of(const std::string& file);
   [[nodiscard]] verdict admit(const std::string& file, std::size_t& bytes);
@@ -121,6 +124,7 @@ private:
   std::uint64_t cut_order_ = 0;
   std::uint64_t backups_ = 0;
   bool has_power_ = true;
+  bool has_process_ = true;
   bool lies_ = false;
 };
 

@@ -292,6 +292,10 @@ void fault_file_system::cut_power_at(const fault_point& point, cut_policy policy
   disk_->arm(point, policy);
 }
 
+void fault_file_system::end_process() {
+  disk_->end_process();
+}
+
 bool fault_file_system::has_power() const {
   return disk_->has_power();
 }

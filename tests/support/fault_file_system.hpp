@@ -69,7 +69,12 @@ public:
 
   [[nodiscard]] bool has_power() const;
 
-  /// @pre the store that used the disk is gone. Files that were open stay dead.
+  /// From here on every operation fails, as those of a killed process would; the disk loses
+  /// nothing, and what was not synced can still be lost by a later cut.
+  void end_process();
+
+  /// As well for the next process. @pre the store that used the disk is gone. Files that were open
+  /// stay dead.
   void restore_power();
 
   /// From that operation on, all of its sort fail with an I/O error until `heal`; a failing write
