@@ -32,7 +32,7 @@ struct backlog_options {
     return 4 * (cluster.slots + cluster.prefetch);
   }
 
-  /// Tasks that are claimed from the full coordinator at most, once more after its restart.
+  /// Pending tasks that are claimed from the full coordinator at most, once more after its restart.
   [[nodiscard]] std::size_t claimed() const noexcept {
     return rounds * (claims + spare()) + spare();
   }

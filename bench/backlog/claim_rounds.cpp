@@ -38,7 +38,6 @@ run_round(filled_cluster& empty, filled_cluster& full, const backlog_options& op
   auto fresh = options.claims + options.spare();
   if (auto ok = empty.filler().fill(fresh, false); !ok)
     return ok.error();
-  // What waits for its retry cannot be claimed.
   if (options.state == "retrying")
     if (auto ok = full.filler().fill(fresh, false); !ok)
       return ok.error();

@@ -20,8 +20,9 @@ struct claim_comparison {
 };
 
 /// Times claims from a full coordinator and from one that has little more than what is claimed, in
-/// turn: a machine drifts by more than they differ while millions of tasks are added. Errors: of
-/// the clusters, or `timeout`.
+/// turn: a machine drifts by more than they differ while millions of tasks are added. What waits
+/// for a retry cannot be claimed, so a full one of these gets as many new tasks as the other.
+/// Errors: of the clusters, `timeout`, or `going_away` by a signal.
 [[nodiscard]] result<claim_comparison>
 compare_claims(filled_cluster& full, const backlog_options& options);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backlog/filled_cluster.hpp"
 
-#include <utility>
-
 namespace codeq::bench {
 
 result<std::unique_ptr<filled_cluster>> filled_cluster::start(const backlog_options& options) {

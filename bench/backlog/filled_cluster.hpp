@@ -7,6 +7,7 @@
 #include "load/cluster.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace codeq::bench {
 

@@ -28,8 +28,8 @@ class fault_file_system::disk {
 public:
   explicit disk(std::uint64_t seed) : random_(seed) {}
 
-  /// A file or directory as it was opened; dead when the power was cut or the process
-  /// ended since.
+  /// A file or directory as it was opened; dead when the power was cut since, or the
+  /// process ended.
   struct open_file {
     std::string name;
     std::uint64_t generation = 0;
