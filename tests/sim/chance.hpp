@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace codeq::sim {
@@ -28,11 +29,42 @@ public:
     return from + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(to - from + 1)));
   }
 
+  /// In [from, to] microseconds.
+  std::chrono::microseconds moment(std::int64_t from, std::int64_t to) {
+    return std::chrono::microseconds{between(from, to)};
+  }
+
   /// True in `permille` of a thousand cases.
   bool hits(std::uint64_t permille) { return below(1000) < permille; }
 
 private:
   std::uint64_t state_;
+};
+
+/// The random numbers of a run. Each source of chance has a stream of its own, so that one number
+/// more or less in one of them leaves the others as they are. All come from one seed.
+struct chance_streams {
+  explicit chance_streams(std::uint64_t seed) : chance_streams(chance(seed)) {}
+
+  /// What goes wrong, and when.
+  chance faults;
+  /// How long frames and connections take.
+  chance network;
+  /// How long messages between actors, and writes to the disk, take.
+  chance mailboxes;
+  /// What producers and operators ask for.
+  chance workload;
+  /// What handlers do, and how a worker is configured.
+  chance handlers;
+
+private:
+  // Members are initialised in the order of their declaration.
+  explicit chance_streams(chance seeds)
+    : faults(seeds.next()),
+      network(seeds.next()),
+      mailboxes(seeds.next()),
+      workload(seeds.next()),
+      handlers(seeds.next()) {}
 };
 
 } // namespace codeq::sim

@@ -65,8 +65,9 @@ void cluster::start_producer(std::size_t i) {
 void cluster::plan_requests() {
   for (std::size_t i = 0; i < producers_.size(); ++i) {
     for (std::size_t k = 0; k < world_.options.requests_per_producer; ++k)
-      world_.time.after(
-        world_.some(0, world_.options.length.count()), [this, i] { producers_[i]->submit(); });
+      world_.time.after(world_.random.workload.moment(0, world_.options.length.count()), [this, i] {
+        producers_[i]->submit();
+      });
   }
 }
 
@@ -87,12 +88,13 @@ timestamp cluster::earliest_shard_now() {
 void cluster::every(virtual_time about, const timeline::action& fault) {
   if (about <= virtual_time{0})
     return;
-  world_.time.after(world_.some(about.count() / 5, about.count() * 9 / 5), [this, about, fault] {
-    if (!faults_)
-      return;
-    fault();
-    every(about, fault);
-  });
+  world_.time.after(
+    world_.random.faults.moment(about.count() / 5, about.count() * 9 / 5), [this, about, fault] {
+      if (!faults_)
+        return;
+      fault();
+      every(about, fault);
+    });
 }
 
 void cluster::plan_faults() {
@@ -101,18 +103,18 @@ void cluster::plan_faults() {
     if (auto link = network_.pick()) {
       ++auditor_.totals().connection_cuts;
       world_.say("connection breaks");
-      link->cut(world_.random.hits(100));
+      link->cut(world_.random.faults.hits(100));
     }
   });
   every(o.stall_every, [this] { stall_connection(); });
   every(o.worker_crash_every, [this] { crash_worker(); });
   every(o.worker_pause_every, [this] {
-    auto* worker = workers_[world_.random.below(workers_.size())];
+    auto* worker = workers_[world_.random.faults.below(workers_.size())];
     world_.say("worker pauses " + worker->identity().name);
-    worker->pause(world_.some(100'000, 6'000'000));
+    worker->pause(world_.random.faults.moment(100'000, 6'000'000));
   });
   every(o.worker_leave_every, [this] {
-    auto i = world_.random.below(workers_.size());
+    auto i = world_.random.faults.below(workers_.size());
     workers_[i]->leave();
     follow_leaving(i);
   });
@@ -130,8 +132,8 @@ void cluster::stall_connection() {
   if (!link)
     return;
   world_.say("connection stalls");
-  auto length = world_.some(10'000, 4'000'000);
-  auto which = world_.random.below(3);
+  auto length = world_.random.faults.moment(10'000, 4'000'000);
+  auto which = world_.random.faults.below(3);
   if (which != 1)
     link->stall(side::dialler, length);
   if (which != 0)
@@ -139,16 +141,16 @@ void cluster::stall_connection() {
 }
 
 void cluster::crash_worker() {
-  auto i = world_.random.below(workers_.size());
+  auto i = world_.random.faults.below(workers_.size());
   if (!workers_[i]->is_alive())
     return;
   ++auditor_.totals().worker_crashes;
   workers_[i]->crash();
-  world_.time.after(world_.some(1'000, 3'000'000), [this, i] { replace_dead(i); });
+  world_.time.after(world_.random.faults.moment(1'000, 3'000'000), [this, i] { replace_dead(i); });
 }
 
 void cluster::crash_producer() {
-  auto i = static_cast<std::size_t>(world_.random.below(producers_.size()));
+  auto i = static_cast<std::size_t>(world_.random.faults.below(producers_.size()));
   ++auditor_.totals().producer_crashes;
   producers_[i]->crash();
   // Somebody else asks for what was promised to the dead one.
@@ -173,7 +175,7 @@ void cluster::tend() {
 
 void cluster::follow_leaving(std::size_t i) {
   // A process that is paused leaves late.
-  world_.time.after(world_.some(500'000, 3'000'000), [this, i, old = workers_[i]] {
+  world_.time.after(world_.random.faults.moment(500'000, 3'000'000), [this, i, old = workers_[i]] {
     if (workers_[i] != old)
       return;
     if (old->is_alive())
@@ -189,16 +191,16 @@ void cluster::replace_dead(std::size_t i) {
 }
 
 void cluster::usurp_worker() {
-  auto i = world_.random.below(workers_.size());
+  auto i = world_.random.faults.below(workers_.size());
   // Usually one that seems dead, sometimes one that lives.
-  if (world_.random.hits(700))
-    workers_[i]->pause(world_.some(1'000'000, 5'000'000));
+  if (world_.random.faults.hits(700))
+    workers_[i]->pause(world_.random.faults.moment(1'000'000, 5'000'000));
   world_.say("another process takes the name " + workers_[i]->identity().name);
   start_worker(i);
 }
 
 void cluster::step_clock() {
-  auto by = duration{world_.random.between(-120'000, 120'000)};
+  auto by = duration{world_.random.faults.between(-120'000, 120'000)};
   world_.wall_offset += by;
   world_.say("wall clock steps by " + std::to_string(by.count()));
 }
@@ -222,8 +224,9 @@ void cluster::kill_coordinator(bool cut_power) {
     settled.assign(settled.size(), nullptr);
   }
   auditor_.left_on_disk(disk_.events());
-  world_.time.after(
-    world_.some(1'000, 3'000'000), [this, settled] { restart_coordinator(settled); });
+  world_.time.after(world_.random.faults.moment(1'000, 3'000'000), [this, settled] {
+    restart_coordinator(settled);
+  });
 }
 
 void cluster::restart_coordinator(const std::vector<core::shard_state*>& settled) {

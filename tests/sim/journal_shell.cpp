@@ -52,8 +52,8 @@ void journal_shell::write() {
     group_.assign(writing_.begin() + 1, writing_.end());
     writing_.erase(writing_.begin() + 1, writing_.end());
   }
-  auto slow = world_.random.hits(30);
-  auto wait = slow ? world_.some(5'000, 60'000) : world_.some(50, 3'000);
+  auto& random = world_.random.mailboxes;
+  auto wait = random.hits(30) ? random.moment(5'000, 60'000) : random.moment(50, 3'000);
   home_.after(wait, [this] { finish(); });
 }
 
@@ -78,7 +78,7 @@ void journal_shell::put_on_disk() {
 }
 
 void journal_shell::lose_power_over_writing() {
-  if (!writing_.empty() && world_.random.hits(500))
+  if (!writing_.empty() && world_.random.faults.hits(500))
     put_on_disk();
   writing_.clear();
 }

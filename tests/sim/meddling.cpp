@@ -28,7 +28,7 @@ queue_config some_config(chance& random) {
 } // namespace
 
 void meddling::meddle() {
-  auto which = world_.random.below(100);
+  auto which = world_.random.workload.below(100);
   if (which < 50)
     change_task();
   else if (which < 65)
@@ -38,46 +38,47 @@ void meddling::meddle() {
   else if (which < 95)
     change_queue();
   else
-    operator_.purge(world_.random.hits(800) ? own(purged_queue) : queue_address{other_tenant, ""});
+    operator_.purge(
+      world_.random.workload.hits(800) ? own(purged_queue) : queue_address{other_tenant, ""});
 }
 
 void meddling::change_task() {
   constexpr std::array changes = {
     task_change::cancel, task_change::promote, task_change::promote, task_change::redrive};
-  auto what = changes[world_.random.below(changes.size())];
+  auto what = changes[world_.random.workload.below(changes.size())];
   auto candidates = auditor_.candidates(what);
   // Now and then of any task, in whatever state.
-  if (candidates.empty() || world_.random.hits(100))
+  if (candidates.empty() || world_.random.workload.hits(100))
     candidates = auditor_.known_tasks();
   if (!candidates.empty())
-    operator_.ask(candidates[world_.random.below(candidates.size())], what);
+    operator_.ask(candidates[world_.random.workload.below(candidates.size())], what);
 }
 
 void meddling::change_by_key() {
   task_key key;
   key.queue = keyed_queue;
-  key.group = some_group_of_key(world_.random);
-  key.key = some_key(world_.random);
-  operator_.ask(key, world_.random.hits(300) ? task_change::cancel : task_change::promote);
+  key.group = some_group_of_key(world_.random.workload);
+  key.key = some_key(world_.random.workload);
+  operator_.ask(key, world_.random.workload.hits(300) ? task_change::cancel : task_change::promote);
 }
 
 void meddling::force_task() {
   auto candidates = auditor_.candidates(task_change::cancel);
   if (!candidates.empty())
     operator_.force(
-      candidates[world_.random.below(candidates.size())],
-      static_cast<force_kind>(world_.random.below(3)));
+      candidates[world_.random.workload.below(candidates.size())],
+      static_cast<force_kind>(world_.random.workload.below(3)));
 }
 
 void meddling::change_queue() {
-  const auto& queue = world_.random.hits(300) ? keyed_queue : managed_queue;
-  auto which = world_.random.below(100);
+  const auto& queue = world_.random.workload.hits(300) ? keyed_queue : managed_queue;
+  auto which = world_.random.workload.below(100);
   if (which < 40)
     operator_.pause(own(queue), true);
   else if (which < 70)
     operator_.pause(own(queue), false);
   else
-    operator_.configure(own(managed_queue), some_config(world_.random));
+    operator_.configure(own(managed_queue), some_config(world_.random.workload));
 }
 
 void meddling::relent() {

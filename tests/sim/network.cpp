@@ -25,7 +25,8 @@ void connection::launch(side from, std::optional<protocol::wire_frame> frame) {
   if (!open_)
     return;
   auto& way = toward(other(from));
-  auto wait = world_.random.hits(20) ? world_.some(1'000, 80'000) : world_.some(50, 2'000);
+  auto& random = world_.random.network;
+  auto wait = random.hits(20) ? random.moment(1'000, 80'000) : random.moment(50, 2'000);
   auto when = world_.time.now() + wait;
   if (!way.flying.empty())
     when = std::max(when, way.flying.back().first + virtual_time{1});
@@ -75,9 +76,10 @@ void connection::cut(bool silent) {
   if (!std::exchange(open_, false))
     return;
   auto timeout = std::chrono::duration_cast<virtual_time>(limits::silent_peer_max).count();
+  auto& random = world_.random.faults;
   for (auto where : {side::dialler, side::acceptor}) {
-    bool notices_late = silent && world_.random.hits(500);
-    tell_closed(where, notices_late ? world_.some(1'000, timeout) : world_.some(100, 20'000));
+    bool notices_late = silent && random.hits(500);
+    tell_closed(where, notices_late ? random.moment(1'000, timeout) : random.moment(100, 20'000));
   }
 }
 
@@ -90,13 +92,14 @@ void connection::tell_closed(side where, virtual_time wait) {
 }
 
 void network::dial(const process& from, std::function<void(const connection_ptr&)> done) {
-  world_.time.after(world_.some(100, 3'000), [this, from, done = std::move(done)] {
+  world_.time.after(world_.random.network.moment(100, 3'000), [this, from, done = std::move(done)] {
     auto made = std::make_shared<connection>(world_);
     bool accepted = from.is_alive() && accept_(made);
     if (accepted)
       connections_.push_back(made);
-    from.after(
-      world_.some(100, 3'000), [accepted, made, done] { done(accepted ? made : nullptr); });
+    from.after(world_.random.network.moment(100, 3'000), [accepted, made, done] {
+      done(accepted ? made : nullptr);
+    });
   });
 }
 
@@ -105,8 +108,9 @@ connection_ptr network::pick() {
     auto c = weak.lock();
     return !c || !c->is_open();
   });
-  return connections_.empty() ? nullptr
-                              : connections_[world_.random.below(connections_.size())].lock();
+  return connections_.empty()
+           ? nullptr
+           : connections_[world_.random.faults.below(connections_.size())].lock();
 }
 
 void network::cut_all(bool silent) {

@@ -128,7 +128,7 @@ void operator_process::purge(const queue_address& queue) {
 
 void operator_process::purge_part(const walk& w) {
   auto part = w;
-  part.at.limit = static_cast<std::uint32_t>(world_.random.between(1, 8));
+  part.at.limit = static_cast<std::uint32_t>(world_.random.workload.between(1, 8));
   auto answered = [this, w](const protocol::wire_frame& frame) {
     auto reply = or_throw(client::read_bulk(or_throw(protocol::bulk_reply::parse(frame.body))));
     auto next = w;

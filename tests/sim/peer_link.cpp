@@ -72,7 +72,7 @@ void peer_link::closed(const connection* which) {
     callbacks_.down();
   if (stopped_)
     return;
-  auto pause = backoff_.next(static_cast<double>(world_.random.below(1000)) / 1000);
+  auto pause = backoff_.next(static_cast<double>(world_.random.network.below(1000)) / 1000);
   home_.after(pause, [this] {
     if (!stopped_)
       dial();

@@ -36,7 +36,7 @@ producer_process::producer_process(world& all, network& net, parts made)
     parts_(std::move(made)),
     process_(all),
     link_(all, net, process_),
-    outbox_(outbox_options(all.random, parts_.shard_now)),
+    outbox_(outbox_options(all.random.workload, parts_.shard_now)),
     workload_(all) {
   link_.start(
     make_hello(parts_.name),
@@ -58,7 +58,7 @@ void producer_process::crash() {
   world_.say("producer dies " + parts_.name);
   process_.kill();
   if (auto link = link_.current())
-    link->cut(world_.random.hits(300));
+    link->cut(world_.random.faults.hits(300));
   for (const auto& name : unanswered_)
     parts_.audit->given_up(name);
 }

@@ -51,7 +51,7 @@ void shard_shell::close_turn() {
   if (!turns_.has_turn())
     return;
   // Many records are never there; by chance they count as many.
-  if (state_.records_since_checkpoint > 0 && world_.random.hits(20))
+  if (state_.records_since_checkpoint > 0 && world_.random.faults.hits(20))
     turns_.decide(core::take_checkpoint{}, clock());
   auto events = turns_.close(clock());
   parts_.audit->turn_sealed(state_, events);

@@ -60,7 +60,7 @@ void sim_disk::sync() {
 }
 
 virtual_time sim_disk::cut_power() {
-  auto kept = static_cast<std::size_t>(world_.random.below(unsynced_.size() + 1));
+  auto kept = static_cast<std::size_t>(world_.random.faults.below(unsynced_.size() + 1));
   store_.cut_power(kept);
   auto since = world_.time.now();
   if (kept < unsynced_.size()) {

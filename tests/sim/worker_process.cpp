@@ -38,13 +38,13 @@ worker_process::worker_process(world& all, network& net, parts made)
     parts_(std::move(made)),
     process_(all),
     link_(all, net, process_),
-    claims_(some_window(all.random), 1),
+    claims_(some_window(all.random.handlers), 1),
     outbox_(1),
-    batch_tasks_(static_cast<std::size_t>(all.random.between(0, 3))),
-    slots_(static_cast<std::size_t>(all.random.between(1, 6))) {
+    batch_tasks_(static_cast<std::size_t>(all.random.handlers.between(0, 3))),
+    slots_(static_cast<std::size_t>(all.random.handlers.between(1, 6))) {
   auto drift = world_.options.drift_permille;
-  clock_permille_ += world_.random.between(-drift, drift);
-  is_zombie_ = world_.random.hits(world_.options.zombies);
+  clock_permille_ += world_.random.handlers.between(-drift, drift);
+  is_zombie_ = world_.random.faults.hits(world_.options.zombies);
   world_.say("worker starts " + parts_.identity.name);
   link_.start(
     worker::make_hello(parts_.identity, "default", parts_.queues),
@@ -66,7 +66,7 @@ void worker_process::after(duration wait, timeline::action what) {
 void worker_process::crash() {
   process_.kill();
   if (auto link = link_.current())
-    link->cut(world_.random.hits(300));
+    link->cut(world_.random.faults.hits(300));
   world_.say("worker dies " + parts_.identity.name);
 }
 
@@ -125,7 +125,9 @@ void worker_process::take(const protocol::wire_frame& frame) {
 
 void worker_process::take_tasks(const protocol::task_batch& batch) {
   auto read = or_throw(worker::read_task_batch(batch));
-  if (!read.redelivered && !well_behaved_ && world_.random.hits(world_.options.forgotten_batches)) {
+  if (
+    !read.redelivered && !well_behaved_
+    && world_.random.faults.hits(world_.options.forgotten_batches)) {
     world_.say("worker forgets a batch " + parts_.identity.name);
     return link_.current()->cut(false);
   }
@@ -181,11 +183,12 @@ void worker_process::run(const waiting_task& waiting) {
   book_.find(waiting.key)->phase = lease_phase::running;
   handlers_.insert(waiting.key);
   ++running_;
-  if (world_.random.hits(300))
+  if (world_.random.handlers.hits(300))
     save_sometimes(waiting.key);
   // Most tasks are short, some outlive many beats.
-  bool is_long = world_.random.hits(50);
-  auto wait = duration{is_long ? world_.random.between(500, 9'000) : world_.random.between(1, 150)};
+  bool is_long = world_.random.handlers.hits(50);
+  auto wait = duration{
+    is_long ? world_.random.handlers.between(500, 9'000) : world_.random.handlers.between(1, 150)};
   after(wait, [this, waiting] { end_attempt(waiting.key, some_outcome(waiting)); });
 }
 
@@ -194,15 +197,15 @@ outcome worker_process::some_completion(const task& attempt, const std::string& 
   // Follow-ups are not followed, else there would be no end; purged ones would be missed.
   bool may_follow =
     !attempt.payload.view().starts_with(follow_up_mark) && attempt.queue != purged_queue;
-  if (!may_follow || !world_.random.hits(300))
+  if (!may_follow || !world_.random.handlers.hits(300))
     return done;
-  for (auto i = world_.random.between(1, 3); i > 0; --i) {
+  for (auto i = world_.random.handlers.between(1, 3); i > 0; --i) {
     task_spec next;
     next.queue = attempt.queue;
     next.payload = follow_up_mark + text + "-" + std::to_string(i);
     // Half of them for a shard of their own.
-    if (world_.random.hits(500))
-      next.group = follow_up_mark + std::to_string(world_.random.below(4));
+    if (world_.random.handlers.hits(500))
+      next.group = follow_up_mark + std::to_string(world_.random.handlers.below(4));
     done.then(std::move(next));
   }
   return done;
@@ -212,13 +215,13 @@ outcome worker_process::some_outcome(const waiting_task& waiting) {
   const auto& key = waiting.key;
   auto text = parts_.identity.name + "-" + std::to_string(parts_.identity.incarnation) + "-"
               + std::to_string(value(key.token)) + "-" + std::to_string(++outcomes_);
-  auto which = world_.random.below(100);
+  auto which = world_.random.handlers.below(100);
   if (which < 75)
     return some_completion(waiting.attempt, text);
   if (which < 85)
     return outcome::failed(text);
   if (which < 92)
-    return outcome::nack(duration{world_.random.between(0, 1'500)}, text);
+    return outcome::nack(duration{world_.random.handlers.between(0, 1'500)}, text);
   if (which < 96)
     return outcome::abandon();
   if (which < 98)
@@ -240,9 +243,9 @@ void worker_process::save_sometimes(const lease_key& key) {
   parts_.audit->saves({key.shard, key.token}, line.number, std::string(line.data.view()));
   send_checkpoint(key, line);
   // Frames of an older connection may come late.
-  if (overtaken.number > 0 && world_.random.hits(300))
+  if (overtaken.number > 0 && world_.random.handlers.hits(300))
     send_checkpoint(key, overtaken);
-  after(duration{world_.random.between(5, 400)}, [this, key] { save_sometimes(key); });
+  after(duration{world_.random.handlers.between(5, 400)}, [this, key] { save_sometimes(key); });
 }
 
 void worker_process::send_checkpoint(const lease_key& key, const worker::checkpoint_line& line) {
@@ -266,8 +269,10 @@ void worker_process::take_saved(const protocol::checkpoints_saved& saved) {
 
 void worker_process::end_attempt(const lease_key& key, outcome answer) {
   // A handler that was told to stop has ended before its time.
-  if (handlers_.erase(key) == 0)
+  auto handler = handlers_.find(key);
+  if (handler == handlers_.end())
     return;
+  handlers_.erase(handler);
   --running_;
   claims_.released(only_link);
   auto saved = saved_.extract(key);
@@ -354,8 +359,8 @@ void worker_process::take_cancel(const protocol::cancel_notice& notice) {
   }
   lease->stop = worker::stop_cause::cancelled;
   // Most handlers stop soon, some never look.
-  if (world_.random.hits(700))
-    after(duration{world_.random.between(1, 300)}, [this, key] {
+  if (world_.random.handlers.hits(700))
+    after(duration{world_.random.handlers.between(1, 300)}, [this, key] {
       end_attempt(key, outcome::failed("stopped"));
     });
 }
@@ -395,7 +400,7 @@ void worker_process::flush() {
 
 void worker_process::schedule_flush() {
   if (!std::exchange(flush_scheduled_, true))
-    process_.after(world_.some(1, 100), [this] { flush(); });
+    process_.after(world_.random.mailboxes.moment(1, 100), [this] { flush(); });
 }
 
 void worker_process::send_beats(std::vector<worker::beat> beats) {
@@ -436,12 +441,12 @@ void worker_process::leave() {
     return;
   world_.say("worker leaves " + parts_.identity.name);
   // Some wait for nothing and leave their leases and credits to the goodbye.
-  if (world_.random.hits(300))
+  if (world_.random.faults.hits(300))
     return say_goodbye();
   claims_.stop();
   link_.send(worker::make_claim(0));
   abandon_waiting();
-  process_.after(world_.some(1'000'000, 8'000'000), [this] { say_goodbye(); });
+  process_.after(world_.random.faults.moment(1'000'000, 8'000'000), [this] { say_goodbye(); });
   advance_leave();
 }
 

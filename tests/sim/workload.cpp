@@ -30,7 +30,7 @@ std::string some_group_of_key(chance& random) {
 }
 
 task_spec workload::some_task() {
-  auto& random = world_.random;
+  auto& random = world_.random.workload;
   task_spec task;
   task.queue = plain_queues[random.below(plain_queues.size())];
   task.priority = static_cast<int>(random.below(3) * 4);
@@ -46,7 +46,7 @@ task_spec workload::some_task() {
 }
 
 void workload::add_time(task_spec& task) {
-  auto& random = world_.random;
+  auto& random = world_.random.workload;
   auto which = random.below(1000);
   // Duplicates come later than what they put off.
   auto delayed = task.key.empty() ? 150u : 500u;
@@ -57,13 +57,13 @@ void workload::add_time(task_spec& task) {
 }
 
 void workload::add_group(task_spec& task) {
-  task.group = "g" + std::to_string(world_.random.below(3));
-  if (world_.random.hits(300))
+  task.group = "g" + std::to_string(world_.random.workload.below(3));
+  if (world_.random.workload.hits(300))
     task.when_dead = on_dead::block;
 }
 
 void workload::add_key(task_spec& task) {
-  auto& random = world_.random;
+  auto& random = world_.random.workload;
   task.key = some_key(random);
   task.group = some_group_of_key(random);
   task.duplicate = static_cast<on_duplicate>(random.below(4));
@@ -76,7 +76,7 @@ void workload::add_key(task_spec& task) {
 }
 
 task_spec workload::some_special_task() {
-  auto& random = world_.random;
+  auto& random = world_.random.workload;
   auto task = some_task();
   auto which = random.below(100);
   if (which < 60)
@@ -100,7 +100,7 @@ task_spec workload::some_special_task() {
 }
 
 std::vector<task_spec> workload::some_plain_request() {
-  auto& random = world_.random;
+  auto& random = world_.random.workload;
   auto like = some_task();
   bool is_grouped = random.hits(250);
   if (is_grouped)
@@ -112,7 +112,7 @@ std::vector<task_spec> workload::some_plain_request() {
 }
 
 std::vector<task_spec> workload::some_request() {
-  auto& random = world_.random;
+  auto& random = world_.random.workload;
   if (random.hits(500))
     return some_plain_request();
   std::vector<task_spec> tasks;
@@ -128,7 +128,7 @@ std::vector<task_spec> workload::all_keys() {
     auto task = some_task();
     task.queue = keyed_queue;
     task.key = "k" + std::to_string(i);
-    task.duplicate = static_cast<on_duplicate>(world_.random.below(4));
+    task.duplicate = static_cast<on_duplicate>(world_.random.workload.below(4));
     tasks.push_back(std::move(task));
   }
   return tasks;

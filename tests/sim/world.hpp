@@ -20,7 +20,7 @@ namespace codeq::sim {
 struct world {
   world(std::uint64_t seed, scenario s) : random(seed), options(std::move(s)) {}
 
-  chance random;
+  chance_streams random;
   scenario options;
   timeline time;
   trace log;
@@ -37,11 +37,6 @@ struct world {
   [[nodiscard]] timestamp wall() const {
     auto passed = std::chrono::duration_cast<duration>(time.now());
     return timestamp{duration{1'700'000'000'000} + passed + wall_offset};
-  }
-
-  /// A random moment, in microseconds.
-  [[nodiscard]] virtual_time some(std::int64_t from, std::int64_t to) {
-    return virtual_time{random.between(from, to)};
   }
 };
 
@@ -110,7 +105,7 @@ public:
 
 private:
   void plan() {
-    home_.after(world_.some(1, 300), [this] { take(); });
+    home_.after(world_.random.mailboxes.moment(1, 300), [this] { take(); });
   }
 
   void take() {
