@@ -3,7 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/deliberate_fault.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"
@@ -47,11 +46,6 @@ void journal_shell::write() {
   if (group_.empty() || !writing_.empty())
     return;
   writing_ = std::exchange(group_, {});
-  if (core::is_active(core::deliberate_fault::turn_written_in_parts)) {
-    // The parts of a turn come one by one, and are not to be put together again.
-    group_.assign(writing_.begin() + 1, writing_.end());
-    writing_.erase(writing_.begin() + 1, writing_.end());
-  }
   auto& random = world_.random.mailboxes;
   auto wait = random.hits(30) ? random.moment(5'000, 60'000) : random.moment(50, 3'000);
   home_.after(wait, [this] { finish(); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/session_shell.hpp"
 
-#include "core/deliberate_fault.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/reply.hpp"
 #include "sim/shard_shell.hpp"
@@ -137,8 +136,7 @@ void session_shell::credits_returned(shard_id shard, std::uint32_t credits) {
 void session_shell::goodbye() {
   if (worker_) {
     // First, or what it gives back would be granted to it again.
-    if (!core::is_active(core::deliberate_fault::leased_after_goodbye))
-      carry_out(router_.pause(true));
+    carry_out(router_.pause(true));
     for (auto* to : parts_.shards)
       to->box().send([to, worker = worker_] { to->release(worker); });
   }

@@ -3,7 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/deliberate_fault.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
 #include "storage/projection.hpp"
@@ -35,10 +34,7 @@ shard_shell::shard_shell(world& all, process& home, parts made)
 }
 
 instant shard_shell::clock() {
-  auto steady = world_.steady();
-  if (core::is_active(core::deliberate_fault::wall_clock_expiry))
-    steady += std::max(duration{0}, world_.wall_offset);
-  return {steady, shard_time_.at(world_.steady(), world_.wall())};
+  return {world_.steady(), shard_time_.at(world_.steady(), world_.wall())};
 }
 
 void shard_shell::decide(const core::command& c) {
@@ -62,20 +58,6 @@ void shard_shell::close_turn() {
 }
 
 void shard_shell::commit(std::vector<core::event> events) {
-  if (core::is_active(core::deliberate_fault::fate_before_outcome)) {
-    auto is_checkpoint = [](const core::event& e) {
-      return std::holds_alternative<core::checkpoint_taken>(e);
-    };
-    auto rest = std::stable_partition(events.begin(), events.end(), is_checkpoint);
-    std::vector<core::event> checkpoint(events.begin(), rest);
-    events.erase(events.begin(), rest);
-    if (!checkpoint.empty() && !events.empty())
-      gather(0, std::move(checkpoint));
-  }
-  if (core::is_active(core::deliberate_fault::turn_written_in_parts)) {
-    for (; events.size() > 1; events.erase(events.begin()))
-      gather(0, {events.front()});
-  }
   gather(turns_.submitted(), std::move(events));
 }
 

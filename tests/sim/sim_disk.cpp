@@ -2,20 +2,12 @@
 #include "sim/sim_disk.hpp"
 
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "storage/keyspace.hpp"
 
 #include <stdexcept>
 #include <utility>
 
 namespace codeq::sim {
-
-namespace {
-
-/// The journal is the one who would make it; its shell is here.
-constexpr auto filter_fault = core::deliberate_fault::filter_past_synced_position;
-
-} // namespace
 
 void sim_disk::commit(std::vector<turn_writes> group, storage::durability mode) {
   std::vector<std::shared_ptr<const storage::write_set>> sets;
@@ -31,7 +23,7 @@ void sim_disk::commit(std::vector<turn_writes> group, storage::durability mode) 
     throw std::runtime_error(to_string(done.error()));
   if (mode == storage::durability::sync)
     synced();
-  else if (world_.options.drops_unsynced || core::is_active(filter_fault))
+  else if (world_.options.drops_unsynced)
     publish_horizons();
 }
 

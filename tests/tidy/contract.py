@@ -17,7 +17,8 @@ _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
 # What a column may name, and what races and scenarios have to name in it.
-_COLUMNS = (("core", r"tests/(unit|model|sim)/", r"tests/(unit|model|sim)/"),
+_COLUMNS = (("core", r"tests/(unit|model|sim|mutation)/",
+             r"tests/(unit|model|sim|mutation)/"),
             ("real", r"tests/(integration|fault|golden|kill|e2e)/", r"tests/(kill|e2e)/"))
 
 

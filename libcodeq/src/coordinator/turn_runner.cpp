@@ -3,8 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/deliberate_fault.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -62,11 +60,7 @@ void turn_runner::committed(std::uint64_t number) {
 }
 
 std::optional<std::vector<core::effect>> turn_runner::release() {
-  if (held_.empty())
-    return std::nullopt;
-  bool is_durable = held_.front().commit <= committed_
-                    || core::is_active(core::deliberate_fault::reply_before_commit);
-  if (!is_durable)
+  if (held_.empty() || held_.front().commit > committed_)
     return std::nullopt;
   auto effects = std::move(held_.front().effects);
   held_.pop_front();

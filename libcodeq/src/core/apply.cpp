@@ -2,7 +2,6 @@
 #include "core/apply.hpp"
 
 #include "base/assert.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/history.hpp"
 #include "core/producer_sessions.hpp"
 #include "core/task_index.hpp"
@@ -46,14 +45,14 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
   bool was_leased = entry.state == task_state::leased;
   entry.notes += is_noted(entry, e) ? 1 : 0;
   entry.outcome = outcome;
-  entry.outcome_index = is_active(deliberate_fault::outcome_of_another_task) ? 0 : index;
+  entry.outcome_index = index;
   entry.last_end = e.kind;
   entry.state = e.next;
   entry.retry_at = e.due;
   entry.cancelling = false;
   if (!was_leased)
     return;
-  if (!e.charged || is_active(deliberate_fault::attempt_uncharged)) {
+  if (!e.charged) {
     --entry.attempt;
     entry.refunds = static_cast<std::uint8_t>(std::min(entry.refunds + 1, 255));
   } else {
@@ -90,8 +89,7 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     entry.retry_at = {};
     // One that was failed by force may be deferred still.
     entry.state = s.group.empty() ? state_by_time(state, s, change.seq) : task_state::gated;
-    if (!is_active(deliberate_fault::redrive_keeps_attempts))
-      entry.attempt = 0;
+    entry.attempt = 0;
     entry.lost = 0;
     entry.refunds = 0;
     // Its error went with the record of its death.
@@ -103,8 +101,7 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     entry.state = task_state::cancelled;
     entry.retry_at = {};
     entry.gone = true;
-    if (!is_active(deliberate_fault::purged_key_kept))
-      release_key(state, s);
+    release_key(state, s);
     break;
   case change_kind::cancel_requested:
   case change_kind::body_replaced:
@@ -134,20 +131,14 @@ void apply_event(shard_state& state, const batch_granted& e) {
 void apply_event(shard_state& state, const leases_ended& e) {
   for (std::uint32_t i = 0; i < e.ends.size(); ++i)
     end_lease(state, e.ends[i], e.position, i);
-  if (is_active(deliberate_fault::ends_counted_twice)) {
-    for (const auto& end : e.ends)
-      count_end(state.queue_of(*find_segment(state.segments, end.seq)).totals, end);
-  }
 }
 
 void apply_event(shard_state& state, const tasks_changed& e) {
   state.change_records.push_back(e.position);
   for (const auto& change : e.changes)
     change_task(state, change, e.position);
-  if (!is_active(deliberate_fault::keyed_answer_forgotten)) {
-    for (const auto& answered : e.answers)
-      remember_answer(state, answered, e.at);
-  }
+  for (const auto& answered : e.answers)
+    remember_answer(state, answered, e.at);
   note_purges(state, e.purges);
 }
 
@@ -276,8 +267,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   auto& queue = state.queue_of(*s);
   if (was_leased) {
     --queue.leased;
-    if (e.kind != lease_end_kind::forced || !is_active(deliberate_fault::force_keeps_lease))
-      state.leases.erase(e.token);
+    state.leases.erase(e.token);
   } else {
     leave_index(state, *s, e.seq);
   }
@@ -288,8 +278,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   enter_index(state, *s, e.seq, entry);
   count_end(queue.totals, e);
   // A dead task keeps its segment: its payload and its errors have to stay readable.
-  bool is_dropped = e.next == task_state::dead && is_active(deliberate_fault::dead_task_dropped);
-  if (e.next == task_state::completed || e.next == task_state::cancelled || is_dropped)
+  if (e.next == task_state::completed || e.next == task_state::cancelled)
     --s->kept;
   mark_dirty(state, *s);
   settle_group_of(state, *s);
@@ -322,8 +311,6 @@ void change_task(shard_state& state, const task_change& change, log_position pos
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings) {
   auto index = state.intern(queue);
   state.queues[index]->settings = settings;
-  if (is_active(deliberate_fault::paused_queue_granted))
-    state.queues[index]->settings.paused = false;
   state.stir(index);
 }
 
@@ -351,8 +338,6 @@ void keep_follow_up(shard_state& state, log_position record, const follow_up& ta
 
 std::size_t release_due(shard_state& state, timestamp now, std::size_t limit) {
   std::size_t released = 0;
-  if (is_active(deliberate_fault::task_released_early))
-    now += duration{300};
   while (released < limit && !state.due.empty() && time_of(state.due.front()) <= now) {
     auto seq = state.due.front().second;
     auto* s = find_segment(state.segments, seq);

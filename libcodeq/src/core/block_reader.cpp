@@ -2,7 +2,6 @@
 #include "codeq/limits.hpp"
 
 #include "core/block_format.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/segment_block.hpp"
 
 #include <algorithm>
@@ -173,8 +172,7 @@ segment block_reader::read_segment(std::string_view record, sequence before) con
   auto flags = from.number();
   s.aside = (flags & block_format::is_aside) != 0;
   s.allow_promotion = (flags & block_format::allows_promotion) != 0;
-  s.replaced = (flags & block_format::is_replaced) != 0
-               && !is_active(deliberate_fault::replaced_body_lost_by_restart);
+  s.replaced = (flags & block_format::is_replaced) != 0;
   s.enqueued_at = block_format::time_of(from.distance_from(block_format::number_of(time_)));
   s.appended = from.distance_from(position_);
   s.body_bytes = from.number();

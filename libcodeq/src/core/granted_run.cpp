@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/granted_run.hpp"
 
-#include "core/deliberate_fault.hpp"
-
 namespace codeq::core {
 
 namespace {
@@ -19,8 +17,6 @@ void note_attempts(granted_run& run, const segment& s) {
 }
 
 void note_checkpoints(granted_run& run, const shard_state& state) {
-  if (is_active(deliberate_fault::checkpoint_not_handed_on))
-    return;
   const auto& all = state.checkpoints;
   for (auto at = all.lower_bound(run.first); at != all.end() && at->first < run.first + run.count;
        ++at)
@@ -41,7 +37,7 @@ granted_run describe_run(
   run.first_token = first_token;
   run.segment = s.first;
   run.aside = s.aside;
-  run.replaced = s.replaced && !is_active(deliberate_fault::old_body_delivered);
+  run.replaced = s.replaced;
   run.queue = state.queue_of(s).address;
   run.priority = s.priority;
   run.lease = lease;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/producer_sessions.hpp"
 
-#include "core/deliberate_fault.hpp"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -92,7 +90,7 @@ std::vector<producer_record> used_sessions(const shard_state& state, timestamp n
   std::vector<producer_record> records;
   for (const auto& id : state.dirty_producers) {
     const auto* session = find_session(state, id, now);
-    if (!session || is_active(deliberate_fault::request_forgotten_by_checkpoint))
+    if (!session)
       continue;
     producer_record r{id, session->answered_below, session->last_used, {}};
     for (const auto& [number, answer] : session->answers)

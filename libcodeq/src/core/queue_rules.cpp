@@ -3,8 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/deliberate_fault.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -48,8 +46,6 @@ task_settings settings_of(const shard_state& state, const enqueue_run& run) {
   if (run.left_to_queue == 0)
     return settings;
   const auto* queue = state.find_queue(run.queue);
-  if (is_active(deliberate_fault::queue_defaults_ignored))
-    queue = nullptr;
   auto defaults = queue ? queue->settings.defaults : task_settings{};
   auto is_left = [&](setting_bit bit) {
     return (run.left_to_queue & static_cast<std::uint16_t>(bit)) != 0;
@@ -90,8 +86,7 @@ error refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>
     return refusal;
   for (const auto& [address, count] : added) {
     const auto* queue = state.find_queue(address);
-    bool is_limited =
-      queue && queue->settings.max_depth != 0 && !is_active(deliberate_fault::max_depth_ignored);
+    bool is_limited = queue && queue->settings.max_depth != 0;
     if (is_limited && queue->depth() + count > queue->settings.max_depth)
       return queue_full(*queue, count);
   }

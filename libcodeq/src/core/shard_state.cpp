@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/shard_state.hpp"
 
-#include "core/deliberate_fault.hpp"
-
 namespace codeq::core {
 
 shard_state::shard_state(shard_id id, std::uint32_t epoch)
   : id(id),
     epoch(epoch),
     sequences{first_of_epoch(epoch)},
-    tokens{first_of_epoch(is_active(deliberate_fault::token_reused_after_restart) ? 1 : epoch)},
+    tokens{first_of_epoch(epoch)},
     positions{first_of_epoch(epoch)} {
 }
 

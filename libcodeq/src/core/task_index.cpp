@@ -3,7 +3,6 @@
 
 #include "base/assert.hpp"
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 
 #include <algorithm>
 
@@ -101,8 +100,7 @@ void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
 }
 
 bool keeps_place(const segment& s, const task_entry& entry) noexcept {
-  bool blocks = entry.state == task_state::dead && s.settings.when_dead == on_dead::block
-                && !is_active(deliberate_fault::dead_head_does_not_block);
+  bool blocks = entry.state == task_state::dead && s.settings.when_dead == on_dead::block;
   return !is_terminal(entry.state) || blocks;
 }
 
@@ -119,16 +117,9 @@ void settle_group_of(shard_state& state, segment& s) {
     state.groups.erase(at);
     return;
   }
-  if (group.open != 0 && is_leased(state, group.open)) {
-    if (is_active(deliberate_fault::group_leased_twice))
-      open_gate(state, *group.members.rbegin());
+  if (group.open != 0 && is_leased(state, group.open))
     return;
-  }
   auto first = *group.members.begin();
-  if (is_active(deliberate_fault::group_member_skipped))
-    first = *group.members.rbegin();
-  if (is_active(deliberate_fault::group_gate_not_opened) && group.open != 0)
-    return;
   if (group.open != first && group.members.contains(group.open))
     close_gate(state, group.open);
   group.open = first;

@@ -3,7 +3,6 @@
 
 #include "base/assert.hpp"
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/producer_sessions.hpp"
 
 namespace codeq::core {
@@ -66,12 +65,7 @@ void note_closed_key(shard_state& state, const segment& s, checkpoint_taken& c) 
   if (!owner || owner->seq != s.first)
     return;
   key_name name{state.queue_of(s).address, s.group, s.key->name};
-  auto kept = s.settings.retention;
-  if (is_active(deliberate_fault::key_kept_too_long))
-    kept *= 2;
-  if (is_active(deliberate_fault::key_freed_too_early))
-    kept /= 1'000;
-  c.closed_keys.push_back({std::move(name), {s.first, owner->since, c.at + kept}});
+  c.closed_keys.push_back({std::move(name), {s.first, owner->since, c.at + s.settings.retention}});
 }
 
 void note_expired_keys(const shard_state& state, checkpoint_taken& c) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/deliberate_fault.hpp"
 #include "core/task_selection.hpp"
 #include "core/turn.hpp"
 
@@ -10,8 +9,6 @@ namespace {
 /// What a command of this kind picks from what its filter names.
 task_filter filter_of(const change_many& c) {
   auto filter = c.filter;
-  if (is_active(deliberate_fault::purge_takes_other_queues))
-    filter.queue.clear();
   if (c.what == change_many::kind::purge_all)
     return filter;
   // Below the first sequence of all there is nothing.
@@ -25,8 +22,6 @@ task_filter filter_of(const change_many& c) {
 
 void turn::run(const change_many& c) {
   auto selected = select_tasks(state_, filter_of(c));
-  if (!selected.tasks.empty() && is_active(deliberate_fault::purge_leaves_tasks))
-    selected.tasks.pop_back();
   bulk_answered answer{c.peer, c.number, 0, selected.after, selected.more};
   if (c.what == change_many::kind::redrive) {
     answer.changed = redrive_all(selected.tasks);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/history.hpp"
 #include "core/turn.hpp"
 
@@ -30,16 +29,11 @@ void turn::run(const promote& c) {
   auto entry = s->view(*seq);
   change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
   bool waits = entry.state == task_state::gated && s->eligible_at(*seq) > now_.shard;
-  if (is_active(deliberate_fault::leased_task_promoted))
-    waits = waits || entry.state == task_state::leased;
   if (waits || entry.state == task_state::scheduled) {
-    bool is_guarded = !s->allow_promotion && s->not_before > now_.shard
-                      && !is_active(deliberate_fault::guard_ignored_by_promotion);
+    bool is_guarded = !s->allow_promotion && s->not_before > now_.shard;
     auto not_before = is_guarded ? s->not_before : timestamp{};
-    auto retry_at =
-      is_active(deliberate_fault::retry_kept_by_promotion) ? entry.retry_at : timestamp{};
-    if (s->not_before != not_before || entry.retry_at != retry_at)
-      append_change({*seq, change_kind::rescheduled, not_before, retry_at}, by_operator);
+    if (s->not_before != not_before || entry.retry_at != timestamp{})
+      append_change({*seq, change_kind::rescheduled, not_before, {}}, by_operator);
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
     answer.state = s->view(*seq).state;
   }

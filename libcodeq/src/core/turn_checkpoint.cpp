@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/producer_sessions.hpp"
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
@@ -33,8 +32,7 @@ checkpoint_taken turn::make_checkpoint() {
   c.ended_producers = ended_sessions(state_, now_.shard);
   c.producers = used_sessions(state_, now_.shard);
   for (const auto& queue : state_.queues)
-    if (!is_active(deliberate_fault::counter_outside_batch))
-      c.queues.push_back(queue->totals);
+    c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {
     auto& s = state_.segments.at(first);
     if (s.kept > 0)

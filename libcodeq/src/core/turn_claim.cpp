@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.hpp"
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/granted_run.hpp"
 #include "core/queue_rules.hpp"
 #include "core/turn.hpp"
@@ -142,8 +141,6 @@ void turn::match_queue(std::uint32_t queue) {
       auto sharers = waiting.size() - i;
       auto share = (q.grantable() + sharers - 1) / sharers;
       auto& [credits, peer] = waiting[i];
-      if (is_active(deliberate_fault::max_leased_ignored))
-        share = q.ready;
       grant(queue, peer, static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
       credits = state_.attached.at(peer).credits;
     }
@@ -156,8 +153,7 @@ void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
   auto together = state_.attached.at(peer).batch_tasks;
   q.served = state_.turns;
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
-    bool reversed = is_active(deliberate_fault::lower_priority_first);
-    auto* from = q.lanes[reversed ? q.lanes.size() - 1 - priority : priority].get();
+    auto* from = q.lanes[priority].get();
     while (from && count > 0) {
       auto tasks = from->front(state_.segments, std::min(count, together));
       if (tasks.count == 0)
@@ -244,8 +240,6 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
       effects_.emplace_back(claim_parked{peer});
     } else if (a.credits == 0 && !a.notified && has_ready(a)) {
       a.notified = true;
-      if (is_active(deliberate_fault::waiting_worker_not_woken))
-        continue;
       effects_.emplace_back(work_available{peer});
     }
     a.claimed = false;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/producer_sessions.hpp"
 #include "core/queue_rules.hpp"
 #include "core/turn.hpp"
@@ -60,14 +59,11 @@ void turn::run(const enqueue& c) {
   enqueue_answered answer{c.peer, c.request.number, {}};
   if (const auto* known = known_answer(c.request)) {
     answer.tasks = known->tasks;
-    if (!is_active(deliberate_fault::repeated_answer_differs))
-      answer.kinds = known->kinds;
+    answer.kinds = known->kinds;
   } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
     answer.kinds = std::move(given.kinds);
-  } else if (is_active(deliberate_fault::refused_request_executed)) {
-    add(c.request, c.runs);
   }
   effects_.emplace_back(std::move(answer));
 }
@@ -133,7 +129,7 @@ std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r) {
 }
 
 segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
-  bool deferred = r.not_before > now_.shard && !is_active(deliberate_fault::deferral_forgotten);
+  bool deferred = r.not_before > now_.shard;
   auto settings = settings_of(state_, r);
   auto lane = find_lane(r);
   bool is_plain = !deferred && r.group.empty() && r.key.empty();

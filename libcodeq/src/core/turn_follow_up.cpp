@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/queue_rules.hpp"
 #include "core/routing.hpp"
 #include "core/turn.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace codeq::core {
@@ -22,8 +20,6 @@ error turn::refusal_of(const lease_report& r) const {
 }
 
 void turn::add_follow_ups(const lease_report& r) {
-  if (is_active(deliberate_fault::follow_ups_forgotten))
-    return;
   // The answer to the completion does not tell which tasks they are.
   std::vector<seq_run> added;
   for (const auto& task : r.follow_ups) {
@@ -47,8 +43,6 @@ void turn::say_follow_ups() {
   if (state_.follow_up_records.empty())
     return;
   auto said = std::exchange(state_.outgoing_said, state_.follow_up_records.rbegin()->first);
-  if (is_active(deliberate_fault::follow_ups_lost_by_restart))
-    said = std::max(said, first_of_epoch(state_.epoch));
   for (const auto& [shard, records] : state_.outgoing) {
     auto below = records.begin()->first;
     for (auto at = records.upper_bound(said); at != records.end(); ++at)
@@ -60,8 +54,7 @@ void turn::run(const take_follow_ups& c) {
   request_id request{producer_of(c.from), c.number, c.answered_below};
   auto session = state_.producers.find(request.producer);
   bool is_below = session != state_.producers.end() && c.number < session->second.answered_below;
-  bool is_known = known_answer(request) && !is_active(deliberate_fault::outbox_delivered_twice);
-  if (!is_below && !is_known)
+  if (!is_below && !known_answer(request))
     add(request, c.runs);
   effects_.emplace_back(follow_ups_taken{c.from, c.number});
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/turn.hpp"
 
 namespace codeq::core {
@@ -29,7 +28,7 @@ void turn::run(const force& c) {
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
   bool can =
     c.how == force::kind::revoke ? answer.state == task_state::leased : !is_terminal(answer.state);
-  if (can && !is_active(deliberate_fault::force_forgotten)) {
+  if (can) {
     end_by_force(*s, c);
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;

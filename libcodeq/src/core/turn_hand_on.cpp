@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/deliberate_fault.hpp"
 #include "core/turn.hpp"
 
 #include <utility>
@@ -24,20 +23,12 @@ void turn::save_all(const heartbeat& c) {
 bool turn::save(const lease_checkpoint& c) {
   const auto* l = state_.leases.find(c.mark.token);
   bool is_held = l && l->seq == c.seq;
-  if (is_active(deliberate_fault::stale_checkpoint_kept)) {
-    auto* s = find_segment(state_.segments, c.seq);
-    is_held = is_held || (s && !is_terminal(s->view(c.seq).state));
-  }
   if (!is_held)
     return false;
-  bool is_wanted =
-    is_news(state_, c.seq, c.mark) || is_active(deliberate_fault::overtaken_checkpoint_kept);
   // What came before already is as durable as this turn will be.
-  if (!is_wanted)
+  if (!is_news(state_, c.seq, c.mark))
     return true;
   hand_on(state_, c.seq, c.mark);
-  if (is_active(deliberate_fault::checkpoint_acknowledged_only))
-    return true;
   body_bytes_ += c.data.size();
   dropped_.erase(c.seq);
   saved_.insert_or_assign(c.seq, c);
@@ -45,7 +36,7 @@ bool turn::save(const lease_checkpoint& c) {
 }
 
 void turn::drop_checkpoint(sequence seq) {
-  if (!state_.checkpoints.contains(seq) || is_active(deliberate_fault::checkpoint_kept_for_ever))
+  if (!state_.checkpoints.contains(seq))
     return;
   forget_checkpoint(state_, seq);
   saved_.erase(seq);

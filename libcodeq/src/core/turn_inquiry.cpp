@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
@@ -82,7 +81,7 @@ std::optional<bytes> turn::text_at_hand(const task_entry& entry) const {
 
 void turn::tell_awaiting(sequence seq) {
   auto waiters = state_.awaited.find(seq);
-  if (waiters == state_.awaited.end() || is_active(deliberate_fault::ending_not_told))
+  if (waiters == state_.awaited.end())
     return;
   for (auto peer : waiters->second) {
     describe({inquiry::kind::ending, peer, 0, {}, {}}, seq);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.hpp"
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/task_keys.hpp"
 #include "core/turn.hpp"
 
@@ -61,8 +60,6 @@ request_answer turn::add_keyed(const request_id& request, const std::vector<enqu
 
 enqueue_kind turn::add_or_meet(const enqueue_run& r, std::vector<seq_run>& tasks) {
   auto owner = r.key.empty() ? std::nullopt : owner_of(state_, key_of(r), now_.shard);
-  if (is_active(deliberate_fault::duplicate_creates_record))
-    owner.reset();
   auto kind = owner ? meet_owner(r, owner->seq) : enqueue_kind::created;
   if (kind != enqueue_kind::created) {
     append_run(tasks, {owner->seq, 1});
@@ -77,8 +74,7 @@ enqueue_kind turn::meet_owner(const enqueue_run& r, sequence seq) {
   CODEQ_ASSERT(r.tasks.count() == 1);
   auto* s = find_segment(state_.segments, seq);
   bool is_over = !s || is_terminal(s->view(seq).state);
-  bool is_leased = !is_over && s->view(seq).state == task_state::leased
-                   && !is_active(deliberate_fault::leased_record_changed);
+  bool is_leased = !is_over && s->view(seq).state == task_state::leased;
   auto kind = enqueue_kind::existing;
   switch (r.duplicate) {
   case on_duplicate::reject:
@@ -92,8 +88,7 @@ enqueue_kind turn::meet_owner(const enqueue_run& r, sequence seq) {
     kind = is_leased ? enqueue_kind::running : reschedule(r, *s);
     break;
   }
-  bool may_replace = !is_leased || is_active(deliberate_fault::leased_body_replaced);
-  if (r.replace_payload && !is_over && may_replace)
+  if (r.replace_payload && !is_over && !is_leased)
     replace_body(r, *s);
   return kind;
 }
@@ -102,22 +97,16 @@ enqueue_kind turn::reschedule(const enqueue_run& r, const segment& s) {
   // A time that has passed is now.
   auto before = std::max(s.not_before, now_.shard);
   auto wanted = std::max(r.not_before, now_.shard);
-  bool is_open = s.allow_promotion || is_active(deliberate_fault::guard_ignored_by_duplicate);
-  bool may_be_sooner = (r.duplicate == on_duplicate::promote && is_open)
-                       || is_active(deliberate_fault::earlier_time_taken_by_defer);
+  bool may_be_sooner = r.duplicate == on_duplicate::promote && s.allow_promotion;
   if (wanted == before || (wanted < before && !may_be_sooner))
     return enqueue_kind::unchanged;
   auto not_before = wanted > now_.shard ? wanted : timestamp{};
   auto retry_at = s.view(s.first).retry_at;
-  if (is_active(deliberate_fault::retry_cleared_by_duplicate))
-    retry_at = {};
   append_change({s.first, change_kind::rescheduled, not_before, retry_at}, by_producer);
   return wanted > before ? enqueue_kind::deferred : enqueue_kind::promoted;
 }
 
 void turn::replace_body(const enqueue_run& r, const segment& s) {
-  if (is_active(deliberate_fault::body_not_replaced))
-    return;
   task_change change{s.first, change_kind::body_replaced};
   change.body = r.tasks.body;
   change.body_bytes = r.tasks.sizes.front();
@@ -136,7 +125,7 @@ std::optional<sequence> turn::find_named(
 }
 
 bool turn::is_key_taken(const segment& s) const {
-  if (!s.key || is_active(deliberate_fault::key_taken_ignored_by_redrive))
+  if (!s.key)
     return false;
   auto owner = state_.keys.owner_of(key_id_of(s), now_.shard);
   if (!owner || owner->seq == s.first)

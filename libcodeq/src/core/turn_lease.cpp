@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/granted_run.hpp"
 #include "core/turn.hpp"
 
@@ -19,8 +18,6 @@ void turn::run(const heartbeat& c) {
       lost.leases.push_back({beat.seq, beat.token});
       continue;
     }
-    if (is_active(deliberate_fault::beat_extends_nothing))
-      continue;
     extend(*l, beat);
   }
   state_.stale_beats += lost.leases.size();
@@ -59,8 +56,6 @@ void turn::extend(lease& l, const lease_beat& beat) {
       now_.steady + find_segment(state_.segments, l.seq)->settings.progress_timeout;
   auto valid_for = std::max(state_.leases.grant_at(l.grant).lease, beat.extend);
   auto extended = std::max(l.deadline, now_.steady + valid_for);
-  if (is_active(deliberate_fault::beat_outlives_run_timeout))
-    l.run_deadline = std::max(l.run_deadline, extended);
   l.deadline = std::min({extended, l.run_deadline, l.progress_deadline});
 }
 
@@ -68,7 +63,7 @@ void turn::run(const expire_lease& c) {
   auto* l = state_.leases.find(c.token);
   if (!l || l->seq != c.seq)
     return;
-  if (l->deadline > now_.steady && !is_active(deliberate_fault::expiry_ignores_extension)) {
+  if (l->deadline > now_.steady) {
     effects_.emplace_back(timer_wanted{c.seq, c.token, l->deadline});
     return;
   }
@@ -97,28 +92,21 @@ void turn::expire(fencing_token token, const lease& l) {
   e.text = bytes::from("lease_expired: the worker did not report in time");
   // The first loss in a row may be a dying node's fault and is retried at once; a task that goes on
   // losing its workers is slowed down and ends dead.
-  bool first_in_row = entry.lost == 0 || is_active(deliberate_fault::second_loss_at_once);
-  if (is_active(deliberate_fault::first_loss_delayed))
-    first_in_row = false;
+  bool first_in_row = entry.lost == 0;
   end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
 }
 
 void turn::give_back(fencing_token token, const lease& l) {
-  bool charged = is_active(deliberate_fault::goodbye_charges);
-  append_end({l.seq, token, lease_end_kind::abandoned, charged, task_state::ready, {}, {}});
+  append_end({l.seq, token, lease_end_kind::abandoned, false, task_state::ready, {}, {}});
 }
 
 void turn::run(const release_worker& c) {
-  if (is_active(deliberate_fault::goodbye_keeps_leases))
-    return;
   auto is_of_worker = [&](const live_grant& g) { return *g.worker == *c.worker; };
   for (auto token : state_.leases.tokens_of(is_of_worker))
     give_back(token, *state_.leases.find(token));
 }
 
 void turn::run(const replace_worker& c) {
-  if (is_active(deliberate_fault::replaced_worker_keeps_leases))
-    return;
   auto is_of_older = [&](const live_grant& g) {
     return g.worker->name == c.worker->name && g.worker->incarnation != c.worker->incarnation;
   };
@@ -145,12 +133,10 @@ void turn::run(const resume& c) {
   std::vector<fencing_token> unknown;
   std::set_difference(
     own.begin(), own.end(), held.begin(), held.end(), std::back_inserter(unknown));
-  if (!is_active(deliberate_fault::resume_skips_redelivery))
-    redeliver(c.peer, unknown);
+  redeliver(c.peer, unknown);
   for (auto token : own) {
     auto seq = state_.leases.find(token)->seq;
-    bool is_cancelling = find_segment(state_.segments, seq)->view(seq).cancelling;
-    if (is_cancelling && !is_active(deliberate_fault::cancel_notice_not_repeated))
+    if (find_segment(state_.segments, seq)->view(seq).cancelling)
       send_cancel(c.peer, token);
   }
   effects_.emplace_back(resumed{c.peer});
@@ -179,8 +165,6 @@ void turn::want_timers() {
   while (auto token = state_.leases.take_grown_up(now_.steady)) {
     auto& l = *state_.leases.find(*token);
     l.timed = true;
-    if (is_active(deliberate_fault::lease_never_expires))
-      continue;
     effects_.emplace_back(timer_wanted{l.seq, *token, l.deadline});
   }
 }

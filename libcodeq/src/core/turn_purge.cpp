@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/turn.hpp"
 
 #include <algorithm>
@@ -24,8 +23,7 @@ void turn::purge_all(const std::vector<sequence>& tasks) {
   // All leases first: a change behind an end begins a record, and so does an end behind a change.
   for (auto seq : tasks) {
     auto& s = *find_segment(state_.segments, seq);
-    bool is_leased = s.view(seq).state == task_state::leased;
-    if (is_leased && !is_active(deliberate_fault::purged_lease_kept))
+    if (s.view(seq).state == task_state::leased)
       end_by_force(s, {0, 0, seq, force::kind::revoke, {}});
   }
   for (auto seq : tasks) {

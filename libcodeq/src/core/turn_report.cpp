@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/history.hpp"
 #include "core/retry.hpp"
 #include "core/turn.hpp"
@@ -55,20 +54,8 @@ error turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
     return refusal;
   }
   if (auto* s = find_known(state_.segments, r.seq)) {
-    auto entry = s->view(r.seq);
-    if (is_active(deliberate_fault::stale_report_confirmed))
-      return {};
-    bool is_held = entry.state == task_state::leased;
-    if (is_active(deliberate_fault::stale_token_accepted) && is_held) {
-      auto current = r;
-      current.token = entry.token;
-      end_reported(current);
-      return {};
-    }
-    bool was_accepted = is_repeat(entry, r.token, kind_of(r.how));
+    bool was_accepted = is_repeat(s->view(r.seq), r.token, kind_of(r.how));
     state_.stale_reports += was_accepted ? 0 : 1;
-    if (was_accepted && is_active(deliberate_fault::follow_ups_of_a_repeat))
-      add_follow_ups(r);
     return {was_accepted ? errc::already : errc::stale_lease, {}};
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
@@ -92,8 +79,6 @@ void turn::end_reported(const lease_report& r) {
     e.charged = true;
     return append_end(std::move(e));
   case disposition::failed_permanently:
-    if (is_active(deliberate_fault::permanent_failure_retried))
-      return end_failed(std::move(e), r.delay);
     e.next = task_state::dead;
     e.charged = true;
     return append_end(std::move(e));
@@ -103,8 +88,7 @@ void turn::end_reported(const lease_report& r) {
   case disposition::abandon: {
     auto entry = find_segment(state_.segments, r.seq)->view(r.seq);
     // Giving back for ever would hide a task that no worker wants.
-    e.charged =
-      entry.refunds >= limits::refunds_in_row_max || is_active(deliberate_fault::abandon_charged);
+    e.charged = entry.refunds >= limits::refunds_in_row_max;
     return e.charged ? end_failed(std::move(e), duration{0}) : append_end(std::move(e));
   }
   }
@@ -113,8 +97,6 @@ void turn::end_reported(const lease_report& r) {
 void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto attempt = s.view(e.seq).attempt;
-  attempt += is_active(deliberate_fault::last_attempt_skipped) ? 1 : 0;
-  attempt -= is_active(deliberate_fault::one_attempt_too_many) ? 1 : 0;
   e.charged = true;
   if (attempt >= s.settings.max_attempts) {
     e.next = task_state::dead;
@@ -123,7 +105,7 @@ void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
   auto wait = delay ? *delay : retry_delay(s.settings.retry, attempt, state_.id_of(e.seq));
   if (wait > duration{0}) {
     e.next = task_state::scheduled;
-    e.due = now_.shard + (is_active(deliberate_fault::retry_before_due) ? wait / 2 : wait);
+    e.due = now_.shard + wait;
   }
   append_end(std::move(e));
 }
@@ -147,12 +129,7 @@ void turn::append_end(lease_end e) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto entry = s.view(e.seq);
   auto what = event_of(e.kind, e.next);
-  bool wins =
-    e.next == task_state::completed && !is_active(deliberate_fault::cancelled_although_completed);
-  wins =
-    wins
-    || (e.kind == lease_end_kind::expired && is_active(deliberate_fault::cancel_lost_at_expiry));
-  if (entry.cancelling && !wins) {
+  if (entry.cancelling && e.next != task_state::completed) {
     e.next = task_state::cancelled;
     e.due = {};
   }

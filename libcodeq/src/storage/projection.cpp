@@ -3,7 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/deliberate_fault.hpp"
 #include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
@@ -101,10 +100,8 @@ void project_event(shard_id shard, const core::checkpoint_taken& e, write_set& w
   }
   for (const auto& name : e.expired_keys)
     writes.remove(key_key{shard, name}.encode());
-  for (const auto& closed : e.closed_keys) {
-    if (!core::is_active(core::deliberate_fault::retained_key_not_written))
-      writes.put(key_key{shard, closed.name}.encode(), encode(closed.record));
-  }
+  for (const auto& closed : e.closed_keys)
+    writes.put(key_key{shard, closed.name}.encode(), encode(closed.record));
   for (auto position : e.merged_changes)
     writes.single_remove(change_key{shard, position}.encode());
   for (auto position : e.delivered_follow_ups)

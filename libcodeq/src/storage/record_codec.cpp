@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/record_codec.hpp"
 
-#include "core/deliberate_fault.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
 #include "storage/answer_build.hpp"
@@ -108,8 +107,7 @@ std::string encode(const core::segment_appended& e) {
     r.setNotBeforeMs(ms_of(e.not_before));
     r.setAllowPromotion(e.allow_promotion);
     r.setGroup({reinterpret_cast<const kj::byte*>(e.group.data()), e.group.size()});
-    if (!core::is_active(core::deliberate_fault::key_written_later))
-      r.setKey({reinterpret_cast<const kj::byte*>(e.key.data()), e.key.size()});
+    r.setKey({reinterpret_cast<const kj::byte*>(e.key.data()), e.key.size()});
     write_marks(r, e.requests);
     write_packed(r.initTasks(), std::span<const core::encoded_tasks>(e.pieces));
   });

@@ -2,7 +2,6 @@
 #include "storage/recovery.hpp"
 
 #include "core/apply.hpp"
-#include "core/deliberate_fault.hpp"
 #include "core/producer_sessions.hpp"
 #include "core/restore.hpp"
 #include "core/task_keys.hpp"
@@ -90,8 +89,7 @@ result<void> shard_recovery::load_checkpoint() {
     if (totals.purged_below > 0)
       purges.push_back({totals.queue, totals.purged_below});
   }
-  if (!core::is_active(core::deliberate_fault::purge_lost_by_restart))
-    core::note_purges(state_, purges);
+  core::note_purges(state_, purges);
   return {};
 }
 
@@ -103,8 +101,6 @@ result<void> shard_recovery::load_queues() {
     auto e = decode_queue(value, queue->queue);
     if (!e)
       return e.error();
-    if (core::is_active(core::deliberate_fault::pause_lost_by_restart))
-      e->settings.paused = false;
     core::apply(state_, *e);
     return {};
   });
@@ -189,8 +185,6 @@ void shard_recovery::settle_indexes() {
 }
 
 void shard_recovery::remember_requests() {
-  if (core::is_active(core::deliberate_fault::request_executed_twice))
-    return;
   std::sort(after_checkpoint_.begin(), after_checkpoint_.end(), [](const auto& a, const auto& b) {
     return a.position < b.position;
   });
@@ -246,8 +240,6 @@ result<void> shard_recovery::load_follow_ups() {
 }
 
 result<void> shard_recovery::load_checkpoints() {
-  if (core::is_active(core::deliberate_fault::checkpoint_lost_by_restart))
-    return {};
   return each(
     checkpoints_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
       auto task = checkpoint_key::decode(key);
@@ -265,12 +257,6 @@ result<void> shard_recovery::load_checkpoints() {
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
-  if (core::is_active(core::deliberate_fault::recovered_lease_expires_at_once)) {
-    for (auto token : state_.leases.tokens_of([](const core::live_grant&) { return true; }))
-      state_.leases.find(token)->deadline = state_.steady;
-  }
-  if (core::is_active(core::deliberate_fault::shard_time_goes_back))
-    state_.at -= duration{1};
   // Checkpointed soon, so that the next recovery has less to replay.
   state_.records_since_checkpoint = tail_.size();
 }
