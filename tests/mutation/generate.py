@@ -80,9 +80,11 @@ def read_changes(table):
 
 
 def _only_match(what, text, source, begin, end):
-    """Where `text` is in the source, whatever the white space between its words."""
-    pattern = re.compile(r"\s+".join(re.escape(word) for word in text.split()))
-    found = [match.span() for match in pattern.finditer(source, begin, end)]
+    """Where `text` is in the source, as whole words, whatever the white space between them."""
+    pattern = r"\s+".join(re.escape(word) for word in text.split())
+    pattern = (r"\b" if re.match(r"\w", pattern) else "") + pattern
+    pattern += r"\b" if re.search(r"\w$", pattern) else ""
+    found = [match.span() for match in re.compile(pattern).finditer(source, begin, end)]
     if len(found) != 1:
         raise FaultError(f"{what} is found {len(found)} times and not once: {text.strip()}")
     return found[0]

@@ -74,6 +74,8 @@ class Refused(unittest.TestCase):
     def test_text_that_is_not_there_once(self):
         self.check("text is found 0 times", _fault("z", "y"))
         self.check("text is found 5 times", _fault("x", "y"))
+        self.check("text is found 0 times", _fault("eturn x", "y"))
+        self.check("text is found 0 times", _fault("int hal", "y"))
         self.check("within is found 0 times", _fault("x", "y", within="z"))
 
     def test_changes_that_overlap(self):

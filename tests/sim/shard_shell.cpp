@@ -7,7 +7,6 @@
 #include "protocol/operator_reply.hpp"
 #include "storage/projection.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
