@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/lease_timer.hpp"
-#include "coordinator/timing_wheel.hpp"
+#include "coordinator/actors/lease_timer.hpp"
+#include "coordinator/shard/timing_wheel.hpp"
 #include "micro/fixed_iterations.hpp"
 #include "transport/configure.hpp"
 
 #include <benchmark/benchmark.h>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+
+#include <unordered_map>
 
 namespace codeq::bench {
 
@@ -31,13 +33,16 @@ void timer_actors(benchmark::State& state) {
   caf::actor_system_config config;
   transport::configure(config, 1);
   caf::actor_system system(config);
-  coordinator::lease_timers timers(monotonic_time{});
-  actors::shard_internal_actor nobody;
+  coordinator::timing_wheel wheel(monotonic_time{});
+  std::unordered_map<fencing_token, coordinator::lease_timer_actor> timers;
+  coordinator::shard_internal_actor nobody;
   std::uint64_t token = 0;
   for (auto _ : state) {
     fencing_token each{++token};
-    timers.want(system, nobody, {token, each, monotonic_time{} + lease});
-    timers.drop(each);
+    timers[each] = system.spawn<caf::lazy_init + caf::hidden>(
+      coordinator::lease_timer, nobody, core::task_lease{token, each});
+    wheel.add(each, monotonic_time{} + lease);
+    timers.erase(each);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "coordinator/journal.hpp"
-#include "coordinator/log_syncer.hpp"
+#include "coordinator/actors/journal_driver.hpp"
+#include "coordinator/actors/log_syncer.hpp"
 #include "storage/rocksdb_store.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/fault_file_system.hpp"
@@ -33,36 +33,36 @@ protected:
     options.environment = disk_.environment();
     auto opened = storage::open_rocksdb_store(options);
     ASSERT_TRUE(opened);
-    coordinator::journal_options made;
+    coordinator::journal_driver_options made;
     made.store = std::shared_ptr<storage::task_store>(std::move(*opened));
-    made.mode = mode;
+    made.journal.mode = mode;
     made.on_failure = [this](const error& why) { failures_.push_back(to_string(why)); };
     made.meter = meter_;
     made.horizons = horizons_;
     made.syncer = spawn_syncer(made.store);
-    journal_ = system_.own(system_.get().spawn(coordinator::journal, made));
+    journal_ = system_.own(system_.get().spawn(coordinator::drive_journal, made));
     auto shard = system_.get().spawn([this](caf::event_based_actor*) -> caf::behavior {
-      return {[this](const actors::batch_committed& told) { told_.push_back(told.number); }};
+      return {[this](const coordinator::batch_committed& told) { told_.push_back(told.number); }};
     });
-    shard_ = caf::actor_cast<actors::shard_internal_actor>(system_.own(shard));
+    shard_ = caf::actor_cast<coordinator::shard_internal_actor>(system_.own(shard));
   }
 
   /// The real one, or one that answers when the test says so.
-  actors::log_syncer_actor spawn_syncer(const std::shared_ptr<storage::task_store>& store) {
+  coordinator::log_syncer_actor spawn_syncer(const std::shared_ptr<storage::task_store>& store) {
     if (!holds_syncs_)
       return system_.own(system_.get().spawn(coordinator::log_syncer, store));
     held_syncer_ =
       system_.own(system_.get().spawn([this](caf::event_based_actor* self) -> caf::behavior {
         return {
-          [this, self](actors::sync_log) {
+          [this, self](coordinator::sync_log) {
             ++syncs_;
             sync_ = self->make_response_promise();
             return sync_;
           },
-          [this](const actors::log_synced& done) { sync_.deliver(done); },
+          [this](const coordinator::log_synced& done) { sync_.deliver(done); },
         };
       }));
-    return caf::actor_cast<actors::log_syncer_actor>(held_syncer_);
+    return caf::actor_cast<coordinator::log_syncer_actor>(held_syncer_);
   }
 
   void start_with_a_sync_under_way() {
@@ -75,7 +75,7 @@ protected:
   }
 
   void finish_sync(const result<void>& how = {}) {
-    caf::anon_send(held_syncer_, actors::log_synced{how});
+    caf::anon_send(held_syncer_, coordinator::log_synced{how});
     system_.run();
   }
 
@@ -85,11 +85,12 @@ protected:
     for (auto& set : writes_.next())
       caf::anon_send(
         journal_,
-        actors::commit_request{
+        coordinator::commit_request{
           shard_,
-          ++sent_,
-          std::move(set),
-          std::make_shared<const storage::shard_horizon>(horizon)});
+          {shard_id{},
+           ++sent_,
+           std::move(set),
+           std::make_shared<const storage::shard_horizon>(horizon)}});
     system_.run();
   }
 
@@ -102,7 +103,8 @@ protected:
   void commit_many() {
     for (std::size_t i = 0; i < waiting; ++i)
       for (auto& set : writes_.next())
-        caf::anon_send(journal_, actors::commit_request{shard_, ++sent_, std::move(set), {}});
+        caf::anon_send(
+          journal_, coordinator::commit_request{shard_, {shard_id{}, ++sent_, std::move(set)}});
     system_.run();
   }
 
@@ -123,8 +125,8 @@ protected:
   temporary_directory directory_{temporary_directory::in_memory()};
   deterministic_system system_;
   random_writes writes_{1, {}};
-  actors::journal_actor journal_;
-  actors::shard_internal_actor shard_;
+  coordinator::journal_actor journal_;
+  coordinator::shard_internal_actor shard_;
   std::uint64_t sent_ = 0;
   std::vector<std::uint64_t> told_;
   std::vector<std::string> failures_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "coordinator/turn_runner.hpp"
+#include "coordinator/shard/turn_runner.hpp"
 #include "fault/client_ledger.hpp"
 #include "fault/random_commands.hpp"
 #include "storage/retention_filter.hpp"

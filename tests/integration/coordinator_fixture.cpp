@@ -3,11 +3,11 @@
 
 #include "codeq/producer.hpp"
 
-#include "protocol/error_code.hpp"
 #include "protocol/task_convert.hpp"
 #include "storage/recovery.hpp"
 
 #include <utility>
+#include <variant>
 
 namespace codeq::test {
 
@@ -20,93 +20,78 @@ std::uint64_t count_of(std::uint64_t number) {
   return number - core::first_of_epoch(1) + 1;
 }
 
-std::string say_tasks(const protocol::wire_frame& frame) {
-  std::string text = "tasks";
-  auto batch = protocol::task_batch::parse(frame.body);
-  auto ok = batch->read([&](auto r) -> result<void> {
-    for (auto run : r.getRuns())
-      for (std::uint32_t i = 0; i < run.getCount(); ++i)
-        text += " " + std::to_string(count_of(run.getFirst() + i)) + "/t"
-                + std::to_string(count_of(run.getFirstToken() + i));
-    return {};
-  });
-  return ok ? text : to_string(ok.error());
-}
-
-std::string say_frame(const protocol::wire_frame& frame) {
+std::string say(const core::reports_answered& m) {
   std::string text;
-  auto ok = protocol::visit_frame(frame, [&](const auto& typed) {
-    using frame_type = std::decay_t<decltype(typed)>;
-    if constexpr (std::is_same_v<frame_type, protocol::result_reply>) {
-      auto read = typed.read([&](auto r) -> result<void> {
-        for (auto a : r.getAnswers())
-          text += "answer " + std::to_string(count_of(a.getSeq())) + " "
-                  + std::string(to_string(protocol::from_schema(a.getCode())));
-        return {};
-      });
-      text += read ? "" : to_string(read.error());
-    } else if constexpr (std::is_same_v<frame_type, protocol::leases_lost>) {
-      auto read = typed.read([&](auto r) -> result<void> {
-        for (auto l : r.getLeases())
-          text += "lost " + std::to_string(count_of(l.getSeq()));
-        return {};
-      });
-      text += read ? "" : to_string(read.error());
-    } else if constexpr (std::is_same_v<frame_type, protocol::change_reply>) {
-      auto read = typed.read([&](auto r) -> result<void> {
-        text += "refusal " + std::to_string(r.getNumber()) + " "
-                + std::string(to_string(protocol::from_schema(r.getCode()))) + ": "
-                + std::string(r.getContext().cStr());
-        return {};
-      });
-      text += read ? "" : to_string(read.error());
-    } else if constexpr (std::is_same_v<frame_type, protocol::tasks_ended>) {
-      auto read = typed.read([&](auto r) -> result<void> {
-        for (auto t : r.getTasks())
-          text += "ended " + std::to_string(count_of(t.getSeq())) + " "
-                  + std::string(to_string(protocol::from_schema(t.getCode())));
-        return {};
-      });
-      text += read ? "" : to_string(read.error());
-    } else {
-      text = "frame " + std::to_string(frame.type);
-    }
-  });
-  return ok ? text : to_string(ok.error());
+  for (const auto& a : m.answers)
+    text += "answer " + std::to_string(count_of(a.seq)) + " " + std::string(to_string(a.code));
+  return text;
 }
 
-actors::session_actor::behavior_type pretended_session(
-  actors::session_actor::stateful_pointer<session_log> self,
+std::string say(const core::leases_lost& m) {
+  std::string text;
+  for (const auto& lease : m.leases)
+    text += "lost " + std::to_string(count_of(lease.seq));
+  return text;
+}
+
+std::string say(const protocol::tasks_told& m) {
+  std::string text;
+  for (const auto& t : m.tasks)
+    text += "ended " + std::to_string(count_of(t.seq)) + " " + std::string(to_string(t.code));
+  return text;
+}
+
+std::string say(const core::enqueue_answered& m) {
+  return "enqueued " + std::to_string(m.number);
+}
+
+std::string say(const core::change_answered& m) {
+  return "changed " + std::to_string(m.number);
+}
+
+template <class S>
+std::string say(const protocol::request_refused<S>& m) {
+  return "refusal " + std::to_string(m.number) + " " + to_string(m.reason);
+}
+
+template <class Other>
+std::string say(const Other&) {
+  return "another reply";
+}
+
+std::string say_tasks(const core::tasks_granted& granted) {
+  std::string text = "tasks";
+  for (const auto& run : granted.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      text += " " + std::to_string(count_of(run.first + i)) + "/t"
+              + std::to_string(count_of(value(run.first_token) + i));
+  return text;
+}
+
+std::string say_credits(const coordinator::credit_news& m) {
+  switch (m.what) {
+  case coordinator::credit_news::kind::drained:
+    return "drained";
+  case coordinator::credit_news::kind::has_work:
+    return "has work";
+  case coordinator::credit_news::kind::returned:
+    return "returned " + std::to_string(m.credits);
+  }
+  return {};
+}
+
+coordinator::shard_peer_actor::behavior_type pretended_session(
+  coordinator::shard_peer_actor::stateful_pointer<session_log> self,
   std::shared_ptr<std::vector<std::string>> lines) {
   auto note = [lines](std::string line) { lines->push_back(std::move(line)); };
   return {
-    [](const protocol::enqueue_request&) {},
-    [](const protocol::claim_request&) {},
-    [](const protocol::heartbeat_request&) {},
-    [](const protocol::result_request&) {},
-    [](const protocol::resume_request&) {},
-    [](const protocol::await_request&) {},
-    [](const protocol::status_request&) {},
-    [](const protocol::change_request&) {},
-    [](const protocol::force_request&) {},
-    [](const protocol::queue_request&) {},
-    [](const protocol::bulk_request&) {},
-    [](const protocol::list_request&) {},
-    [](const protocol::explain_request&) {},
-    [](const protocol::events_request&) {},
-    [](const protocol::stats_request&) {},
-    [](const protocol::backup_request&) {},
-    [](const protocol::goodbye&) {},
-    [note](const protocol::wire_frame& frame) { note(say_frame(frame)); },
-    [note](const actors::tasks_for_peer& m) { note(say_tasks(m.frame)); },
-    [note](const actors::enqueue_done& m) { note("enqueued " + std::to_string(m.number)); },
-    [note](const actors::shard_drained&) { note("drained"); },
-    [note](const actors::shard_has_work&) { note("has work"); },
-    [note](const actors::credits_returned& m) { note("returned " + std::to_string(m.credits)); },
-    [note](const actors::peer_misbehaved& m) { note("misbehaved " + m.reason.context); },
-    [](const actors::outgoing_pressure&) {},
-    [](const actors::connection_lost&) {},
-    [](const actors::end_session&) {},
+    [note](const coordinator::shard_reply& m) {
+      note(std::visit([](const auto& reply) { return say(reply); }, m.reply));
+    },
+    [note](const coordinator::task_delivery& m) { note(say_tasks(m.granted)); },
+    [note](const coordinator::credit_news& m) { note(say_credits(m)); },
+    [](const coordinator::queues_added&) {},
+    [note](const coordinator::peer_misbehaved& m) { note("misbehaved " + m.reason.context); },
   };
 }
 
@@ -114,16 +99,17 @@ actors::session_actor::behavior_type pretended_session(
 
 coordinator_fixture::coordinator_fixture() = default;
 
-actors::journal_actor coordinator_fixture::hold_journal() {
+coordinator::journal_actor coordinator_fixture::hold_journal() {
   auto held = held_;
   auto asked = epochs_asked_;
-  auto behavior = [held,
-                   asked](actors::journal_actor::pointer) -> actors::journal_actor::behavior_type {
+  auto behavior =
+    [held,
+     asked](coordinator::journal_actor::pointer) -> coordinator::journal_actor::behavior_type {
     return {
-      [held](actors::commit_request& request) { held->push_back(std::move(request)); },
-      [asked](const actors::raise_epoch&) { ++*asked; },
-      [](actors::write_group) {},
-      [](actors::sync_journal) {},
+      [held](coordinator::commit_request& request) { held->push_back(std::move(request)); },
+      [asked](const coordinator::raise_epoch&) { ++*asked; },
+      [](coordinator::write_group) {},
+      [](coordinator::sync_journal) {},
     };
   };
   return system_.own(system_.get().spawn(behavior));
@@ -143,7 +129,7 @@ void coordinator_fixture::start_near_the_end(std::uint64_t numbers, bool held) {
 }
 
 void coordinator_fixture::raise_epoch(std::uint32_t epoch) {
-  caf::anon_send(shard_, actors::epoch_raised{epoch});
+  caf::anon_send(shard_, coordinator::epoch_raised{epoch});
   system_.run();
 }
 
@@ -151,19 +137,18 @@ void coordinator_fixture::spawn_shard(bool held) {
   auto fail = [](const error& e) { FAIL() << to_string(e); };
   storage::store_record identity;
   identity.epoch = 1;
-  coordinator::shard_options options;
+  coordinator::shard_driver_options options;
   options.clock = std::make_shared<virtual_clock>(system_);
-  options.state = state_;
+  options.shard.state = state_;
   auto syncer = system_.own(system_.get().spawn(coordinator::log_syncer, store_));
-  coordinator::journal_options writes{store_, mode_, fail, horizons_, nullptr, identity, syncer};
+  coordinator::journal_driver_options writes{
+    store_, {mode_, identity}, fail, horizons_, nullptr, syncer};
   options.journal =
-    held ? hold_journal() : system_.own(system_.get().spawn(coordinator::journal, writes));
-  coordinator::reader_options reads;
-  reads.store = store_;
-  reads.on_failure = fail;
-  options.shard_count = 2;
-  options.reader = system_.own(system_.get().spawn(coordinator::reader, reads));
-  shard_ = system_.own(system_.get().spawn(coordinator::shard, options));
+    held ? hold_journal() : system_.own(system_.get().spawn(coordinator::drive_journal, writes));
+  coordinator::reader_driver_options reads{{store_}, fail};
+  options.shard.shard_count = 2;
+  options.reader = system_.own(system_.get().spawn(coordinator::drive_reader, reads));
+  shard_ = system_.own(system_.get().spawn(coordinator::drive_shard, options));
   system_.run();
 }
 
@@ -174,10 +159,11 @@ core::peer_id coordinator_fixture::attach(
   auto peer = ++last_peer_;
   auto& log = logs_[peer] = std::make_shared<std::vector<std::string>>();
   auto session = system_.own(system_.get().spawn(pretended_session, log));
-  actors::attach_session m{peer, session, nullptr, {}, std::move(bearer)};
+  coordinator::attach_peer m{{peer}, session};
+  m.who.bearer = std::move(bearer);
   if (!name.empty()) {
-    m.worker = std::make_shared<const worker_identity>(worker_identity{name, incarnation});
-    m.queues = {{"default", "q"}};
+    m.who.worker = std::make_shared<const worker_identity>(worker_identity{name, incarnation});
+    m.who.queues = {{"default", "q"}};
   }
   caf::anon_send(shard_, std::move(m));
   system_.run();
@@ -192,12 +178,12 @@ void coordinator_fixture::enqueue(
   spec.lease = lease;
   auto encoded = protocol::encoded_tasks::encode(std::vector<task_spec>(tasks, spec));
   auto request = encoded->to_request({{1, 2}, number, 1, only_shard});
-  caf::anon_send(shard_, actors::from_peer<schema::EnqueueRequest>{peer, request});
+  caf::anon_send(shard_, coordinator::peer_request{peer, request});
   system_.run();
 }
 
 void coordinator_fixture::add_credits(core::peer_id peer, std::uint32_t credits) {
-  caf::anon_send(shard_, actors::add_credits{peer, credits, duration{0}});
+  caf::anon_send(shard_, coordinator::shard_command{core::claim{peer, credits, duration{0}}});
   system_.run();
 }
 
@@ -209,7 +195,7 @@ void coordinator_fixture::complete(core::peer_id peer, sequence seq, std::uint64
     auto ends = r.initTexts().initEnds(1);
     ends.set(0, 0);
   });
-  caf::anon_send(shard_, actors::from_peer<schema::ResultRequest>{peer, request});
+  caf::anon_send(shard_, coordinator::peer_request{peer, request});
   system_.run();
 }
 
@@ -226,25 +212,31 @@ void coordinator_fixture::complete_with(
     encoded->write_follow_ups(report.initFollowUps());
     r.initTexts().initEnds(1);
   });
-  caf::anon_send(shard_, actors::from_peer<schema::ResultRequest>{peer, request});
+  caf::anon_send(shard_, coordinator::peer_request{peer, request});
   system_.run();
 }
 
 void coordinator_fixture::meet_neighbour() {
   auto log = neighbour_log_;
+  auto note = [log](const core::command& command) {
+    if (const auto* m = std::get_if<core::take_follow_ups>(&command))
+      log->push_back("runs " + std::to_string(m->runs.size()) + " of " + m->runs.at(0).group);
+    if (const auto* m = std::get_if<core::confirm_follow_ups>(&command))
+      log->push_back("confirmed " + std::to_string(m->number));
+  };
   auto behavior =
-    [log](actors::shard_neighbour_actor::pointer) -> actors::shard_neighbour_actor::behavior_type {
+    [note](coordinator::shard_actor::pointer) -> coordinator::shard_actor::behavior_type {
     return {
-      [log](const actors::hand_over& m) {
-        log->push_back("runs " + std::to_string(m.runs.size()) + " of " + m.runs.at(0).group);
-      },
-      [log](const actors::handed_over& m) {
-        log->push_back("confirmed " + std::to_string(m.number));
-      },
+      [](const coordinator::peer_request&) {},
+      [note](const coordinator::shard_command& m) { note(m.what); },
+      [](const coordinator::attach_peer&) {},
+      [](const coordinator::detach_peer&) {},
+      [](coordinator::ask_shard_stats) { return coordinator_stats{}; },
+      [](coordinator::stop_shard) { return true; },
     };
   };
   auto neighbour = system_.own(system_.get().spawn(behavior));
-  caf::anon_send(shard_, actors::meet_shards{{shard_, neighbour}});
+  caf::anon_send(shard_, coordinator::meet_shards{{shard_, neighbour}});
   system_.run();
 }
 
@@ -254,7 +246,7 @@ void coordinator_fixture::beat(core::peer_id peer, sequence seq, std::uint64_t t
     lease.setSeq(core::first_of_epoch(1) + seq - 1);
     lease.setToken(core::first_of_epoch(1) + token - 1);
   });
-  caf::anon_send(shard_, actors::from_peer<schema::HeartbeatRequest>{peer, request});
+  caf::anon_send(shard_, coordinator::peer_request{peer, request});
   system_.run();
 }
 
@@ -262,8 +254,8 @@ void coordinator_fixture::commit_all() {
   while (!held_->empty()) {
     auto request = std::move(held_->front());
     held_->pop_front();
-    ASSERT_TRUE(store_->commit({&request.writes, 1}, storage::durability::sync));
-    caf::anon_send(request.shard, actors::batch_committed{request.number});
+    ASSERT_TRUE(store_->commit({&request.turn.writes, 1}, storage::durability::sync));
+    caf::anon_send(request.shard, coordinator::batch_committed{request.turn.number});
     system_.run();
   }
 }
@@ -271,7 +263,7 @@ void coordinator_fixture::commit_all() {
 std::int64_t coordinator_fixture::gauge(const std::string& name) {
   std::int64_t value = -1;
   auto ask = [&, shard = shard_](caf::event_based_actor* self) {
-    self->request(shard, caf::infinite, actors::ask_shard_stats{})
+    self->request(shard, caf::infinite, coordinator::ask_shard_stats{})
       .then([&](const coordinator_stats& stats) { value = stats.gauges.at(name); });
   };
   system_.get().spawn(ask);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coordinator/journal.hpp"
-#include "coordinator/log_syncer.hpp"
-#include "coordinator/reader.hpp"
-#include "coordinator/shard.hpp"
+#include "coordinator/actors/journal_driver.hpp"
+#include "coordinator/actors/log_syncer.hpp"
+#include "coordinator/actors/reader_driver.hpp"
+#include "coordinator/actors/shard_driver.hpp"
 #include "storage/memory_store.hpp"
 #include "support/deterministic_system.hpp"
 
@@ -64,7 +64,7 @@ protected:
     core::peer_id peer,
     const protocol::frame<S>& message,
     std::shared_ptr<const security::principal> bearer) {
-    caf::anon_send(shard_, actors::from_peer<S>{peer, message, std::move(bearer)});
+    caf::anon_send(shard_, coordinator::peer_request{peer, message, std::move(bearer)});
     system_.run();
   }
 
@@ -97,7 +97,7 @@ protected:
   std::shared_ptr<storage::retention_horizons> horizons_ =
     std::make_shared<storage::retention_horizons>();
   storage::durability mode_ = storage::durability::sync;
-  actors::shard_internal_actor shard_;
+  coordinator::shard_internal_actor shard_;
   /// What the shard's actor works on.
   std::shared_ptr<core::shard_state> state_;
   /// How often a held journal was asked for another epoch.
@@ -106,11 +106,11 @@ protected:
 private:
   void spawn_shard(bool held);
 
-  [[nodiscard]] actors::journal_actor hold_journal();
+  [[nodiscard]] coordinator::journal_actor hold_journal();
 
   std::map<core::peer_id, std::shared_ptr<std::vector<std::string>>> logs_;
-  std::shared_ptr<std::deque<actors::commit_request>> held_ =
-    std::make_shared<std::deque<actors::commit_request>>();
+  std::shared_ptr<std::deque<coordinator::commit_request>> held_ =
+    std::make_shared<std::deque<coordinator::commit_request>>();
   std::shared_ptr<std::vector<std::string>> neighbour_log_ =
     std::make_shared<std::vector<std::string>>();
   core::peer_id last_peer_ = 0;

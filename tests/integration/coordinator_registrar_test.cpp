@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/registrar.hpp"
+#include "coordinator/actors/registrar_driver.hpp"
 #include "security/token.hpp"
 #include "security/token_table.hpp"
 #include "support/deterministic_system.hpp"
@@ -59,11 +59,10 @@ class CoordinatorRegistrar : public testing::Test {
 protected:
   CoordinatorRegistrar()
     : registrar_(system_.own(system_.get().spawn(
-      coordinator::registrar,
-      coordinator::registrar_options{
+      coordinator::drive_registrar,
+      coordinator::registrar_driver_options{
+        {0, 1, 2},
         {},
-        1,
-        2,
         [] { return std::map<std::string, std::int64_t>{}; },
         std::make_shared<base::manual_clock>()}))) {}
 
@@ -107,7 +106,7 @@ protected:
   std::map<std::string, std::vector<caf::typed_response_promise<bool>>> probes_;
   deterministic_system system_;
   std::map<std::string, actors::connection_actor> connections_;
-  actors::registrar_internal_actor registrar_;
+  coordinator::registrar_internal_actor registrar_;
 };
 
 TEST_F(CoordinatorRegistrar, LeavesANameToTheLiving) {
@@ -145,7 +144,7 @@ TEST_F(CoordinatorRegistrar, KeepsAWorkerThatReconnectsWhileItIsProbed) {
 TEST_F(CoordinatorRegistrar, LetsNobodyInWhileItStops) {
   hello("a", 1);
   hello("b", 2);
-  caf::anon_send(registrar_, actors::stop_registrar{});
+  caf::anon_send(registrar_, coordinator::stop_registrar{});
   system_.run();
   answer_probes("a", false);
 
@@ -158,12 +157,13 @@ protected:
   GuardedRegistrar() {
     write("worker-a worker-b producer-a");
     tokens_ = security::token_source::open(file_).value();
-    coordinator::registrar_options options;
+    coordinator::registrar_driver_options options;
+    options.registrar.shard_count = 0;
     options.gauges = [] { return std::map<std::string, std::int64_t>{}; };
     options.clock = std::make_shared<base::manual_clock>();
     options.tokens = tokens_;
     options.limiter = std::make_shared<security::rate_limiter>();
-    registrar_ = system_.own(system_.get().spawn(coordinator::registrar, options));
+    registrar_ = system_.own(system_.get().spawn(coordinator::drive_registrar, options));
   }
 
   /// Replaces the file by these tokens.
@@ -181,7 +181,7 @@ protected:
 
   void reload() {
     ASSERT_TRUE(tokens_->reload());
-    caf::anon_send(registrar_, actors::tokens_replaced{});
+    caf::anon_send(registrar_, coordinator::tokens_replaced{});
     system_.run();
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/session.hpp"
+#include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
 #include "support/deterministic_system.hpp"
 
@@ -53,31 +53,34 @@ pretended_connection(actors::connection_actor::pointer, std::vector<std::string>
   };
 }
 
-actors::shard_actor::behavior_type
-pretended_shard(actors::shard_actor::pointer, std::vector<std::string>* lines) {
+std::string say(const core::command& command) {
+  if (const auto* m = std::get_if<core::claim>(&command))
+    return "credits " + std::to_string(m->credits);
+  if (const auto* m = std::get_if<core::revoke_credits>(&command))
+    return "take " + std::to_string(m->credits);
+  if (const auto* m = std::get_if<core::change_queues>(&command))
+    return "serve " + m->queues.at(0).queue;
+  return std::holds_alternative<core::release_worker>(command) ? "released" : "another command";
+}
+
+std::string say(const protocol::shard_request& request) {
+  if (std::holds_alternative<protocol::enqueue_request>(request))
+    return "enqueue";
+  if (std::holds_alternative<protocol::force_request>(request))
+    return "force";
+  return std::holds_alternative<protocol::queue_request>(request) ? "queue" : "another request";
+}
+
+coordinator::shard_actor::behavior_type
+pretended_shard(coordinator::shard_actor::pointer, std::vector<std::string>* lines) {
   auto note = [lines](std::string line) { lines->push_back(std::move(line)); };
   return {
-    [note](const actors::from_peer<schema::EnqueueRequest>&) { note("enqueue"); },
-    [](const actors::from_peer<schema::HeartbeatRequest>&) {},
-    [](const actors::from_peer<schema::ResultRequest>&) {},
-    [](const actors::from_peer<schema::ResumeRequest>&) {},
-    [](const actors::from_peer<schema::AwaitRequest>&) {},
-    [](const actors::attach_session&) {},
-    [](const actors::detach_session&) {},
-    [note](const actors::add_credits& m) { note("credits " + std::to_string(m.credits)); },
-    [note](const actors::take_credits& m) { note("take " + std::to_string(m.credits)); },
-    [note](const actors::change_worker_queues& m) { note("serve " + m.queues.at(0).queue); },
-    [note](const actors::end_leases& m) { note(m.replaced ? "replaced" : "released"); },
-    [](const actors::from_peer<schema::StatusRequest>&) {},
-    [](const actors::from_peer<schema::ChangeRequest>&) {},
-    [note](const actors::from_peer<schema::ForceRequest>&) { note("force"); },
-    [note](const actors::from_peer<schema::QueueRequest>&) { note("queue"); },
-    [](const actors::from_peer<schema::BulkRequest>&) {},
-    [](const actors::from_peer<schema::ListRequest>&) {},
-    [](const actors::from_peer<schema::ExplainRequest>&) {},
-    [](const actors::from_peer<schema::EventsRequest>&) {},
-    [](actors::ask_shard_stats) { return coordinator_stats{}; },
-    [](actors::stop_shard) { return true; },
+    [note](const coordinator::peer_request& m) { note(say(m.request)); },
+    [note](const coordinator::shard_command& m) { note(say(m.what)); },
+    [](const coordinator::attach_peer&) {},
+    [](const coordinator::detach_peer&) {},
+    [](coordinator::ask_shard_stats) { return coordinator_stats{}; },
+    [](coordinator::stop_shard) { return true; },
   };
 }
 
@@ -87,18 +90,22 @@ protected:
   CoordinatorSession() { start(nullptr); }
 
   void start(std::shared_ptr<const security::principal> bearer) {
-    coordinator::session_options options;
-    options.bearer = std::move(bearer);
+    coordinator::session_driver_options options;
+    options.session.bearer = std::move(bearer);
+    options.session.peer = 1;
+    options.session.worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
     options.limiter = std::make_shared<security::rate_limiter>();
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
-    options.peer = 1;
-    options.node.role = schema::Role::WORKER;
-    options.node.identity = {"w", 1};
-    options.worker = std::make_shared<const worker_identity>(options.node.identity);
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_))};
-    session_ = system_.own(system_.get().spawn(coordinator::session, options));
+    session_ = system_.own(system_.get().spawn(coordinator::drive_session, options));
     system_.run();
+  }
+
+  /// The peer sends a frame.
+  template <class S>
+  void receive(const protocol::frame<S>& frame) {
+    receive(protocol::session_request{frame});
   }
 
   template <class Message>
@@ -116,7 +123,7 @@ protected:
 
   std::vector<std::string> lines_;
   deterministic_system system_;
-  actors::session_actor session_;
+  coordinator::session_actor session_;
 };
 
 TEST_F(CoordinatorSession, TakesCreditsBackBeforeAGoodbyeEndsLeases) {
@@ -134,7 +141,7 @@ TEST_F(CoordinatorSession, PlacesNoCreditsOfAWorkerThatTakesNoMore) {
 
   claim(0);
   EXPECT_THAT(take(), ElementsAre("take 8"));
-  receive(actors::credits_returned{shard_id{}, 8});
+  receive(coordinator::credit_news{shard_id{}, coordinator::credit_news::kind::returned, 8});
   receive(actors::outgoing_pressure{false});
 
   EXPECT_THAT(take(), IsEmpty());

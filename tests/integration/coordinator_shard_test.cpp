@@ -201,7 +201,7 @@ TEST_F(CoordinatorShard, RefusesAnOperatorsRequestThatIsOutOfBoundsAndKeepsTheSe
     root.setText(capnp::Data::Reader(reinterpret_cast<const capnp::byte*>("x"), 1));
   });
 
-  caf::anon_send(shard_, actors::from_peer<schema::ForceRequest>{peer, request});
+  caf::anon_send(shard_, coordinator::peer_request{peer, request});
   system_.run();
 
   EXPECT_EQ(
@@ -256,7 +256,8 @@ TEST_F(CoordinatorShard, ConfirmsFollowUpsOfOthersOnlyAfterTheCommit) {
   run.queue = {"default", "q"};
   run.tasks = {bytes::from("12345678"), {8}};
 
-  caf::anon_send(shard_, actors::hand_over{shard_id{1}, 5, 5, {run}});
+  caf::anon_send(
+    shard_, coordinator::shard_command{core::take_follow_ups{shard_id{1}, 5, 5, {run}}});
   system_.run();
   EXPECT_THAT(take_of_neighbour(), IsEmpty());
   commit_all();

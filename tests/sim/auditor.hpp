@@ -79,8 +79,11 @@ public:
   void force_asked(const task_id& id, force_kind how, const std::string& text);
   void force_answered(
     const task_id& id, force_kind how, virtual_time asked_at, const change_outcome& answer);
-  void pause_asked(shard_id shard, const queue_address& queue, bool paused);
-  void pause_answered(shard_id shard, const queue_address& queue, bool paused);
+  /// Returns the number of the wish.
+  std::uint64_t pause_asked(shard_id shard, const queue_address& queue, bool paused);
+
+  /// The wish of that number was answered: the queue is paused, or not.
+  void pause_answered(shard_id shard, const queue_address& queue, std::uint64_t wish, bool paused);
 
   /// Everything of the queue is to go; an empty name is every queue of the tenant.
   void purge_asked(const queue_address& queue);
@@ -142,7 +145,7 @@ public:
   /// A command reached a shard.
   void asked(shard_id shard, const core::command& c) { ledger_.asked(shard, c); }
 
-  void turn_sealed(const core::shard_state& state, const std::vector<core::event>& events);
+  void turn_sealed(core::shard_state& state, const std::vector<core::event>& events);
   void grant_left(shard_id shard, fencing_token token);
   void beat_taken(shard_id shard, fencing_token token, bool queued);
   void coordinator_ended(bool clock_went_back);
@@ -308,12 +311,9 @@ private:
   void check_start(const task_id& id, const task_view& t, const std::string& worker);
   [[nodiscard]] lease_view* find(const lease_place& lease);
   [[nodiscard]] const lease_view* find(const lease_place& lease) const;
-  void granted(const core::shard_state& state, const core::batch_granted& e);
+  void granted(core::shard_state& state, const core::batch_granted& e);
   void start_view(
-    const core::shard_state& state,
-    const core::batch_granted& e,
-    const task_id& id,
-    fencing_token token);
+    core::shard_state& state, const core::batch_granted& e, const task_id& id, fencing_token token);
   void check_single_lease(const task_id& id, fencing_token token, const task_view& t);
   void check_retry_time(const task_id& id, const task_view& t);
   void check_cancelled(const task_view& t, const task_status& now);
@@ -332,8 +332,16 @@ private:
   std::map<shard_id, fencing_token> last_token_;
   std::map<core::key_name, std::set<task_change>> asked_by_key_;
   std::set<queue_address> purges_;
-  /// Queues that are surely paused, and since when; none once a resume is asked for.
-  std::map<std::pair<shard_id, queue_address>, std::optional<virtual_time>> pauses_;
+
+  /// A pause that was asked for last, of a queue that nobody has asked to resume since.
+  struct pause_view {
+    std::uint64_t wish = 0;
+    /// When it was told that the queue is paused.
+    std::optional<virtual_time> told_at{};
+  };
+
+  std::map<std::pair<shard_id, queue_address>, pause_view> pauses_;
+  std::uint64_t pause_wishes_ = 0;
   std::set<std::pair<shard_id, worker_identity>> left_;
   /// Raised when shard time went back over a restart: floors from before mean nothing.
   std::uint64_t clock_ = 0;

@@ -14,7 +14,7 @@ constexpr duration timer_slack{1'000};
 
 } // namespace
 
-void auditor::turn_sealed(const core::shard_state& state, const std::vector<core::event>& events) {
+void auditor::turn_sealed(core::shard_state& state, const std::vector<core::event>& events) {
   ledger_.follow(state.id, events, state.at);
   for (const auto& e : events) {
     if (const auto* grant = std::get_if<core::batch_granted>(&e))
@@ -24,7 +24,7 @@ void auditor::turn_sealed(const core::shard_state& state, const std::vector<core
     breach("memory", violation);
 }
 
-void auditor::granted(const core::shard_state& state, const core::batch_granted& e) {
+void auditor::granted(core::shard_state& state, const core::batch_granted& e) {
   auto& last = last_token_[state.id];
   if (e.first_token <= last)
     breach("I3", "a token is not above the last one of its shard");
@@ -37,10 +37,7 @@ void auditor::granted(const core::shard_state& state, const core::batch_granted&
 }
 
 void auditor::start_view(
-  const core::shard_state& state,
-  const core::batch_granted& e,
-  const task_id& id,
-  fencing_token token) {
+  core::shard_state& state, const core::batch_granted& e, const task_id& id, fencing_token token) {
   auto& t = tasks_[id];
   check_single_lease(id, token, t);
   check_start(id, t, e.worker->name);
@@ -53,8 +50,7 @@ void auditor::start_view(
   l.lease = e.lease;
   l.earliest_end = world_.steady() + e.lease;
   l.run_end = monotonic_time::max();
-  auto& segments = const_cast<core::shard_state&>(state).segments;
-  if (const auto* s = core::find_segment(segments, id.seq);
+  if (const auto* s = core::find_segment(state.segments, id.seq);
       s && s->settings.run_timeout > duration{0}) {
     l.run_timeout = s->settings.run_timeout;
     l.run_end = world_.steady() + l.run_timeout;
@@ -138,8 +134,8 @@ void auditor::power_was_cut(virtual_time lost_since) {
     // It may be there again.
     t.is_unknown = false;
   }
-  for (auto& [queue, since] : pauses_)
-    drop(since);
+  for (auto& [queue, pause] : pauses_)
+    drop(pause.told_at);
 }
 
 void auditor::time_recovered(timestamp found, timestamp durable) {

@@ -4,20 +4,25 @@
 /// Queues that are paused or purged: what was told of them stays true.
 namespace codeq::sim {
 
-void auditor::pause_asked(shard_id shard, const queue_address& queue, bool paused) {
+std::uint64_t auditor::pause_asked(shard_id shard, const queue_address& queue, bool paused) {
+  auto wish = ++pause_wishes_;
   if (!paused)
     pauses_.erase({shard, queue});
   else
-    pauses_.try_emplace({shard, queue});
+    pauses_.try_emplace({shard, queue}, pause_view{wish});
+  return wish;
 }
 
-void auditor::pause_answered(shard_id shard, const queue_address& queue, bool paused) {
+void auditor::pause_answered(
+  shard_id shard, const queue_address& queue, std::uint64_t wish, bool paused) {
   auto asked = pauses_.find({shard, queue});
-  // A resume that was asked for since may be ahead of this answer.
-  if (!paused || asked == pauses_.end() || asked->second)
+  // A resume that was asked for since may be ahead of this answer, also when another pause was
+  // asked for behind it.
+  bool counts = paused && asked != pauses_.end() && wish >= asked->second.wish;
+  if (!counts || asked->second.told_at)
     return;
   ++totals_.pauses;
-  asked->second = world_.time.now();
+  asked->second.told_at = world_.time.now();
 }
 
 void auditor::purge_asked(const queue_address& queue) {
@@ -51,7 +56,7 @@ void auditor::check_start(const task_id& id, const task_view& t, const std::stri
   if (spec == nullptr)
     return;
   auto paused = pauses_.find({id.shard, {spec->tenant, spec->queue}});
-  if (paused != pauses_.end() && paused->second)
+  if (paused != pauses_.end() && paused->second.told_at)
     breach("pause", t.name + " was leased to " + worker + " while its queue was paused");
 }
 

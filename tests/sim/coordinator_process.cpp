@@ -4,8 +4,6 @@
 #include "codeq/limits.hpp"
 
 #include "protocol/reply.hpp"
-#include "protocol/version.hpp"
-#include "storage/recovery.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -16,6 +14,13 @@ namespace {
 
 constexpr std::uint64_t store_id = 7;
 
+template <class T>
+T or_throw(result<T> r) {
+  if (!r)
+    throw std::runtime_error("coordinator: " + to_string(r.error()));
+  return std::move(*r);
+}
+
 /// So small that nearly everything is packed by every checkpoint.
 core::paging_limits small_pages() {
   core::paging_limits limits;
@@ -25,13 +30,10 @@ core::paging_limits small_pages() {
   return limits;
 }
 
-protocol::hello_ack make_ack(std::size_t shards, std::uint64_t coordinator) {
-  return protocol::hello_ack::build([&](auto r) {
-    r.setVersion(protocol::version);
-    r.setShardCount(static_cast<std::uint16_t>(shards));
-    r.setCoordinatorId(coordinator);
-    r.setStoreId(store_id);
-  });
+storage::store_record open(sim_disk& disk, std::uint16_t shards) {
+  auto record = or_throw(storage::open_identity(disk.store(), shards, store_id));
+  disk.sync();
+  return record;
 }
 
 } // namespace
@@ -41,31 +43,28 @@ coordinator_process::coordinator_process(world& all, sim_disk& disk, auditor& au
     disk_(disk),
     auditor_(audit),
     process_(all),
-    registrar_(all, process_),
-    journal_(all, process_, disk),
+    identity_(open(disk, all.options.shards)),
+    registrar_box_(all, process_),
+    registrar_({identity_.shard_count, identity_.epoch, store_id}, *this),
+    journal_(all, process_, disk, identity_),
     reader_(all, process_, disk) {
-  auto record = storage::open_identity(disk.store(), all.options.shards, store_id);
-  if (!record)
-    throw std::runtime_error(to_string(record.error()));
-  disk.sync();
-  identity_ = *record;
-  for (std::uint16_t i = 0; i < identity_.shard_count; ++i) {
-    auto id = static_cast<shard_id>(i);
-    auto state = storage::recover(disk.store(), id, identity_.epoch, all.steady());
-    if (!state)
-      throw std::runtime_error(to_string(state.error()));
-    (*state)->segments.set_limits(small_pages());
-    auto followed = disk.follow(id, identity_.epoch);
-    audit.time_recovered((*state)->at, followed->at);
-    audit.recovered(**state, *followed, "a follower");
-    auto neighbour = [this](shard_id other) -> shard_shell& { return *shards_[value(other)]; };
-    shards_.push_back(std::make_unique<shard_shell>(
-      all,
-      process_,
-      shard_shell::parts{
-        std::move(*state), &journal_, &reader_, &audit, identity_.shard_count, neighbour}));
-  }
+  for (std::uint16_t i = 0; i < identity_.shard_count; ++i)
+    recover_shard(static_cast<shard_id>(i));
   world_.say("coordinator starts epoch=" + std::to_string(identity_.epoch));
+}
+
+void coordinator_process::recover_shard(shard_id id) {
+  auto state = or_throw(storage::recover(disk_.store(), id, identity_.epoch, world_.steady()));
+  state->segments.set_limits(small_pages());
+  auto followed = disk_.follow(id, identity_.epoch);
+  auditor_.time_recovered(state->at, followed->at);
+  auditor_.recovered(*state, *followed, "a follower");
+  auto neighbour = [this](shard_id other) -> sim_shard& { return *shards_[value(other)]; };
+  shards_.push_back(std::make_unique<sim_shard>(
+    world_,
+    process_,
+    sim_shard::parts{
+      std::move(state), &journal_, &reader_, &auditor_, identity_.shard_count, neighbour}));
 }
 
 timestamp coordinator_process::earliest_shard_now() {
@@ -87,108 +86,80 @@ void coordinator_process::accept(const connection_ptr& made) {
 
 void coordinator_process::take_hello(
   const connection_ptr& from, const protocol::wire_frame& frame) {
-  auto hello = protocol::hello::parse(frame.body);
-  if (frame.type != protocol::frame_type<schema::Hello> || !hello)
+  if (frame.type != protocol::frame_type<schema::Hello>)
     throw std::runtime_error("a connection begins without a hello");
-  auto node = protocol::to_introduction(*hello);
-  if (!node)
-    throw std::runtime_error(to_string(node.error()));
-  registrar_.send([this, from, node = *node] {
-    if (node.role == schema::Role::WORKER)
-      welcome_worker(from, node);
-    else
-      admit(from, node);
+  auto number = ++last_hello_;
+  hellos_.emplace(number, from);
+  registrar_box_.send([this, number, hello = or_throw(protocol::hello::parse(frame.body))] {
+    registrar_.welcome(number, hello, earliest_shard_now());
   });
 }
 
-void coordinator_process::welcome_worker(
-  const connection_ptr& from, const protocol::node_introduction& node) {
-  auto& name = workers_[node.identity.name];
-  const auto& old = name.superseded;
-  if (std::find(old.begin(), old.end(), node.identity.incarnation) != old.end())
-    return refuse(from, {errc::superseded, "a newer process has the name"});
-  if (!name.session || name.incarnation == node.identity.incarnation)
-    return take_over(from, node);
-  // The one who has the name lives if it answers a ping in time.
-  auto asked = name.session->made_of().link;
-  auto pong = std::make_shared<bool>(false);
-  asked->send(side::acceptor, protocol::ping::build([](auto r) { r.setNumber(1); }).to_wire());
-  pongs_[asked.get()] = pong;
-  process_.after(limits::name_probe_timeout, [this, from, node, pong] {
-    registrar_.send([this, from, node, pong] {
-      if (*pong)
-        refuse(from, {errc::name_in_use, "another living worker has the name"});
-      else
-        take_over(from, node);
-    });
-  });
-}
-
-void coordinator_process::take_over(
-  const connection_ptr& from, const protocol::node_introduction& node) {
-  auto& name = workers_[node.identity.name];
-  bool is_other = name.incarnation != node.identity.incarnation;
-  end_session_of(
-    name, {is_other ? errc::superseded : errc::disconnected, "the name has a new session"});
-  if (is_other) {
-    if (name.incarnation != 0)
-      name.superseded.push_back(name.incarnation);
-    name.incarnation = node.identity.incarnation;
-    auto worker = std::make_shared<const worker_identity>(node.identity);
-    for (auto& shard : shards_)
-      shard->box().send([to = shard.get(), worker] { to->replace(worker); });
-  }
-  admit(from, node);
-}
-
-void coordinator_process::end_session_of(worker_name& name, const error& reason) {
-  if (!name.session)
-    return;
-  name.session->end_later(reason);
-  forget(*name.session);
-}
-
-void coordinator_process::admit(
-  const connection_ptr& from, const protocol::node_introduction& node) {
-  session_shell::parts made;
-  made.peer = static_cast<core::peer_id>(sessions_.size() + 1);
-  made.node = node;
-  made.link = from;
+void coordinator_process::open_session(std::uint64_t hello, coordinator::session_opening opening) {
+  auto peer = opening.session.peer;
+  sim_session::parts made;
+  made.session = opening.session;
+  made.role = opening.node.role;
+  made.link = std::move(hellos_.extract(hello).mapped());
   for (auto& shard : shards_)
     made.shards.push_back(shard.get());
-  made.on_end = [this](session_shell& s) { registrar_.send([this, &s] { forget(s); }); };
-  sessions_.push_back(std::make_unique<session_shell>(world_, process_, std::move(made)));
-  auto* session = sessions_.back().get();
-  if (node.role == schema::Role::WORKER)
-    workers_[node.identity.name].session = session;
-  from->send(side::acceptor, make_ack(shards_.size(), identity_.epoch).to_wire());
-  from->attach(
+  made.on_end = [this, peer] { registrar_box_.send([this, peer] { registrar_.forget(peer); }); };
+  auto at = sessions_.emplace(peer, std::make_unique<sim_session>(world_, process_, made)).first;
+  auto* session = at->second.get();
+  coordinator::peer_attached who{peer, opening.session.worker, opening.node.queues};
+  for (auto& shard : shards_)
+    shard->box().send([to = shard.get(), who, session] { to->attach(who, *session); });
+  session->send(opening.ack.to_wire());
+  connect(*session);
+}
+
+void coordinator_process::connect(sim_session& session) {
+  auto* link = session.link().get();
+  link->attach(
     side::acceptor,
-    [this, session, link = from.get()](const protocol::wire_frame& frame) {
-      process_.enter([this, session, link, frame] {
+    [this, &session, link](const protocol::wire_frame& frame) {
+      process_.enter([this, &session, link, frame] {
         if (frame.type != protocol::frame_type<schema::Pong>)
-          return session->take(frame);
+          return session.take(frame);
         if (auto asked = pongs_.find(link); asked != pongs_.end())
           *asked->second = true;
       });
     },
-    [this, session] { process_.enter([session] { session->connection_lost(); }); });
-  if (!from->is_open())
-    session->connection_lost();
+    [this, &session] { process_.enter([&session] { session.connection_lost(); }); });
+  if (!link->is_open())
+    session.connection_lost();
 }
 
-void coordinator_process::refuse(const connection_ptr& from, const error& reason) {
+void coordinator_process::probe(core::peer_id peer, std::uint64_t hello) {
+  // The one who has the name lives if it answers a ping in time.
+  auto asked = sessions_.at(peer)->link();
+  auto pong = std::make_shared<bool>(false);
+  asked->send(side::acceptor, protocol::ping::build([](auto r) { r.setNumber(1); }).to_wire());
+  pongs_[asked.get()] = pong;
+  process_.after(limits::name_probe_timeout, [this, peer, hello, pong] {
+    registrar_box_.send(
+      [this, peer, hello, pong] { registrar_.probed(hello, peer, *pong, earliest_shard_now()); });
+  });
+}
+
+void coordinator_process::refuse(std::uint64_t hello, const error& reason) {
+  auto from = std::move(hellos_.extract(hello).mapped());
   from->send(side::acceptor, protocol::make_refused(reason).to_wire());
   from->close(side::acceptor);
 }
 
-void coordinator_process::forget(session_shell& session) {
+void coordinator_process::end_session(core::peer_id peer, const error& reason) {
+  sessions_.at(peer)->end_later(reason);
+}
+
+void coordinator_process::detach(core::peer_id peer) {
   for (auto& shard : shards_)
-    shard->box().send([to = shard.get(), peer = session.made_of().peer] { to->detach(peer); });
-  for (auto& [name, holder] : workers_) {
-    if (holder.session == &session)
-      holder.session = nullptr;
-  }
+    shard->box().send([to = shard.get(), peer] { to->detach(peer); });
+}
+
+void coordinator_process::to_shards(core::command command) {
+  for (auto& shard : shards_)
+    shard->box().send([to = shard.get(), command] { to->decide(command); });
 }
 
 void coordinator_process::kill() {

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/clock.hpp"
+#include "coordinator/session/registrar.hpp"
 #include "sim/auditor.hpp"
-#include "sim/journal_shell.hpp"
 #include "sim/network.hpp"
-#include "sim/session_shell.hpp"
-#include "sim/shard_shell.hpp"
 #include "sim/sim_disk.hpp"
+#include "sim/sim_session.hpp"
+#include "sim/sim_shard.hpp"
+#include "sim/sim_store.hpp"
 #include "sim/world.hpp"
 #include "storage/recovery.hpp"
 
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace codeq::sim {
 
-/// One start of the coordinator: recovers from the disk, and moves messages between connections,
-/// sessions, shards and the journal as the actors do. Also plays the registrar.
-class coordinator_process {
+/// One start of the coordinator: recovers from the disk, drives the registrar, and moves messages
+/// between connections, sessions, shards and the journal as the actors do.
+class coordinator_process final : public coordinator::registrar_port {
 public:
   coordinator_process(world& all, sim_disk& disk, auditor& audit);
 
@@ -35,36 +34,40 @@ public:
   /// Ends the process at once; what the journal had begun to write may or may not be on the disk.
   void kill();
 
-  [[nodiscard]] shard_shell& shard(std::size_t i) { return *shards_[i]; }
+  [[nodiscard]] sim_shard& shard(std::size_t i) { return *shards_[i]; }
 
   [[nodiscard]] std::size_t shard_count() const { return shards_.size(); }
 
-private:
-  struct worker_name {
-    std::uint64_t incarnation = 0;
-    session_shell* session = nullptr;
-    std::vector<std::uint64_t> superseded;
-  };
+  void open_session(std::uint64_t hello, coordinator::session_opening opening) override;
+  void refuse(std::uint64_t hello, const error& reason) override;
+  void probe(core::peer_id peer, std::uint64_t hello) override;
+  void end_session(core::peer_id peer, const error& reason) override;
+  void detach(core::peer_id peer) override;
+  void to_shards(core::command command) override;
 
+  [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override {
+    return nullptr;
+  }
+
+private:
+  void recover_shard(shard_id id);
   void take_hello(const connection_ptr& from, const protocol::wire_frame& frame);
-  void welcome_worker(const connection_ptr& from, const protocol::node_introduction& node);
-  void take_over(const connection_ptr& from, const protocol::node_introduction& node);
-  void end_session_of(worker_name& name, const error& reason);
-  void admit(const connection_ptr& from, const protocol::node_introduction& node);
-  void refuse(const connection_ptr& from, const error& reason);
-  void forget(session_shell& session);
+  void connect(sim_session& session);
 
   world& world_;
   sim_disk& disk_;
   auditor& auditor_;
   process process_;
   storage::store_record identity_;
-  mailbox registrar_;
-  journal_shell journal_;
-  reader_shell reader_;
-  std::vector<std::unique_ptr<shard_shell>> shards_;
-  std::vector<std::unique_ptr<session_shell>> sessions_;
-  std::map<std::string, worker_name> workers_;
+  mailbox registrar_box_;
+  coordinator::registrar registrar_;
+  sim_journal journal_;
+  sim_reader reader_;
+  std::vector<std::unique_ptr<sim_shard>> shards_;
+  /// By peer; those that are over stay, since what they planned may still name them.
+  std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;
+  std::uint64_t last_hello_ = 0;
+  std::map<std::uint64_t, connection_ptr> hellos_;
   /// Whether the peer of a connection answered the latest ping.
   std::map<connection*, std::shared_ptr<bool>> pongs_;
 };

@@ -100,11 +100,11 @@ void operator_process::force(const task_id& task, force_kind how) {
 void operator_process::pause(const queue_address& queue, bool paused) {
   for (std::uint16_t i = 0; link_.is_up() && i < shards_; ++i) {
     auto shard = static_cast<shard_id>(i);
-    auditor_.pause_asked(shard, queue, paused);
-    auto answered = [this, shard, queue](const protocol::wire_frame& frame) {
+    auto wish = auditor_.pause_asked(shard, queue, paused);
+    auto answered = [this, shard, queue, wish](const protocol::wire_frame& frame) {
       auto reply = or_throw(client::read_queue(or_throw(protocol::queue_reply::parse(frame.body))));
       if (reply.answer)
-        auditor_.pause_answered(shard, queue, reply.answer->paused);
+        auditor_.pause_answered(shard, queue, wish, reply.answer->paused);
     };
     ask(
       (paused ? "pause of " : "resume of ") + queue.queue,

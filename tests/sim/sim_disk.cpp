@@ -16,25 +16,17 @@ void sim_disk::commit(std::vector<turn_writes> group, storage::durability mode) 
     sets.push_back(turn.writes);
     for (auto& e : turn.events)
       events_.emplace_back(turn.shard, std::move(e));
-    if (turn.horizon)
-      unsynced_horizons_.push_back(std::move(turn.horizon));
+    if (turn.horizon && world_.options.drops_unsynced)
+      publish(std::move(turn.horizon));
   }
   if (auto done = store_.commit(sets, mode); !done)
     throw std::runtime_error(to_string(done.error()));
   if (mode == storage::durability::sync)
-    synced();
-  else if (world_.options.drops_unsynced)
-    publish_horizons();
+    unsynced_.clear();
 }
 
-void sim_disk::synced() {
-  unsynced_.clear();
-  publish_horizons();
-}
-
-void sim_disk::publish_horizons() {
-  for (auto& horizon : std::exchange(unsynced_horizons_, {}))
-    horizons_->publish(std::move(horizon));
+void sim_disk::publish(std::shared_ptr<const storage::shard_horizon> horizon) {
+  horizons_->publish(std::move(horizon));
 }
 
 void sim_disk::compact() {
@@ -48,7 +40,7 @@ void sim_disk::compact() {
 void sim_disk::sync() {
   if (auto done = store_.sync_log(); !done)
     throw std::runtime_error(to_string(done.error()));
-  synced();
+  unsynced_.clear();
 }
 
 virtual_time sim_disk::cut_power() {
@@ -60,7 +52,6 @@ virtual_time sim_disk::cut_power() {
     events_.resize(unsynced_[kept].events_before, {shard_id{}, core::checkpoint_taken{}});
   }
   unsynced_.clear();
-  unsynced_horizons_.clear();
   return since;
 }
 

@@ -34,6 +34,9 @@ public:
   /// Everything so far is on the disk.
   void sync();
 
+  /// What lies behind the horizon may be dropped.
+  void publish(std::shared_ptr<const storage::shard_horizon> horizon);
+
   /// Rewrites its files without what has passed its retention.
   void compact();
 
@@ -56,15 +59,10 @@ private:
     std::size_t events_before = 0;
   };
 
-  /// What is committed is synced.
-  void synced();
-  void publish_horizons();
-
   world& world_;
   std::shared_ptr<storage::retention_horizons> horizons_ =
     std::make_shared<storage::retention_horizons>();
   storage::memory_store store_{horizons_};
-  std::vector<std::shared_ptr<const storage::shard_horizon>> unsynced_horizons_;
   std::vector<std::pair<shard_id, core::event>> events_;
   std::vector<commit_mark> unsynced_;
 };

@@ -7,7 +7,8 @@ import re
 from finding import Finding
 
 # Folders whose README also speaks for the folders below them.
-_SPEAKS_BELOW = ("tests/", "examples/", "bench/", "coordinator/", "libcodeq/include/")
+_SPEAKS_BELOW = (
+    "tests/", "examples/", "bench/", "coordinator/", "libcodeq/include/", "libcodeq/src/")
 _NEEDS_NONE = {"", ".ci", "libcodeq/cmake", "libcodeq/include", "libcodeq/src"}
 _BEGIN, _END = "// [begin readme]\n", "// [end readme]\n"
 

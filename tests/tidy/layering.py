@@ -32,7 +32,7 @@ BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "http"}
 
 # Library -> paths that may use it. Tests and benches may use any.
 PLACES = {
-    "CAF": r"src/(actors|transport|coordinator|worker|client|node|http|testing)/"
+    "CAF": r"src/(actors|transport|worker|client|node|http|testing|coordinator/actors)/"
            r"|codeq/handler\.hpp|examples/",
     "CAF io": r"src/(transport|node|actors)/",
     "Cap'n Proto": r"src/(encoding|protocol|actors|transport|coordinator|worker|client|http|node)/"
@@ -50,6 +50,9 @@ _LIBRARIES = [
     ("RocksDB", r"rocksdb/"), ("spdlog", r"(spdlog|fmt)/"), ("prometheus-cpp", r"prometheus/"),
     ("CLI11", r"CLI/"), ("toml++", r"toml"), ("OpenSSL", r"openssl/"), ("Boost", r"boost/"),
 ]
+# Rooms whose classes decide and are driven by others: they see no actor, log, clock or thread.
+_DRIVEN = r"libcodeq/src/coordinator/(shard|session|store)/"
+_DRIVERS = {"actors", "transport", "observe"}
 # The core decides; clocks, chance, threads and files are its callers' business.
 _IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "atomic", "future", "random",
            "fstream", "iostream", "filesystem", "stdexcept", "exception"}
@@ -73,6 +76,8 @@ def _own_problem(path, header):
         name = posixpath.splitext(posixpath.basename(header))[0]
         low = layer in ("base", "core", "observe", "protocol", "storage")
         return f"{layer} may use vocabulary only" if low and name not in VOCABULARY else None
+    if re.match(_DRIVEN, path) and (folder in _DRIVERS or "/actors/" in header):
+        return f"a class that is driven may not use {posixpath.dirname(header)}"
     if layer:
         fits = folder == layer or folder in BELOW.get(layer, set())
         return None if fits else f"{layer} may not use {folder}"
@@ -102,5 +107,5 @@ def check(source):
             problem = _own_problem(path, header) if "/" in header else None
             if problem:
                 yield source.found(line, "layering", problem)
-        elif _layer_of(path) == "core" and header in _IMPURE:
-            yield source.found(line, "layering", f"core is pure: no <{header}>")
+        elif (_layer_of(path) == "core" or re.match(_DRIVEN, path)) and header in _IMPURE:
+            yield source.found(line, "layering", f"what decides is pure: no <{header}>")

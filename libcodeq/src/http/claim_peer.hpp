@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coordinator/claim_router.hpp"
+#include "coordinator/session/claim_router.hpp"
 #include "http/gateway_actors.hpp"
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct claim_options {
   /// Of its own.
   core::peer_id peer = 0;
   /// By number.
-  std::vector<actors::shard_actor> shards;
+  std::vector<coordinator::shard_actor> shards;
   std::shared_ptr<const worker_identity> worker;
   /// At least one of a claim that may not wait.
   std::vector<queue_address> queues;
@@ -38,11 +38,9 @@ public:
   static constexpr const char* name = "claim";
 
   void start(claim_actor::pointer self, const claim_options& options);
-  void take(const actors::tasks_for_peer& m);
-  void returned(const actors::credits_returned& m);
-  void drained(shard_id shard);
-  void has_work(shard_id shard);
-  void hear(const protocol::wire_frame& frame);
+  void take(const coordinator::task_delivery& m);
+  void take(const coordinator::credit_news& m);
+  void take(const coordinator::shard_reply& m);
   void add(const std::vector<queue_address>& queues);
   void end();
 

@@ -65,14 +65,15 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
   self->set_default_handler(caf::drop);
   self->state.start(self, options);
   return {
+    [self](const coordinator::shard_reply& m) { self->state.desk().take(m); },
+    [](const coordinator::task_delivery&) {},
+    [](const coordinator::credit_news&) {},
+    [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
+    [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m); },
-    [self](const protocol::wire_frame& frame) { self->state.desk().take(frame); },
-    [self](const actors::enqueue_done& m) { self->state.desk().take(m); },
-    [self](const actors::queues_added& m) { self->state.desk().take(m); },
     [self](claim_ended& m) { self->state.desk().take(m); },
     [self](const webhook_answered& m) { self->state.take(m); },
-    [self](const actors::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
     [self](gateway_tick) { self->state.desk().tick(); },
     [self](stop_gateway) { return self->state.stop(); },
   };

@@ -3,7 +3,7 @@
 
 #include "codeq/handler.hpp"
 
-#include "actors/coordinator_actors.hpp"
+#include "coordinator/actors/coordinator_actors.hpp"
 #include "http/message.hpp"
 #include "http/outgoing.hpp"
 
@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-/// The actor interfaces of the gateway. Towards shards and reader both of its actors are sessions
-/// that get a part of what sessions get.
+/// The actor interfaces of the gateway. Both of its actors are peers of the shards, as sessions
+/// are.
 namespace codeq::http {
 
 /// A request was read; its exchange takes the answer.
@@ -45,23 +45,15 @@ struct gateway_tick {};
 struct stop_gateway {};
 
 /// The GATEWAY actor interface: answers requests by asking the shards.
-using gateway_actor = caf::typed_actor<
+using gateway_actor = coordinator::shard_peer_actor::extend<
   // Routes a request and answers it, at once or when the shards have answered.
   caf::reacts_to<call_arrived>,
   // Ends what a request waits for.
   caf::reacts_to<client_gone>,
-  // Takes an answer of a shard or of the reader.
-  caf::reacts_to<protocol::wire_frame>,
-  // Takes the answer to an enqueue.
-  caf::reacts_to<actors::enqueue_done>,
-  // Has claims of every queue take tasks of these as well.
-  caf::reacts_to<actors::queues_added>,
   // Takes what a claim came to.
   caf::reacts_to<claim_ended>,
   // Ends a delivery, or has it made again.
   caf::reacts_to<webhook_answered>,
-  // Fails what is open, because a shard takes nothing more from this session.
-  caf::reacts_to<actors::peer_misbehaved>,
   // Runs what is due.
   caf::reacts_to<gateway_tick>,
   // Answers when every request was answered.
@@ -76,19 +68,7 @@ struct add_queues {
 struct end_claim {};
 
 /// The CLAIM actor interface: one claim of one HTTP worker, from its first credit to its end.
-using claim_actor = caf::typed_actor<
-  // Keeps the tasks.
-  caf::reacts_to<actors::tasks_for_peer>,
-  // Leaves the credits where they are.
-  caf::reacts_to<actors::shard_drained>,
-  // Moves credits to the shard.
-  caf::reacts_to<actors::shard_has_work>,
-  // Has credits to place again.
-  caf::reacts_to<actors::credits_returned>,
-  // Knows that the shard has answered everything before this.
-  caf::reacts_to<protocol::wire_frame>,
-  // Ends with what it has.
-  caf::reacts_to<actors::peer_misbehaved>,
+using claim_actor = coordinator::shard_peer_actor::extend<
   // Claims from further queues.
   caf::reacts_to<add_queues>,
   // Takes its credits back, then ends.

@@ -4,14 +4,13 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
-#include "coordinator/gather_stats.hpp"
+#include "coordinator/actors/gather_stats.hpp"
+#include "coordinator/session/stats_sum.hpp"
 #include "encoding/shared_structs.hpp"
 #include "http/gateway_limits.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/shared_data.hpp"
-
-#include <caf/actor_cast.hpp>
 
 #include <algorithm>
 #include <type_traits>
@@ -77,10 +76,10 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
 }
 
 void shard_desk::attach() {
-  auto me = caf::actor_cast<actors::session_actor>(gateway_actor(self_));
+  coordinator::peer_attached me{peer_};
+  me.watches_queues = true;
   for (const auto& shard : options_.shards)
-    self_->send(
-      shard, actors::attach_session{peer_, me, nullptr, {}, nullptr, gateway_actor(self_)});
+    self_->send(shard, coordinator::attach_peer{me, gateway_actor(self_)});
 }
 
 core::peer_id shard_desk::next_peer() {
@@ -89,48 +88,19 @@ core::peer_id shard_desk::next_peer() {
   return last_peer_;
 }
 
-template <class S>
-void shard_desk::send_as(std::uint16_t shard, const protocol::wire_frame& frame) {
-  auto message = protocol::frame<S>::parse(frame.body);
-  if (!message)
-    return;
-  // Those that the client's parts build name their shard themselves.
-  if constexpr (requires(typename S::Reader r) { r.getShard(); }) {
-    auto named = protocol::shard_of(*message, options_.shards.size());
-    shard = named ? value(*named) : shard;
-  }
-  self_->send(options_.shards[shard], actors::from_peer<S>{peer_, std::move(*message)});
-}
-
 void shard_desk::send_frame(std::uint16_t shard, const protocol::wire_frame& frame) {
-  switch (frame.type) {
-  case protocol::frame_type<schema::EnqueueRequest>:
-    return send_as<schema::EnqueueRequest>(shard, frame);
-  case protocol::frame_type<schema::AwaitRequest>:
-    return send_as<schema::AwaitRequest>(shard, frame);
-  case protocol::frame_type<schema::HeartbeatRequest>:
-    return send_as<schema::HeartbeatRequest>(shard, frame);
-  case protocol::frame_type<schema::ResultRequest>:
-    return send_as<schema::ResultRequest>(shard, frame);
-  case protocol::frame_type<schema::StatusRequest>:
-    return send_as<schema::StatusRequest>(shard, frame);
-  case protocol::frame_type<schema::ChangeRequest>:
-    return send_as<schema::ChangeRequest>(shard, frame);
-  case protocol::frame_type<schema::ForceRequest>:
-    return send_as<schema::ForceRequest>(shard, frame);
-  case protocol::frame_type<schema::QueueRequest>:
-    return send_as<schema::QueueRequest>(shard, frame);
-  case protocol::frame_type<schema::BulkRequest>:
-    return send_as<schema::BulkRequest>(shard, frame);
-  case protocol::frame_type<schema::ListRequest>:
-    return send_as<schema::ListRequest>(shard, frame);
-  case protocol::frame_type<schema::ExplainRequest>:
-    return send_as<schema::ExplainRequest>(shard, frame);
-  case protocol::frame_type<schema::EventsRequest>:
-    return send_as<schema::EventsRequest>(shard, frame);
-  default:
-    CODEQ_LOG_ERROR("gateway cannot send a frame type={}", frame.type);
-  }
+  auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
+    if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
+      // Those that the client's parts build name their shard themselves.
+      if constexpr (requires(typename S::Reader r) { r.getShard(); }) {
+        auto named = protocol::shard_of(message, options_.shards.size());
+        shard = named ? value(*named) : shard;
+      }
+      self_->send(options_.shards[shard], coordinator::peer_request{peer_, std::move(message)});
+    }
+  });
+  if (!sent)
+    CODEQ_LOG_ERROR("gateway cannot send a frame reason=\"{}\"", to_string(sent.error()));
 }
 
 void shard_desk::enqueue(const task_spec& task, then<enqueued_task> done) {
@@ -196,21 +166,28 @@ void shard_desk::stats_by_shard(then<std::vector<coordinator_stats>> done) {
   coordinator::gather_stats(self_, options_.shards, std::move(done));
 }
 
-void shard_desk::take(const protocol::wire_frame& frame) {
-  switch (frame.type) {
-  case protocol::frame_type<schema::ResultReply>:
-    return take_reports(frame);
-  case protocol::frame_type<schema::LeasesLost>:
-    return take_lost(frame);
-  case protocol::frame_type<schema::TasksEnded>:
-    if (auto ended = protocol::tasks_ended::parse(frame.body)) {
-      if (auto ok = watch_list_.accept(*ended); !ok)
-        CODEQ_LOG_ERROR("gateway cannot read ends reason=\"{}\"", to_string(ok.error()));
-    }
-    return;
-  default:
-    return take_reply(frame);
+void shard_desk::take(const coordinator::shard_reply& m) {
+  if (const auto* answered = std::get_if<core::reports_answered>(&m.reply))
+    return take_reports(m.shard, *answered);
+  if (const auto* lost = std::get_if<core::leases_lost>(&m.reply))
+    return take_lost(m.shard, *lost);
+  // The client's parts read frames.
+  protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
+}
+
+void shard_desk::take_frame(const protocol::wire_frame& frame) {
+  auto read = result<void>{};
+  if (frame.type == protocol::frame_type<schema::EnqueueReply>) {
+    if (auto reply = protocol::enqueue_reply::parse(frame.body))
+      take_enqueued(*reply);
+  } else if (frame.type == protocol::frame_type<schema::TasksEnded>) {
+    if (auto ended = protocol::tasks_ended::parse(frame.body))
+      read = watch_list_.accept(*ended);
+  } else {
+    take_reply(frame);
   }
+  if (!read)
+    CODEQ_LOG_ERROR("gateway cannot read ends reason=\"{}\"", to_string(read.error()));
 }
 
 void shard_desk::take_reply(const protocol::wire_frame& frame) {
@@ -227,11 +204,8 @@ void shard_desk::take_reply(const protocol::wire_frame& frame) {
     open.mapped().answered(frame);
 }
 
-void shard_desk::take(const actors::enqueue_done& m) {
-  auto reply = protocol::enqueue_reply::parse(m.frame.body);
-  if (!reply)
-    return;
-  auto accepted = outbox_->accept(*reply);
+void shard_desk::take_enqueued(const protocol::enqueue_reply& reply) {
+  auto accepted = outbox_->accept(reply);
   if (!accepted)
     CODEQ_LOG_ERROR("gateway cannot read an answer reason=\"{}\"", to_string(accepted.error()));
   else if (*accepted)
@@ -241,7 +215,7 @@ void shard_desk::take(const actors::enqueue_done& m) {
 void shard_desk::misbehaved(const error& reason) {
   CODEQ_LOG_WARN("gateway begins a new session reason=\"{}\"", to_string(reason));
   for (const auto& shard : options_.shards)
-    self_->send(shard, actors::detach_session{peer_});
+    self_->send(shard, coordinator::detach_peer{peer_});
   // Whoever is told of it may ask again at once.
   peer_ = next_peer();
   attach();

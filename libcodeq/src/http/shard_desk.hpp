@@ -29,7 +29,7 @@ namespace codeq::http {
 
 struct desk_options {
   /// By number.
-  std::vector<actors::shard_actor> shards;
+  std::vector<coordinator::shard_actor> shards;
   std::uint64_t store_id = 0;
   /// Used by the gateway's actor only.
   std::shared_ptr<base::clock> clock;
@@ -118,9 +118,8 @@ public:
 
   // Messages.
 
-  void take(const protocol::wire_frame& frame);
-  void take(const actors::enqueue_done& m);
-  void take(const actors::queues_added& m);
+  void take(const coordinator::shard_reply& m);
+  void take(const coordinator::queues_added& m);
   void take(claim_ended& m);
   void misbehaved(const error& reason);
   void tick();
@@ -156,12 +155,10 @@ private:
   start_claim(std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(std::uint16_t shard, const protocol::wire_frame& frame);
-
-  template <class S>
-  void send_as(std::uint16_t shard, const protocol::wire_frame& frame);
-
-  void take_reports(const protocol::wire_frame& frame);
-  void take_lost(const protocol::wire_frame& frame);
+  void take_reports(shard_id shard, const core::reports_answered& answered);
+  void take_lost(shard_id shard, const core::leases_lost& lost);
+  void take_frame(const protocol::wire_frame& frame);
+  void take_enqueued(const protocol::enqueue_reply& reply);
   void take_reply(const protocol::wire_frame& frame);
   void fail_all(const error& reason);
   void arm();

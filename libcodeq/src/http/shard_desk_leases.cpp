@@ -3,7 +3,6 @@
 
 #include "http/claim_peer.hpp"
 #include "http/shard_desk.hpp"
-#include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 
 #include <caf/actor_system.hpp>
@@ -54,27 +53,17 @@ void shard_desk::report(const attempt_end& end, std::function<void(error)> done)
   send_frame(value(end.task.shard), make_report(end).to_wire());
 }
 
-void shard_desk::take_reports(const protocol::wire_frame& frame) {
-  auto reply = protocol::result_reply::parse(frame.body);
-  if (!reply)
-    return;
-  std::vector<std::pair<std::function<void(error)>, error>> answered;
-  auto read = reply->read([&](auto from) -> result<void> {
-    auto shard = static_cast<shard_id>(from.getShard());
-    for (auto answer : from.getAnswers()) {
-      auto at = reports_.find({shard, answer.getSeq(), fencing_token{answer.getToken()}});
-      if (at == reports_.end())
-        continue;
-      error how{
-        protocol::from_schema(answer.getCode()),
-        std::string(answer.getContext().cStr(), answer.getContext().size())};
-      answered.emplace_back(std::move(at->second), std::move(how));
-      reports_.erase(at);
-    }
-    return {};
-  });
+void shard_desk::take_reports(shard_id shard, const core::reports_answered& answered) {
+  std::vector<std::pair<std::function<void(error)>, error>> ended;
+  for (const auto& answer : answered.answers) {
+    auto at = reports_.find({shard, answer.seq, answer.token});
+    if (at == reports_.end())
+      continue;
+    ended.emplace_back(std::move(at->second), error{answer.code, answer.context});
+    reports_.erase(at);
+  }
   // Only now, because an answer may lead to the next report.
-  for (auto& [done, how] : answered)
+  for (auto& [done, how] : ended)
     done(std::move(how));
 }
 
@@ -104,20 +93,12 @@ void shard_desk::beat(task_id task, fencing_token token, duration extend, then<v
     value(task.shard), client::ask_status(where), &client::read_status, std::move(answered));
 }
 
-void shard_desk::take_lost(const protocol::wire_frame& frame) {
-  auto lost = protocol::leases_lost::parse(frame.body);
-  if (!lost)
-    return;
-  auto read = lost->read([&](auto from) -> result<void> {
-    auto shard = static_cast<shard_id>(from.getShard());
-    for (auto lease : from.getLeases()) {
-      auto [begin, end] =
-        beats_.equal_range({shard, lease.getSeq(), fencing_token{lease.getToken()}});
-      for (auto i = begin; i != end; ++i)
-        *i->second = true;
-    }
-    return {};
-  });
+void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
+  for (const auto& lease : lost.leases) {
+    auto [begin, end] = beats_.equal_range({shard, lease.seq, lease.token});
+    for (auto i = begin; i != end; ++i)
+      *i->second = true;
+  }
 }
 
 std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<task>)> done) {
@@ -165,7 +146,7 @@ void shard_desk::start_claim(
   claims_.emplace(name, open_claim{actor, timer, std::move(done), std::move(tenant), queues});
 }
 
-void shard_desk::take(const actors::queues_added& m) {
+void shard_desk::take(const coordinator::queues_added& m) {
   std::map<std::string, std::vector<queue_address>> fresh;
   for (const auto& queue : m.queues)
     if (queues_[queue.tenant].insert(queue.queue).second)

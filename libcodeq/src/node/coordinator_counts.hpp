@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coordinator/journal.hpp"
+#include "coordinator/actors/journal_driver.hpp"
 #include "http/server.hpp"
 #include "observe/metrics.hpp"
 #include "storage/retention_filter.hpp"

@@ -4,13 +4,13 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
-#include "coordinator/backup_runner.hpp"
-#include "coordinator/journal.hpp"
-#include "coordinator/keeper.hpp"
-#include "coordinator/log_syncer.hpp"
-#include "coordinator/reader.hpp"
-#include "coordinator/registrar.hpp"
-#include "coordinator/shard.hpp"
+#include "coordinator/actors/journal_driver.hpp"
+#include "coordinator/actors/keeper.hpp"
+#include "coordinator/actors/log_syncer.hpp"
+#include "coordinator/actors/reader_driver.hpp"
+#include "coordinator/actors/registrar_driver.hpp"
+#include "coordinator/actors/shard_driver.hpp"
+#include "coordinator/actors/backup_runner.hpp"
 #include "http/gateway.hpp"
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
@@ -103,15 +103,15 @@ struct coordinator_node::impl {
   std::vector<std::shared_ptr<core::shard_state>> states;
   caf::actor_system_config config;
   std::unique_ptr<caf::actor_system> system;
-  actors::journal_actor journal;
+  coordinator::journal_actor journal;
   /// Null in `sync` mode.
-  actors::log_syncer_actor syncer;
-  actors::reader_actor reader;
-  actors::keeper_actor keeper;
+  coordinator::log_syncer_actor syncer;
+  coordinator::reader_actor reader;
+  coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
-  std::vector<actors::shard_actor> shards;
-  actors::registrar_internal_actor registrar;
+  std::vector<coordinator::shard_actor> shards;
+  coordinator::registrar_internal_actor registrar;
   /// The latest shard time found in the store.
   timestamp latest{};
   transport::acceptor_handle acceptor;
@@ -164,7 +164,7 @@ result<void> coordinator_node::impl::reload() {
   if (!tokens || !note(tokens->reload()))
     return outcome;
   limiter->forget_idle(base::system_clock(timestamp{}).now().steady);
-  caf::anon_send(registrar, actors::tokens_replaced{});
+  caf::anon_send(registrar, coordinator::tokens_replaced{});
   return outcome;
 }
 
@@ -190,41 +190,39 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   if (!options.sync)
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
-  coordinator::journal_options writes{store, mode, die, horizons, journal_meter, identity, syncer};
+  coordinator::journal_driver_options writes{
+    store, {mode, identity}, die, horizons, journal_meter, syncer};
   // To wait for a disk takes a thread of its own; to write into the page cache is over before
   // another thread would have woken up.
-  journal = options.sync ? system->spawn<caf::detached>(coordinator::journal, writes)
-                         : system->spawn(coordinator::journal, writes);
-  coordinator::reader_options reads;
-  reads.store = store;
-  reads.cache_bytes = limits::segment_cache_bytes_default / 4 / identity.shard_count;
-  reads.on_failure = die;
-  reader = system->spawn<caf::detached>(coordinator::reader, reads);
+  journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
+                         : system->spawn(coordinator::drive_journal, writes);
+  coordinator::reader_driver_options reads{
+    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die};
+  reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
     coordinator::keeper_options{{store, horizons, options.retention_bytes}, cancelled, die});
-  actors::meet_shards introduction;
+  coordinator::meet_shards introduction;
   for (auto& state : states) {
     latest = std::max(latest, state->at);
-    coordinator::shard_options s;
+    coordinator::shard_driver_options s;
     s.clock = std::make_shared<base::system_clock>(state->at);
-    s.state = std::move(state);
-    s.shard_count = identity.shard_count;
+    s.shard.state = std::move(state);
+    s.shard.shard_count = identity.shard_count;
     s.journal = journal;
     s.reader = reader;
     s.space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least);
-    s.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
-    auto shard = system->spawn(coordinator::shard, s);
+    s.shard.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
+    auto shard = system->spawn(coordinator::drive_shard, s);
     introduction.shards.emplace_back(shard);
     shards.emplace_back(shard);
   }
   for (const auto& shard : introduction.shards)
-    caf::anon_send(caf::actor_cast<actors::shard_internal_actor>(shard), introduction);
+    caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
   states.clear();
-  coordinator::registrar_options r;
+  coordinator::registrar_driver_options r;
+  r.registrar = {identity.shard_count, base::random_bits() | 1, identity.store_id};
   r.shards = shards;
-  r.coordinator_id = base::random_bits() | 1;
-  r.store_id = identity.store_id;
   r.gauges = [s = store, h = horizons] { return node::store_gauges(*s, *h); };
   r.clock = std::make_shared<base::system_clock>(latest);
   r.tokens = tokens;
@@ -232,7 +230,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
-  registrar = system->spawn(coordinator::registrar, r);
+  registrar = system->spawn(coordinator::drive_registrar, r);
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {
@@ -291,11 +289,11 @@ void coordinator_node::impl::stop() {
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
     caf::scoped_actor self{*system};
-    self->request(registrar, limits::shutdown_max / 4, actors::stop_registrar{})
+    self->request(registrar, limits::shutdown_max / 4, coordinator::stop_registrar{})
       .receive([](bool) {}, [](const caf::error&) {});
     // All at once, so that a slow disk is waited for once.
-    auto stop_one = [&](const actors::shard_actor& shard) {
-      return self->request(shard, limits::shutdown_max / 2, actors::stop_shard{});
+    auto stop_one = [&](const coordinator::shard_actor& shard) {
+      return self->request(shard, limits::shutdown_max / 2, coordinator::stop_shard{});
     };
     std::vector<decltype(stop_one(shards.front()))> stops;
     for (const auto& shard : shards)

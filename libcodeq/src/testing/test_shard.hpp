@@ -5,7 +5,7 @@
 #include "codeq/task.hpp"
 
 #include "base/clock.hpp"
-#include "coordinator/segment_cache.hpp"
+#include "coordinator/shard/segment_cache.hpp"
 #include "core/shard_state.hpp"
 #include "core/turn.hpp"
 #include "protocol/messages.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/claim_router.hpp"
+#include "coordinator/session/claim_router.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "coordinator/free_space.hpp"
+#include "coordinator/actors/free_space.hpp"
 
 #include <gtest/gtest.h>
 

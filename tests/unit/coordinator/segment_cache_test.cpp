@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/segment_cache.hpp"
+#include "coordinator/shard/segment_cache.hpp"
 
 #include <gtest/gtest.h>
 

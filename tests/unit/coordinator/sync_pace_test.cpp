@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "coordinator/sync_pace.hpp"
+#include "coordinator/store/sync_pace.hpp"
 
 #include <gtest/gtest.h>
 

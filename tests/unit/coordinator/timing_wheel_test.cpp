@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/timing_wheel.hpp"
+#include "coordinator/shard/timing_wheel.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/clock.hpp"
-#include "coordinator/turn_runner.hpp"
+#include "coordinator/shard/turn_runner.hpp"
 
 #include <gtest/gtest.h>
 

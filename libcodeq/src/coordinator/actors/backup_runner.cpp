@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/backup_runner.hpp"
+
+#include "observe/log.hpp"
+
+namespace codeq::coordinator {
+
+void backup_runner::stop() {
+  std::thread running;
+  {
+    std::lock_guard lock{mutex_};
+    cancelled_ = true;
+    running = std::move(thread_);
+  }
+  if (running.joinable())
+    running.join();
+}
+
+result<backup_status> backup_runner::start() {
+  std::lock_guard lock{mutex_};
+  if (options_.directory.empty())
+    return error{errc::unsupported, "the coordinator was started without --backup-dir"};
+  if (status_.state == backup_state::running)
+    return error{errc::already, "a backup is running"};
+  if (cancelled_)
+    return error{errc::going_away, "the coordinator is stopping"};
+  // It has nothing left to do but end.
+  if (thread_.joinable())
+    thread_.join();
+  status_ = {};
+  status_.state = backup_state::running;
+  thread_ = std::thread([this] { run(); });
+  return status_;
+}
+
+backup_status backup_runner::status() const {
+  std::lock_guard lock{mutex_};
+  return status_;
+}
+
+void backup_runner::run() {
+  auto directory = options_.directory.string();
+  CODEQ_LOG_INFO("coordinator begins a backup directory={}", directory);
+  auto report = options_.store->back_up(options_.directory, options_.kept, cancelled_);
+  if (report)
+    CODEQ_LOG_INFO(
+      "coordinator took a backup directory={} number={} bytes={} files={}",
+      directory,
+      report->number,
+      report->bytes,
+      report->files);
+  else
+    CODEQ_LOG_WARN("backup fails directory={} reason=\"{}\"", directory, to_string(report.error()));
+  std::lock_guard lock{mutex_};
+  status_.state = report ? backup_state::done : backup_state::failed;
+  if (report) {
+    status_.number = report->number;
+    status_.bytes = report->bytes;
+    status_.files = report->files;
+  } else {
+    status_.problem = to_string(report.error());
+  }
+}
+
+} // namespace codeq::coordinator

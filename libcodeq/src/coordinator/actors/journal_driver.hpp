@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/store/journal.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace codeq::coordinator {
+
+/// What the journal has done since the start; read on any thread.
+struct journal_meter {
+  std::atomic<std::uint64_t> groups{0};
+  /// Parts of shards in all groups together.
+  std::atomic<std::uint64_t> parts{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> microseconds{0};
+};
+
+struct journal_driver_options {
+  std::shared_ptr<storage::task_store> store;
+  journal_options journal;
+  /// Called when the store failed; must not return. Nothing is answered from then on.
+  std::function<void(const error&)> on_failure;
+  /// Learns of synced checkpoints; null when nothing is ever dropped.
+  std::shared_ptr<storage::retention_horizons> horizons{};
+  /// Null when nobody asks.
+  std::shared_ptr<journal_meter> meter{};
+  /// Syncs the log in `os` mode; not used in `sync` mode.
+  log_syncer_actor syncer{};
+};
+
+/// The actor of the journal: writes its groups into the store, and waits there for as long as that
+/// takes.
+class journal_driver : public journal_port {
+public:
+  static constexpr const char* name = "journal";
+
+  void start(journal_actor::pointer self, journal_driver_options options);
+
+  void gather(commit_request& m);
+  void raise_epoch(const coordinator::raise_epoch& m);
+  void write();
+
+  void sync() { journal_->sync(); }
+
+  void begin_write(const commit_group& group) override { to_write_ = &group; }
+
+  void begin_sync() override;
+  void committed(shard_id shard, std::uint64_t number) override;
+  void epoch_raised(shard_id shard, std::uint32_t epoch) override;
+  void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) override;
+  void write_soon() override;
+  void sync_after(time_point::duration wait) override;
+
+  void fail(const error& reason) override { options_.on_failure(reason); }
+
+private:
+  [[nodiscard]] time_point now() const { return self_->clock().now(); }
+
+  /// Writes what the journal wants written, until it wants nothing more.
+  void write_all();
+  [[nodiscard]] result<void> write(const commit_group& group);
+
+  journal_actor::pointer self_ = nullptr;
+  journal_driver_options options_;
+  std::optional<journal> journal_;
+  std::map<shard_id, shard_internal_actor> shards_;
+  /// Null when nothing is to be written; else the journal's, until `written`.
+  const commit_group* to_write_ = nullptr;
+};
+
+[[nodiscard]] journal_actor::behavior_type drive_journal(
+  journal_actor::stateful_pointer<journal_driver> self, const journal_driver_options& options);
+
+} // namespace codeq::coordinator

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/keeper.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <utility>
+
+namespace codeq::coordinator {
+
+void keeper_state::start(keeper_actor::pointer self, keeper_options options) {
+  self_ = self;
+  options_ = std::move(options);
+  keeper_.emplace(options_.keep);
+  self_->delayed_send(self_, limits::retention_look_interval, look_at_retention{});
+}
+
+void keeper_state::look() {
+  if (*options_.cancelled)
+    return;
+  if (auto ok = keeper_->look(*options_.cancelled); !ok)
+    return options_.on_failure(ok.error());
+  self_->delayed_send(self_, limits::retention_look_interval, look_at_retention{});
+}
+
+keeper_actor::behavior_type
+keeper(keeper_actor::stateful_pointer<keeper_state> self, const keeper_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](look_at_retention) { self->state.look(); },
+  };
+}
+
+} // namespace codeq::coordinator

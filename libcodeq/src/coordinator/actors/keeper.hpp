@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/actors/coordinator_actors.hpp"
+#include "storage/retention_keeper.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace codeq::coordinator {
+
+struct keeper_options {
+  storage::retention_keeper_options keep;
+  /// Set by whoever stops the process: ends the work at hand.
+  std::shared_ptr<std::atomic<bool>> cancelled;
+  /// Called when the store failed; must not return.
+  std::function<void(const error&)> on_failure;
+};
+
+/// The state of the keeper.
+class keeper_state {
+public:
+  static constexpr const char* name = "keeper";
+
+  void start(keeper_actor::pointer self, keeper_options options);
+  void look();
+
+private:
+  keeper_actor::pointer self_ = nullptr;
+  keeper_options options_;
+  std::optional<storage::retention_keeper> keeper_;
+};
+
+/// Gives the space of ended tasks back, on a thread of its own.
+[[nodiscard]] keeper_actor::behavior_type
+keeper(keeper_actor::stateful_pointer<keeper_state> self, const keeper_options& options);
+
+} // namespace codeq::coordinator

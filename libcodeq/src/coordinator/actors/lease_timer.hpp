@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/actors/coordinator_actors.hpp"
+
+namespace codeq::coordinator {
+
+/// One actor per lease: woken at the deadline it tells its shard `core::expire_lease`, nothing
+/// more. It costs no scheduler time until it is due, and ending a lease early is dropping its
+/// handle.
+struct lease_timer_state {
+  static constexpr const char* name = "lease_timer";
+};
+
+[[nodiscard]] lease_timer_actor::behavior_type lease_timer(
+  lease_timer_actor::stateful_pointer<lease_timer_state> self,
+  const shard_internal_actor& shard,
+  const core::task_lease& lease);
+
+} // namespace codeq::coordinator

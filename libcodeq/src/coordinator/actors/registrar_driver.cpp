@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/registrar_driver.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "observe/log.hpp"
+#include "protocol/reply.hpp"
+#include "transport/spawn_beside_sockets.hpp"
+
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+std::string_view role_name(schema::Role role) {
+  switch (role) {
+  case schema::Role::WORKER:
+    return "worker";
+  case schema::Role::PRODUCER:
+    return "producer";
+  case schema::Role::OPERATOR:
+    return "operator";
+  }
+  return "unknown";
+}
+
+} // namespace
+
+void registrar_driver::start(
+  registrar_internal_actor::pointer self, const registrar_driver_options& options) {
+  self_ = self;
+  options_ = options;
+  registrar_.emplace(options_.registrar, *this);
+}
+
+void registrar_driver::welcome(const actors::peer_hello& m) {
+  auto hello = ++last_hello_;
+  hellos_.emplace(hello, m);
+  registrar_->welcome(hello, m.hello, now());
+}
+
+void registrar_driver::open_session(std::uint64_t hello, session_opening opening) {
+  auto from = std::move(hellos_.extract(hello).mapped());
+  const auto& node = opening.node;
+  auto peer = opening.session.peer;
+  session_driver_options options{
+    opening.session,
+    from.connection,
+    options_.shards,
+    node.identity.name,
+    from.remote,
+    options_.gauges,
+    options_.limiter,
+    options_.backups};
+  auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
+  self_->monitor(session);
+  // Sent from here, as is the end of a session: a shard takes them in this order.
+  for (const auto& shard : options_.shards)
+    self_->send(
+      shard,
+      attach_peer{{peer, opening.session.worker, node.queues, opening.session.bearer}, session});
+  sessions_.emplace(peer, connected{session, from.connection, node.identity.name});
+  peers_.emplace(session.address(), peer);
+  CODEQ_LOG_INFO(
+    "{} connects name={} subject={} remote={} queues={}",
+    role_name(node.role),
+    node.identity.name,
+    opening.session.bearer ? opening.session.bearer->subject : "-",
+    from.remote,
+    node.queues.size());
+  self_->send(from.connection, opening.ack.to_wire());
+  self_->send(
+    from.connection,
+    actors::connection_accepted{
+      session_sink(node.role, session), caf::actor_cast<caf::strong_actor_ptr>(session)});
+}
+
+void registrar_driver::refuse(std::uint64_t hello, const error& reason) {
+  auto from = std::move(hellos_.extract(hello).mapped());
+  CODEQ_LOG_WARN("registrar refuses node remote={} reason=\"{}\"", from.remote, to_string(reason));
+  self_->send(from.connection, protocol::make_refused(reason).to_wire());
+  self_->send(from.connection, actors::close_connection{reason});
+}
+
+void registrar_driver::probe(core::peer_id peer, std::uint64_t hello) {
+  auto answered = [this, peer, hello](bool is_alive) {
+    registrar_->probed(hello, peer, is_alive, now());
+  };
+  self_
+    ->request(sessions_.at(peer).connection, 2 * limits::name_probe_timeout, actors::probe_peer{})
+    .then(answered, [answered](const caf::error&) { answered(false); });
+}
+
+void registrar_driver::end_session(core::peer_id peer, const error& reason) {
+  if (auto at = sessions_.find(peer); at != sessions_.end())
+    self_->send(at->second.session, coordinator::end_session{reason});
+}
+
+void registrar_driver::detach(core::peer_id peer) {
+  for (const auto& shard : options_.shards)
+    self_->send(shard, detach_peer{peer});
+}
+
+void registrar_driver::to_shards(core::command command) {
+  for (const auto& shard : options_.shards)
+    self_->send(shard, shard_command{command});
+}
+
+std::shared_ptr<const security::token_table> registrar_driver::tokens() const {
+  return options_.tokens ? options_.tokens->current() : nullptr;
+}
+
+void registrar_driver::forget(const caf::actor_addr& session) {
+  auto at = peers_.find(session);
+  if (at == peers_.end())
+    return;
+  auto peer = at->second;
+  CODEQ_LOG_INFO("node disconnects name={}", sessions_.at(peer).node_name);
+  peers_.erase(at);
+  sessions_.erase(peer);
+  registrar_->forget(peer);
+}
+
+registrar_internal_actor::behavior_type drive_registrar(
+  registrar_internal_actor::stateful_pointer<registrar_driver> self,
+  const registrar_driver_options& options) {
+  self->set_default_handler(caf::drop);
+  self->set_down_handler([self](const caf::down_msg& m) { self->state.forget(m.source); });
+  self->state.start(self, options);
+  return {
+    [self](const actors::peer_hello& m) { self->state.welcome(m); },
+    [self](tokens_replaced) { self->state.hosted().review_sessions(); },
+    [self](stop_registrar) {
+      self->state.hosted().stop();
+      return true;
+    },
+  };
+}
+
+} // namespace codeq::coordinator

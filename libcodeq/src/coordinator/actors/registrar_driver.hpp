@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "coordinator/actors/session_driver.hpp"
+#include "coordinator/session/registrar.hpp"
+#include "security/token_source.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct registrar_driver_options {
+  registrar_options registrar;
+  /// By number.
+  std::vector<shard_actor> shards;
+  process_gauges gauges;
+  /// Of shard time; used by the registrar only.
+  std::shared_ptr<base::clock> clock;
+  /// Who may come in; null lets everybody in to do everything.
+  std::shared_ptr<security::token_source> tokens{};
+  /// Not null when there are tokens.
+  std::shared_ptr<security::rate_limiter> limiter{};
+  backup_control backups{};
+};
+
+/// The actor that decides who may connect: spawns the sessions of those who may.
+class registrar_driver : public registrar_port {
+public:
+  static constexpr const char* name = "registrar";
+
+  void start(registrar_internal_actor::pointer self, const registrar_driver_options& options);
+
+  [[nodiscard]] registrar& hosted() { return *registrar_; }
+
+  void welcome(const actors::peer_hello& m);
+
+  /// A session's actor has ended.
+  void forget(const caf::actor_addr& session);
+
+  void open_session(std::uint64_t hello, session_opening opening) override;
+  void refuse(std::uint64_t hello, const error& reason) override;
+  void probe(core::peer_id peer, std::uint64_t hello) override;
+  void end_session(core::peer_id peer, const error& reason) override;
+  void detach(core::peer_id peer) override;
+  void to_shards(core::command command) override;
+  [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override;
+
+private:
+  struct connected {
+    session_actor session;
+    actors::connection_actor connection;
+    std::string node_name;
+  };
+
+  [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
+
+  registrar_internal_actor::pointer self_ = nullptr;
+  registrar_driver_options options_;
+  std::optional<registrar> registrar_;
+  std::uint64_t last_hello_ = 0;
+  /// Hellos that are not decided yet.
+  std::unordered_map<std::uint64_t, actors::peer_hello> hellos_;
+  std::unordered_map<core::peer_id, connected> sessions_;
+  std::unordered_map<caf::actor_addr, core::peer_id> peers_;
+};
+
+[[nodiscard]] registrar_internal_actor::behavior_type drive_registrar(
+  registrar_internal_actor::stateful_pointer<registrar_driver> self,
+  const registrar_driver_options& options);
+
+} // namespace codeq::coordinator

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/session_driver.hpp"
+
+#include "coordinator/actors/gather_stats.hpp"
+#include "observe/log.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace codeq::coordinator {
+
+void session_driver::start(session_actor::pointer self, const session_driver_options& options) {
+  self_ = self;
+  options_ = options;
+  session_.emplace(options_.session, *this);
+  // The connection may have ended before it learned of this session.
+  self_->monitor(options_.connection);
+}
+
+void session_driver::ask_shard(shard_id to, peer_request request) {
+  self_->send(options_.shards[value(to)], std::move(request));
+}
+
+void session_driver::command_shard(shard_id to, core::command command) {
+  self_->send(options_.shards[value(to)], shard_command{std::move(command)});
+}
+
+void session_driver::send(const protocol::wire_frame& frame) {
+  self_->send(options_.connection, frame);
+}
+
+void session_driver::close(const error& reason) {
+  self_->send(options_.connection, actors::close_connection{reason});
+}
+
+void session_driver::gather_stats(std::uint64_t number) {
+  auto done = [this, number](result<std::vector<coordinator_stats>> parts) {
+    session_->tell_stats(number, std::move(parts));
+  };
+  coordinator::gather_stats(self_, options_.shards, std::move(done));
+}
+
+void session_driver::wake_after(duration wait) {
+  self_->delayed_send(self_, wait, place_held_credits{});
+}
+
+duration session_driver::take_rate(
+  const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) {
+  auto since = self_->clock().now().time_since_epoch();
+  monotonic_time now{std::chrono::duration_cast<duration>(since)};
+  return options_.limiter->take(bearer, scope, cost, now);
+}
+
+std::map<std::string, std::int64_t> session_driver::gauges() const {
+  return options_.gauges();
+}
+
+result<backup_status> session_driver::back_up(bool start) {
+  return options_.backups(start);
+}
+
+void session_driver::note_goodbye() {
+  CODEQ_LOG_INFO("node says goodbye name={} remote={}", options_.node_name, options_.remote);
+}
+
+void session_driver::note_refused(const error& reason) {
+  CODEQ_LOG_WARN(
+    "session refuses peer name={} remote={} reason=\"{}\"",
+    options_.node_name,
+    options_.remote,
+    to_string(reason));
+}
+
+session_actor::behavior_type drive_session(
+  session_actor::stateful_pointer<session_driver> self, const session_driver_options& options) {
+  self->set_default_handler(caf::drop);
+  self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
+  self->state.start(self, options);
+  return {
+    [self](const shard_reply& m) { self->state.hosted().take(m); },
+    [self](const task_delivery& m) { self->state.hosted().take(m); },
+    [self](const credit_news& m) { self->state.hosted().take(m); },
+    [](const queues_added&) {},
+    [self](const peer_misbehaved& m) { self->state.hosted().end(m.reason); },
+    [self](const protocol::session_request& m) { self->state.hosted().take(m); },
+    [self](place_held_credits) { self->state.hosted().place_held_credits(); },
+    [self](const actors::outgoing_pressure& m) { self->state.hosted().pause(m.high); },
+    [self](const actors::connection_lost&) { self->quit(); },
+    [self](const end_session& m) { self->state.hosted().end(m.reason); },
+  };
+}
+
+actors::frame_sink session_sink(schema::Role role, const session_actor& session) {
+  return [role, session](const protocol::wire_frame& frame) -> result<void> {
+    auto request = protocol::read_request(role, frame);
+    if (!request)
+      return request.error();
+    caf::anon_send(session, std::move(*request));
+    return {};
+  };
+}
+
+} // namespace codeq::coordinator

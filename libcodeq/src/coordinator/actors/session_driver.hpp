@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/session/session.hpp"
+#include "security/rate_limiter.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// What the process as a whole measures, by metric name; called on any thread.
+using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
+
+/// Begins a backup, or with false only says how the latest one is; called on any thread.
+using backup_control = std::function<result<backup_status>(bool start)>;
+
+struct session_driver_options {
+  session_options session;
+  actors::connection_actor connection;
+  /// By number.
+  std::vector<shard_actor> shards;
+  /// Name and address of the peer, for logs.
+  std::string node_name;
+  std::string remote;
+  process_gauges gauges;
+  /// Not null when there is a bearer.
+  std::shared_ptr<security::rate_limiter> limiter{};
+  /// Empty where there is nothing to back up.
+  backup_control backups{};
+};
+
+/// The actor of one connected node: carries what its session says to shards and connection.
+class session_driver : public session_port {
+public:
+  static constexpr const char* name = "session";
+
+  void start(session_actor::pointer self, const session_driver_options& options);
+
+  [[nodiscard]] session& hosted() { return *session_; }
+
+  void ask_shard(shard_id to, peer_request request) override;
+  void command_shard(shard_id to, core::command command) override;
+  void send(const protocol::wire_frame& frame) override;
+  void close(const error& reason) override;
+  void gather_stats(std::uint64_t number) override;
+  void wake_after(duration wait) override;
+  [[nodiscard]] duration take_rate(
+    const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
+  [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
+  [[nodiscard]] result<backup_status> back_up(bool start) override;
+  void note_goodbye() override;
+  void note_refused(const error& reason) override;
+
+private:
+  session_actor::pointer self_ = nullptr;
+  session_driver_options options_;
+  std::optional<session> session_;
+};
+
+[[nodiscard]] session_actor::behavior_type drive_session(
+  session_actor::stateful_pointer<session_driver> self, const session_driver_options& options);
+
+/// Where the frames of a node with that role go; those that the role does not send are refused.
+[[nodiscard]] actors::frame_sink session_sink(schema::Role role, const session_actor& session);
+
+} // namespace codeq::coordinator

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/shard_driver.hpp"
+
+#include "coordinator/actors/lease_timer.hpp"
+
+namespace codeq::coordinator {
+
+void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_options& options) {
+  self_ = self;
+  options_ = options;
+  shard_.emplace(options_.shard, *this, now());
+  shard_->start(now());
+}
+
+shard_internal_actor shard_driver::me() const {
+  return caf::actor_cast<shard_internal_actor>(self_);
+}
+
+void shard_driver::attach(const attach_peer& m) {
+  peers_.insert_or_assign(m.who.peer, m.actor);
+  shard_->attach(m.who, now());
+}
+
+void shard_driver::detach(core::peer_id peer) {
+  peers_.erase(peer);
+  shard_->detach(peer, now());
+}
+
+void shard_driver::meet(const meet_shards& m) {
+  shards_ = m.shards;
+  for (auto& [to, command] : std::exchange(undelivered_, {}))
+    to_shard(to, std::move(command));
+}
+
+caf::result<bool> shard_driver::stop() {
+  auto promise = self_->make_response_promise<bool>();
+  stopping_ = promise;
+  shard_->stop(now());
+  return promise;
+}
+
+void shard_driver::settled() {
+  if (stopping_)
+    std::exchange(stopping_, std::nullopt)->deliver(true);
+}
+
+void shard_driver::commit(turn_commit turn, const std::vector<core::event>&) {
+  self_->send(options_.journal, commit_request{me(), std::move(turn)});
+}
+
+void shard_driver::raise_epoch() {
+  self_->send(options_.journal, coordinator::raise_epoch{shard_->state().id, me()});
+}
+
+void shard_driver::reply(core::peer_id peer, protocol::peer_reply reply) {
+  send_to(peer, shard_reply{shard_->state().id, std::move(reply)});
+}
+
+void shard_driver::deliver(core::peer_id peer, task_delivery tasks) {
+  send_to(peer, std::move(tasks));
+}
+
+void shard_driver::tell_credits(core::peer_id peer, const credit_news& news) {
+  send_to(peer, news);
+}
+
+void shard_driver::tell_queues(core::peer_id peer, queues_added news) {
+  send_to(peer, std::move(news));
+}
+
+void shard_driver::end_peer(core::peer_id peer, const error& reason) {
+  send_to(peer, peer_misbehaved{reason});
+}
+
+void shard_driver::fetch_bodies(core::peer_id peer, bodies_wanted wanted) {
+  if (auto at = peers_.find(peer); at != peers_.end())
+    self_->send(options_.reader, coordinator::fetch_bodies{at->second, std::move(wanted)});
+}
+
+void shard_driver::answer_inquiry(core::peer_id peer, stored_inquiry inquiry) {
+  if (auto at = peers_.find(peer); at != peers_.end())
+    self_->send(options_.reader, coordinator::answer_inquiry{at->second, std::move(inquiry)});
+}
+
+void shard_driver::to_shard(shard_id to, core::command command) {
+  if (shards_.empty())
+    undelivered_.emplace_back(to, std::move(command));
+  else
+    self_->send(shards_.at(value(to)), shard_command{std::move(command)});
+}
+
+bool shard_driver::make_timer(sequence seq, fencing_token token) {
+  auto& timer = timers_[token];
+  if (timer)
+    return false;
+  // Lazily initialised and hidden: it is not scheduled before its first message, and a lease that
+  // ends early costs no more than its memory.
+  timer = self_->system().spawn<caf::lazy_init + caf::hidden>(
+    lease_timer, me(), core::task_lease{seq, token});
+  return true;
+}
+
+void shard_driver::fire_timer(fencing_token token) {
+  if (auto timer = timers_.find(token); timer != timers_.end())
+    self_->send(timer->second, lease_due{});
+}
+
+bool shard_driver::drop_timer(fencing_token token) {
+  return timers_.erase(token) > 0;
+}
+
+void shard_driver::close_turn_soon() {
+  self_->send(self_, close_turn{});
+}
+
+void shard_driver::wake_after(duration wait, std::uint64_t number) {
+  self_->delayed_send(self_, wait, wake_shard{number});
+}
+
+const error& shard_driver::disk_refusal(monotonic_time now) {
+  static const error none{};
+  return options_.space ? options_.space->refusal(now) : none;
+}
+
+shard_internal_actor::behavior_type drive_shard(
+  shard_internal_actor::stateful_pointer<shard_driver> self, const shard_driver_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](const peer_request& m) { self->state.hosted().take(m, self->state.now()); },
+    [self](const shard_command& m) { self->state.hosted().decide(m.what, self->state.now()); },
+    [self](const attach_peer& m) { self->state.attach(m); },
+    [self](const detach_peer& m) { self->state.detach(m.peer); },
+    [self](ask_shard_stats) { return self->state.hosted().stats(); },
+    [self](stop_shard) { return self->state.stop(); },
+    [self](const meet_shards& m) { self->state.meet(m); },
+    [self](const batch_committed& m) {
+      self->state.hosted().committed(m.number, self->state.now());
+    },
+    [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
+    [self](close_turn) { self->state.hosted().close_turn(self->state.now()); },
+    [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
+  };
+}
+
+} // namespace codeq::coordinator

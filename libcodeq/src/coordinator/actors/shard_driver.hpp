@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/shard/shard.hpp"
+#include "coordinator/actors/free_space.hpp"
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct shard_driver_options {
+  shard_options shard;
+  /// Used by this shard's actor only.
+  std::shared_ptr<base::clock> clock;
+  journal_actor journal;
+  reader_actor reader;
+  /// Says when tasks may be added; used by this shard's actor only, null for always.
+  std::shared_ptr<free_space> space{};
+};
+
+/// The actor of one shard: gives its shard the time, and carries what it says to other actors.
+class shard_driver : public shard_port {
+public:
+  static constexpr const char* name = "shard";
+
+  void start(shard_internal_actor::pointer self, const shard_driver_options& options);
+
+  [[nodiscard]] shard& hosted() { return *shard_; }
+
+  [[nodiscard]] instant now() { return options_.clock->now(); }
+
+  void attach(const attach_peer& m);
+  void detach(core::peer_id peer);
+  void meet(const meet_shards& m);
+  [[nodiscard]] caf::result<bool> stop();
+
+  void commit(turn_commit turn, const std::vector<core::event>& events) override;
+  void raise_epoch() override;
+  void reply(core::peer_id peer, protocol::peer_reply reply) override;
+  void deliver(core::peer_id peer, task_delivery tasks) override;
+  void tell_credits(core::peer_id peer, const credit_news& news) override;
+  void tell_queues(core::peer_id peer, queues_added news) override;
+  void end_peer(core::peer_id peer, const error& reason) override;
+  void fetch_bodies(core::peer_id peer, bodies_wanted wanted) override;
+  void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) override;
+  void to_shard(shard_id to, core::command command) override;
+  bool make_timer(sequence seq, fencing_token token) override;
+  void fire_timer(fencing_token token) override;
+  bool drop_timer(fencing_token token) override;
+  void close_turn_soon() override;
+  void wake_after(duration wait, std::uint64_t number) override;
+  void settled() override;
+  [[nodiscard]] const error& disk_refusal(monotonic_time now) override;
+
+private:
+  [[nodiscard]] shard_internal_actor me() const;
+
+  template <class Message>
+  void send_to(core::peer_id peer, Message&& message) {
+    if (auto at = peers_.find(peer); at != peers_.end())
+      self_->send(at->second, std::forward<Message>(message));
+  }
+
+  shard_internal_actor::pointer self_ = nullptr;
+  shard_driver_options options_;
+  std::optional<shard> shard_;
+  std::unordered_map<core::peer_id, shard_peer_actor> peers_;
+  std::vector<shard_actor> shards_;
+  /// For the other shards, until they are known.
+  std::vector<std::pair<shard_id, core::command>> undelivered_;
+  std::unordered_map<fencing_token, lease_timer_actor> timers_;
+  std::optional<caf::typed_response_promise<bool>> stopping_;
+};
+
+[[nodiscard]] shard_internal_actor::behavior_type drive_shard(
+  shard_internal_actor::stateful_pointer<shard_driver> self, const shard_driver_options& options);
+
+} // namespace codeq::coordinator

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/session/claim_router.hpp"
+
+#include <algorithm>
+
+namespace codeq::coordinator {
+
+claim_router::claim_router(std::size_t shard_count, std::size_t first)
+  : places_(shard_count), next_(shard_count == 0 ? 0 : first % shard_count) {
+}
+
+claim_router::moves claim_router::add_credits(std::uint32_t credits) {
+  free_ += credits;
+  return rebalance();
+}
+
+claim_router::moves
+claim_router::granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more) {
+  auto& p = places_[value(shard)];
+  p.waiting -= std::min(p.waiting, tasks);
+  p.busy = more.value_or(p.busy);
+  return rebalance();
+}
+
+claim_router::moves claim_router::drained(shard_id shard) {
+  places_[value(shard)].busy = false;
+  return rebalance();
+}
+
+claim_router::moves claim_router::has_work(shard_id shard) {
+  places_[value(shard)].busy = true;
+  return rebalance();
+}
+
+claim_router::moves claim_router::returned(shard_id shard, std::uint32_t credits) {
+  auto& p = places_[value(shard)];
+  p.waiting -= std::min(p.waiting, credits);
+  p.revoking = false;
+  free_ += credits;
+  return rebalance();
+}
+
+claim_router::moves claim_router::pause(bool paused) {
+  paused_ = paused;
+  return rebalance();
+}
+
+std::uint32_t claim_router::credits() const {
+  auto sum = free_;
+  for (const auto& p : places_)
+    sum += p.waiting;
+  return sum;
+}
+
+claim_router::moves claim_router::rebalance() {
+  moves out;
+  if (paused_) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].waiting > 0 && !std::exchange(places_[i].revoking, true))
+        out.push_back({move::kind::revoke, static_cast<shard_id>(i), places_[i].waiting});
+    }
+    return out;
+  }
+  bool any_busy =
+    std::any_of(places_.begin(), places_.end(), [](const place& p) { return p.busy; });
+  if (any_busy && free_ == 0)
+    fetch_for_busy(out);
+  else
+    spread(out, any_busy);
+  return out;
+}
+
+void claim_router::spread(moves& out, bool only_busy) {
+  std::vector<std::uint32_t> share(places_.size());
+  while (free_ > 0) {
+    // The emptiest place next, beginning where the last round ended.
+    std::size_t best = places_.size();
+    for (std::size_t k = 0; k < places_.size(); ++k) {
+      auto i = (next_ + k) % places_.size();
+      if (only_busy && !places_[i].busy)
+        continue;
+      if (best == places_.size() || places_[i].waiting < places_[best].waiting)
+        best = i;
+    }
+    ++places_[best].waiting;
+    ++share[best];
+    --free_;
+    next_ = (best + 1) % places_.size();
+  }
+  for (std::size_t i = 0; i < share.size(); ++i) {
+    if (share[i] > 0)
+      out.push_back({move::kind::claim, static_cast<shard_id>(i), share[i]});
+  }
+}
+
+void claim_router::fetch_for_busy(moves& out) {
+  bool starving = std::any_of(
+    places_.begin(), places_.end(), [](const place& p) { return p.busy && p.waiting == 0; });
+  if (!starving)
+    return;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    auto& p = places_[i];
+    if (p.busy || p.waiting == 0 || std::exchange(p.revoking, true))
+      continue;
+    out.push_back({move::kind::revoke, static_cast<shard_id>(i), p.waiting});
+  }
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/session/registrar.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "coordinator/shard/access.hpp"
+#include "protocol/version.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// Replaced incarnations remembered per name; an older one than these is no longer recognised.
+constexpr std::size_t superseded_max = 16;
+
+/// Names remembered before those of nobody connected are forgotten.
+constexpr std::size_t worker_names_max = 65536;
+
+error name_taken_over(const std::string& name) {
+  return {errc::superseded, "a newer process has the name " + name};
+}
+
+} // namespace
+
+registrar::registrar(const registrar_options& options, registrar_port& port)
+  : options_(options), port_(port) {
+}
+
+result<std::shared_ptr<const security::principal>>
+registrar::authenticate(const protocol::node_introduction& node) const {
+  std::shared_ptr<const security::principal> bearer;
+  auto tokens = port_.tokens();
+  if (!tokens)
+    return bearer;
+  if (node.token.empty())
+    return error{errc::unauthorized, "this coordinator takes nobody in without a token"};
+  bearer = tokens->authenticate(node.token);
+  if (!bearer)
+    return error{errc::unauthorized, "this coordinator does not know the token"};
+  if (auto ok = access::check(*bearer, node); !ok)
+    return ok.error();
+  return bearer;
+}
+
+result<registrar::newcomer> registrar::introduce(const protocol::hello& message) const {
+  auto node = protocol::to_introduction(message);
+  if (!node)
+    return node.error();
+  if (stopping_)
+    return error{errc::going_away, "the coordinator is stopping"};
+  bool speaks_ours =
+    node->min_version <= protocol::version && node->max_version >= protocol::version;
+  if (!speaks_ours)
+    return error{
+      errc::protocol_error,
+      "this coordinator speaks protocol version " + std::to_string(protocol::version)
+        + ", the node " + std::to_string(node->min_version) + ".."
+        + std::to_string(node->max_version)};
+  auto bearer = authenticate(*node);
+  if (!bearer)
+    return bearer.error();
+  node->token.clear();
+  // Else a tenant's worker could take over the leases of another tenant's one.
+  if (*bearer)
+    node->identity.name = (*bearer)->tenant + "/" + node->identity.name;
+  return newcomer{std::move(*node), std::move(*bearer)};
+}
+
+void registrar::welcome(std::uint64_t hello, const protocol::hello& message, timestamp now) {
+  auto who = introduce(message);
+  if (!who)
+    return port_.refuse(hello, who.error());
+  if (who->node.role != schema::Role::WORKER)
+    return accept(hello, *who, now);
+  probing_.insert_or_assign(hello, message);
+  welcome_worker(hello, *who, now);
+}
+
+void registrar::welcome_worker(std::uint64_t hello, const newcomer& who, timestamp now) {
+  const auto& identity = who.node.identity;
+  const auto& name = workers_[identity.name];
+  const auto& old = name.superseded;
+  if (std::find(old.begin(), old.end(), identity.incarnation) != old.end()) {
+    probing_.erase(hello);
+    return port_.refuse(hello, name_taken_over(identity.name));
+  }
+  bool is_other = name.peer != 0 && name.incarnation != identity.incarnation;
+  // Another process has the name: it keeps it if it still lives.
+  if (is_other)
+    return port_.probe(name.peer, hello);
+  probing_.erase(hello);
+  take_over(hello, who, now);
+}
+
+void registrar::probed(std::uint64_t hello, core::peer_id peer, bool is_alive, timestamp now) {
+  auto waiting = probing_.find(hello);
+  if (waiting == probing_.end())
+    return;
+  auto who = introduce(waiting->second);
+  if (!who) {
+    probing_.erase(waiting);
+    return port_.refuse(hello, who.error());
+  }
+  const auto& identity = who->node.identity;
+  auto current = workers_[identity.name].peer;
+  // Meanwhile the name may have passed to a connection that nobody probed.
+  if (current != 0 && current != peer)
+    return welcome_worker(hello, *who, now);
+  probing_.erase(waiting);
+  if (is_alive && current != 0)
+    return port_.refuse(
+      hello, {errc::name_in_use, "another living worker is named " + identity.name});
+  take_over(hello, *who, now);
+}
+
+void registrar::take_over(std::uint64_t hello, const newcomer& who, timestamp now) {
+  const auto& identity = who.node.identity;
+  auto& name = workers_[identity.name];
+  bool is_other = name.incarnation != identity.incarnation;
+  end_session_of(
+    name,
+    is_other ? name_taken_over(identity.name)
+             : error{errc::disconnected, "the node connected again"});
+  if (is_other) {
+    if (name.incarnation != 0)
+      name.superseded.push_back(name.incarnation);
+    if (name.superseded.size() > superseded_max)
+      name.superseded.pop_front();
+    name.incarnation = identity.incarnation;
+    // Whatever an earlier process left behind is lost, also when it ran before our own start.
+    port_.to_shards(core::replace_worker{std::make_shared<const worker_identity>(identity)});
+  }
+  accept(hello, who, now);
+}
+
+void registrar::end_session_of(const worker_name& name, const error& reason) {
+  auto peer = name.peer;
+  if (peer == 0)
+    return;
+  port_.end_session(peer, reason);
+  drop(peer);
+}
+
+protocol::hello_ack registrar::make_ack(timestamp now) const {
+  return protocol::hello_ack::build([&](auto r) {
+    r.setVersion(protocol::version);
+    r.setShardCount(static_cast<std::uint16_t>(options_.shard_count));
+    r.setCoordinatorId(options_.coordinator_id);
+    r.setStoreId(options_.store_id);
+    r.setPingIntervalMs(static_cast<std::uint32_t>(limits::ping_interval.count()));
+    r.setNowMs(now.time_since_epoch().count());
+  });
+}
+
+void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) {
+  const auto& node = who.node;
+  session_options session{++last_peer_, nullptr, who.bearer, options_.shard_count};
+  connected c{{}, who.bearer};
+  if (node.role == schema::Role::WORKER) {
+    session.worker = std::make_shared<const worker_identity>(node.identity);
+    c.worker_name = node.identity.name;
+    workers_[node.identity.name].peer = session.peer;
+  }
+  sessions_.emplace(session.peer, std::move(c));
+  port_.open_session(hello, {std::move(session), node, make_ack(now)});
+}
+
+void registrar::drop(core::peer_id peer) {
+  auto at = sessions_.find(peer);
+  if (at == sessions_.end())
+    return;
+  port_.detach(peer);
+  if (auto name = workers_.find(at->second.worker_name);
+      name != workers_.end() && name->second.peer == peer)
+    name->second.peer = 0;
+  sessions_.erase(at);
+}
+
+void registrar::forget(core::peer_id peer) {
+  drop(peer);
+  // A process that comes back to a forgotten name still has its leases: they know their owner.
+  if (workers_.size() > worker_names_max)
+    std::erase_if(workers_, [](const auto& name) { return name.second.peer == 0; });
+}
+
+void registrar::review_sessions() {
+  auto table = port_.tokens();
+  for (const auto& [peer, c] : sessions_) {
+    auto now = c.bearer ? table->find(c.bearer->token) : nullptr;
+    if (!now)
+      port_.end_session(peer, {errc::unauthorized, "the token was revoked"});
+    else if (*now != *c.bearer)
+      port_.end_session(peer, {errc::going_away, "the token was changed"});
+  }
+}
+
+void registrar::stop() {
+  stopping_ = true;
+  for (const auto& [peer, c] : sessions_)
+    port_.end_session(peer, {errc::going_away, "the coordinator is stopping"});
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/session/session.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "coordinator/session/stats_sum.hpp"
+#include "protocol/convert.hpp"
+#include "protocol/operator_convert.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// Credits that are held back are looked at this often at most, and at least.
+constexpr duration held_look_min{10};
+constexpr duration held_look_max{1000};
+
+error over_rate(duration wait) {
+  return {
+    errc::overloaded,
+    "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
+}
+
+/// What a bearer may know of the counts.
+coordinator_stats visible_to(const security::principal& who, coordinator_stats all) {
+  if (who.is_of_all_tenants())
+    return all;
+  std::erase_if(all.queues, [&](const queue_stats& q) { return !who.sees(q.queue.tenant); });
+  // They are of the process, so of all tenants together.
+  all.gauges.clear();
+  return all;
+}
+
+} // namespace
+
+session::session(session_options options, session_port& port)
+  : options_(std::move(options)), port_(port), router_(options_.shard_count) {
+}
+
+void session::take(const protocol::session_request& request) {
+  std::visit([this](const auto& m) { take_request(m); }, request);
+}
+
+template <class S>
+void session::forward(const protocol::frame<S>& m) {
+  auto shard = protocol::shard_of(m, options_.shard_count);
+  if (!shard)
+    return refuse(shard.error());
+  port_.ask_shard(*shard, {options_.peer, m, options_.bearer});
+}
+
+template <class S>
+void session::take_request(const protocol::frame<S>& m) {
+  auto to = protocol::address_of(m);
+  if (!to)
+    return refuse(to.error());
+  auto ok = count_request();
+  if (ok && to->shard >= options_.shard_count)
+    ok = protocol::no_such_shard<S>(*to, options_.shard_count);
+  if (!ok)
+    return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
+  port_.ask_shard(static_cast<shard_id>(to->shard), {options_.peer, m, options_.bearer});
+}
+
+duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
+  return options_.bearer ? port_.take_rate(*options_.bearer, scope, cost) : duration{0};
+}
+
+result<void> session::count_request() {
+  using security::rate_scope;
+  bool is_admin = options_.bearer && options_.bearer->may_operate();
+  auto wait = take_rate(is_admin ? rate_scope::admin : rate_scope::producer, 1);
+  return wait == duration{0} ? result<void>{} : over_rate(wait);
+}
+
+void session::take_request(const protocol::enqueue_request& m) {
+  auto number = protocol::number_of(m);
+  if (!number)
+    return refuse(number.error());
+  auto size = m.body().size();
+  if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
+    error reason{
+      errc::overloaded,
+      "over " + std::to_string(limits::producer_inflight_bytes_max)
+        + " bytes of requests are not answered yet"};
+    return refuse_enqueue(*number, reason, limits::overloaded_retry_after);
+  }
+  auto tasks = m.read([](auto reader) -> result<std::uint64_t> {
+    return std::uint64_t{reader.getTasks().getEnds().size()};
+  });
+  if (!tasks)
+    return refuse(tasks.error());
+  if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0})
+    return refuse_enqueue(*number, over_rate(wait), wait);
+  enqueue_bytes_.emplace(*number, size);
+  inflight_bytes_ += size;
+  forward(m);
+}
+
+void session::refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after) {
+  core::enqueue_answered refusal{options_.peer, number, {}};
+  refusal.refusal = reason;
+  port_.send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
+}
+
+void session::take_request(const protocol::claim_request& m) {
+  auto wish = protocol::read_claim(m);
+  if (!wish)
+    return refuse(wish.error());
+  if (wish->queues)
+    take_from(*wish->queues);
+  else if (wish->credits == 0)
+    return drain();
+  constexpr auto credits_max = 2 * limits::slots_max;
+  auto unused = router_.credits() + held_credits_;
+  if (wish->credits > credits_max || unused + wish->credits > credits_max)
+    return refuse(
+      {errc::protocol_error,
+       std::to_string(wish->credits) + " credits beside " + std::to_string(unused)
+         + " unused ones; the limit is " + std::to_string(credits_max)});
+  lease_wish_ = wish->lease;
+  batch_tasks_ = wish->batch_tasks;
+  // Those that wait already have their look ahead.
+  bool is_waiting = held_credits_ > 0;
+  held_credits_ += wish->credits;
+  if (!is_waiting && held_credits_ > 0)
+    place_held_credits();
+}
+
+void session::take_from(const std::vector<queue_address>& queues) {
+  for (const auto& queue : queues)
+    if (options_.bearer && !options_.bearer->may_claim(queue))
+      return refuse(
+        {errc::unauthorized,
+         "the token of " + options_.bearer->subject + " does not allow to claim from queue "
+           + queue.queue + " of tenant " + queue.tenant});
+  for_each_shard([&](shard_id shard) {
+    port_.command_shard(shard, core::change_queues{options_.peer, queues});
+  });
+}
+
+void session::place_held_credits() {
+  auto wait = duration{0};
+  for (auto part = held_credits_; part > 0; part /= 2) {
+    wait = take_rate(security::rate_scope::claim, part);
+    if (wait > duration{0})
+      continue;
+    held_credits_ -= part;
+    carry_out(router_.add_credits(part));
+    break;
+  }
+  if (held_credits_ > 0)
+    port_.wake_after(std::clamp(wait, held_look_min, held_look_max));
+}
+
+void session::carry_out(const claim_router::moves& moves) {
+  for (const auto& move : moves) {
+    if (move.what == claim_router::move::kind::claim)
+      port_.command_shard(
+        move.shard, core::claim{options_.peer, move.credits, lease_wish_, batch_tasks_});
+    else
+      port_.command_shard(move.shard, core::revoke_credits{options_.peer, move.credits});
+  }
+}
+
+void session::take(const shard_reply& m) {
+  if (const auto* answered = std::get_if<core::enqueue_answered>(&m.reply)) {
+    if (auto at = enqueue_bytes_.find(answered->number); at != enqueue_bytes_.end()) {
+      inflight_bytes_ -= at->second;
+      enqueue_bytes_.erase(at);
+    }
+  }
+  protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { port_.send(frame); });
+}
+
+void session::take(const task_delivery& m) {
+  protocol::write_tasks(
+    m.shard, m.granted, m.bodies, [this](const auto& frame) { port_.send(frame); });
+  if (m.granted.redelivered)
+    return;
+  std::uint32_t count = 0;
+  for (const auto& run : m.granted.runs)
+    count += run.count;
+  carry_out(router_.granted(m.shard, count, m.more));
+}
+
+void session::take(const credit_news& m) {
+  switch (m.what) {
+  case credit_news::kind::drained:
+    return carry_out(router_.drained(m.shard));
+  case credit_news::kind::has_work:
+    return carry_out(router_.has_work(m.shard));
+  case credit_news::kind::returned:
+    return carry_out(router_.returned(m.shard, m.credits));
+  }
+}
+
+void session::take_request(const protocol::stats_request& m) {
+  auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
+  if (!number)
+    return refuse(number.error());
+  auto ok = count_request();
+  if (ok && options_.bearer && !options_.bearer->may_operate())
+    ok = error{errc::unauthorized, "this takes an admin's token"};
+  if (!ok)
+    return port_.send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
+  port_.gather_stats(*number);
+}
+
+void session::tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts) {
+  if (!parts)
+    return port_.send(
+      protocol::make_refusal<schema::StatsRequest>(number, parts.error()).to_wire());
+  parts->push_back({.queues = {}, .gauges = port_.gauges()});
+  auto sum = sum_of(*parts);
+  if (options_.bearer)
+    sum = visible_to(*options_.bearer, std::move(sum));
+  port_.send(protocol::make_stats_reply(number, sum).to_wire());
+}
+
+void session::take_request(const protocol::backup_request& m) {
+  auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
+    auto number = reader.getNumber();
+    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+      return protocol::make_backup_reply(
+        number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
+    return protocol::make_backup_reply(number, port_.back_up(reader.getStart()));
+  });
+  if (!reply)
+    return refuse(reply.error());
+  port_.send(reply->to_wire());
+}
+
+void session::pause(bool paused) {
+  carry_out(router_.pause(paused || draining_));
+}
+
+void session::drain() {
+  draining_ = true;
+  held_credits_ = 0;
+  pause(true);
+}
+
+void session::take_request(const protocol::goodbye&) {
+  port_.note_goodbye();
+  if (options_.worker) {
+    // First, else the shards would hand the leases that end here to this very worker again.
+    drain();
+    for_each_shard([this](shard_id shard) {
+      port_.command_shard(shard, core::release_worker{options_.worker});
+    });
+  }
+  port_.close({errc::none, "goodbye"});
+}
+
+void session::refuse(const error& reason) {
+  port_.note_refused(reason);
+  end(reason);
+}
+
+void session::end(const error& reason) {
+  if (reason.code == errc::going_away)
+    port_.send(protocol::make_goodbye(reason.code).to_wire());
+  else
+    port_.send(protocol::make_refused(reason).to_wire());
+  port_.close(reason);
+}
+
+} // namespace codeq::coordinator

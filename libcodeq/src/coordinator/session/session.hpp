@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/backup_status.hpp"
+#include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
+
+#include "coordinator/session/claim_router.hpp"
+#include "coordinator/shard/shard_messages.hpp"
+#include "security/principal.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::coordinator {
+
+struct session_options {
+  core::peer_id peer = 0;
+  /// Null for producers and operators.
+  std::shared_ptr<const worker_identity> worker{};
+  /// Null when everybody may do everything.
+  std::shared_ptr<const security::principal> bearer{};
+  std::size_t shard_count = 1;
+};
+
+/// The outside of a session. No call leads back into the session before it has returned.
+class session_port {
+public:
+  virtual ~session_port() = default;
+
+  /// Passes what the peer asks on to a shard.
+  virtual void ask_shard(shard_id to, peer_request request) = 0;
+
+  /// Gives a shard a command on the peer's behalf.
+  virtual void command_shard(shard_id to, core::command command) = 0;
+
+  /// Sends the peer a frame.
+  virtual void send(const protocol::wire_frame& frame) = 0;
+
+  /// Closes the connection after what was sent before.
+  virtual void close(const error& reason) = 0;
+
+  /// Asks all shards for their counts; answered by `tell_stats`.
+  virtual void gather_stats(std::uint64_t number) = 0;
+
+  /// Asks for `place_held_credits` after so long.
+  virtual void wake_after(duration wait) = 0;
+
+  /// How long the bearer of a token has to wait before it may do so much; zero when it may now.
+  [[nodiscard]] virtual duration
+  take_rate(const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) = 0;
+
+  /// What the process as a whole measures, by metric name.
+  [[nodiscard]] virtual std::map<std::string, std::int64_t> gauges() const = 0;
+
+  /// Begins a backup, or with false only says how the latest one is.
+  [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
+
+  // For the log.
+
+  virtual void note_goodbye() = 0;
+  virtual void note_refused(const error& reason) = 0;
+};
+
+/// A connected node: checks which shard a frame is for, owns the worker's credits, bounds what a
+/// producer has in flight, and writes what shards answer into frames. Knows no actor, clock or
+/// socket: its driver calls it from one thread.
+class session {
+public:
+  /// @pre `port` outlives the session
+  session(session_options options, session_port& port);
+
+  /// Takes a frame of the peer.
+  void take(const protocol::session_request& request);
+
+  // What shards and reader tell.
+
+  void take(const shard_reply& m);
+  void take(const task_delivery& m);
+  void take(const credit_news& m);
+
+  /// Answers the `StatsRequest` of that number from the parts of all shards.
+  void tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts);
+
+  /// Stops or resumes claiming for a peer that reads slowly.
+  void pause(bool paused);
+
+  /// Places credits that were held back, as far as the token's rate allows.
+  void place_held_credits();
+
+  /// The peer broke the protocol: tells it why, and closes the connection.
+  void refuse(const error& reason);
+
+  /// Tells the peer why, and closes the connection.
+  void end(const error& reason);
+
+private:
+  void take_request(const protocol::enqueue_request& m);
+  void take_request(const protocol::claim_request& m);
+
+  void take_request(const protocol::heartbeat_request& m) { forward(m); }
+
+  void take_request(const protocol::result_request& m) { forward(m); }
+
+  void take_request(const protocol::resume_request& m) { forward(m); }
+
+  void take_request(const protocol::await_request& m) { forward(m); }
+
+  void take_request(const protocol::stats_request& m);
+  void take_request(const protocol::backup_request& m);
+  void take_request(const protocol::goodbye& m);
+
+  /// Passes an operator's request on to the shard that it or its task names.
+  template <class S>
+  void take_request(const protocol::frame<S>& m);
+
+  /// Passes a message that names its shard on to it.
+  template <class S>
+  void forward(const protocol::frame<S>& m);
+
+  void carry_out(const claim_router::moves& moves);
+
+  /// The worker takes tasks of these queues from here on.
+  void take_from(const std::vector<queue_address>& queues);
+
+  /// Takes all credits back, for good.
+  void drain();
+  void refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after);
+
+  /// How long the bearer has to wait before it may do so much; zero when it may now.
+  [[nodiscard]] duration take_rate(security::rate_scope scope, std::uint64_t cost);
+
+  /// Counts an operator's request. Errors: `overloaded`.
+  [[nodiscard]] result<void> count_request();
+
+  template <class F>
+  void for_each_shard(F&& fn) const {
+    for (std::size_t i = 0; i < options_.shard_count; ++i)
+      fn(static_cast<shard_id>(i));
+  }
+
+  session_options options_;
+  session_port& port_;
+  claim_router router_;
+  duration lease_wish_{0};
+  std::uint32_t batch_tasks_ = 0;
+  /// The worker takes no more tasks.
+  bool draining_ = false;
+  /// Credits beyond the token's rate.
+  std::uint32_t held_credits_ = 0;
+
+  // A producer's requests that are not answered yet.
+  std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;
+  std::size_t inflight_bytes_ = 0;
+};
+
+} // namespace codeq::coordinator

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/session/stats_sum.hpp"
+
+#include <map>
+
+namespace codeq::coordinator {
+
+namespace {
+
+void add(queue_stats& to, const queue_stats& part) {
+  to.scheduled += part.scheduled;
+  to.gated += part.gated;
+  to.ready += part.ready;
+  to.leased += part.leased;
+  to.completed += part.completed;
+  to.dead += part.dead;
+  to.lost += part.lost;
+  to.dead_now += part.dead_now;
+  to.cancelled += part.cancelled;
+  for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
+    to.ready_by_priority[i] += part.ready_by_priority[i];
+}
+
+void add(worker_stats& to, const worker_stats& part) {
+  to.name = part.name;
+  to.is_connected = to.is_connected || part.is_connected;
+  to.free_slots += part.free_slots;
+  to.leases += part.leases;
+  to.tenants.insert(part.tenants.begin(), part.tenants.end());
+}
+
+} // namespace
+
+coordinator_stats sum_of(const std::vector<coordinator_stats>& parts) {
+  coordinator_stats sum;
+  std::map<queue_address, queue_stats> queues;
+  std::map<std::string, worker_stats> workers;
+  for (const auto& part : parts) {
+    for (const auto& q : part.queues) {
+      auto& total = queues[q.queue];
+      total.queue = q.queue;
+      add(total, q);
+    }
+    for (const auto& w : part.workers)
+      add(workers[w.name], w);
+    for (const auto& [name, value] : part.gauges)
+      sum.gauges[name] += value;
+    sum.dispatch.add(part.dispatch);
+    sum.run.add(part.run);
+  }
+  for (auto& [address, counts] : queues)
+    sum.queues.push_back(std::move(counts));
+  for (auto& [name, counts] : workers)
+    sum.workers.push_back(std::move(counts));
+  return sum;
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// What several shards count, together: queues and workers of one name are one.
+[[nodiscard]] coordinator_stats sum_of(const std::vector<coordinator_stats>& parts);
+
+} // namespace codeq::coordinator

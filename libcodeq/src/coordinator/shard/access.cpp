@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/access.hpp"
+
+#include "core/lane.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+namespace codeq::coordinator::access {
+
+namespace {
+
+error unauthorized(std::string text) {
+  return {errc::unauthorized, std::move(text)};
+}
+
+result<void> check_tenant(const principal& who, const std::string& tenant) {
+  if (who.sees(tenant))
+    return {};
+  return unauthorized("the token is for tenant " + who.tenant + ", not for " + tenant);
+}
+
+result<void> check_producer(const principal& who) {
+  if (who.may_produce())
+    return {};
+  return unauthorized("the token is a worker's; this takes a producer's or an admin's");
+}
+
+result<void> check_admin(const principal& who) {
+  if (who.may_operate())
+    return {};
+  return unauthorized("this takes an admin's token");
+}
+
+/// Of a command that may name its task by key.
+template <class Command>
+result<void> check_named(const principal& who, const Command& c) {
+  if (auto ok = check_producer(who); !ok)
+    return ok;
+  return c.key ? check_tenant(who, c.key->queue.tenant) : result<void>{};
+}
+
+result<void> check_admin_of(const principal& who, const std::string& tenant) {
+  if (auto ok = check_admin(who); !ok)
+    return ok;
+  return check_tenant(who, tenant);
+}
+
+/// Moves what `is_foreign` picks out of `from`.
+template <class T, class F>
+std::vector<T> take_if(std::vector<T>& from, F is_foreign) {
+  auto kept =
+    std::stable_partition(from.begin(), from.end(), [&](const T& x) { return !is_foreign(x); });
+  std::vector<T> taken(std::make_move_iterator(kept), std::make_move_iterator(from.end()));
+  from.erase(kept, from.end());
+  return taken;
+}
+
+} // namespace
+
+error unknown_task() {
+  return {errc::unknown_task, "no such task, or it is past its retention"};
+}
+
+bool may_see(const principal& who, const queue_address& queue) {
+  return who.may_produce() ? who.sees(queue.tenant) : who.may_claim(queue);
+}
+
+bool may_see(const principal& who, core::shard_state& state, sequence seq) {
+  auto* s = core::find_segment(state.segments, seq);
+  return s == nullptr || may_see(who, state.queue_of(*s).address);
+}
+
+result<void> check(const principal& who, const protocol::node_introduction& node) {
+  if (node.role != schema::Role::WORKER)
+    return check_producer(who);
+  if (who.role != security::role::worker)
+    return unauthorized(
+      "the token of " + who.subject + " is not a worker's; a worker needs one that is");
+  for (const auto& queue : node.queues)
+    if (!who.may_claim(queue))
+      return unauthorized(
+        "the token of " + who.subject + " does not allow to claim from queue " + queue.queue
+        + " of tenant " + queue.tenant);
+  return {};
+}
+
+result<void> check(const principal& who, const core::enqueue& c) {
+  if (auto ok = check_producer(who); !ok)
+    return ok;
+  for (const auto& run : c.runs)
+    if (auto ok = check_tenant(who, run.queue.tenant); !ok)
+      return ok;
+  return {};
+}
+
+result<void> check(const principal& who, const core::describe_task& c) {
+  return check_named(who, c);
+}
+
+result<void> check(const principal& who, const core::cancel& c) {
+  return check_named(who, c);
+}
+
+result<void> check(const principal& who, const core::promote& c) {
+  return check_named(who, c);
+}
+
+result<void> check(const principal& who, const core::explain_task&) {
+  return check_producer(who);
+}
+
+result<void> check(const principal& who, const core::tell_history&) {
+  return check_producer(who);
+}
+
+result<void> check(const principal& who, const core::redrive&) {
+  return check_admin(who);
+}
+
+result<void> check(const principal& who, const core::purge&) {
+  return check_admin(who);
+}
+
+result<void> check(const principal& who, const core::force&) {
+  return check_admin(who);
+}
+
+result<void> check(const principal& who, const core::configure_queue& c) {
+  return check_admin_of(who, c.queue.tenant);
+}
+
+result<void> check(const principal& who, const core::pause_queue& c) {
+  return check_admin_of(who, c.queue.tenant);
+}
+
+result<void> check(const principal& who, const core::show_queue& c) {
+  return check_admin_of(who, c.queue.tenant);
+}
+
+result<void> check(const principal& who, const core::change_many& c) {
+  return check_admin_of(who, c.filter.tenant);
+}
+
+result<void> check(const principal& who, const core::list_tasks& c) {
+  return check_admin_of(who, c.filter.tenant);
+}
+
+std::vector<core::lease_beat>
+take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c) {
+  // Nobody waits for an answer to these.
+  std::erase_if(
+    c.progress, [&](const core::lease_progress& p) { return !may_see(who, state, p.seq); });
+  // Each comes with a beat, which is answered.
+  std::erase_if(
+    c.checkpoints, [&](const core::lease_checkpoint& p) { return !may_see(who, state, p.seq); });
+  return take_if(
+    c.beats, [&](const core::lease_beat& beat) { return !may_see(who, state, beat.seq); });
+}
+
+std::vector<core::lease_report>
+take_foreign(const principal& who, core::shard_state& state, core::report& c) {
+  return take_if(
+    c.reports, [&](const core::lease_report& r) { return !may_see(who, state, r.seq); });
+}
+
+std::vector<sequence>
+take_foreign(const principal& who, core::shard_state& state, core::await_tasks& c) {
+  return take_if(c.tasks, [&](sequence seq) { return !may_see(who, state, seq); });
+}
+
+void refuse_foreign_follow_ups(const principal& who, core::report& c) {
+  for (auto& report : c.reports)
+    for (const auto& task : report.follow_ups)
+      if (const auto& tenant = task.run.queue.tenant; !who.sees(tenant))
+        report.refusal = {
+          errc::invalid_argument,
+          "tenant of a follow-up is `" + tenant + "`; the worker's token is for " + who.tenant};
+}
+
+} // namespace codeq::coordinator::access

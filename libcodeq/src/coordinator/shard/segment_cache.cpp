@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/segment_cache.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// What one task costs beside its body.
+constexpr std::size_t task_overhead_bytes = 16;
+
+std::size_t bytes_of(const std::vector<core::encoded_tasks>& pieces) {
+  std::size_t size = 0;
+  for (const auto& piece : pieces)
+    size += piece.body.size() + piece.count() * task_overhead_bytes;
+  return size;
+}
+
+core::encoded_tasks join(const std::vector<core::encoded_tasks>& parts) {
+  std::string body;
+  body.reserve(std::accumulate(
+    parts.begin(), parts.end(), std::size_t{0}, [](std::size_t sum, const auto& part) {
+      return sum + part.body.size();
+    }));
+  core::encoded_tasks joined;
+  for (const auto& part : parts) {
+    body.append(part.body.view());
+    joined.sizes.insert(joined.sizes.end(), part.sizes.begin(), part.sizes.end());
+  }
+  joined.body = bytes::from(std::move(body));
+  return joined;
+}
+
+} // namespace
+
+void segment_cache::insert(sequence segment, std::vector<core::encoded_tasks> pieces) {
+  auto size = bytes_of(pieces);
+  if (size > bytes_max_ || segments_.contains(segment))
+    return;
+  auto place = order_.insert(order_.end(), segment);
+  segments_.emplace(segment, entry{std::move(pieces), size, place});
+  bytes_ += size;
+  drop_oldest();
+}
+
+void segment_cache::replace(sequence segment, core::encoded_tasks body) {
+  auto at = segments_.find(segment);
+  if (at == segments_.end())
+    return insert(segment, {std::move(body)});
+  bytes_ -= at->second.bytes;
+  at->second.pieces = {std::move(body)};
+  at->second.bytes = bytes_of(at->second.pieces);
+  bytes_ += at->second.bytes;
+  drop_oldest();
+}
+
+void segment_cache::take_bodies(core::event& e) {
+  if (auto* appended = std::get_if<core::segment_appended>(&e))
+    return insert(appended->first, std::move(appended->pieces));
+  auto* changed = std::get_if<core::tasks_changed>(&e);
+  if (!changed)
+    return;
+  for (auto& change : changed->changes)
+    if (change.kind == core::change_kind::body_replaced)
+      replace(
+        change.seq, {std::move(change.body), {static_cast<std::uint32_t>(change.body_bytes)}});
+}
+
+void segment_cache::granted(sequence segment, sequence first, std::uint32_t count) {
+  auto at = segments_.find(segment);
+  if (at == segments_.end())
+    return;
+  std::size_t tasks = 0;
+  for (const auto& piece : at->second.pieces)
+    tasks += piece.count();
+  if (first + count == segment + tasks)
+    drop(at);
+}
+
+void segment_cache::drop(entry_map::iterator at) {
+  bytes_ -= at->second.bytes;
+  order_.erase(at->second.place);
+  segments_.erase(at);
+}
+
+void segment_cache::drop_oldest() {
+  while (bytes_ > bytes_max_)
+    drop(segments_.find(order_.front()));
+}
+
+std::optional<core::encoded_tasks>
+segment_cache::find(sequence segment, sequence first, std::uint32_t count) const {
+  auto at = segments_.find(segment);
+  if (at == segments_.end())
+    return std::nullopt;
+  std::size_t skip = first - segment;
+  std::size_t left = count;
+  std::vector<core::encoded_tasks> parts;
+  for (const auto& piece : at->second.pieces) {
+    if (skip >= piece.count()) {
+      skip -= piece.count();
+      continue;
+    }
+    auto wanted = std::min(left, piece.count() - skip);
+    if (wanted == count)
+      return piece.part(skip, wanted);
+    parts.push_back(piece.part(skip, wanted));
+    skip = 0;
+    left -= wanted;
+    if (left == 0)
+      break;
+  }
+  return join(parts);
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/shard.hpp"
+
+#include "core/epoch.hpp"
+#include "storage/projection.hpp"
+
+#include <utility>
+
+namespace codeq::coordinator {
+
+shard::shard(const shard_options& options, shard_port& port, const instant& now)
+  : port_(port),
+    state_(options.state),
+    shard_count_(options.shard_count),
+    turns_(*state_, now.steady, options.turns),
+    cache_(options.cache_bytes),
+    wheel_(now.steady) {
+}
+
+void shard::take(const peer_request& m, const instant& now) {
+  if (auto command = read(m, now))
+    decide(*command, now);
+}
+
+void shard::decide(const core::command& command, const instant& now) {
+  if (turns_.decide(command, now))
+    port_.close_turn_soon();
+  if (turns_.is_full())
+    close_turn(now);
+}
+
+void shard::attach(const peer_attached& m, const instant& now) {
+  peers_.insert_or_assign(m.peer, peer{m.worker, m.bearer});
+  if (m.worker)
+    decide(core::attach_worker{m.peer, m.worker, m.queues}, now);
+  if (m.watches_queues) {
+    queue_watchers_.insert_or_assign(m.peer, state_->queues.size());
+    queues_added all{state_->id, {}};
+    for (const auto& queue : state_->queues)
+      all.queues.push_back(queue->address);
+    port_.tell_queues(m.peer, std::move(all));
+  }
+}
+
+void shard::detach(core::peer_id peer, const instant& now) {
+  peers_.erase(peer);
+  queue_watchers_.erase(peer);
+  decide(core::detach_peer{peer}, now);
+}
+
+void shard::close_turn(const instant& now) {
+  if (!turns_.has_turn())
+    return;
+  if (auto events = turns_.close(now); !events.empty())
+    commit(std::move(events));
+  renew_epoch();
+  release(now);
+  arm(now);
+}
+
+void shard::commit(std::vector<core::event> events) {
+  turn_commit turn{state_->id, turns_.submitted(), nullptr};
+  auto writes = std::make_shared<storage::write_set>();
+  for (const auto& e : events) {
+    storage::project(state_->id, e, *writes);
+    // The last event of its turn, so that the state is the checkpoint's.
+    if (const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e))
+      turn.horizon =
+        std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *checkpoint));
+  }
+  if (!turn.horizon)
+    turns_.note_written(writes->byte_size());
+  turn.writes = std::move(writes);
+  port_.commit(std::move(turn), events);
+  for (auto& e : events)
+    cache_.take_bodies(e);
+}
+
+void shard::committed(std::uint64_t number, const instant& now) {
+  turns_.committed(number);
+  release(now);
+  // Timers were wanted.
+  arm(now);
+}
+
+void shard::release(const instant& now) {
+  while (auto effects = turns_.release())
+    carry_out(*effects, now);
+  tell_queues();
+  if (is_stopping_ && turns_.is_settled()) {
+    is_stopping_ = false;
+    port_.settled();
+  }
+}
+
+void shard::arm(const instant& now) {
+  if (auto next = turns_.arm(now, next_timer_look()))
+    port_.wake_after(next->wait, next->number);
+}
+
+std::optional<monotonic_time> shard::next_timer_look() const {
+  // The wheel may hold tokens whose leases ended; with no timer left there is nothing to wake.
+  return timers_ == 0 ? std::nullopt : wheel_.next_look();
+}
+
+void shard::wake(std::uint64_t number, const instant& now) {
+  if (!turns_.wake(number))
+    return;
+  for (auto token : wheel_.take_due(now.steady))
+    port_.fire_timer(token);
+  decide(core::tick{}, now);
+}
+
+void shard::renew_epoch() {
+  if (next_epoch_) {
+    core::begin_epoch(*state_, *std::exchange(next_epoch_, std::nullopt));
+    wants_epoch_ = false;
+  }
+  bool is_spent = !wants_epoch_ && core::is_epoch_spent(*state_);
+  if (!is_spent)
+    return;
+  wants_epoch_ = true;
+  port_.raise_epoch();
+}
+
+void shard::begin_epoch(std::uint32_t epoch) {
+  next_epoch_ = epoch;
+  if (!turns_.has_turn())
+    renew_epoch();
+}
+
+void shard::stop(const instant& now) {
+  is_stopping_ = true;
+  decide(core::take_checkpoint{}, now);
+  close_turn(now);
+  release(now);
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/shard.hpp"
+
+#include <utility>
+#include <variant>
+
+/// How a shard carries out what its turns lead to, once that is durable.
+namespace codeq::coordinator {
+
+void shard::carry_out(std::vector<core::effect>& effects, const instant& now) {
+  for (auto& e : effects)
+    std::visit([&](auto& x) { carry_out(x, now); }, e);
+  tell_ended();
+}
+
+template <class Effect>
+void shard::carry_out(Effect& e, const instant&) {
+  auto peer = e.peer;
+  reply_to(peer, std::move(e));
+}
+
+void shard::reply_to(core::peer_id peer, protocol::peer_reply reply) {
+  if (peers_.contains(peer))
+    port_.reply(peer, std::move(reply));
+}
+
+void shard::tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits) {
+  if (peers_.contains(peer))
+    port_.tell_credits(peer, {state_->id, what, credits});
+}
+
+void shard::carry_out(core::tasks_granted& e, const instant& now) {
+  if (!peers_.contains(e.peer))
+    return;
+  if (!e.redelivered)
+    note_dispatch(e, now);
+  std::vector<core::encoded_tasks> bodies;
+  bool all_cached = true;
+  for (const auto& run : e.runs) {
+    auto cached = cache_.find(run.segment, run.first, run.count);
+    // What was handed on is on disk only.
+    all_cached = all_cached && cached && run.checkpoints.empty();
+    bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
+  }
+  auto peer = e.peer;
+  if (!all_cached) {
+    // Reading takes its time, and what this shard says later must not be overtaken by this.
+    if (!e.redelivered)
+      tell_credits(peer, e.more ? credit_news::kind::has_work : credit_news::kind::drained);
+    return port_.fetch_bodies(peer, {state_->id, std::move(e), std::move(bodies)});
+  }
+  for (const auto& run : e.runs)
+    cache_.granted(run.segment, run.first, run.count);
+  auto more = e.more;
+  port_.deliver(peer, {state_->id, std::move(e), std::move(bodies), more});
+}
+
+void shard::carry_out(core::claim_parked& e, const instant&) {
+  tell_credits(e.peer, credit_news::kind::drained);
+}
+
+void shard::carry_out(core::work_available& e, const instant&) {
+  tell_credits(e.peer, credit_news::kind::has_work);
+}
+
+void shard::carry_out(core::credits_revoked& e, const instant&) {
+  tell_credits(e.peer, credit_news::kind::returned, e.credits);
+}
+
+void shard::carry_out(core::reports_answered& e, const instant&) {
+  for (const auto& answer : e.answers)
+    if (answer.code == errc::none)
+      ran_.add(answer.ran);
+  reply_to(e.peer, std::move(e));
+}
+
+void shard::carry_out(core::deliver_follow_ups& e, const instant&) {
+  port_.to_shard(
+    e.to, core::take_follow_ups{state_->id, e.number, e.answered_below, std::move(e.runs)});
+}
+
+void shard::carry_out(core::follow_ups_taken& e, const instant&) {
+  port_.to_shard(e.from, core::confirm_follow_ups{state_->id, e.number});
+}
+
+void shard::carry_out(core::timer_wanted& e, const instant&) {
+  timers_ += port_.make_timer(e.seq, e.token) ? 1 : 0;
+  wheel_.add(e.token, e.deadline);
+}
+
+void shard::carry_out(core::timer_dropped& e, const instant&) {
+  timers_ -= port_.drop_timer(e.token) ? 1 : 0;
+}
+
+void shard::carry_out(core::task_described& e, const instant& now) {
+  auto peer = e.why.peer;
+  if (!e.text) {
+    auto seq = e.view.seq;
+    auto view = std::make_shared<const core::task_view>(std::move(e.view));
+    return inquire(e.why, {state_->id, e.why, seq, std::move(view)}, now);
+  }
+  if (e.why.what == core::inquiry::kind::status)
+    return reply_to(
+      peer, protocol::status_answered{e.why.number, std::move(e.view), {std::move(*e.text)}});
+  const auto& entry = e.view.entry;
+  ended_[peer].push_back({e.view.seq, errc::none, entry.state, entry.attempt, std::move(*e.text)});
+}
+
+void shard::carry_out(core::task_not_here& e, const instant& now) {
+  inquire(e.why, {state_->id, e.why, e.seq, nullptr, std::move(e.purged)}, now);
+}
+
+void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now) {
+  auto at = peers_.find(why.peer);
+  if (at == peers_.end())
+    return;
+  inquiry.now = now.shard;
+  inquiry.asker = at->second.bearer;
+  port_.answer_inquiry(why.peer, std::move(inquiry));
+}
+
+void shard::carry_out(core::progress_told& e, const instant&) {
+  ended_[e.peer].push_back(
+    {e.seq, errc::none, task_state::leased, e.attempt, bytes::from(std::move(e.note)), e.percent});
+}
+
+void shard::tell_ended() {
+  for (auto& [peer, tasks] : ended_)
+    reply_to(peer, protocol::tasks_told{std::move(tasks)});
+  ended_.clear();
+}
+
+void shard::tell_queues() {
+  // A name is no promise: at worst somebody waits at a queue that stays empty.
+  for (auto& [peer, told] : queue_watchers_) {
+    if (told == state_->queues.size())
+      continue;
+    queues_added news{state_->id, {}};
+    for (; told < state_->queues.size(); ++told)
+      news.queues.push_back(state_->queues[told]->address);
+    port_.tell_queues(peer, std::move(news));
+  }
+}
+
+void shard::note_dispatch(const core::tasks_granted& granted, const instant& now) {
+  for (const auto& run : granted.runs) {
+    // An aside may have been deferred, and a later attempt waited for a retry.
+    if (!run.aside && run.attempts.empty())
+      dispatched_.add(now.shard - run.enqueued_at, run.count);
+  }
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "coordinator/shard/access.hpp"
+#include "coordinator/shard/shard.hpp"
+#include "protocol/operator_convert.hpp"
+
+#include <string>
+#include <utility>
+#include <variant>
+
+/// How a shard reads what peers ask.
+namespace codeq::coordinator {
+
+namespace {
+
+template <class Command>
+core::command as_command(Command one) {
+  return core::command{std::move(one)};
+}
+
+template <class... Commands>
+core::command as_command(std::variant<Commands...> any) {
+  return std::visit([](auto& one) { return core::command{std::move(one)}; }, any);
+}
+
+/// Why the bearer may not give the command. Errors: `unauthorized`, `unknown_task`.
+template <class Command>
+result<void>
+check_access(const security::principal& who, core::shard_state& state, const Command& command) {
+  if (auto ok = access::check(who, command); !ok)
+    return ok;
+  bool may_see = true;
+  if constexpr (requires { command.key; })
+    may_see = command.key || access::may_see(who, state, command.seq);
+  else if constexpr (requires { command.seq; })
+    may_see = access::may_see(who, state, command.seq);
+  return may_see ? result<void>{} : access::unknown_task();
+}
+
+template <class... Commands>
+result<void> check_access(
+  const security::principal& who,
+  core::shard_state& state,
+  const std::variant<Commands...>& command) {
+  return std::visit([&](const auto& one) { return check_access(who, state, one); }, command);
+}
+
+} // namespace
+
+std::optional<core::command> shard::read(const peer_request& m, const instant& now) {
+  return std::visit([&](const auto& request) { return read(m, request, now); }, m.request);
+}
+
+template <class Command>
+std::optional<Command> shard::accept(core::peer_id peer, result<Command> command) {
+  if (command)
+    return std::move(*command);
+  port_.end_peer(peer, command.error());
+  return std::nullopt;
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::enqueue_request& m, const instant& now) {
+  auto refuse = [&](std::uint64_t number, const error& reason) {
+    reply_to(by.peer, core::enqueue_answered{by.peer, number, {}, {}, reason});
+    return std::nullopt;
+  };
+  auto command = protocol::to_command(m, by.peer, now.shard, place());
+  if (command) {
+    command->refusal = port_.disk_refusal(now.steady);
+    if (auto ok = by.sender ? access::check(*by.sender, *command) : result<void>{}; !ok)
+      return refuse(command->request.number, ok.error());
+    return std::move(*command);
+  }
+  auto number = protocol::number_of(m);
+  if (number && command.error().code != errc::protocol_error)
+    return refuse(*number, command.error());
+  port_.end_peer(by.peer, command.error());
+  return std::nullopt;
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::heartbeat_request& m, const instant&) {
+  auto command = accept(by.peer, protocol::to_command(m, by.peer));
+  if (command && by.sender)
+    reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
+  return command;
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::result_request& m, const instant& now) {
+  auto command = accept(by.peer, protocol::to_command(m, by.peer, now.shard, place()));
+  if (command && by.sender) {
+    reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
+    access::refuse_foreign_follow_ups(*by.sender, *command);
+  }
+  return command;
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::resume_request& m, const instant&) {
+  auto at = peers_.find(by.peer);
+  if (at == peers_.end() || !at->second.worker)
+    return std::nullopt;
+  return accept(by.peer, protocol::to_command(m, by.peer, at->second.worker));
+}
+
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::await_request& m, const instant&) {
+  auto at = state_->awaiting.find(by.peer);
+  if (at != state_->awaiting.end() && at->second.size() >= limits::awaited_tasks_max) {
+    error reason{
+      errc::overloaded,
+      std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
+        + std::to_string(limits::awaited_tasks_max)};
+    port_.end_peer(by.peer, reason);
+    return std::nullopt;
+  }
+  auto command = accept(by.peer, protocol::to_command(m, by.peer));
+  if (command && by.sender)
+    reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
+  return command;
+}
+
+template <class S>
+std::optional<core::command>
+shard::read(const peer_request& by, const protocol::frame<S>& m, const instant&) {
+  auto command = protocol::to_command(m, protocol::asked_at{by.peer, place()});
+  auto address = protocol::address_of(m);
+  if (!command && (!address || command.error().code == errc::protocol_error)) {
+    port_.end_peer(by.peer, command.error());
+    return std::nullopt;
+  }
+  auto ok = command ? result<void>{} : result<void>{command.error()};
+  if (ok && by.sender)
+    ok = check_access(*by.sender, *state_, *command);
+  if (ok)
+    return as_command(std::move(*command));
+  reply_to(by.peer, protocol::request_refused<S>{address->number, ok.error()});
+  return std::nullopt;
+}
+
+void shard::reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats) {
+  core::leases_lost lost{peer, {}};
+  for (const auto& beat : beats)
+    lost.leases.push_back({beat.seq, beat.token});
+  if (!lost.leases.empty())
+    reply_to(peer, std::move(lost));
+}
+
+void shard::reply_not_there(core::peer_id peer, const std::vector<core::lease_report>& reports) {
+  core::reports_answered answered{peer, {}};
+  for (const auto& report : reports)
+    answered.answers.push_back({report.seq, report.token, errc::unknown_task});
+  if (!answered.answers.empty())
+    reply_to(peer, std::move(answered));
+}
+
+void shard::reply_not_there(core::peer_id peer, const std::vector<sequence>& awaited) {
+  protocol::tasks_told told;
+  for (auto seq : awaited)
+    told.tasks.push_back({seq, errc::unknown_task, {}, 0, {}});
+  if (!told.tasks.empty())
+    reply_to(peer, std::move(told));
+}
+
+} // namespace codeq::coordinator

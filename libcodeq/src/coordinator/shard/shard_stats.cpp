@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/shard.hpp"
+
+#include <map>
+
+/// What a shard counts.
+namespace codeq::coordinator {
+
+coordinator_stats shard::stats() const {
+  coordinator_stats s;
+  for (const auto& q : state_->queues) {
+    queue_stats counts;
+    counts.queue = q->address;
+    counts.scheduled = q->scheduled;
+    counts.gated = q->gated;
+    counts.ready = q->ready;
+    counts.leased = q->leased;
+    counts.completed = q->totals.completed;
+    counts.dead = q->totals.dead;
+    counts.lost = q->totals.lost;
+    counts.dead_now = q->dead;
+    counts.ready_by_priority = q->ready_by_priority;
+    counts.cancelled = q->totals.cancelled;
+    s.queues.push_back(std::move(counts));
+  }
+  s.workers = worker_counts();
+  s.dispatch = dispatched_;
+  s.run = ran_;
+  s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_);
+  s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
+  s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
+  s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
+  const auto& segments = state_->segments;
+  s.gauges["codeq_segments_unpacked"] = static_cast<std::int64_t>(segments.unpacked_segments());
+  s.gauges["codeq_segments_packed"] = static_cast<std::int64_t>(segments.packed_segments());
+  s.gauges["codeq_packed_bytes"] = static_cast<std::int64_t>(segments.packed_bytes());
+  s.gauges["codeq_cache_bytes"] = static_cast<std::int64_t>(cache_.byte_size());
+  return s;
+}
+
+std::vector<worker_stats> shard::worker_counts() const {
+  std::map<std::string, worker_stats> workers;
+  for (const auto& [peer, attached] : state_->attached) {
+    auto& counts = workers[attached.worker->name];
+    counts.is_connected = true;
+    counts.free_slots += attached.credits;
+    for (auto queue : attached.queues)
+      counts.tenants.insert(state_->queues[queue]->address.tenant);
+  }
+  state_->leases.for_each_grant(
+    [&](const core::live_grant& grant) { workers[grant.worker->name].leases += grant.live; });
+  std::vector<worker_stats> all;
+  for (auto& [name, counts] : workers) {
+    counts.name = name;
+    all.push_back(std::move(counts));
+  }
+  return all;
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/shard/turn_runner.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::coordinator {
+
+turn_runner::turn_runner(core::shard_state& state, monotonic_time now, const turn_limits& limits)
+  : state_(state), limits_(limits), last_checkpoint_(now) {
+}
+
+bool turn_runner::decide(const core::command& command, const instant& now) {
+  bool is_first = !turn_;
+  if (is_first)
+    turn_ = std::make_unique<core::turn>(state_);
+  turn_->decide(command, now);
+  return is_first;
+}
+
+bool turn_runner::is_full() const {
+  if (!turn_)
+    return false;
+  bool has_many = turn_->commands() >= limits_.commands_max;
+  return has_many || turn_->body_bytes() >= limits_.bytes_max;
+}
+
+monotonic_time turn_runner::next_checkpoint() const {
+  // Twice what the last checkpoint may have left.
+  bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
+  bool has_much = is_unpacked || written_bytes_ >= limits::checkpoint_log_bytes;
+  return last_checkpoint_
+         + (has_much ? limits::checkpoint_interval_min : limits::checkpoint_interval);
+}
+
+bool turn_runner::is_checkpoint_due(monotonic_time now) const {
+  auto records = state_.records_since_checkpoint;
+  bool is_late = now >= next_checkpoint();
+  bool is_much = records >= limits_.checkpoint_records || state_.segments.is_heavy();
+  return is_much || (records > 0 && is_late);
+}
+
+std::vector<core::event> turn_runner::close(const instant& now) {
+  if (is_checkpoint_due(now.steady)) {
+    turn_->decide(core::take_checkpoint{}, now);
+    last_checkpoint_ = now.steady;
+    written_bytes_ = 0;
+  }
+  auto sealed = turn_->seal(now);
+  turn_.reset();
+  submitted_ += sealed.events.empty() ? 0 : 1;
+  held_.push_back({submitted_, std::move(sealed.effects)});
+  return std::move(sealed.events);
+}
+
+void turn_runner::committed(std::uint64_t number) {
+  committed_ = std::max(committed_, number);
+}
+
+std::optional<std::vector<core::effect>> turn_runner::release() {
+  if (held_.empty() || held_.front().commit > committed_)
+    return std::nullopt;
+  auto effects = std::move(held_.front().effects);
+  held_.pop_front();
+  return effects;
+}
+
+std::optional<turn_runner::wakeup>
+turn_runner::arm(const instant& now, const std::optional<monotonic_time>& timers) {
+  auto next = timers;
+  auto sooner = [&](monotonic_time at) { next = next ? std::min(*next, at) : at; };
+  if (auto wait = core::next_wakeup(state_, now))
+    sooner(now.steady + *wait);
+  if (state_.records_since_checkpoint > 0)
+    sooner(next_checkpoint());
+  if (!next || (armed_ && *armed_ <= *next))
+    return std::nullopt;
+  armed_ = next;
+  return wakeup{std::max(duration{1}, *next - now.steady), ++armed_number_};
+}
+
+bool turn_runner::wake(std::uint64_t number) {
+  if (number != armed_number_)
+    return false;
+  armed_.reset();
+  return true;
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/store/reader.hpp"
+
+#include "coordinator/shard/access.hpp"
+#include "storage/task_reader.hpp"
+#include "storage/timeline_reader.hpp"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace codeq::coordinator {
+
+namespace {
+
+/// Explains a task that has a fate: it runs no more, for its segment is closed.
+core::task_explained explain_ended(const core::inquiry& why, const core::task_view& view) {
+  core::task_explained e;
+  e.peer = why.peer;
+  e.number = why.number;
+  e.view = view;
+  e.reason = view.entry.state == task_state::completed ? core::task_reason::completed
+                                                       : core::task_reason::cancelled;
+  return e;
+}
+
+} // namespace
+
+reader::reader(reader_options options, reader_port& port)
+  : options_(std::move(options)), port_(port) {
+}
+
+template <class T>
+T reader::or_fail(result<T> r) {
+  if (!r)
+    port_.fail(r.error());
+  if constexpr (!std::is_void_v<T>)
+    return std::move(*r);
+}
+
+std::optional<core::encoded_tasks> reader::body_of(shard_id shard, const core::granted_run& run) {
+  if (run.replaced)
+    return or_fail(storage::read_replaced_body(*options_.store, shard, run.first));
+  if (auto cached = cache_of(shard).find(run.segment, run.first, run.count))
+    return cached;
+  auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
+  if (!bodies)
+    return std::nullopt;
+  return bodies->part(run.first - run.segment, run.count);
+}
+
+segment_cache& reader::cache_of(shard_id shard) {
+  return caches_.try_emplace(shard, options_.cache_bytes).first->second;
+}
+
+void reader::find_bodies(bodies_wanted& wanted) {
+  auto& cache = cache_of(wanted.shard);
+  runs_by_segment plain;
+  runs_by_segment asides;
+  for (std::size_t i = 0; i < wanted.bodies.size(); ++i) {
+    const auto& run = wanted.granted.runs[i];
+    if (run.replaced || !wanted.bodies[i].sizes.empty())
+      continue;
+    if (auto cached = cache.find(run.segment, run.first, run.count)) {
+      wanted.bodies[i] = std::move(*cached);
+      cache.granted(run.segment, run.first, run.count);
+      continue;
+    }
+    (run.aside ? asides : plain)[run.segment].push_back(i);
+  }
+  read_bodies(wanted, plain, false);
+  read_bodies(wanted, asides, true);
+}
+
+void reader::read_bodies(bodies_wanted& wanted, const runs_by_segment& runs_of, bool aside) {
+  std::vector<sequence> segments;
+  segments.reserve(runs_of.size());
+  for (const auto& [segment, runs] : runs_of)
+    segments.push_back(segment);
+  auto take = [&](sequence segment, core::encoded_tasks bodies) {
+    auto end = segment;
+    for (auto i : runs_of.at(segment)) {
+      const auto& run = wanted.granted.runs[i];
+      end = run.first + run.count;
+      auto part = bodies.part(run.first - segment, run.count);
+      // What is on its way to a worker must not hold what stays behind.
+      if (run.count < bodies.count())
+        part.body = bytes::from(std::string(part.body.view()));
+      wanted.bodies[i] = std::move(part);
+    }
+    if (end < segment + bodies.count())
+      cache_of(wanted.shard).insert(segment, {std::move(bodies)});
+  };
+  or_fail(storage::read_bodies(*options_.store, wanted.shard, segments, aside, take));
+}
+
+bytes reader::body_if_wanted(const stored_inquiry& asked, const core::task_view& view) {
+  if (!asked.why.with_body || view.segment == 0)
+    return {};
+  core::granted_run run;
+  run.first = view.seq;
+  run.count = 1;
+  run.segment = view.segment;
+  run.aside = view.aside;
+  run.replaced = view.replaced;
+  auto body = body_of(asked.shard, run);
+  return body ? std::move(body->body) : bytes{};
+}
+
+void reader::fetch(bodies_wanted wanted) {
+  auto peer = wanted.granted.peer;
+  find_bodies(wanted);
+  task_delivery found{wanted.shard, {}, {}, std::nullopt};
+  found.granted.peer = peer;
+  found.granted.redelivered = wanted.granted.redelivered;
+  std::uint32_t gone = 0;
+  auto& runs = wanted.granted.runs;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto body = std::optional{std::move(wanted.bodies[i])};
+    if (runs[i].replaced && body->sizes.empty())
+      body = or_fail(storage::read_replaced_body(*options_.store, wanted.shard, runs[i].first));
+    // Without a body, the lease ended, and its task with it, before it was read: nobody waits.
+    if (body && !body->sizes.empty()) {
+      or_fail(storage::read_checkpoints(*options_.store, wanted.shard, runs[i]));
+      found.granted.runs.push_back(std::move(runs[i]));
+      found.bodies.push_back(std::move(*body));
+    } else {
+      gone += runs[i].count;
+    }
+  }
+  if (!found.granted.runs.empty())
+    port_.deliver(peer, std::move(found));
+  if (gone > 0 && !wanted.granted.redelivered)
+    port_.tell_credits(peer, {wanted.shard, credit_news::kind::returned, gone});
+}
+
+void reader::answer(const stored_inquiry& asked) {
+  if (asked.view)
+    return describe(asked, *asked.view);
+  auto view = or_fail(
+    storage::read_fate(*options_.store, asked.shard, asked.seq, {asked.now, asked.purged.get()}));
+  if (view && (!asked.asker || access::may_see(*asked.asker, view->queue)))
+    describe(asked, *view);
+  else
+    answer_unknown(asked);
+}
+
+void reader::reply_to(const stored_inquiry& asked, protocol::peer_reply reply) {
+  port_.reply(asked.why.peer, {asked.shard, std::move(reply)});
+}
+
+void reader::describe(const stored_inquiry& asked, const core::task_view& view) {
+  const auto& why = asked.why;
+  switch (why.what) {
+  case core::inquiry::kind::repeated_report: {
+    bool was_accepted = core::is_repeat(view.entry, why.token, why.reported);
+    auto code = was_accepted ? errc::already : errc::stale_lease;
+    return reply_to(asked, core::reports_answered{why.peer, {{view.seq, why.token, code}}});
+  }
+  case core::inquiry::kind::change: {
+    core::change_answered unchanged{why.peer, why.number, asked.seq};
+    unchanged.state = view.entry.state;
+    return reply_to(asked, unchanged);
+  }
+  case core::inquiry::kind::explain:
+    return reply_to(asked, explain_ended(why, view));
+  case core::inquiry::kind::history:
+    return tell_history(asked, view);
+  case core::inquiry::kind::status:
+  case core::inquiry::kind::ending:
+    return tell_text(asked, view);
+  }
+}
+
+void reader::tell_text(const stored_inquiry& asked, const core::task_view& view) {
+  auto text = or_fail(storage::read_text(*options_.store, asked.shard, view, asked.now));
+  if (!text)
+    return answer_unknown(asked);
+  if (asked.why.what == core::inquiry::kind::status)
+    return reply_to(
+      asked,
+      protocol::status_answered{
+        asked.why.number, view, {std::move(*text), body_if_wanted(asked, view)}});
+  const auto& entry = view.entry;
+  reply_to(
+    asked,
+    protocol::tasks_told{{{view.seq, errc::none, entry.state, entry.attempt, std::move(*text)}}});
+}
+
+void reader::tell_history(const stored_inquiry& asked, const core::task_view& view) {
+  auto source = asked.view ? storage::view_source::memory : storage::view_source::fate;
+  auto timeline = or_fail(storage::read_timeline(*options_.store, asked.shard, view, source));
+  if (timeline)
+    reply_to(asked, protocol::history_answered{asked.why.number, std::move(*timeline)});
+  else
+    answer_unknown(asked);
+}
+
+void reader::answer_unknown(const stored_inquiry& asked) {
+  const auto& why = asked.why;
+  auto refuse = [&]<class S>(std::type_identity<S>) {
+    reply_to(asked, protocol::request_refused<S>{why.number, access::unknown_task()});
+  };
+  switch (why.what) {
+  case core::inquiry::kind::explain:
+    return refuse(std::type_identity<schema::ExplainRequest>{});
+  case core::inquiry::kind::history:
+    return refuse(std::type_identity<schema::EventsRequest>{});
+  case core::inquiry::kind::status:
+    return refuse(std::type_identity<schema::StatusRequest>{});
+  case core::inquiry::kind::change:
+    return refuse(std::type_identity<schema::ChangeRequest>{});
+  case core::inquiry::kind::ending:
+    return reply_to(asked, protocol::tasks_told{{{asked.seq, errc::unknown_task, {}, 0, {}}}});
+  case core::inquiry::kind::repeated_report:
+    return reply_to(
+      asked, core::reports_answered{why.peer, {{asked.seq, why.token, errc::unknown_task}}});
+  }
+}
+
+} // namespace codeq::coordinator

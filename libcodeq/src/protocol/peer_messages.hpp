@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/backup_status.hpp"
+#include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
+
+#include "core/effect.hpp"
+#include "protocol/messages.hpp"
+#include "protocol/operator_reply.hpp"
+#include "protocol/reply.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <variant>
+#include <vector>
+
+/// What a peer asks of a shard and what a shard tells a peer, as values. A session reads the former
+/// from frames and writes the latter into frames; whoever asks from within the process needs no
+/// frames for the answers.
+namespace codeq::protocol {
+
+/// A frame that names the shard that it is for.
+using shard_request = std::variant<
+  enqueue_request,
+  heartbeat_request,
+  result_request,
+  resume_request,
+  await_request,
+  status_request,
+  change_request,
+  force_request,
+  queue_request,
+  bulk_request,
+  list_request,
+  explain_request,
+  events_request>;
+
+/// Every frame that a session takes. Which of them a node may send depends on its role.
+using session_request = std::variant<
+  enqueue_request,
+  claim_request,
+  heartbeat_request,
+  result_request,
+  resume_request,
+  await_request,
+  status_request,
+  change_request,
+  force_request,
+  queue_request,
+  bulk_request,
+  list_request,
+  explain_request,
+  events_request,
+  stats_request,
+  backup_request,
+  goodbye>;
+
+/// Reads a frame of a node with that role. Errors: `protocol_error` for a frame that the role does
+/// not send, or that is malformed.
+[[nodiscard]] result<session_request> read_request(schema::Role role, const wire_frame& frame);
+
+/// Tasks that have ended, and those whose handlers said how far they are.
+struct tasks_told {
+  std::vector<ended_task> tasks;
+};
+
+/// Answers a `StatusRequest`.
+struct status_answered {
+  std::uint64_t number = 0;
+  core::task_view view;
+  task_texts texts;
+};
+
+/// Answers an `EventsRequest`.
+struct history_answered {
+  std::uint64_t number = 0;
+  task_timeline timeline;
+};
+
+/// Says why the request `S` was not carried out.
+template <class S>
+struct request_refused {
+  std::uint64_t number = 0;
+  error reason;
+};
+
+/// What a shard, or its reader, tells a peer.
+using peer_reply = std::variant<
+  core::enqueue_answered,
+  core::reports_answered,
+  core::checkpoints_saved,
+  core::leases_lost,
+  core::resumed,
+  core::cancel_wanted,
+  core::change_answered,
+  core::queue_answered,
+  core::bulk_answered,
+  core::tasks_listed,
+  core::task_explained,
+  tasks_told,
+  status_answered,
+  history_answered,
+  request_refused<schema::StatusRequest>,
+  request_refused<schema::ChangeRequest>,
+  request_refused<schema::ForceRequest>,
+  request_refused<schema::QueueRequest>,
+  request_refused<schema::BulkRequest>,
+  request_refused<schema::ListRequest>,
+  request_refused<schema::ExplainRequest>,
+  request_refused<schema::EventsRequest>>;
+
+using frame_writer = std::function<void(const wire_frame&)>;
+
+/// Writes a reply of `shard` into one frame, or into several if it would not fit one.
+void write_reply(shard_id shard, const peer_reply& reply, const frame_writer& write);
+
+/// Writes granted tasks into as many frames as their real size needs: the core bounds a grant by
+/// the average task of each segment, which the real sizes may exceed many times. `bodies` holds the
+/// tasks of each run, in order.
+void write_tasks(
+  shard_id shard,
+  const core::tasks_granted& granted,
+  std::span<const core::encoded_tasks> bodies,
+  const frame_writer& write);
+
+} // namespace codeq::protocol

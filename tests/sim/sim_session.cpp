@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_session.hpp"
+
+#include "sim/sim_shard.hpp"
+
+namespace codeq::sim {
+
+sim_session::sim_session(world& all, process& home, parts made)
+  : world_(all),
+    home_(home),
+    parts_(std::move(made)),
+    box_(all, home),
+    session_(parts_.session, *this) {
+}
+
+void sim_session::later(timeline::action what) {
+  box_.send([this, what = std::move(what)] {
+    if (!over_)
+      what();
+  });
+}
+
+void sim_session::take(const protocol::wire_frame& frame) {
+  later([this, frame] { read(frame); });
+}
+
+void sim_session::read(const protocol::wire_frame& frame) {
+  auto request = protocol::read_request(parts_.role, frame);
+  if (request)
+    session_.take(*request);
+  else
+    session_.refuse(request.error());
+}
+
+void sim_session::ask_shard(shard_id to, coordinator::peer_request request) {
+  auto* shard = parts_.shards[value(to)];
+  shard->box().send([shard, m = std::move(request)] { shard->take(m.peer, m.request); });
+}
+
+void sim_session::command_shard(shard_id to, core::command command) {
+  auto* shard = parts_.shards[value(to)];
+  shard->box().send([shard, c = std::move(command)] { shard->decide(c); });
+}
+
+void sim_session::send(const protocol::wire_frame& frame) {
+  parts_.link->send(side::acceptor, frame);
+}
+
+void sim_session::close(const error& reason) {
+  if (reason.code != errc::none)
+    world_.say("session ends: " + to_string(reason));
+  parts_.link->close(side::acceptor);
+}
+
+void sim_session::gather_stats(std::uint64_t number) {
+  later([this, number] { session_.tell_stats(number, std::vector<coordinator_stats>{}); });
+}
+
+void sim_session::wake_after(duration wait) {
+  home_.after(wait, [this] { later([this] { session_.place_held_credits(); }); });
+}
+
+result<backup_status> sim_session::back_up(bool) {
+  return error{errc::unsupported, "the simulation takes no backups"};
+}
+
+void sim_session::end_later(const error& reason) {
+  later([this, reason] { session_.end(reason); });
+}
+
+void sim_session::connection_lost() {
+  later([this] {
+    over_ = true;
+    parts_.on_end();
+  });
+}
+
+} // namespace codeq::sim

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/session/session.hpp"
+#include "sim/network.hpp"
+#include "sim/world.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::sim {
+
+class sim_shard;
+
+/// Drives a session between a connection and the shards.
+class sim_session final : public coordinator::session_port {
+public:
+  struct parts {
+    coordinator::session_options session;
+    schema::Role role = schema::Role::PRODUCER;
+    connection_ptr link;
+    std::vector<sim_shard*> shards;
+    /// Told once when the session is over.
+    std::function<void()> on_end;
+  };
+
+  sim_session(world& all, process& home, parts made);
+
+  /// A frame came.
+  void take(const protocol::wire_frame& frame);
+
+  /// Sends it something of a shard or the reader.
+  template <class Message>
+  void tell(Message message) {
+    later([this, message = std::move(message)] { session_.take(message); });
+  }
+
+  void end_later(const error& reason);
+
+  /// The connection is gone.
+  void connection_lost();
+
+  [[nodiscard]] const connection_ptr& link() const { return parts_.link; }
+
+  void ask_shard(shard_id to, coordinator::peer_request request) override;
+  void command_shard(shard_id to, core::command command) override;
+  void send(const protocol::wire_frame& frame) override;
+  void close(const error& reason) override;
+  void gather_stats(std::uint64_t number) override;
+  void wake_after(duration wait) override;
+
+  [[nodiscard]] duration
+  take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
+    return duration{0};
+  }
+
+  [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
+
+  [[nodiscard]] result<backup_status> back_up(bool start) override;
+
+  void note_goodbye() override {}
+
+  void note_refused(const error&) override {}
+
+private:
+  void later(timeline::action what);
+  void read(const protocol::wire_frame& frame);
+
+  world& world_;
+  process& home_;
+  parts parts_;
+  mailbox box_;
+  coordinator::session session_;
+  bool over_ = false;
+};
+
+} // namespace codeq::sim

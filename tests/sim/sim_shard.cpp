@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_shard.hpp"
+
+#include "sim/sim_session.hpp"
+#include "sim/sim_store.hpp"
+
+#include <utility>
+
+namespace codeq::sim {
+
+namespace {
+
+coordinator::shard_options options_of(const sim_shard::parts& made) {
+  coordinator::shard_options options;
+  options.state = made.state;
+  options.shard_count = made.shard_count;
+  // So small that bodies are often read back, and that turns are often full.
+  options.cache_bytes = 600;
+  options.turns.commands_max = 6;
+  options.turns.bytes_max = 600;
+  return options;
+}
+
+} // namespace
+
+sim_shard::sim_shard(world& all, process& home, parts made)
+  : world_(all),
+    home_(home),
+    parts_(std::move(made)),
+    box_(all, home),
+    state_(*parts_.state),
+    shard_time_(state_.at, all.steady(), all.wall()),
+    shard_(options_of(parts_), *this, clock()) {
+  box_.send([this] { call([this] { shard_.start(clock()); }); });
+}
+
+instant sim_shard::clock() {
+  return {world_.steady(), shard_time_.at(world_.steady(), world_.wall())};
+}
+
+void sim_shard::call(const std::function<void()>& what) {
+  bool had_turn = shard_.has_turn();
+  is_shown_ = false;
+  what();
+  if (had_turn && !shard_.has_turn() && !is_shown_)
+    parts_.audit->turn_sealed(state_, {});
+}
+
+void sim_shard::decide(const core::command& c) {
+  parts_.audit->asked(state_.id, c);
+  call([&] { shard_.decide(c, clock()); });
+  if (const auto* left = std::get_if<core::release_worker>(&c))
+    parts_.audit->worker_left(state_.id, *left->worker);
+  if (const auto* by = std::get_if<core::replace_worker>(&c))
+    parts_.audit->worker_replaced(state_.id, *by->worker);
+}
+
+void sim_shard::take(core::peer_id from, protocol::shard_request request) {
+  auto command = shard_.read({from, std::move(request)}, clock());
+  if (!command)
+    return;
+  if (auto* enqueue = std::get_if<core::enqueue>(&*command);
+      enqueue && world_.options.retention > duration{0}) {
+    for (auto& run : enqueue->runs) {
+      run.left_to_queue &= ~static_cast<std::uint16_t>(core::setting_bit::retention);
+      run.settings.retention = world_.options.retention;
+    }
+  }
+  decide(*command);
+  if (const auto* beats = std::get_if<core::heartbeat>(&*command))
+    for (const auto& beat : beats->beats)
+      if (state_.leases.find(beat.token) != nullptr)
+        parts_.audit->beat_taken(state_.id, beat.token, beat.queued);
+}
+
+void sim_shard::attach(const coordinator::peer_attached& who, sim_session& session) {
+  peers_.insert_or_assign(who.peer, &session);
+  call([&] { shard_.attach(who, clock()); });
+}
+
+void sim_shard::detach(core::peer_id peer) {
+  peers_.erase(peer);
+  call([&] { shard_.detach(peer, clock()); });
+}
+
+void sim_shard::close_turn() {
+  // Many records are never there; by chance they count as many.
+  if (shard_.has_turn() && state_.records_since_checkpoint > 0 && world_.random.faults.hits(20))
+    call([this] { shard_.decide(core::take_checkpoint{}, clock()); });
+  call([this] { shard_.close_turn(clock()); });
+}
+
+void sim_shard::committed(std::uint64_t number) {
+  shard_.committed(number, clock());
+}
+
+void sim_shard::begin_epoch(std::uint32_t epoch) {
+  shard_.begin_epoch(epoch);
+}
+
+void sim_shard::wake(std::uint64_t number) {
+  call([&] { shard_.wake(number, clock()); });
+}
+
+void sim_shard::commit(coordinator::turn_commit turn, const std::vector<core::event>& events) {
+  is_shown_ = true;
+  parts_.audit->turn_sealed(state_, events);
+  parts_.journal->gather(*this, std::move(turn), events);
+}
+
+void sim_shard::raise_epoch() {
+  parts_.journal->raise_epoch(*this, state_.id);
+}
+
+void sim_shard::reply(core::peer_id peer, protocol::peer_reply reply) {
+  peers_.at(peer)->tell(coordinator::shard_reply{state_.id, std::move(reply)});
+}
+
+void sim_shard::show_grants(const core::tasks_granted& granted) {
+  for (const auto& run : granted.runs)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      parts_.audit->grant_left(state_.id, static_cast<fencing_token>(value(run.first_token) + i));
+}
+
+void sim_shard::deliver(core::peer_id peer, coordinator::task_delivery tasks) {
+  show_grants(tasks.granted);
+  peers_.at(peer)->tell(std::move(tasks));
+}
+
+void sim_shard::fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) {
+  show_grants(wanted.granted);
+  parts_.reader->fetch(*peers_.at(peer), std::move(wanted));
+}
+
+void sim_shard::tell_credits(core::peer_id peer, const coordinator::credit_news& news) {
+  peers_.at(peer)->tell(news);
+}
+
+void sim_shard::end_peer(core::peer_id peer, const error& reason) {
+  if (auto at = peers_.find(peer); at != peers_.end())
+    at->second->end_later(reason);
+}
+
+void sim_shard::answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) {
+  parts_.reader->answer(*peers_.at(peer), std::move(inquiry));
+}
+
+void sim_shard::to_shard(shard_id to, core::command command) {
+  auto& other = parts_.neighbour(to);
+  other.box().send([&other, c = std::move(command)] { other.decide(c); });
+}
+
+bool sim_shard::make_timer(sequence seq, fencing_token token) {
+  return timers_.emplace(token, seq).second;
+}
+
+void sim_shard::fire_timer(fencing_token token) {
+  // Through the mailbox, as from the lease's own actor.
+  if (auto timer = timers_.find(token); timer != timers_.end())
+    box_.send([this, c = core::expire_lease{timer->second, token}] { decide(c); });
+}
+
+bool sim_shard::drop_timer(fencing_token token) {
+  return timers_.erase(token) > 0;
+}
+
+void sim_shard::close_turn_soon() {
+  box_.send([this] { close_turn(); });
+}
+
+void sim_shard::wake_after(duration wait, std::uint64_t number) {
+  home_.after(wait, [this, number] { box_.send([this, number] { wake(number); }); });
+}
+
+const error& sim_shard::disk_refusal(monotonic_time) {
+  static const error none{};
+  return none;
+}
+
+core::shard_state* sim_shard::settled_state() {
+  return shard_.is_settled() ? &state_ : nullptr;
+}
+
+std::vector<task_id> sim_shard::blockers() const {
+  std::vector<task_id> found;
+  for (const auto& [name, group] : state_.groups) {
+    auto head = *group.members.begin();
+    if (core::find_segment(state_.segments, head)->view(head).state == task_state::dead)
+      found.push_back({state_.id, head});
+  }
+  return found;
+}
+
+} // namespace codeq::sim

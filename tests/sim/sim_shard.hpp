@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.hpp"
+#include "coordinator/shard/shard.hpp"
+#include "sim/auditor.hpp"
+#include "sim/world.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace codeq::sim {
+
+class sim_journal;
+class sim_reader;
+class sim_session;
+
+/// Drives a shard under virtual time, and shows the auditor what it is asked and what it decides.
+class sim_shard final : public coordinator::shard_port {
+public:
+  struct parts {
+    std::shared_ptr<core::shard_state> state;
+    sim_journal* journal = nullptr;
+    sim_reader* reader = nullptr;
+    auditor* audit = nullptr;
+    std::uint16_t shard_count = 1;
+    /// The shards of the same process.
+    std::function<sim_shard&(shard_id)> neighbour;
+  };
+
+  sim_shard(world& all, process& home, parts made);
+
+  [[nodiscard]] mailbox& box() { return box_; }
+
+  /// The shard's clock.
+  [[nodiscard]] timestamp now() { return clock().shard; }
+
+  // Messages.
+  void take(core::peer_id from, protocol::shard_request request);
+  void decide(const core::command& c);
+  void attach(const coordinator::peer_attached& who, sim_session& session);
+  void detach(core::peer_id peer);
+  void committed(std::uint64_t number);
+  void begin_epoch(std::uint32_t epoch);
+
+  /// The shard's memory when all of it is durable, else null.
+  [[nodiscard]] core::shard_state* settled_state();
+
+  /// Dead tasks that others of their group wait behind.
+  [[nodiscard]] std::vector<task_id> blockers() const;
+
+  void commit(coordinator::turn_commit turn, const std::vector<core::event>& events) override;
+  void raise_epoch() override;
+  void reply(core::peer_id peer, protocol::peer_reply reply) override;
+  void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
+  void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
+
+  void tell_queues(core::peer_id, coordinator::queues_added) override {}
+
+  void end_peer(core::peer_id peer, const error& reason) override;
+  void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
+  void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
+  void to_shard(shard_id to, core::command command) override;
+  bool make_timer(sequence seq, fencing_token token) override;
+  void fire_timer(fencing_token token) override;
+  bool drop_timer(fencing_token token) override;
+  void close_turn_soon() override;
+  void wake_after(duration wait, std::uint64_t number) override;
+
+  void settled() override {}
+
+  [[nodiscard]] const error& disk_refusal(monotonic_time now) override;
+
+private:
+  [[nodiscard]] instant clock();
+
+  /// Calls the shard; the auditor looks at every turn that was closed by it.
+  void call(const std::function<void()>& what);
+  void close_turn();
+  void wake(std::uint64_t number);
+  void show_grants(const core::tasks_granted& granted);
+
+  world& world_;
+  process& home_;
+  parts parts_;
+  mailbox box_;
+  core::shard_state& state_;
+  base::shard_time shard_time_;
+  coordinator::shard shard_;
+  std::map<core::peer_id, sim_session*> peers_;
+  std::map<fencing_token, sequence> timers_;
+  /// The auditor has seen the turn that the call under way closed.
+  bool is_shown_ = false;
+};
+
+} // namespace codeq::sim

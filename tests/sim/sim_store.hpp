@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/store/journal.hpp"
+#include "coordinator/store/reader.hpp"
+#include "sim/sim_disk.hpp"
+#include "sim/world.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace codeq::sim {
+
+class sim_session;
+class sim_shard;
+
+/// Drives the journal: a write and a sync take a random while, and the disk may keep or lose what
+/// was under way when the process ends.
+class sim_journal final : public coordinator::journal_port {
+public:
+  sim_journal(world& all, process& home, sim_disk& disk, const storage::store_record& identity);
+
+  /// Called from a shard.
+  void gather(sim_shard& from, coordinator::turn_commit turn, std::vector<core::event> events);
+
+  /// Called from a shard.
+  void raise_epoch(sim_shard& from, shard_id shard);
+
+  /// The process ends: what it was writing may or may not have reached the disk.
+  void lose_power_over_writing();
+
+  void begin_write(const coordinator::commit_group& group) override;
+  void begin_sync() override;
+  void committed(shard_id shard, std::uint64_t number) override;
+  void epoch_raised(shard_id shard, std::uint32_t epoch) override;
+  void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) override;
+  void write_soon() override;
+  void sync_after(time_point::duration wait) override;
+  [[noreturn]] void fail(const error& reason) override;
+
+private:
+  [[nodiscard]] time_point now() const { return time_point{world_.time.now()}; }
+
+  [[nodiscard]] virtual_time some_disk_time();
+  void put_on_disk();
+
+  world& world_;
+  process& home_;
+  sim_disk& disk_;
+  mailbox box_;
+  coordinator::journal journal_;
+  std::map<shard_id, sim_shard*> shards_;
+  /// What the turns that wait and are being written were made of.
+  std::map<std::pair<shard_id, std::uint64_t>, std::vector<core::event>> events_;
+  std::vector<turn_writes> writing_;
+  storage::durability mode_ = storage::durability::sync;
+};
+
+/// Drives the reader.
+class sim_reader final : public coordinator::reader_port {
+public:
+  sim_reader(world& all, process& home, sim_disk& disk);
+
+  /// Called from a shard.
+  void fetch(sim_session& to, coordinator::bodies_wanted wanted);
+
+  /// Called from a shard.
+  void answer(sim_session& to, coordinator::stored_inquiry asked);
+
+  void reply(core::peer_id peer, coordinator::shard_reply reply) override;
+  void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
+  void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
+  [[noreturn]] void fail(const error& reason) override;
+
+private:
+  mailbox box_;
+  coordinator::reader reader_;
+  /// Who is answered by the call under way.
+  sim_session* peer_ = nullptr;
+};
+
+} // namespace codeq::sim
