@@ -62,25 +62,22 @@ void http_fixture::start() {
     return system_.own(actor);
   };
   auto journal = own(system_.get().spawn(
-    coordinator::journal,
-    coordinator::journal_options{store_, storage::durability::sync, fail, nullptr}));
-  coordinator::reader_options reads;
-  reads.store = store_;
-  reads.on_failure = fail;
-  auto reader = own(system_.get().spawn(coordinator::reader, reads));
+    coordinator::drive_journal, coordinator::journal_driver_options{store_, {}, fail}));
+  coordinator::reader_driver_options reads{{store_}, fail};
+  auto reader = own(system_.get().spawn(coordinator::drive_reader, reads));
   options_.desk = {};
   options_.desk.store_id = 1;
   options_.desk.clock = std::make_shared<virtual_clock>(system_);
   for (std::uint16_t i = 0; i < shard_count; ++i) {
-    coordinator::shard_options options;
+    coordinator::shard_driver_options options;
     options.clock = std::make_shared<virtual_clock>(system_);
     auto steady = options.clock->now().steady;
-    options.state =
+    options.shard.state =
       std::move(storage::recover(*store_, static_cast<shard_id>(i), epoch_, steady).value());
     options.journal = journal;
     options.reader = reader;
-    options.shard_count = shard_count;
-    options_.desk.shards.push_back(own(system_.get().spawn(coordinator::shard, options)));
+    options.shard.shard_count = shard_count;
+    options_.desk.shards.push_back(own(system_.get().spawn(coordinator::drive_shard, options)));
   }
   gateway_ = own(system_.get().spawn(http::gateway, options_));
   system_.run();

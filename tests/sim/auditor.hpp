@@ -58,6 +58,9 @@ public:
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
 
+  /// Something is not as the contract says.
+  void breach(const std::string& rule, const std::string& what);
+
   // Producers.
 
   /// A task will be enqueued under a name of its own, which is its payload. `shard_now`: the
@@ -292,7 +295,6 @@ private:
     std::vector<std::string> names;
   };
 
-  void breach(const std::string& rule, const std::string& what);
   /// Nothing when nobody was told.
   [[nodiscard]] std::optional<bool> is_accepted(const follow_up_plan& plan) const;
   task_view* meet(const std::string& name, const task_id& id);

@@ -26,7 +26,8 @@ void auditor::refused(const std::string& name, const error& reason) {
   auto& wanted = wishes_.at(name);
   ++totals_.refused;
   wanted.is_settled = true;
-  bool is_known = reason.code == errc::duplicate || reason.code == errc::queue_full;
+  bool is_known = reason.code == errc::duplicate || reason.code == errc::queue_full
+                  || (reason.code == errc::disk_full && world_.was_disk_full);
   if (!is_known)
     return breach("enqueue", name + " was refused: " + to_string(reason));
   auto verdict = ledger_.verdict_on(name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cluster.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "sim/workload.hpp"
 
 #include <algorithm>
@@ -121,10 +123,11 @@ void cluster::plan_faults() {
   every(o.change_every, [this] { meddling_->meddle(); });
   every(o.producer_crash_every, [this] { crash_producer(); });
   every(o.usurper_every, [this] { usurp_worker(); });
-  every(o.coordinator_kill_every, [this] { kill_coordinator(false); });
+  every(o.coordinator_kill_every, [this] { stop_or_kill_coordinator(); });
   every(o.power_cut_every, [this] { kill_coordinator(true); });
   every(o.clock_step_every, [this] { step_clock(); });
   every(o.compact_every, [this] { disk_.compact(); });
+  every(o.full_disk_every, [this] { fill_disk(); });
 }
 
 void cluster::stall_connection() {
@@ -203,6 +206,28 @@ void cluster::step_clock() {
   auto by = duration{world_.random.faults.between(-120'000, 120'000)};
   world_.wall_offset += by;
   world_.say("wall clock steps by " + std::to_string(by.count()));
+}
+
+void cluster::fill_disk() {
+  world_.say("disk is full");
+  world_.is_disk_full = world_.was_disk_full = true;
+  world_.time.after(
+    world_.random.faults.moment(100'000, 900'000), [this] { world_.is_disk_full = false; });
+}
+
+void cluster::stop_or_kill_coordinator() {
+  if (!coordinator_ || !world_.random.faults.hits(world_.options.orderly_stops))
+    return kill_coordinator(false);
+  world_.say("coordinator is stopped");
+  coordinator_->stop();
+  auto limit = std::chrono::duration_cast<virtual_time>(limits::shutdown_max);
+  world_.time.after(limit, [this, stopped = coordinator_] {
+    if (stopped != coordinator_)
+      return;
+    if (!stopped->has_stopped())
+      auditor_.breach("stop", "the coordinator does not finish in time");
+    kill_coordinator(false);
+  });
 }
 
 void cluster::kill_coordinator(bool cut_power) {

@@ -46,7 +46,10 @@ private:
   /// Repeats `fault` at random moments about so often, while faults come.
   void every(virtual_time about, const timeline::action& fault);
   void plan_faults();
+  /// In good order now and then.
+  void stop_or_kill_coordinator();
   void kill_coordinator(bool cut_power);
+  void fill_disk();
   void restart_coordinator(const std::vector<core::shard_state*>& settled);
   void crash_worker();
   void crash_producer();

@@ -30,6 +30,11 @@ core::paging_limits small_pages() {
   return limits;
 }
 
+/// Leaves the shard so many tokens before it needs another epoch.
+void spend_epoch(core::shard_state& state, std::uint64_t left) {
+  state.tokens.next += (limits::token_counter_max + 1) / 8 * 7 - left;
+}
+
 storage::store_record open(sim_disk& disk, std::uint16_t shards) {
   auto record = or_throw(storage::open_identity(disk.store(), shards, store_id));
   disk.sync();
@@ -59,6 +64,8 @@ void coordinator_process::recover_shard(shard_id id) {
   auto followed = disk_.follow(id, identity_.epoch);
   auditor_.time_recovered(state->at, followed->at);
   auditor_.recovered(*state, *followed, "a follower");
+  if (world_.random.faults.hits(world_.options.spent_epochs))
+    spend_epoch(*state, world_.random.faults.below(100));
   auto neighbour = [this](shard_id other) -> sim_shard& { return *shards_[value(other)]; };
   shards_.push_back(std::make_unique<sim_shard>(
     world_,
@@ -107,6 +114,7 @@ void coordinator_process::open_session(std::uint64_t hello, coordinator::session
   auto at = sessions_.emplace(peer, std::make_unique<sim_session>(world_, process_, made)).first;
   auto* session = at->second.get();
   coordinator::peer_attached who{peer, opening.session.worker, opening.node.queues};
+  who.watches_queues = opening.node.role == schema::Role::OPERATOR;
   for (auto& shard : shards_)
     shard->box().send([to = shard.get(), who, session] { to->attach(who, *session); });
   session->send(opening.ack.to_wire());
@@ -160,6 +168,17 @@ void coordinator_process::detach(core::peer_id peer) {
 void coordinator_process::to_shards(core::command command) {
   for (auto& shard : shards_)
     shard->box().send([to = shard.get(), command] { to->decide(command); });
+}
+
+void coordinator_process::stop() {
+  registrar_box_.send([this] { registrar_.stop(); });
+  for (auto& shard : shards_)
+    shard->box().send([to = shard.get()] { to->stop(); });
+}
+
+bool coordinator_process::has_stopped() const {
+  return std::all_of(
+    shards_.begin(), shards_.end(), [](const auto& shard) { return shard->has_settled(); });
 }
 
 void coordinator_process::kill() {

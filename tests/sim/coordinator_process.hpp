@@ -31,6 +31,11 @@ public:
   /// Takes a new connection; the next frame on it has to be a hello.
   void accept(const connection_ptr& made);
 
+  /// Takes nothing more and has everything committed, as on SIGTERM.
+  void stop();
+
+  [[nodiscard]] bool has_stopped() const;
+
   /// Ends the process at once; what the journal had begun to write may or may not be on the disk.
   void kill();
 

@@ -35,8 +35,12 @@ void meddling::meddle() {
     change_by_key();
   else if (which < 77)
     force_task();
-  else if (which < 95)
+  else if (which < 91)
     change_queue();
+  else if (which < 94)
+    operator_.count();
+  else if (which < 95)
+    operator_.misbehave();
   else
     operator_.purge(
       world_.random.workload.hits(800) ? own(purged_queue) : queue_address{other_tenant, ""});

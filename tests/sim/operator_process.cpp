@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/operator_process.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "client/operator_replies.hpp"
 
 #include <stdexcept>
@@ -11,6 +13,11 @@ namespace codeq::sim {
 
 namespace {
 
+using namespace std::chrono_literals;
+
+/// A connection that lives and does not stall answers within this.
+constexpr virtual_time answer_max = 3s;
+
 protocol::hello make_hello() {
   return protocol::hello::build([](auto r) {
     r.setMinVersion(1);
@@ -18,6 +25,13 @@ protocol::hello make_hello() {
     r.setRole(schema::Role::OPERATOR);
     r.setName("operator");
     r.setIncarnation(1);
+  });
+}
+
+/// Asks for more tasks than one request may.
+protocol::await_request oversized_await() {
+  return protocol::await_request::build([](auto r) {
+    r.initSeqs(static_cast<capnp::uint>(limits::awaited_tasks_per_request_max + 1));
   });
 }
 
@@ -34,7 +48,7 @@ constexpr bool is_answer =
   std::is_same_v<
     S,
     schema::
-      ChangeReply> || std::is_same_v<S, schema::QueueReply> || std::is_same_v<S, schema::BulkReply>;
+      ChangeReply> || std::is_same_v<S, schema::QueueReply> || std::is_same_v<S, schema::BulkReply> || std::is_same_v<S, schema::StatsReply>;
 
 } // namespace
 
@@ -54,6 +68,42 @@ void operator_process::ask(
   world_.say("operator asks for " + what);
   asked_.emplace(number, std::move(answered));
   link_.send(q(number));
+  expect_answer(number, what, link_.current());
+}
+
+void operator_process::expect_answer(
+  std::uint64_t number, const std::string& what, const connection_ptr& link) {
+  process_.after(answer_max, [this, number, what, weak = std::weak_ptr(link)] {
+    auto then = weak.lock();
+    if (!then || link_.current() != then || !then->is_open() || !asked_.contains(number))
+      return;
+    bool was_stalled =
+      then->was_stalled(side::dialler, answer_max) || then->was_stalled(side::acceptor, answer_max);
+    if (was_stalled)
+      expect_answer(number, what, then);
+    else
+      auditor_.breach("operator", what + " was not answered");
+  });
+}
+
+void operator_process::count() {
+  if (link_.is_up())
+    ask("counts", client::ask_stats(), [](const auto&) {});
+}
+
+void operator_process::misbehave() {
+  if (!link_.is_up())
+    return;
+  world_.say("operator misbehaves");
+  link_.send(oversized_await());
+  process_.after(answer_max, [this, weak = std::weak_ptr(link_.current())] {
+    auto then = weak.lock();
+    if (
+      then && link_.current() == then && then->is_open()
+      && !then->was_stalled(side::dialler, answer_max)
+      && !then->was_stalled(side::acceptor, answer_max))
+      auditor_.breach("operator", "a peer that broke the protocol is still connected");
+  });
 }
 
 void operator_process::ask_change(

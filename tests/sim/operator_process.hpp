@@ -24,6 +24,12 @@ public:
   void ask(const task_key& key, task_change what);
   void force(const task_id& task, force_kind how);
 
+  /// Asks for the counts of all shards.
+  void count();
+
+  /// Sends what no client sends; the coordinator has to end the session.
+  void misbehave();
+
   /// On every shard.
   void pause(const queue_address& queue, bool paused);
   void configure(const queue_address& queue, const queue_config& config);
@@ -42,6 +48,7 @@ private:
   using answer_function = std::function<void(const protocol::wire_frame&)>;
 
   void ask(const std::string& what, const client::question& q, answer_function answered);
+  void expect_answer(std::uint64_t number, const std::string& what, const connection_ptr& link);
   void ask_change(const task_id& of, const client::task_address& task, task_change what);
   void purge_part(const walk& w);
   void take(const protocol::wire_frame& frame);

@@ -33,6 +33,7 @@ void killed_coordinator(scenario& s) {
   s.producer_crash_every = 8s;
   s.coordinator_kill_every = 1500ms;
   s.worker_leave_every = 10s;
+  s.full_disk_every = 5s;
 }
 
 void power_cuts(scenario& s) {
@@ -130,6 +131,7 @@ std::string to_string(const scenario& s) {
   write(out, "power cut", s.power_cut_every);
   write(out, "clock step", s.clock_step_every);
   write(out, "compaction", s.compact_every);
+  write(out, "full disk", s.full_disk_every);
   if (s.compact_every > virtual_time{0})
     out << ", retention " << s.retention.count() << " ms";
   if (s.forgotten_batches > 0)

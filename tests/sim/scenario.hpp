@@ -39,6 +39,11 @@ struct scenario {
   virtual_time power_cut_every{0};
   virtual_time clock_step_every{0};
   virtual_time compact_every{0};
+  virtual_time full_disk_every{0};
+  /// In a thousand kills of the coordinator so many are stops in good order.
+  std::uint64_t orderly_stops = 200;
+  /// In a thousand starts of a shard so many are near the end of its epoch.
+  std::uint64_t spent_epochs = 200;
   /// How long ended tasks are known; 0 is as long as their producers want.
   duration retention{0};
   /// A disk that is wrong on purpose: drops what only an unsynced checkpoint allows to.

@@ -53,7 +53,13 @@ void sim_session::close(const error& reason) {
 }
 
 void sim_session::gather_stats(std::uint64_t number) {
-  later([this, number] { session_.tell_stats(number, std::vector<coordinator_stats>{}); });
+  auto parts = std::make_shared<std::vector<coordinator_stats>>();
+  for (auto* shard : parts_.shards)
+    shard->box().send([this, shard, number, parts] {
+      parts->push_back(shard->stats());
+      if (parts->size() == parts_.shards.size())
+        later([this, number, parts] { session_.tell_stats(number, *parts); });
+    });
 }
 
 void sim_session::wake_after(duration wait) {

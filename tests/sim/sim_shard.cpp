@@ -44,6 +44,26 @@ void sim_shard::call(const std::function<void()>& what) {
   what();
   if (had_turn && !shard_.has_turn() && !is_shown_)
     parts_.audit->turn_sealed(state_, {});
+  check_settled();
+}
+
+void sim_shard::check_settled() {
+  if (!shard_.is_settled())
+    return;
+  for (const auto& [token, seq] : timers_)
+    if (state_.leases.find(token) == nullptr)
+      parts_.audit->breach("timers", "a lease that ended has a timer");
+  for (const auto& [peer, told] : told_queues_)
+    if (told != state_.queues.size())
+      parts_.audit->breach("queues", "a watcher was not told of a queue");
+}
+
+void sim_shard::stop() {
+  call([this] { shard_.stop(clock()); });
+}
+
+void sim_shard::tell_queues(core::peer_id peer, coordinator::queues_added news) {
+  told_queues_[peer] += news.queues.size();
 }
 
 void sim_shard::decide(const core::command& c) {
@@ -59,8 +79,10 @@ void sim_shard::take(core::peer_id from, protocol::shard_request request) {
   auto command = shard_.read({from, std::move(request)}, clock());
   if (!command)
     return;
-  if (auto* enqueue = std::get_if<core::enqueue>(&*command);
-      enqueue && world_.options.retention > duration{0}) {
+  auto* enqueue = std::get_if<core::enqueue>(&*command);
+  if (enqueue && world_.is_disk_full && enqueue->refusal.code == errc::none)
+    parts_.audit->breach("disk", "tasks are taken though the disk is full");
+  if (enqueue && world_.options.retention > duration{0}) {
     for (auto& run : enqueue->runs) {
       run.left_to_queue &= ~static_cast<std::uint16_t>(core::setting_bit::retention);
       run.settings.retention = world_.options.retention;
@@ -75,11 +97,14 @@ void sim_shard::take(core::peer_id from, protocol::shard_request request) {
 
 void sim_shard::attach(const coordinator::peer_attached& who, sim_session& session) {
   peers_.insert_or_assign(who.peer, &session);
+  if (who.watches_queues)
+    told_queues_[who.peer] = 0;
   call([&] { shard_.attach(who, clock()); });
 }
 
 void sim_shard::detach(core::peer_id peer) {
   peers_.erase(peer);
+  told_queues_.erase(peer);
   call([&] { shard_.detach(peer, clock()); });
 }
 
@@ -91,7 +116,7 @@ void sim_shard::close_turn() {
 }
 
 void sim_shard::committed(std::uint64_t number) {
-  shard_.committed(number, clock());
+  call([&] { shard_.committed(number, clock()); });
 }
 
 void sim_shard::begin_epoch(std::uint32_t epoch) {
@@ -174,7 +199,8 @@ void sim_shard::wake_after(duration wait, std::uint64_t number) {
 
 const error& sim_shard::disk_refusal(monotonic_time) {
   static const error none{};
-  return none;
+  static const error full{errc::disk_full, "the simulated disk is full"};
+  return world_.is_disk_full ? full : none;
 }
 
 core::shard_state* sim_shard::settled_state() {

@@ -43,7 +43,13 @@ public:
   void attach(const coordinator::peer_attached& who, sim_session& session);
   void detach(core::peer_id peer);
   void committed(std::uint64_t number);
+  void stop();
   void begin_epoch(std::uint32_t epoch);
+
+  /// It was stopped, and all of it is durable.
+  [[nodiscard]] bool has_settled() const { return has_settled_; }
+
+  [[nodiscard]] coordinator_stats stats() const { return shard_.stats(); }
 
   /// The shard's memory when all of it is durable, else null.
   [[nodiscard]] core::shard_state* settled_state();
@@ -57,7 +63,7 @@ public:
   void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
   void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
 
-  void tell_queues(core::peer_id, coordinator::queues_added) override {}
+  void tell_queues(core::peer_id peer, coordinator::queues_added news) override;
 
   void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
@@ -69,7 +75,7 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
 
-  void settled() override {}
+  void settled() override { has_settled_ = true; }
 
   [[nodiscard]] const error& disk_refusal(monotonic_time now) override;
 
@@ -80,6 +86,8 @@ private:
   void call(const std::function<void()>& what);
   void close_turn();
   void wake(std::uint64_t number);
+  /// What has to hold whenever all that was decided is durable and told.
+  void check_settled();
   void show_grants(const core::tasks_granted& granted);
 
   world& world_;
@@ -91,6 +99,9 @@ private:
   coordinator::shard shard_;
   std::map<core::peer_id, sim_session*> peers_;
   std::map<fencing_token, sequence> timers_;
+  /// How many queues each watcher was told of.
+  std::map<core::peer_id, std::size_t> told_queues_;
+  bool has_settled_ = false;
   /// The auditor has seen the turn that the call under way closed.
   bool is_shown_ = false;
 };

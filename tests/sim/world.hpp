@@ -26,6 +26,9 @@ struct world {
   trace log;
   /// How far the machine's wall clock was stepped.
   duration wall_offset{0};
+  /// The coordinator's disk takes no more tasks; now, and at any time so far.
+  bool is_disk_full = false;
+  bool was_disk_full = false;
 
   void say(const std::string& line) { log.add(time.now(), line); }
 

@@ -54,7 +54,7 @@ void journal::written(const result<void>& how, time_point now) {
   if (group.mode == storage::durability::os)
     sync_at(pace_.committed(writing_since_), now);
   if (group.identity)
-    port_.epoch_raised(group.epoch_for, options_.identity.epoch);
+    port_.epoch_raised(group.epoch_for, group.epoch);
   for (auto& turn : group.turns) {
     port_.committed(turn.shard, turn.number);
     if (turn.horizon)
@@ -102,6 +102,7 @@ void journal::raise_epoch(shard_id shard, time_point now) {
   writes->put(storage::store_key{}.encode(), storage::encode(identity));
   commit_group group;
   group.identity = std::move(writes);
+  group.epoch = identity.epoch;
   group.epoch_for = shard;
   groups_.push_back(std::move(group));
   write(now);

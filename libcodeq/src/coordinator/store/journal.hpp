@@ -22,10 +22,11 @@ namespace codeq::coordinator {
 struct commit_group {
   std::vector<turn_commit> turns;
   std::size_t bytes = 0;
-  /// Which commits of the group may be lost by a power cut.
+  /// Whether a power cut may take it back.
   storage::durability mode = storage::durability::sync;
-  /// Instead of turns: the store's own record, in a higher epoch, for the shard that asked for it.
+  /// Instead of turns: the store's own record in a higher epoch, for the shard that asked for it.
   std::shared_ptr<const storage::write_set> identity{};
+  std::uint32_t epoch = 0;
   shard_id epoch_for{};
 
   [[nodiscard]] bool is_full() const;
