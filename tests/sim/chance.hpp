@@ -46,15 +46,15 @@ private:
 struct chance_streams {
   explicit chance_streams(std::uint64_t seed) : chance_streams(chance(seed)) {}
 
-  /// What goes wrong, and when.
+  /// Faults and their times.
   chance faults;
   /// How long frames and connections take.
   chance network;
   /// How long messages between actors, and writes to the disk, take.
   chance mailboxes;
-  /// What producers and operators ask for.
+  /// Requests of producers and operators.
   chance workload;
-  /// What handlers do, and how a worker is configured.
+  /// The behaviour of handlers and the settings of workers.
   chance handlers;
 
 private:

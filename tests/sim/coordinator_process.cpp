@@ -118,18 +118,19 @@ void coordinator_process::open_session(std::uint64_t hello, coordinator::session
   for (auto& shard : shards_)
     shard->box().send([to = shard.get(), who, session] { to->attach(who, *session); });
   session->send(opening.ack.to_wire());
-  connect(*session);
+  connect(peer, *session);
 }
 
-void coordinator_process::connect(sim_session& session) {
-  auto* link = session.link().get();
+void coordinator_process::connect(core::peer_id peer, sim_session& session) {
+  auto link = session.link();
   link->attach(
     side::acceptor,
-    [this, &session, link](const protocol::wire_frame& frame) {
-      process_.enter([this, &session, link, frame] {
+    [this, &session, peer](const protocol::wire_frame& frame) {
+      process_.enter([this, &session, peer, frame] {
         if (frame.type != protocol::frame_type<schema::Pong>)
           return session.take(frame);
-        if (auto asked = pongs_.find(link); asked != pongs_.end())
+        auto [begin, end] = pongs_.equal_range(peer);
+        for (auto asked = begin; asked != end; ++asked)
           *asked->second = true;
       });
     },
@@ -143,10 +144,13 @@ void coordinator_process::probe(core::peer_id peer, std::uint64_t hello) {
   auto asked = sessions_.at(peer)->link();
   auto pong = std::make_shared<bool>(false);
   asked->send(side::acceptor, protocol::ping::build([](auto r) { r.setNumber(1); }).to_wire());
-  pongs_[asked.get()] = pong;
+  pongs_.emplace(peer, pong);
   process_.after(limits::name_probe_timeout, [this, peer, hello, pong] {
-    registrar_box_.send(
-      [this, peer, hello, pong] { registrar_.probed(hello, peer, *pong, earliest_shard_now()); });
+    registrar_box_.send([this, peer, hello, pong] {
+      if (!*pong)
+        silent_.insert(peer);
+      registrar_.probed(hello, peer, *pong, earliest_shard_now());
+    });
   });
 }
 
@@ -157,6 +161,8 @@ void coordinator_process::refuse(std::uint64_t hello, const error& reason) {
 }
 
 void coordinator_process::end_session(core::peer_id peer, const error& reason) {
+  if (reason.code == errc::superseded && !silent_.contains(peer))
+    auditor_.breach("names", "a worker that may live lost its name");
   sessions_.at(peer)->end_later(reason);
 }
 

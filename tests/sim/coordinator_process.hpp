@@ -13,6 +13,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace codeq::sim {
@@ -57,7 +58,7 @@ public:
 private:
   void recover_shard(shard_id id);
   void take_hello(const connection_ptr& from, const protocol::wire_frame& frame);
-  void connect(sim_session& session);
+  void connect(core::peer_id peer, sim_session& session);
 
   world& world_;
   sim_disk& disk_;
@@ -73,8 +74,10 @@ private:
   std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;
   std::uint64_t last_hello_ = 0;
   std::map<std::uint64_t, connection_ptr> hellos_;
-  /// Whether the peer of a connection answered the latest ping.
-  std::map<connection*, std::shared_ptr<bool>> pongs_;
+  /// The probes of each session's node, and whether they were answered.
+  std::multimap<core::peer_id, std::shared_ptr<bool>> pongs_;
+  /// Whose node did not answer a probe in time.
+  std::set<core::peer_id> silent_;
 };
 
 } // namespace codeq::sim

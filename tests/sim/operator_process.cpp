@@ -44,11 +44,15 @@ T or_throw(result<T> r) {
 
 /// True for what answers an operator.
 template <class S>
-constexpr bool is_answer =
-  std::is_same_v<
-    S,
-    schema::
-      ChangeReply> || std::is_same_v<S, schema::QueueReply> || std::is_same_v<S, schema::BulkReply> || std::is_same_v<S, schema::StatsReply>;
+constexpr bool is_answer = false;
+template <>
+constexpr bool is_answer<schema::ChangeReply> = true;
+template <>
+constexpr bool is_answer<schema::QueueReply> = true;
+template <>
+constexpr bool is_answer<schema::BulkReply> = true;
+template <>
+constexpr bool is_answer<schema::StatsReply> = true;
 
 } // namespace
 

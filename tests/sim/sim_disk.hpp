@@ -34,7 +34,7 @@ public:
   /// Everything so far is on the disk.
   void sync();
 
-  /// What lies behind the horizon may be dropped.
+  /// Records behind the horizon may be dropped from now on.
   void publish(std::shared_ptr<const storage::shard_horizon> horizon);
 
   /// Rewrites its files without what has passed its retention.

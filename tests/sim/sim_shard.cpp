@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_shard.hpp"
 
+#include "core/epoch.hpp"
 #include "sim/sim_session.hpp"
 #include "sim/sim_store.hpp"
 
@@ -9,6 +10,11 @@
 namespace codeq::sim {
 
 namespace {
+
+using namespace std::chrono_literals;
+
+/// A shard that asks for another epoch gets it within this, also when the disk is slow.
+constexpr virtual_time epoch_wait_max = 5s;
 
 coordinator::shard_options options_of(const sim_shard::parts& made) {
   coordinator::shard_options options;
@@ -48,6 +54,12 @@ void sim_shard::call(const std::function<void()>& what) {
 }
 
 void sim_shard::check_settled() {
+  if (!core::is_epoch_spent(state_))
+    epoch_spent_at_.reset();
+  else if (!epoch_spent_at_)
+    epoch_spent_at_ = world_.time.now();
+  else if (world_.time.now() - *epoch_spent_at_ > epoch_wait_max)
+    parts_.audit->breach("epoch", "a shard whose numbers run out gets no other epoch");
   if (!shard_.is_settled())
     return;
   for (const auto& [token, seq] : timers_)
@@ -99,7 +111,16 @@ void sim_shard::attach(const coordinator::peer_attached& who, sim_session& sessi
   peers_.insert_or_assign(who.peer, &session);
   if (who.watches_queues)
     told_queues_[who.peer] = 0;
+  if (who.worker)
+    check_replaced(*who.worker);
   call([&] { shard_.attach(who, clock()); });
+}
+
+void sim_shard::check_replaced(const worker_identity& by) {
+  state_.leases.for_each_grant([&](const core::live_grant& grant) {
+    if (grant.worker->name == by.name && grant.worker->incarnation != by.incarnation)
+      parts_.audit->breach("lease", "a process that " + by.name + " replaced still has leases");
+  });
 }
 
 void sim_shard::detach(core::peer_id peer) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace codeq::sim {
@@ -86,8 +87,10 @@ private:
   void call(const std::function<void()>& what);
   void close_turn();
   void wake(std::uint64_t number);
-  /// What has to hold whenever all that was decided is durable and told.
+  /// Checks invariants that hold whenever everything decided is durable and told.
   void check_settled();
+  /// No earlier process of the worker's name has a lease.
+  void check_replaced(const worker_identity& by);
   void show_grants(const core::tasks_granted& granted);
 
   world& world_;
@@ -102,6 +105,8 @@ private:
   /// How many queues each watcher was told of.
   std::map<core::peer_id, std::size_t> told_queues_;
   bool has_settled_ = false;
+  /// Since when another epoch is waited for.
+  std::optional<virtual_time> epoch_spent_at_;
   /// The auditor has seen the turn that the call under way closed.
   bool is_shown_ = false;
 };

@@ -20,6 +20,13 @@ coordinator::reader_options reader_of(sim_disk& disk) {
   return {std::shared_ptr<const storage::task_store>(std::shared_ptr<void>(), &disk.store())};
 }
 
+std::uint32_t count_of(const core::tasks_granted& granted) {
+  std::uint32_t count = 0;
+  for (const auto& run : granted.runs)
+    count += run.count;
+  return count;
+}
+
 } // namespace
 
 sim_journal::sim_journal(
@@ -114,13 +121,16 @@ void sim_journal::fail(const error& reason) {
 }
 
 sim_reader::sim_reader(world& all, process& home, sim_disk& disk)
-  : box_(all, home), reader_(reader_of(disk), *this) {
+  : box_(all, home, 50), reader_(reader_of(disk), *this) {
 }
 
 void sim_reader::fetch(sim_session& to, coordinator::bodies_wanted wanted) {
   box_.send([this, &to, wanted = std::move(wanted)] {
     peer_ = &to;
+    tasks_told_ = 0;
     reader_.fetch(wanted);
+    if (!wanted.granted.redelivered && tasks_told_ != count_of(wanted.granted))
+      throw std::runtime_error("reader: a peer was not told of all its credits");
   });
 }
 
@@ -136,10 +146,12 @@ void sim_reader::reply(core::peer_id, coordinator::shard_reply reply) {
 }
 
 void sim_reader::deliver(core::peer_id, coordinator::task_delivery tasks) {
+  tasks_told_ += count_of(tasks.granted);
   peer_->tell(std::move(tasks));
 }
 
 void sim_reader::tell_credits(core::peer_id, const coordinator::credit_news& news) {
+  tasks_told_ += news.credits;
   peer_->tell(news);
 }
 

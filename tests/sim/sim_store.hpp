@@ -51,7 +51,7 @@ private:
   mailbox box_;
   coordinator::journal journal_;
   std::map<shard_id, sim_shard*> shards_;
-  /// What the turns that wait and are being written were made of.
+  /// The events of the turns that wait or are being written.
   std::map<std::pair<shard_id, std::uint64_t>, std::vector<core::event>> events_;
   std::vector<turn_writes> writing_;
   storage::durability mode_ = storage::durability::sync;
@@ -78,6 +78,8 @@ private:
   coordinator::reader reader_;
   /// Who is answered by the call under way.
   sim_session* peer_ = nullptr;
+  /// Tasks that the call under way delivered, and credits that it gave back.
+  std::uint32_t tasks_told_ = 0;
 };
 
 } // namespace codeq::sim

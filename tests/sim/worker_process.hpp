@@ -109,8 +109,9 @@ private:
   std::size_t batch_tasks_;
   std::size_t slots_;
   std::size_t running_ = 0;
-  /// What runs, also without a lease any more. One key may run twice: a power cut takes back that
-  /// a lease was lost, and the lease comes again under its token while the first handler runs on.
+  /// Running handlers, also those without a lease. One key may run twice: a power cut takes back
+  /// that a lease was lost, and the lease comes again under its token while the first handler runs
+  /// on.
   std::multiset<worker::lease_key> handlers_;
   std::int64_t clock_permille_ = 1000;
   bool is_zombie_ = false;

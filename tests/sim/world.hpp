@@ -98,7 +98,9 @@ private:
 /// each after a short random while.
 class mailbox {
 public:
-  mailbox(world& all, process& home) : world_(all), home_(home) {}
+  /// In a thousand messages `slow` take long, as those do that wait for a disk.
+  mailbox(world& all, process& home, std::uint64_t slow = 0)
+    : world_(all), home_(home), slow_(slow) {}
 
   void send(timeline::action message) {
     messages_.push_back(std::move(message));
@@ -108,7 +110,9 @@ public:
 
 private:
   void plan() {
-    home_.after(world_.random.mailboxes.moment(1, 300), [this] { take(); });
+    auto& random = world_.random.mailboxes;
+    bool is_slow = slow_ > 0 && random.hits(slow_);
+    home_.after(is_slow ? random.moment(1'000, 60'000) : random.moment(1, 300), [this] { take(); });
   }
 
   void take() {
@@ -122,6 +126,7 @@ private:
 
   world& world_;
   process& home_;
+  std::uint64_t slow_;
   std::deque<timeline::action> messages_;
 };
 

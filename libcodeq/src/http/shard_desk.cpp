@@ -91,7 +91,7 @@ core::peer_id shard_desk::next_peer() {
 void shard_desk::send_frame(std::uint16_t shard, const protocol::wire_frame& frame) {
   auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
     if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
-      // Those that the client's parts build name their shard themselves.
+      // Requests that the client's parts build name their shard themselves.
       if constexpr (requires(typename S::Reader r) { r.getShard(); }) {
         auto named = protocol::shard_of(message, options_.shards.size());
         shard = named ? value(*named) : shard;

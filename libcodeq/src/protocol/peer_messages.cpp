@@ -14,13 +14,13 @@ namespace codeq::protocol {
 
 namespace {
 
-/// What the end of a task costs in a frame beside its text.
+/// The size of an ended task in a frame without its text.
 constexpr std::size_t ended_overhead_bytes = 32;
 
-/// What a run costs in a frame beside its tasks: its fields and the names of its queue.
+/// The size of a run in a frame without its tasks: its fields and the names of its queue.
 constexpr std::size_t run_overhead_bytes = 512;
 
-/// What a task costs beside its body: its end, and its attempt.
+/// The size of a task in a frame without its body: its end and its attempt.
 constexpr std::size_t task_overhead_bytes = 8;
 
 template <class S>

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-/// What a peer asks of a shard and what a shard tells a peer, as values. A session reads the former
+/// Requests of peers to a shard, and a shard's replies, as values. A session reads the former
 /// from frames and writes the latter into frames; whoever asks from within the process needs no
 /// frames for the answers.
 namespace codeq::protocol {
@@ -85,7 +85,7 @@ struct request_refused {
   error reason;
 };
 
-/// What a shard, or its reader, tells a peer.
+/// A reply of a shard, or of its reader, to a peer.
 using peer_reply = std::variant<
   core::enqueue_answered,
   core::reports_answered,

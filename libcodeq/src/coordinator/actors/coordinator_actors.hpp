@@ -25,7 +25,7 @@ struct peer_misbehaved {
   error reason;
 };
 
-/// What SHARDS and READER send to a session, or to whoever else asks them.
+/// The PEER interface: the messages that shards and reader send to a session or to the gateway.
 using shard_peer_actor = caf::typed_actor<
   // Takes an answer, or news.
   caf::reacts_to<shard_reply>,
@@ -114,7 +114,7 @@ struct wake_shard {
   std::uint64_t number = 0;
 };
 
-/// What the SHARD understands inside its own process. Never handed out.
+/// The SHARD interface inside the coordinator's process. Never handed out.
 using shard_internal_actor = shard_actor::extend<
   // Learns who the other shards are; what they are to get waits for it.
   caf::reacts_to<meet_shards>,
@@ -135,7 +135,7 @@ using lease_timer_actor = caf::typed_actor<
   // Tells the shard that the lease ran out.
   caf::reacts_to<lease_due>>;
 
-// Those that touch the store.
+// The actors that touch the store.
 
 /// One shard's part of a group commit, and whom to tell.
 struct commit_request {
@@ -170,7 +170,7 @@ using journal_actor = caf::typed_actor<
 /// Asks to bring everything to the disk that was committed before.
 struct sync_log {};
 
-/// What was asked for is on the disk, or why nobody can tell.
+/// The log is on the disk, or an error says why that is unknown.
 struct log_synced {
   result<void> how{};
 };
@@ -217,7 +217,7 @@ struct stop_registrar {};
 /// Other tokens than before are in force.
 struct tokens_replaced {};
 
-/// What the REGISTRAR understands inside its own process.
+/// The REGISTRAR interface inside the coordinator's process.
 using registrar_internal_actor = actors::registrar_actor::extend<
   // Ends the sessions of tokens that are gone or say something else.
   caf::reacts_to<tokens_replaced>,

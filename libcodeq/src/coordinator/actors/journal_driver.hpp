@@ -13,7 +13,7 @@
 
 namespace codeq::coordinator {
 
-/// What the journal has done since the start; read on any thread.
+/// Counts the journal's work since the start; read on any thread.
 struct journal_meter {
   std::atomic<std::uint64_t> groups{0};
   /// Parts of shards in all groups together.

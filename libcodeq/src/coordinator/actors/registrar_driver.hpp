@@ -20,7 +20,7 @@ struct registrar_driver_options {
   /// By number.
   std::vector<shard_actor> shards;
   process_gauges gauges;
-  /// Of shard time; used by the registrar only.
+  /// Gives shard time; used by the registrar only.
   std::shared_ptr<base::clock> clock;
   /// Who may come in; null lets everybody in to do everything.
   std::shared_ptr<security::token_source> tokens{};

@@ -14,7 +14,7 @@
 
 namespace codeq::coordinator {
 
-/// What the process as a whole measures, by metric name; called on any thread.
+/// Returns the metrics of the process as a whole, by name; called on any thread.
 using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 
 /// Begins a backup, or with false only says how the latest one is; called on any thread.

@@ -36,7 +36,7 @@ public:
 
   /// Starts the session of the connection that said hello under this number: attaches it to every
   /// shard, then acknowledges the hello; the acknowledgement is the first frame that the peer gets.
-  /// What was told to shards before stays before it.
+  /// Shards get this behind everything that they were told before.
   virtual void open_session(std::uint64_t hello, session_opening opening) = 0;
 
   /// Tells the connection that said hello under this number why it may not come in, and closes it.
@@ -116,7 +116,7 @@ private:
   core::peer_id last_peer_ = 0;
   std::unordered_map<core::peer_id, connected> sessions_;
   std::unordered_map<std::string, worker_name> workers_;
-  /// Those that wait for a probe, by the number of their hello.
+  /// Hellos that wait for a probe, by number.
   std::unordered_map<std::uint64_t, protocol::hello> probing_;
   bool stopping_ = false;
 };

@@ -25,7 +25,7 @@ error over_rate(duration wait) {
     "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
 }
 
-/// What a bearer may know of the counts.
+/// The part of the counts that a bearer may see.
 coordinator_stats visible_to(const security::principal& who, coordinator_stats all) {
   if (who.is_of_all_tenants())
     return all;
@@ -124,7 +124,7 @@ void session::take_request(const protocol::claim_request& m) {
          + " unused ones; the limit is " + std::to_string(credits_max)});
   lease_wish_ = wish->lease;
   batch_tasks_ = wish->batch_tasks;
-  // Those that wait already have their look ahead.
+  // Credits that are held already have a wake-up planned.
   bool is_waiting = held_credits_ > 0;
   held_credits_ += wish->credits;
   if (!is_waiting && held_credits_ > 0)

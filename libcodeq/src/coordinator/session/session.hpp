@@ -54,7 +54,7 @@ public:
   [[nodiscard]] virtual duration
   take_rate(const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) = 0;
 
-  /// What the process as a whole measures, by metric name.
+  /// The metrics of the process as a whole, by name.
   [[nodiscard]] virtual std::map<std::string, std::int64_t> gauges() const = 0;
 
   /// Begins a backup, or with false only says how the latest one is.
@@ -77,7 +77,7 @@ public:
   /// Takes a frame of the peer.
   void take(const protocol::session_request& request);
 
-  // What shards and reader tell.
+  // Messages of shards and reader.
 
   void take(const shard_reply& m);
   void take(const task_delivery& m);

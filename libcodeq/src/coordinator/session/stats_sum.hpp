@@ -7,7 +7,7 @@
 
 namespace codeq::coordinator {
 
-/// What several shards count, together: queues and workers of one name are one.
+/// Adds up the counts of several shards: queues and workers of one name are one.
 [[nodiscard]] coordinator_stats sum_of(const std::vector<coordinator_stats>& parts);
 
 } // namespace codeq::coordinator

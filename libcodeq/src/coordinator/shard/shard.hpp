@@ -19,7 +19,7 @@
 namespace codeq::coordinator {
 
 struct shard_options {
-  /// What recovery found; owned by the shard from then on.
+  /// The recovered state; owned by the shard from then on.
   std::shared_ptr<core::shard_state> state;
   /// Of the store.
   std::uint16_t shard_count = 1;
@@ -124,7 +124,7 @@ public:
   /// Takes a snapshot; `settled` is called when everything is durable.
   void stop(const instant& now);
 
-  /// What it counts, since the start where not said otherwise.
+  /// Its counts, since the start where not said otherwise.
   [[nodiscard]] coordinator_stats stats() const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
@@ -153,7 +153,7 @@ private:
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::await_request& m, const instant& now);
 
-  /// What operators ask.
+  /// Requests of operators.
   template <class S>
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::frame<S>& m, const instant& now);
@@ -185,7 +185,7 @@ private:
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
 
-  /// What a peer is told as it is.
+  /// Effects that are the peer's reply as they are.
   template <class Effect>
   void carry_out(Effect& e, const instant& now);
 

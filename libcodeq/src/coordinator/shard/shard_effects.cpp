@@ -38,7 +38,7 @@ void shard::carry_out(core::tasks_granted& e, const instant& now) {
   bool all_cached = true;
   for (const auto& run : e.runs) {
     auto cached = cache_.find(run.segment, run.first, run.count);
-    // What was handed on is on disk only.
+    // The bytes of checkpoints are on disk only.
     all_cached = all_cached && cached && run.checkpoints.empty();
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }

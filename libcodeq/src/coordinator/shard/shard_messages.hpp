@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-/// What shards, sessions, journal and reader tell each other, as plain values: who carries them,
+/// The messages between shards, sessions, journal and reader, as plain values: who carries them,
 /// and on which thread, is their drivers' business. Peers and shards are named by numbers.
 namespace codeq::coordinator {
 
@@ -34,7 +34,7 @@ struct peer_attached {
   core::peer_id peer = 0;
   /// Null for producers and operators.
   std::shared_ptr<const worker_identity> worker{};
-  /// What a worker takes tasks of.
+  /// The queues that a worker takes tasks of.
   std::vector<queue_address> queues{};
   /// Null when everybody may do everything.
   std::shared_ptr<const security::principal> bearer{};
@@ -58,7 +58,7 @@ struct task_delivery {
   std::optional<bool> more;
 };
 
-/// What became of a peer's credits at a shard.
+/// Tells a peer what became of its credits at a shard.
 struct credit_news {
   enum class kind : std::uint8_t {
     /// Nothing more is ready for the peer; its credits wait there.
@@ -109,7 +109,7 @@ struct turn_commit {
   shard_id shard{};
   std::uint64_t number = 0;
   std::shared_ptr<const storage::write_set> writes;
-  /// What may be dropped once these writes are synced; null when they hold no snapshot.
+  /// The records that may be dropped once these writes are synced; null without a snapshot.
   std::shared_ptr<const storage::shard_horizon> horizon{};
 };
 

@@ -18,7 +18,7 @@
 
 namespace codeq::coordinator {
 
-/// What is written as one batch.
+/// The writes of one batch.
 struct commit_group {
   std::vector<turn_commit> turns;
   std::size_t bytes = 0;
@@ -57,7 +57,7 @@ public:
   /// The store is durably in this epoch.
   virtual void epoch_raised(shard_id shard, std::uint32_t epoch) = 0;
 
-  /// What lies behind this horizon may be dropped: its snapshot is synced.
+  /// Records behind this horizon may be dropped: its snapshot is synced.
   virtual void publish_horizon(std::shared_ptr<const storage::shard_horizon> horizon) = 0;
 
   /// Asks for `write` behind what the journal was sent before.
@@ -110,7 +110,7 @@ private:
 
   journal_options options_;
   journal_port& port_;
-  /// What waits to be written. What is unanswered bounds it: `producer_requests_max` of each
+  /// Groups that wait to be written. Unanswered requests bound it: `producer_requests_max` of each
   /// producer, and the windows of workers.
   std::deque<commit_group> groups_;
   std::optional<commit_group> writing_;
