@@ -100,6 +100,10 @@ void dispatcher::end_attempt(const lease_key& key, outcome answer) {
   claims_.released(key.link);
   // Not in the book: the lease was lost, or the drain gave the task back already.
   if (auto lease = book_.take(key)) {
+    // A power cut of the coordinator took back that the lease was lost: the task came again, waits,
+    // and is answered by the handler that ran on. It is held twice until here.
+    if (lease->phase == lease_phase::queued)
+      claims_.released(key.link);
     report_later(make_report(key, *lease, std::move(answer)));
     if (lease->line)
       lease->line->unsaved().give_up();

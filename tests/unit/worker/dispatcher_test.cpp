@@ -116,9 +116,10 @@ protected:
     port.said.clear();
   }
 
-  void grant(std::uint64_t token, const std::string& queue = "a") {
+  void grant(std::uint64_t token, const std::string& queue = "a", bool redelivered = false) {
     auto body = protocol::frame<schema::TaskBody>::build([](auto) {});
     auto batch = protocol::task_batch::build([&](schema::TaskBatch::Builder root) {
+      root.setRedelivered(redelivered);
       auto run = root.initRuns(1)[0];
       run.setFirst(token);
       run.setCount(1);
@@ -132,6 +133,15 @@ protected:
       root.getTasks().setBytes({reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()});
     });
     dispatcher_->take(link, batch, now);
+    settle();
+  }
+
+  void lose(std::uint64_t token) {
+    dispatcher_->take(link, protocol::leases_lost::build([&](schema::LeasesLost::Builder root) {
+                        auto line = root.initLeases(1)[0];
+                        line.setSeq(token);
+                        line.setToken(token);
+                      }));
     settle();
   }
 
@@ -169,6 +179,19 @@ dispatcher_options one_at_a_time() {
   options.slots = 1;
   options.prefetch = 0;
   return options;
+}
+
+TEST_F(DispatcherAlone, AnswerFromBeforeALossFreesTheSlotOfTheTaskThatCameAgain) {
+  start(one_at_a_time());
+  grant(7);
+  lose(7);
+  // A power cut of the coordinator took the loss back.
+  grant(7, "a", true);
+  EXPECT_EQ(said(), "run 7 by 1\n");
+
+  complete(1);
+
+  EXPECT_EQ(said(), "results 7\nclaim 1\n");
 }
 
 TEST_F(DispatcherAlone, QueueThatHoldsItsQuotaIsClosedUntilItHasLess) {
