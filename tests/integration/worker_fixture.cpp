@@ -95,10 +95,10 @@ worker_fixture::~worker_fixture() {
 }
 
 void worker_fixture::start(std::size_t slots, std::size_t prefetch) {
-  worker::dispatcher_options options;
+  worker::dispatcher_driver_options options;
   options.handlers = handlers.entries();
-  options.slots = slots;
-  options.prefetch = prefetch;
+  options.dispatcher.slots = slots;
+  options.dispatcher.prefetch = prefetch;
   options.on_end = [ends = ends](result<void> how) { ends->push(std::move(how)); };
   dispatcher = worker::spawn_dispatcher(*system_, std::move(options));
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/worker_process.hpp"
 
-#include "sim/workload.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 #include <type_traits>
@@ -12,8 +10,6 @@ namespace codeq::sim {
 
 namespace {
 
-using worker::lease_key;
-using worker::lease_phase;
 using namespace std::chrono_literals;
 
 template <class T>
@@ -23,12 +19,58 @@ T or_throw(result<T> r) {
   return std::move(*r);
 }
 
-/// The names of follow-ups begin with it.
-const std::string follow_up_mark = "f-";
+std::size_t some_count(chance& random, std::int64_t from, std::int64_t to) {
+  return static_cast<std::size_t>(random.between(from, to));
+}
 
-/// How many tasks to hold at a time; often the one that makes every credit count.
-std::size_t some_window(chance& random) {
-  return random.hits(200) ? 1 : static_cast<std::size_t>(random.between(1, 12));
+/// How the queue is served beside others: now and then with a few slots of its own.
+void choose_share(chance& random, std::size_t slots, worker::served_queue& of) {
+  of.slots = random.hits(250) ? some_count(random, 1, static_cast<std::int64_t>(slots)) : 0;
+  of.weight = random.hits(300) ? static_cast<unsigned>(random.between(2, 4)) : 1;
+}
+
+worker::served_queue some_queue(chance& random, const std::string& queue, std::size_t slots) {
+  worker::served_queue made;
+  made.queue = queue;
+  choose_share(random, slots, made);
+  made.takes_batches = random.hits(150);
+  if (made.takes_batches)
+    made.batch_max = some_count(random, 2, 4);
+  else if (random.hits(150))
+    made.idle = duration{random.between(20, 2'000)};
+  return made;
+}
+
+std::vector<worker::report> read_reports(const protocol::result_request& request) {
+  return or_throw(
+    request.read([](schema::ResultRequest::Reader root) -> result<std::vector<worker::report>> {
+      std::vector<worker::report> made;
+      auto data = root.getTexts().getBytes().asChars();
+      auto ends = root.getTexts().getEnds();
+      std::size_t begin = 0;
+      for (auto line : root.getReports()) {
+        std::size_t end = ends[static_cast<unsigned>(made.size())];
+        auto& one = made.emplace_back();
+        one.key = {0, shard_id{root.getShard()}, fencing_token{line.getToken()}};
+        one.seq = line.getSeq();
+        one.what = static_cast<worker::disposition>(line.getDisposition());
+        if (line.getDelayMs() >= 0)
+          one.delay = duration{line.getDelayMs()};
+        one.started = line.getStarted();
+        one.text.assign(data.begin() + begin, end - begin);
+        begin = end;
+      }
+      return made;
+    }));
+}
+
+bool has_checkpoints(const protocol::wire_frame& frame) {
+  if (frame.type != protocol::frame_type<schema::HeartbeatRequest>)
+    return false;
+  auto request = or_throw(protocol::heartbeat_request::parse(frame.body));
+  return or_throw(request.read([](schema::HeartbeatRequest::Reader root) -> result<bool> {
+    return root.getCheckpoints().size() > 0;
+  }));
 }
 
 } // namespace
@@ -37,21 +79,79 @@ worker_process::worker_process(world& all, network& net, parts made)
   : world_(all),
     parts_(std::move(made)),
     process_(all),
+    box_(all, process_),
     link_(all, net, process_),
-    claims_(some_window(all.random.handlers), 1),
-    outbox_(1),
-    batch_tasks_(static_cast<std::size_t>(all.random.handlers.between(0, 3))),
-    slots_(static_cast<std::size_t>(all.random.handlers.between(1, 6))) {
+    handlers_(all, parts_of_handlers()),
+    dispatcher_(some_options(), *this) {
   auto drift = world_.options.drift_permille;
   clock_permille_ += world_.random.handlers.between(-drift, drift);
   is_zombie_ = world_.random.faults.hits(world_.options.zombies);
   world_.say("worker starts " + parts_.identity.name);
+  dispatcher_.take_links(1);
+  if (world_.random.handlers.hits(200))
+    after(duration{world_.random.handlers.between(1'000, 10'000)}, [this] { reconfigure(); });
   link_.start(
     worker::make_hello(parts_.identity, "default", parts_.queues),
-    {[this](std::size_t shards, std::uint64_t) { link_up(shards); },
-     [this] { link_down(); },
-     [this](const protocol::wire_frame& frame) { take(frame); },
-     [this](errc) { crash(); }});
+    {[this](std::size_t shards, std::uint64_t) {
+       box_.send([this, shards, made = link_.current()] { link_up(made, shards); });
+     },
+     [this] {
+       box_.send([this] {
+         dispatcher_.take_link_down(only_link, {errc::disconnected, "connection lost"}, false);
+       });
+     },
+     [this](const protocol::wire_frame& frame) { receive(frame); },
+     [this](errc code) {
+       link_.stop();
+       box_.send([this, code] {
+         dispatcher_.take_link_down(only_link, {code, "refused for good"}, true);
+       });
+     }});
+}
+
+sim_handlers::parts worker_process::parts_of_handlers() {
+  sim_handlers::parts made;
+  made.of = parts_.identity;
+  made.audit = parts_.audit;
+  made.after = [this](duration wait, timeline::action what) { after(wait, std::move(what)); };
+  made.saved = [this](const lease_place& place, std::uint32_t number) {
+    if (saved_[place] < number)
+      throw std::runtime_error("worker: a handler was told that something is saved that is not");
+  };
+  made.answer = [this](worker::handler_number handler, std::vector<outcome> answers) {
+    box_.send([this, handler, answers = std::move(answers)]() mutable {
+      dispatcher_.take_outcomes(handler, answers, now());
+    });
+  };
+  made.end = [this](worker::handler_number handler, const outcome& why) {
+    box_.send([this, handler, why] { dispatcher_.take_handler_end(handler, why); });
+  };
+  return made;
+}
+
+worker::dispatcher_options worker_process::some_options() {
+  auto& random = world_.random.handlers;
+  worker::dispatcher_options options;
+  // Often one task at a time, so that every credit counts.
+  bool is_small = random.hits(200);
+  options.slots = is_small ? 1 : some_count(random, 1, 6);
+  options.prefetch = is_small ? 0 : some_count(random, 0, 6);
+  options.batch = random.hits(500) ? some_count(random, 1, 3) : limits::reports_per_request_max;
+  for (const auto& queue : parts_.queues)
+    served_.push_back(some_queue(random, queue, options.slots));
+  options.queues = served_;
+  options.bell =
+    std::make_shared<worker::news_bell>([this] { box_.send([this] { dispatcher_.take_news(); }); });
+  return options;
+}
+
+void worker_process::reconfigure() {
+  auto& random = world_.random.handlers;
+  auto slots = some_count(random, 1, 6);
+  auto prefetch = some_count(random, 0, 6);
+  for (auto& queue : served_)
+    choose_share(random, slots, queue);
+  box_.send([this, slots, prefetch] { dispatcher_.reconfigure(served_, slots, prefetch); });
 }
 
 monotonic_time worker_process::now() const {
@@ -70,303 +170,99 @@ void worker_process::crash() {
   world_.say("worker dies " + parts_.identity.name);
 }
 
-void worker_process::link_up(std::size_t shards) {
-  resuming_.clear();
+// What comes.
+
+void worker_process::link_up(const connection_ptr& made, std::size_t shards) {
+  connection_ = made;
   owed_.clear();
-  outbox_.resend(only_link);
-  for (const auto& batch : outbox_.take(only_link))
-    link_.send(worker::make_results(batch));
-  auto held = book_.beat_all(only_link, now());
-  // Ascending, so that the same run gives the same bytes.
-  std::sort(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
-  std::set<fencing_token> tokens;
   cancels_owed_.clear();
-  for (const auto& line : held) {
-    tokens.insert(line.key.token);
-    if (parts_.audit->is_cancel_owed({line.key.shard, line.key.token}))
-      cancels_owed_.insert(line.key);
-  }
-  for (std::size_t i = 0; i < shards; ++i) {
-    auto shard = static_cast<shard_id>(i);
-    resuming_.insert(shard);
-    owed_[shard] = parts_.audit->owed_to(parts_.identity, shard, tokens);
-  }
-  for (const auto& request : worker::make_resumes(held, shards))
-    link_.send(request);
-  send_beats(std::move(held));
-  for (const auto& [key, line] : saved_)
-    if (!told_saved_.contains(key) && book_.find(key) != nullptr)
-      send_checkpoint(key, line);
+  last_saved_.reset();
+  auto ack = protocol::hello_ack::build([&](schema::HelloAck::Builder root) {
+    root.setShardCount(static_cast<std::uint16_t>(shards));
+  });
+  dispatcher_.take_link_up(only_link, ack, now());
 }
 
-void worker_process::link_down() {
-  resuming_.clear();
-  claims_.close(only_link);
-}
-
-void worker_process::take(const protocol::wire_frame& frame) {
+void worker_process::receive(const protocol::wire_frame& frame) {
   auto handled = protocol::visit_frame(frame, [this]<class S>(const protocol::frame<S>& m) {
-    if constexpr (std::is_same_v<S, schema::TaskBatch>)
-      take_tasks(m);
-    else if constexpr (std::is_same_v<S, schema::ResultReply>)
-      take_answers(m);
-    else if constexpr (std::is_same_v<S, schema::LeasesLost>)
-      take_losses(m);
-    else if constexpr (std::is_same_v<S, schema::CancelNotice>)
-      take_cancel(m);
-    else if constexpr (std::is_same_v<S, schema::ResumeReply>)
-      take_resumed(m);
-    else if constexpr (std::is_same_v<S, schema::CheckpointsSaved>)
-      take_saved(m);
+    if constexpr (std::is_same_v<S, schema::TaskBatch>) {
+      if (see(m))
+        box_.send([this, m] { dispatcher_.take(only_link, m, now()); });
+    } else if constexpr (requires { dispatcher_.take(only_link, m); }) {
+      if (see(m))
+        box_.send([this, m] { dispatcher_.take(only_link, m); });
+    }
   });
   if (!handled)
     throw std::runtime_error("worker: " + to_string(handled.error()));
 }
 
-void worker_process::take_tasks(const protocol::task_batch& batch) {
+bool worker_process::see(const protocol::task_batch& batch) {
   auto read = or_throw(worker::read_task_batch(batch));
   if (
     !read.redelivered && !well_behaved_
     && world_.random.faults.hits(world_.options.forgotten_batches)) {
     world_.say("worker forgets a batch " + parts_.identity.name);
-    return link_.current()->cut(false);
+    link_.current()->cut(false);
+    return false;
   }
-  claims_.received(only_link, read.tasks.size(), read.redelivered);
-  for (auto& attempt : read.tasks)
-    accept_task(std::move(attempt), read.redelivered);
-  start_waiting();
-  arm_look();
-  schedule_flush();
-}
-
-void worker_process::accept_task(task attempt, bool redelivered) {
-  lease_key key{only_link, attempt.id.shard, attempt.token};
-  auto name = std::string(attempt.payload.view());
-  parts_.audit->delivered(
-    parts_.identity,
-    {attempt.id,
-     attempt.token,
-     name,
-     attempt.attempt,
-     redelivered,
-     parts_.shard_now(attempt.id.shard),
-     std::string(attempt.checkpoint.view())});
-  world_.say(
-    parts_.identity.name + " gets " + name + " attempt=" + std::to_string(attempt.attempt)
-    + " token=" + std::to_string(value(attempt.token)) + (redelivered ? " again" : ""));
-  if (book_.find(key) != nullptr || outbox_.contains(key))
-    return claims_.released(only_link);
-  if (leaving_) {
-    claims_.released(only_link);
-    return report_later(worker::make_unstarted(key, attempt.id.seq));
+  for (const auto& attempt : read.tasks) {
+    auto name = std::string(attempt.payload.view());
+    parts_.audit->delivered(
+      parts_.identity,
+      {attempt.id,
+       attempt.token,
+       name,
+       attempt.attempt,
+       read.redelivered,
+       parts_.shard_now(attempt.id.shard),
+       std::string(attempt.checkpoint.view())});
+    world_.say(
+      parts_.identity.name + " gets " + name + " attempt=" + std::to_string(attempt.attempt)
+      + " token=" + std::to_string(value(attempt.token)) + (read.redelivered ? " again" : ""));
   }
-  worker::held_lease lease;
-  lease.seq = attempt.id.seq;
-  lease.lease = attempt.lease;
-  lease.counted_from = now();
-  lease.cancel = attempt.cancel;
-  book_.add(key, std::move(lease));
-  waiting_[static_cast<std::size_t>(attempt.priority)].push_back({key, std::move(attempt)});
+  return true;
 }
 
-void worker_process::start_waiting() {
-  for (auto tasks = waiting_.rbegin(); tasks != waiting_.rend(); ++tasks)
-    while (!tasks->empty() && running_ < slots_) {
-      auto next = std::move(tasks->front());
-      tasks->pop_front();
-      if (book_.find(next.key) != nullptr)
-        run(next);
-    }
-}
-
-void worker_process::run(const waiting_task& waiting) {
-  book_.find(waiting.key)->phase = lease_phase::running;
-  handlers_.insert(waiting.key);
-  ++running_;
-  if (world_.random.handlers.hits(300))
-    save_sometimes(waiting.key);
-  // Most tasks are short, some outlive many beats.
-  bool is_long = world_.random.handlers.hits(50);
-  auto wait = duration{
-    is_long ? world_.random.handlers.between(500, 9'000) : world_.random.handlers.between(1, 150)};
-  after(wait, [this, waiting] { end_attempt(waiting.key, some_outcome(waiting)); });
-}
-
-outcome worker_process::some_completion(const task& attempt, const std::string& text) {
-  auto done = outcome::completed(text);
-  // Follow-ups are not followed, else there would be no end; purged ones would be missed.
-  bool may_follow =
-    !attempt.payload.view().starts_with(follow_up_mark) && attempt.queue != purged_queue;
-  if (!may_follow || !world_.random.handlers.hits(300))
-    return done;
-  for (auto i = world_.random.handlers.between(1, 3); i > 0; --i) {
-    task_spec next;
-    next.queue = attempt.queue;
-    next.payload = follow_up_mark + text + "-" + std::to_string(i);
-    // Half of them for a shard of their own.
-    if (world_.random.handlers.hits(500))
-      next.group = follow_up_mark + std::to_string(world_.random.handlers.below(4));
-    done.then(std::move(next));
-  }
-  return done;
-}
-
-outcome worker_process::some_outcome(const waiting_task& waiting) {
-  const auto& key = waiting.key;
-  auto text = parts_.identity.name + "-" + std::to_string(parts_.identity.incarnation) + "-"
-              + std::to_string(value(key.token)) + "-" + std::to_string(++outcomes_);
-  auto which = world_.random.handlers.below(100);
-  if (which < 75)
-    return some_completion(waiting.attempt, text);
-  if (which < 85)
-    return outcome::failed(text);
-  if (which < 92)
-    return outcome::nack(duration{world_.random.handlers.between(0, 1'500)}, text);
-  if (which < 96)
-    return outcome::abandon();
-  if (which < 98)
-    return outcome::nack(text);
-  return outcome::failed_permanently(text);
-}
-
-void worker_process::save_sometimes(const lease_key& key) {
-  if (!handlers_.contains(key))
-    return;
-  auto& line = saved_[key];
-  auto overtaken = line;
-  line.number += 1;
-  line.data = bytes::from(
-    parts_.identity.name + "-" + std::to_string(parts_.identity.incarnation) + "-"
-    + std::to_string(value(key.shard)) + "-" + std::to_string(value(key.token)) + "-"
-    + std::to_string(line.number));
-  told_saved_.erase(key);
-  parts_.audit->saves({key.shard, key.token}, line.number, std::string(line.data.view()));
-  send_checkpoint(key, line);
-  // Frames of an older connection may come late.
-  if (overtaken.number > 0 && world_.random.handlers.hits(300))
-    send_checkpoint(key, overtaken);
-  after(duration{world_.random.handlers.between(5, 400)}, [this, key] { save_sometimes(key); });
-}
-
-void worker_process::send_checkpoint(const lease_key& key, const worker::checkpoint_line& line) {
-  // The lease may be gone, and the handler not know it yet.
-  auto* lease = book_.find(key);
-  if (!link_.is_up() || lease == nullptr)
-    return;
-  worker::beat beat{key, lease->seq, lease->phase, true, duration{0}};
-  for (const auto& request : worker::make_progress({{beat, std::nullopt, line}}))
-    link_.send(request);
-}
-
-void worker_process::take_saved(const protocol::checkpoints_saved& saved) {
-  for (const auto& line : or_throw(worker::read_checkpoints_saved(only_link, saved))) {
-    parts_.audit->told_saved({line.key.shard, line.key.token}, line.number);
-    auto known = saved_.find(line.key);
-    if (known != saved_.end() && known->second.number <= line.number)
-      told_saved_.insert(line.key);
-  }
-}
-
-void worker_process::end_attempt(const lease_key& key, outcome answer) {
-  // A handler that was told to stop has ended before its time.
-  auto handler = handlers_.find(key);
-  if (handler == handlers_.end())
-    return;
-  handlers_.erase(handler);
-  --running_;
-  claims_.released(only_link);
-  auto saved = saved_.extract(key);
-  if (auto* lease = book_.find(key)) {
-    auto made = worker::make_report(key, *lease, answer);
-    if (!saved.empty() && told_saved_.erase(key) == 0)
-      made.checkpoint = saved.mapped();
-    if (made.follow_ups)
-      parts_.audit->will_follow({key.shard, key.token}, made.text, answer.follow_ups());
-    report_later(std::move(made));
-    book_.remove(key);
-  }
-  start_waiting();
-  schedule_flush();
-  advance_leave();
-}
-
-void worker_process::report_later(worker::report made) {
-  world_.say(
-    parts_.identity.name + " reports token=" + std::to_string(value(made.key.token))
-    + " how=" + std::to_string(static_cast<int>(made.what)));
-  parts_.audit->reported(made, parts_.shard_now(made.key.shard));
-  outbox_.add(std::move(made));
-  schedule_flush();
-}
-
-void worker_process::take_answers(const protocol::result_reply& reply) {
+bool worker_process::see(const protocol::result_reply& reply) {
   for (const auto& answer : or_throw(worker::read_result_reply(only_link, reply))) {
     world_.say(
       parts_.identity.name + " is answered token=" + std::to_string(value(answer.key.token))
       + " code=" + std::string(to_string(answer.code)));
-    if (outbox_.answered(answer.key))
-      parts_.audit->answered({answer.key.shard, answer.key.token}, answer.code);
+    lease_place place{answer.key.shard, answer.key.token};
+    if (unanswered_.erase(place) > 0)
+      parts_.audit->answered(place, answer.code);
   }
-  schedule_flush();
-  advance_leave();
+  return true;
 }
 
-void worker_process::take_losses(const protocol::leases_lost& lost) {
-  for (const auto& gone : or_throw(worker::read_leases_lost(only_link, lost))) {
+bool worker_process::see(const protocol::leases_lost& lost) {
+  for (const auto& gone : or_throw(worker::read_leases_lost(only_link, lost)))
     parts_.audit->told_lost({gone.key.shard, gone.key.token});
-    lose(gone);
-  }
-  schedule_flush();
-  advance_leave();
-}
-
-void worker_process::lose(const worker::lease_ref& gone) {
-  auto* lease = book_.find(gone.key);
-  if (lease == nullptr)
-    return;
-  world_.say(parts_.identity.name + " loses token=" + std::to_string(value(gone.key.token)));
   // A zombie goes on and reports in the end.
-  if (is_zombie_ && !well_behaved_ && lease->phase == lease_phase::running)
-    return;
-  bool was_waiting = lease->phase == lease_phase::queued;
-  book_.remove(gone.key);
-  if (was_waiting)
-    claims_.released(only_link);
+  return !is_zombie_ || well_behaved_;
 }
 
-void worker_process::take_resumed(const protocol::resume_reply& reply) {
-  auto shard = or_throw(worker::read_resume_reply(reply));
-  check_resume(shard);
-  if (resuming_.erase(shard) == 0 || !resuming_.empty())
-    return;
-  claims_.open(only_link);
-  schedule_flush();
-}
-
-void worker_process::take_cancel(const protocol::cancel_notice& notice) {
+bool worker_process::see(const protocol::cancel_notice& notice) {
   auto key = or_throw(worker::read_cancel_notice(only_link, notice)).key;
-  cancels_owed_.erase(key);
-  auto* lease = book_.find(key);
-  if (lease == nullptr)
-    return;
+  cancels_owed_.erase({key.shard, key.token});
   world_.say(parts_.identity.name + " is to cancel token=" + std::to_string(value(key.token)));
-  if (lease->phase == lease_phase::queued) {
-    auto unstarted = worker::make_unstarted(key, lease->seq);
-    unstarted.what = worker::disposition::cancelled;
-    book_.remove(key);
-    claims_.released(only_link);
-    return report_later(std::move(unstarted));
-  }
-  lease->stop = worker::stop_cause::cancelled;
-  // Most handlers stop soon, some never look.
-  if (world_.random.handlers.hits(700))
-    after(duration{world_.random.handlers.between(1, 300)}, [this, key] {
-      end_attempt(key, outcome::failed("stopped"));
-    });
+  return true;
 }
 
-void worker_process::check_resume(shard_id shard) {
+bool worker_process::see(const protocol::resume_reply& reply) {
+  auto shard = or_throw(worker::read_resume_reply(reply));
   check_later(std::exchange(owed_[shard], {}), link_.current());
+  return true;
+}
+
+bool worker_process::see(const protocol::checkpoints_saved& saved) {
+  for (const auto& line : or_throw(worker::read_checkpoints_saved(only_link, saved))) {
+    lease_place place{line.key.shard, line.key.token};
+    parts_.audit->told_saved(place, line.number);
+    saved_[place] = std::max(saved_[place], line.number);
+  }
+  return true;
 }
 
 void worker_process::check_later(std::vector<lease_place> owed, const connection_ptr& link) {
@@ -379,62 +275,90 @@ void worker_process::check_later(std::vector<lease_place> owed, const connection
     if (then->was_stalled(side::acceptor, 300ms))
       return check_later(owed, then);
     parts_.audit->check_owed(owed);
-    for (const auto& key : cancels_owed_) {
-      if (book_.find(key) != nullptr)
-        parts_.audit->cancel_missed({key.shard, key.token});
-    }
+    for (const auto& place : cancels_owed_)
+      parts_.audit->cancel_missed(place);
   };
   process_.after(300ms, again);
 }
 
-void worker_process::flush() {
-  flush_scheduled_ = false;
-  if (!link_.is_up())
-    return;
-  for (const auto& batch : outbox_.take(only_link))
-    link_.send(worker::make_results(batch));
-  auto credits = outbox_.is_full() ? 0 : claims_.take(only_link);
-  if (credits > 0)
-    link_.send(worker::make_claim(credits, batch_tasks_));
+// What leaves.
+
+void worker_process::to_link(std::size_t, const protocol::wire_frame& frame) {
+  if (frame.type == protocol::frame_type<schema::ResultRequest>)
+    show(or_throw(protocol::result_request::parse(frame.body)));
+  if (frame.type == protocol::frame_type<schema::ResumeRequest>)
+    show(or_throw(protocol::resume_request::parse(frame.body)));
+  connection_->send(side::dialler, frame);
+  if (has_checkpoints(frame))
+    send_late(frame);
 }
 
-void worker_process::schedule_flush() {
-  if (!std::exchange(flush_scheduled_, true))
-    process_.after(world_.random.mailboxes.moment(1, 100), [this] { flush(); });
+void worker_process::send_late(const protocol::wire_frame& frame) {
+  auto earlier = std::exchange(last_saved_, frame);
+  if (earlier && world_.random.handlers.hits(300))
+    connection_->send(side::dialler, *earlier);
 }
 
-void worker_process::send_beats(std::vector<worker::beat> beats) {
-  std::sort(beats.begin(), beats.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
-  for (const auto& request : worker::make_heartbeats(std::move(beats)))
-    link_.send(request);
-}
-
-void worker_process::look() {
-  look_armed_.reset();
-  auto seen = book_.look(now(), [this](std::size_t) { return link_.is_up(); });
-  send_beats(std::move(seen.beats));
-  std::sort(seen.over.begin(), seen.over.end());
-  for (const auto& key : seen.over) {
-    auto& lease = *book_.find(key);
-    if (lease.phase == lease_phase::queued)
-      lose({lease.seq, key});
-    else
-      lease.stop = worker::stop_cause::own;
+void worker_process::show(const protocol::result_request& request) {
+  for (const auto& made : read_reports(request)) {
+    lease_place place{made.key.shard, made.key.token};
+    // One that was sent before is the same.
+    if (!unanswered_.insert(place).second)
+      continue;
+    world_.say(
+      parts_.identity.name + " reports token=" + std::to_string(value(made.key.token))
+      + " how=" + std::to_string(static_cast<int>(made.what)));
+    parts_.audit->reported(made, parts_.shard_now(made.key.shard));
   }
-  arm_look();
 }
 
-void worker_process::arm_look() {
-  auto due = book_.next_look();
-  if (!due || (look_armed_ && *look_armed_ <= *due))
-    return;
-  look_armed_ = due;
-  auto wait = std::max(*due - now(), duration{1});
-  after(wait, [this, number = ++look_number_] {
-    if (number == look_number_)
-      look();
+void worker_process::show(const protocol::resume_request& request) {
+  auto named = request.read([&](schema::ResumeRequest::Reader root) -> result<shard_id> {
+    auto shard = shard_id{root.getShard()};
+    std::set<fencing_token> held;
+    for (auto lease : root.getLeases()) {
+      fencing_token token{lease.getToken()};
+      held.insert(token);
+      if (parts_.audit->is_cancel_owed({shard, token}))
+        cancels_owed_.emplace(shard, token);
+    }
+    owed_[shard] = parts_.audit->owed_to(parts_.identity, shard, held);
+    return shard;
   });
+  static_cast<void>(or_throw(std::move(named)));
 }
+
+void worker_process::break_link(std::size_t, const error& reason) {
+  throw std::runtime_error("worker: " + to_string(reason));
+}
+
+void worker_process::close_link(std::size_t, const error&) {
+  link_.stop();
+  link_.send(protocol::goodbye::build([](auto) {}));
+  if (auto link = link_.current())
+    link->close(side::dialler);
+  box_.send([this] { dispatcher_.take_link_end(only_link); });
+}
+
+void worker_process::run(worker::handler_number handler, task&& attempt) {
+  std::vector<task> attempts;
+  attempts.push_back(std::move(attempt));
+  handlers_.run(handler, std::move(attempts));
+}
+
+void worker_process::flush_soon() {
+  box_.send([this] { dispatcher_.flush(); });
+}
+
+void worker_process::wake_after(duration wait, std::uint64_t number) {
+  after(wait, [this, number] { box_.send([this, number] { dispatcher_.wake(number, now()); }); });
+}
+
+void worker_process::note_lost(const task_id&, fencing_token token) {
+  world_.say(parts_.identity.name + " loses token=" + std::to_string(value(token)));
+}
+
+// The end.
 
 void worker_process::leave() {
   if (std::exchange(leaving_, true))
@@ -443,26 +367,13 @@ void worker_process::leave() {
   // Some wait for nothing and leave their leases and credits to the goodbye.
   if (world_.random.faults.hits(300))
     return say_goodbye();
-  claims_.stop();
-  link_.send(worker::make_claim(0));
-  abandon_waiting();
-  process_.after(world_.random.faults.moment(1'000'000, 8'000'000), [this] { say_goodbye(); });
-  advance_leave();
-}
-
-void worker_process::abandon_waiting() {
-  for (auto& tasks : waiting_)
-    for (auto& waiting : std::exchange(tasks, {}))
-      if (book_.find(waiting.key) != nullptr) {
-        book_.remove(waiting.key);
-        claims_.released(only_link);
-        report_later(worker::make_unstarted(waiting.key, waiting.attempt.id.seq));
-      }
-}
-
-void worker_process::advance_leave() {
-  if (leaving_ && book_.size() == 0 && outbox_.size() == 0)
-    say_goodbye();
+  auto limit = duration{world_.random.faults.between(1'000, 8'000)};
+  box_.send([this, limit] { dispatcher_.drain(limit); });
+  // Some are asked once more, which ends the waiting.
+  if (world_.random.faults.hits(300))
+    process_.after(world_.random.faults.moment(1'000, 4'000'000), [this] {
+      box_.send([this] { dispatcher_.drain(duration{0}); });
+    });
 }
 
 void worker_process::say_goodbye() {
@@ -473,6 +384,11 @@ void worker_process::say_goodbye() {
   link_.current()->close(side::dialler);
   process_.kill();
   world_.say("worker left " + parts_.identity.name);
+}
+
+void worker_process::ended(result<void> how) {
+  process_.kill();
+  world_.say((how ? "worker left " : "worker dies ") + parts_.identity.name);
 }
 
 } // namespace codeq::sim

@@ -3,14 +3,10 @@
 
 #include "sim/auditor.hpp"
 #include "sim/peer_link.hpp"
+#include "sim/sim_handlers.hpp"
 #include "sim/world.hpp"
-#include "worker/claim_loop.hpp"
-#include "worker/lease_book.hpp"
-#include "worker/outbox.hpp"
-#include "worker/wire.hpp"
+#include "worker/dispatcher.hpp"
 
-#include <array>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,9 +16,9 @@
 
 namespace codeq::sim {
 
-/// A worker node: the real books and loops, moved as the dispatcher moves them, with handlers that
-/// do by chance all that handlers do.
-class worker_process {
+/// A worker node: drives a dispatcher between one link and handlers that do things by chance, with
+/// a clock that runs wrong and bad habits, and shows the auditor what comes and leaves.
+class worker_process final : public worker::dispatcher_port {
 public:
   struct parts {
     worker_identity identity;
@@ -37,7 +33,7 @@ public:
   /// Dies at once.
   void crash();
 
-  /// Takes nothing more, gives back what waits, reports the rest, says goodbye and ends.
+  /// Ends in order; or says goodbye at once.
   void leave();
 
   void pause(virtual_time length) { process_.pause(length); }
@@ -48,48 +44,75 @@ public:
 
   /// Reports that nobody has answered, though the coordinator welcomed this process; one whose
   /// name another process keeps may wait for ever.
-  [[nodiscard]] std::size_t unanswered() const { return link_.is_up() ? outbox_.size() : 0; }
+  [[nodiscard]] std::size_t unanswered() const { return link_.is_up() ? unanswered_.size() : 0; }
 
   /// No bad habits from here on.
   void behave() { well_behaved_ = true; }
 
+  void to_link(std::size_t link, const protocol::wire_frame& frame) override;
+  void break_link(std::size_t link, const error& reason) override;
+  void close_link(std::size_t link, const error& reason) override;
+
+  worker::handler_number start_handler(const std::string&, const std::string&) override {
+    return handlers_.start();
+  }
+
+  void run(worker::handler_number handler, task&& attempt) override;
+
+  void run_batch(worker::handler_number handler, std::vector<task> attempts) override {
+    handlers_.run(handler, std::move(attempts));
+  }
+
+  void stop_handler(worker::handler_number) override {}
+
+  void flush_soon() override;
+  void wake_after(duration wait, std::uint64_t number) override;
+  void ended(result<void> how) override;
+
+  void note_connected(std::size_t, std::size_t) override {}
+
+  void note_settings(std::size_t, std::size_t, std::size_t) override {}
+
+  void note_unhandled(const task&) override {}
+
+  void note_handler_end(fencing_token, const std::string&) override {}
+
+  void note_lost(const task_id& task, fencing_token token) override;
+
+  void note_refused(const worker::report_answer&) override {}
+
+  void note_over(const task_id&, fencing_token) override {}
+
+  void note_drain(std::size_t, duration) override {}
+
+  void note_abandoned(const task_id&, fencing_token) override {}
+
+  void note_unanswered(std::size_t) override {}
+
 private:
   static constexpr std::size_t only_link = 0;
 
-  struct waiting_task {
-    worker::lease_key key;
-    task attempt;
-  };
+  [[nodiscard]] sim_handlers::parts parts_of_handlers();
+  [[nodiscard]] worker::dispatcher_options some_options();
+  void reconfigure();
+  void link_up(const connection_ptr& made, std::size_t shards);
+  void receive(const protocol::wire_frame& frame);
 
-  void link_up(std::size_t shards);
-  void link_down();
-  void take(const protocol::wire_frame& frame);
-  void take_tasks(const protocol::task_batch& batch);
-  void accept_task(task attempt, bool redelivered);
-  void take_answers(const protocol::result_reply& reply);
-  void take_losses(const protocol::leases_lost& lost);
-  void take_resumed(const protocol::resume_reply& reply);
-  void take_saved(const protocol::checkpoints_saved& saved);
-  void take_cancel(const protocol::cancel_notice& notice);
-  void check_resume(shard_id shard);
+  // What comes, as the auditor sees it at once. False when the dispatcher does not get it.
+  bool see(const protocol::task_batch& batch);
+  bool see(const protocol::result_reply& reply);
+  bool see(const protocol::leases_lost& lost);
+  bool see(const protocol::cancel_notice& notice);
+  bool see(const protocol::resume_reply& reply);
+  bool see(const protocol::checkpoints_saved& saved);
+
+  // What leaves, as the auditor sees it.
+  void show(const protocol::result_request& request);
+  void show(const protocol::resume_request& request);
+  /// Frames of an older connection may come late: what was saved before comes once more.
+  void send_late(const protocol::wire_frame& frame);
+
   void check_later(std::vector<lease_place> owed, const connection_ptr& link);
-  void start_waiting();
-  void run(const waiting_task& waiting);
-  void end_attempt(const worker::lease_key& key, outcome answer);
-  /// The handler saves something now and then, until it ends.
-  void save_sometimes(const worker::lease_key& key);
-  void send_checkpoint(const worker::lease_key& key, const worker::checkpoint_line& line);
-  [[nodiscard]] outcome some_outcome(const waiting_task& waiting);
-  [[nodiscard]] outcome some_completion(const task& attempt, const std::string& text);
-  void lose(const worker::lease_ref& gone);
-  void report_later(worker::report made);
-  void flush();
-  void schedule_flush();
-  void send_beats(std::vector<worker::beat> beats);
-  void look();
-  void arm_look();
-  void abandon_waiting();
-  void advance_leave();
   void say_goodbye();
   [[nodiscard]] monotonic_time now() const;
   void after(duration wait, timeline::action what);
@@ -97,33 +120,25 @@ private:
   world& world_;
   parts parts_;
   process process_;
+  mailbox box_;
   peer_link link_;
-  worker::claim_loop claims_;
-  worker::lease_book book_;
-  worker::outbox outbox_;
-  std::array<std::deque<waiting_task>, limits::priority_max + 1> waiting_;
-  std::set<shard_id> resuming_;
+  sim_handlers handlers_;
+  std::vector<worker::served_queue> served_;
+  worker::dispatcher dispatcher_;
+  /// The one that the dispatcher knows.
+  connection_ptr connection_;
   std::map<shard_id, std::vector<lease_place>> owed_;
   /// Held leases whose cancellation was not told since the latest resume, and has to be.
-  std::set<worker::lease_key> cancels_owed_;
-  std::size_t batch_tasks_;
-  std::size_t slots_;
-  std::size_t running_ = 0;
-  /// Running handlers, also those without a lease. One key may run twice: a power cut takes back
-  /// that a lease was lost, and the lease comes again under its token while the first handler runs
-  /// on.
-  std::multiset<worker::lease_key> handlers_;
+  std::set<lease_place> cancels_owed_;
+  /// Reports that left.
+  std::set<lease_place> unanswered_;
+  /// Up to which number what attempts saved is durable, as the coordinator said.
+  std::map<lease_place, std::uint32_t> saved_;
+  std::optional<protocol::wire_frame> last_saved_;
   std::int64_t clock_permille_ = 1000;
   bool is_zombie_ = false;
   bool well_behaved_ = false;
   bool leaving_ = false;
-  bool flush_scheduled_ = false;
-  std::uint64_t look_number_ = 0;
-  std::optional<monotonic_time> look_armed_;
-  std::uint64_t outcomes_ = 0;
-  /// What running handlers saved last, and whether they were told that it is durable.
-  std::map<worker::lease_key, worker::checkpoint_line> saved_;
-  std::set<worker::lease_key> told_saved_;
 };
 
 } // namespace codeq::sim

@@ -50,9 +50,14 @@ _LIBRARIES = [
     ("RocksDB", r"rocksdb/"), ("spdlog", r"(spdlog|fmt)/"), ("prometheus-cpp", r"prometheus/"),
     ("CLI11", r"CLI/"), ("toml++", r"toml"), ("OpenSSL", r"openssl/"), ("Boost", r"boost/"),
 ]
-# Rooms whose classes decide and are driven by others: they see no actor, log, clock or thread.
-_DRIVEN = r"libcodeq/src/coordinator/(shard|session|store)/"
+# Rooms and files whose classes decide and are driven by others: they see no actor, log, clock or
+# thread.
+_DRIVEN = (r"libcodeq/src/(coordinator/(shard|session|store)/"
+           r"|worker/(dispatcher(_(drain|links|notes|queues|tasks))?|slot_pool|waiting_tasks"
+           r"|queue_quota|claim_loop|lease_(book|key)|outbox|report|wire(_\w+)?)\.[ch]pp)")
 _DRIVERS = {"actors", "transport", "observe"}
+# Public headers that bring actors along.
+_ACTOR_HEADERS = {"codeq/handler.hpp", "codeq/testing.hpp"}
 # The core decides; clocks, chance, threads and files are its callers' business.
 _IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "atomic", "future", "random",
            "fstream", "iostream", "filesystem", "stdexcept", "exception"}
@@ -72,6 +77,8 @@ def _layer_of(path):
 def _own_problem(path, header):
     """Why a project header may not be included from here, or None."""
     folder, layer = header.split("/")[0], _layer_of(path)
+    if re.match(_DRIVEN, path) and header in _ACTOR_HEADERS:
+        return f"a class that is driven may not use {header}"
     if folder == "codeq":
         name = posixpath.splitext(posixpath.basename(header))[0]
         low = layer in ("base", "core", "observe", "protocol", "storage")
@@ -101,11 +108,13 @@ def check(source):
     for line, match in source.matches(_INCLUDE):
         quote, header = match.groups()
         library = library_of(header)
-        if library and not re.search(PLACES[library], path):
+        is_driven = re.match(_DRIVEN, path)
+        may_use = library and re.search(PLACES[library], path)
+        if library and (not may_use or (is_driven and library.startswith("CAF"))):
             yield source.found(line, "layering", f"{library} may not be used here")
         elif quote == '"' and not library:
             problem = _own_problem(path, header) if "/" in header else None
             if problem:
                 yield source.found(line, "layering", problem)
-        elif (_layer_of(path) == "core" or re.match(_DRIVEN, path)) and header in _IMPURE:
+        elif (_layer_of(path) == "core" or is_driven) and header in _IMPURE:
             yield source.found(line, "layering", f"what decides is pure: no <{header}>")

@@ -42,6 +42,15 @@ class Layering(unittest.TestCase):
         self.assertEqual(self.problems("examples/a/a.cpp", '"codeq/handler.hpp"'), 0)
         self.assertEqual(self.problems("examples/a/a.cpp", '"core/turn.hpp"'), 1)
 
+    def test_what_is_driven_sees_no_actors(self):
+        for path in ("coordinator/shard/a.cpp", "worker/dispatcher.hpp", "worker/slot_pool.cpp"):
+            for include in ("<caf/actor.hpp>", '"observe/log.hpp"', "<thread>"):
+                self.assertEqual(self.problems("libcodeq/src/" + path, include), 1, path)
+        self.assertEqual(
+            self.problems("libcodeq/src/worker/dispatcher_tasks.cpp", '"codeq/handler.hpp"'), 1)
+        self.assertEqual(
+            self.problems("libcodeq/src/worker/dispatcher_driver.cpp", "<caf/send.hpp>"), 0)
+
 
 class Sizes(unittest.TestCase):
     def functions(self, text):

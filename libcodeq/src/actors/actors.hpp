@@ -9,6 +9,7 @@
 
 #include <caf/typed_actor.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -131,29 +132,19 @@ struct batch_outcome {
 /// Sent by the dispatcher to itself: what was gathered in this turn has to leave.
 struct dispatcher_flush {};
 
-/// Handlers said how far they are; `due` when it is time to pass that on.
-struct attempt_news {
-  bool due = false;
-};
+/// Handlers said how far they are.
+struct attempt_news {};
 
-/// Keyed handlers may have been without a task for long.
-struct idle_look {};
+/// What the dispatcher asked for under that number is due.
+struct wake_dispatcher {
+  std::uint64_t number = 0;
+};
 
 /// Changes what the dispatcher works on and how much of it, while it runs.
 struct reconfigure_worker {
   std::vector<handler_registry::entry> handlers;
   std::size_t slots = 0;
   std::size_t prefetch = 0;
-};
-
-/// A look at the leases is due; stale unless `number` is the latest that was armed.
-struct lease_look {
-  std::uint64_t number = 0;
-};
-
-/// A step of the drain took its whole time; stale unless the drain is still at `step`.
-struct drain_step_over {
-  int step = 0;
 };
 
 /// The DISPATCHER actor interface: owns a worker's slots, leases and reports. It runs on the
@@ -185,16 +176,12 @@ using dispatcher_actor = caf::typed_actor<
   caf::reacts_to<drain_request>,
   // Sends reports and credits.
   caf::reacts_to<dispatcher_flush>,
-  // Sends beats.
-  caf::reacts_to<lease_look>,
   // Sends how far handlers are, not too often.
   caf::reacts_to<attempt_news>,
-  // Ends keyed handlers that have nothing to do.
-  caf::reacts_to<idle_look>,
+  // Sends beats, ends keyed handlers that have nothing to do, goes on with the drain.
+  caf::reacts_to<wake_dispatcher>,
   // Works on other queues, with other slots, from here on.
-  caf::reacts_to<reconfigure_worker>,
-  // Goes on to the next step of the drain.
-  caf::reacts_to<drain_step_over>>;
+  caf::reacts_to<reconfigure_worker>>;
 
 } // namespace codeq::actors
 
@@ -220,7 +207,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_attempt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::batch_outcome)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::dispatcher_flush)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attempt_news)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::idle_look)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_dispatcher)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::reconfigure_worker)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::lease_look)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::drain_step_over)

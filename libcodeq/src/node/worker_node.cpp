@@ -6,7 +6,8 @@
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
 #include "worker/child_handler.hpp"
-#include "worker/dispatcher.hpp"
+#include "worker/dispatcher_driver.hpp"
+#include "worker/dispatcher_sink.hpp"
 #include "worker/handler_set.hpp"
 #include "worker/wire.hpp"
 
@@ -131,13 +132,13 @@ struct worker_node::impl {
 
 void worker_node::impl::spawn(
   const protocol::hello& hello, std::vector<handler_registry::entry> chosen) {
-  worker::dispatcher_options dispatching;
+  worker::dispatcher_driver_options dispatching;
   dispatching.handlers = std::move(chosen);
-  dispatching.tenant = options.tenant;
-  dispatching.slots = options.slots;
-  dispatching.prefetch = options.prefetch;
-  dispatching.batch = options.batch;
-  dispatching.links = options.coordinators.size();
+  dispatching.dispatcher.tenant = options.tenant;
+  dispatching.dispatcher.slots = options.slots;
+  dispatching.dispatcher.prefetch = options.prefetch;
+  dispatching.dispatcher.batch = options.batch;
+  dispatching.dispatcher.links = options.coordinators.size();
   dispatching.on_end = [this](result<void> how) { end(std::move(how)); };
   dispatcher = worker::spawn_dispatcher(system, std::move(dispatching));
   actors::links_spawned spawned;
@@ -222,9 +223,8 @@ result<std::vector<handled_queue>> list_handlers(worker_node_options options) {
 
 std::string to_string(const handled_queue& handled) {
   const auto& options = handled.options;
-  return handled.queue + " " + handled.kind + " slots=" + std::to_string(options.slots)
-         + " weight=" + std::to_string(options.weight)
-         + " isolation=" + std::string(to_string(options.run_in));
+  return handled.queue + " " + handled.kind + " slots=" + std::to_string(options.slots) + " weight="
+         + std::to_string(options.weight) + " isolation=" + std::string(to_string(options.run_in));
 }
 
 result<void> serve_isolated(worker_node_options options, const std::string& queue) {

@@ -1,102 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/dispatcher.hpp"
 
-#include "transport/spawn_beside_sockets.hpp"
-#include "worker/dispatcher_state.hpp"
-
-#include <caf/actor_system.hpp>
-#include <caf/send.hpp>
-
-#include <exception>
-#include <string>
-#include <type_traits>
+#include <algorithm>
 #include <utility>
 
+/// What wakes a dispatcher: news of handlers, leases that have to be beaten, things to send.
 namespace codeq::worker {
 
-namespace {
-
-/// What may happen to the dispatcher besides its messages.
-void watch(dispatcher_self self) {
-  self->set_down_handler([self](caf::down_msg& down) {
-    self->state.take_link_end(down.source);
-    self->state.take_handler_end(down.source.id(), down.reason);
-  });
-  self->set_error_handler([](caf::error&) {
-    // Somebody could not take what was sent; whoever it was is monitored.
-  });
-  self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
-    self->state.take_exception(thrown);
-    return caf::exit_reason::unhandled_exception;
-  });
+dispatcher::dispatcher(const dispatcher_options& options, dispatcher_port& port)
+  : port_(port),
+    tenant_(options.tenant),
+    bell_(options.bell),
+    pool_(
+      options.queues,
+      options.slots,
+      [this](const std::string& queue, const std::string& group) {
+        return port_.start_handler(queue, group);
+      }),
+    waiting_(
+      {[this](const std::string& queue) { return pool_.room(queue); },
+       [this](const lease_key& key) { return book_.find(key) != nullptr; },
+       [this](const task& attempt) { return pool_.may_start(attempt); }}),
+    claims_(options.slots + options.prefetch, options.links),
+    outbox_(options.links, options.batch),
+    prefetch_(options.prefetch),
+    batch_(options.batch),
+    links_(options.links) {
+  for (const auto& served : options.queues)
+    waiting_.set_weight(served.queue, served.weight);
+  set_quotas();
 }
 
-} // namespace
-
-actors::dispatcher_actor::behavior_type
-dispatcher(dispatcher_self self, dispatcher_options options) {
-  using actors::from_link;
-  watch(self);
-  self->state.start(self, std::move(options));
-  return {
-    [self](const from_link<schema::TaskBatch>& m) { self->state.take_tasks(m.link, m.message); },
-    [self](outcome& answer) { self->state.take_outcomes({&answer, 1}); },
-    [self](actors::batch_outcome& batch) { self->state.take_outcomes(batch.answers); },
-    [self](const from_link<schema::ResultReply>& m) {
-      self->state.take_answers(m.link, m.message);
-    },
-    [self](const from_link<schema::LeasesLost>& m) { self->state.take_losses(m.link, m.message); },
-    [self](const from_link<schema::CancelNotice>& m) {
-      self->state.take_cancel(m.link, m.message);
-    },
-    [self](const from_link<schema::ResumeReply>& m) {
-      self->state.take_resumed(m.link, m.message);
-    },
-    [self](const from_link<schema::CheckpointsSaved>& m) {
-      self->state.take_saved(m.link, m.message);
-    },
-    [self](const actors::link_up& up) { self->state.take_link_up(up); },
-    [self](const actors::link_down& down) { self->state.take_link_down(down); },
-    [self](const actors::links_spawned& spawned) { self->state.take_links(spawned.links); },
-    [self](const actors::drain_request& request) { self->state.drain(request.limit); },
-    [self](const actors::dispatcher_flush&) { self->state.flush(); },
-    [self](const actors::lease_look& look) { self->state.look_at_leases(look.number); },
-    [self](const actors::attempt_news& news) { self->state.take_news(news); },
-    [self](const actors::idle_look&) { self->state.end_idle(); },
-    [self](actors::reconfigure_worker& wish) { self->state.reconfigure(wish); },
-    [self](const actors::drain_step_over& over) { self->state.drain_step_over(over.step); },
-  };
+void dispatcher::flush() {
+  flush_scheduled_ = false;
+  look_at_quotas();
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (!links_[link].open)
+      continue;
+    // Before the reports: what they give back of a queue must not come again.
+    send_queues(link);
+    for (const auto& batch : outbox_.take(link))
+      send_to(link, make_results(batch).to_wire());
+    for (auto credits = outbox_.is_full() ? 0 : claims_.take(link); credits > 0;) {
+      auto part = std::min(credits, batch_);
+      send_to(link, make_claim(part, batch_).to_wire());
+      credits -= part;
+    }
+  }
 }
 
-actors::dispatcher_actor spawn_dispatcher(caf::actor_system& system, dispatcher_options options) {
-  return transport::spawn_beside_sockets(system, dispatcher, std::move(options));
+void dispatcher::schedule_flush() {
+  if (std::exchange(flush_scheduled_, true))
+    return;
+  // Behind everything that waits in the mailbox: what that leads to leaves in the same messages.
+  port_.flush_soon();
 }
 
-actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::size_t index) {
-  return [dispatcher = std::move(dispatcher), index](const protocol::wire_frame& wire) {
-    // A coordinator that stops says so; the end of its connection is all that matters here.
-    if (wire.type == protocol::frame_type<schema::Goodbye>)
-      return result<void>{};
-    result<void> taken =
-      error{errc::protocol_error, "unexpected frame type=" + std::to_string(wire.type)};
-    auto offer = [&]<class S>(std::type_identity<S>) {
-      if (wire.type != protocol::frame_type<S>)
-        return false;
-      auto parsed = protocol::frame<S>::parse(wire.body);
-      if (parsed)
-        caf::anon_send(dispatcher, actors::from_link<S>{index, std::move(*parsed)});
-      taken = parsed ? result<void>{} : result<void>{parsed.error()};
-      return true;
-    };
-    static_cast<void>(
-      offer(std::type_identity<schema::TaskBatch>{})
-      || offer(std::type_identity<schema::ResultReply>{})
-      || offer(std::type_identity<schema::LeasesLost>{})
-      || offer(std::type_identity<schema::CancelNotice>{})
-      || offer(std::type_identity<schema::ResumeReply>{})
-      || offer(std::type_identity<schema::CheckpointsSaved>{}));
-    return taken;
-  };
+std::uint64_t dispatcher::wake_after(duration wait) {
+  port_.wake_after(wait, ++last_wake_);
+  return last_wake_;
+}
+
+std::uint64_t dispatcher::wake_at(monotonic_time due, monotonic_time now) {
+  return wake_after(std::max(due - now, duration{1}));
+}
+
+void dispatcher::wake(std::uint64_t number, monotonic_time now) {
+  if (number == look_wake_)
+    look_at_leases(now);
+  else if (number == news_wake_)
+    pass_news_on(now);
+  else if (number == idle_wake_)
+    end_idle(now);
+  else if (number == step_wake_)
+    end_step();
+}
+
+void dispatcher::look_at_leases(monotonic_time now) {
+  look_armed_.reset();
+  auto seen = book_.look(now, [this](std::size_t link) { return links_[link].open; });
+  send_beats(std::move(seen.beats));
+  for (const auto& key : seen.over) {
+    auto& lease = *book_.find(key);
+    port_.note_over({key.shard, lease.seq}, key.token);
+    if (lease.phase == lease_phase::queued)
+      lose({lease.seq, key});
+    else
+      stop_attempt(lease, stop_cause::own);
+  }
+  arm_look(now);
+}
+
+void dispatcher::send_beats(std::vector<beat> beats) {
+  std::vector<std::vector<beat>> by_link(links_.size());
+  for (auto& line : beats)
+    by_link[line.key.link].push_back(line);
+  for (std::size_t link = 0; link < by_link.size(); ++link)
+    for (const auto& request : make_heartbeats(std::move(by_link[link])))
+      send_to(link, request.to_wire());
+}
+
+void dispatcher::arm_look(monotonic_time now) {
+  auto due = book_.next_look();
+  if (!due || (look_armed_ && *look_armed_ <= *due))
+    return;
+  look_armed_ = due;
+  look_wake_ = wake_at(*due, now);
+}
+
+void dispatcher::take_news() {
+  news_wake_ = wake_after(limits::progress_interval);
+}
+
+void dispatcher::pass_news_on(monotonic_time now) {
+  bell_->answer();
+  std::vector<std::vector<progress_of>> by_link(links_.size());
+  book_.for_each([&](const lease_key& key, held_lease& lease) {
+    // What is said while there is no connection waits for it, and extends nothing.
+    if (!lease.line || !links_[key.link].open)
+      return;
+    auto said = lease.line->take();
+    if (!said.progressed && !said.checkpoint)
+      return;
+    if (said.extend > duration{0})
+      lease.extended_until = now + said.extend;
+    lease.count_from(now);
+    by_link[key.link].push_back(
+      {{key, lease.seq, lease.phase, true, said.extend},
+       std::move(said.line),
+       std::move(said.checkpoint)});
+  });
+  for (std::size_t link = 0; link < by_link.size(); ++link)
+    for (const auto& request : make_progress(std::move(by_link[link])))
+      send_to(link, request.to_wire());
+}
+
+void dispatcher::end_idle(monotonic_time now) {
+  idle_armed_.reset();
+  auto ends = pool_.passivate(now);
+  for (auto handler : ends.over)
+    port_.stop_handler(handler);
+  arm_idle_look(ends.next, now);
+}
+
+void dispatcher::arm_idle_look(monotonic_time due, monotonic_time now) {
+  if (due == monotonic_time::max() || (idle_armed_ && *idle_armed_ <= due))
+    return;
+  idle_armed_ = due;
+  idle_wake_ = wake_at(due, now);
 }
 
 } // namespace codeq::worker

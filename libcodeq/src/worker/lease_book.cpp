@@ -36,19 +36,29 @@ lease_book::look_result lease_book::look(monotonic_time now, const is_open& open
       lease.count_from(now);
     }
   }
+  std::sort(seen.over.begin(), seen.over.end());
   next_look_ = leases_.empty() ? std::nullopt : std::optional{now + shortest / 4};
   return seen;
 }
 
 std::vector<beat> lease_book::beat_all(std::size_t link, monotonic_time now) {
   std::vector<beat> beats;
-  for (auto& [key, lease] : leases_) {
+  for (const auto& key : keys()) {
     if (key.link != link)
       continue;
+    auto& lease = leases_.at(key);
     beats.push_back({key, lease.seq, lease.phase});
     lease.count_from(now);
   }
   return beats;
+}
+
+std::vector<lease_key> lease_book::keys() const {
+  std::vector<lease_key> held;
+  for (const auto& [key, lease] : leases_)
+    held.push_back(key);
+  std::sort(held.begin(), held.end());
+  return held;
 }
 
 } // namespace codeq::worker

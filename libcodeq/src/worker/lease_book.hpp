@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/attempt.hpp"
 
 #include "worker/attempt_line.hpp"
 #include "worker/lease_key.hpp"
@@ -97,11 +97,15 @@ public:
 
   [[nodiscard]] look_result look(monotonic_time now, const is_open& open);
 
-  /// Every lease of `link`, to be named or beaten after a reconnect; counted as beaten at `now`.
+  /// Every lease of `link`, ascending, to be named or beaten after a reconnect; counted as beaten
+  /// at `now`.
   [[nodiscard]] std::vector<beat> beat_all(std::size_t link, monotonic_time now);
 
   /// When the next look is due; empty when nothing is held.
   [[nodiscard]] std::optional<monotonic_time> next_look() const noexcept { return next_look_; }
+
+  /// What is held, ascending.
+  [[nodiscard]] std::vector<lease_key> keys() const;
 
   /// Calls `fn(key, lease)` for each; `fn` must not change the book.
   template <class F>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/outcome.hpp"
 
 #include "protocol/task_convert.hpp"
 #include "worker/lease_book.hpp"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/time.hpp"
 
 #include "worker/lease_key.hpp"
 #include "worker/waiting_tasks.hpp"
 
-#include <caf/actor.hpp>
-#include <caf/fwd.hpp>
-
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -16,19 +16,40 @@
 
 namespace codeq::worker {
 
-/// The handler actors of a node: each runs one task, or one batch, at a time; at most `slots` tasks
-/// run together, and of a queue at most its own slots. Actors are spawned when first needed and
-/// kept per queue, since a handler belongs to its queue; so there may be up to `slots` idle ones
-/// for every queue, and for a keyed queue `limits::keyed_actors_max`. Owned by the dispatcher and
-/// used on its thread.
+/// Names a handler that was started; never given to another.
+using handler_number = std::uint64_t;
+
+/// A queue that this node works on.
+struct served_queue {
+  std::string queue;
+  /// Tasks of it that run at once; 0 is as many as the node has slots.
+  std::size_t slots = 0;
+  unsigned weight = 1;
+  /// Each of its handlers takes up to `batch_max` tasks together; else it takes one.
+  bool takes_batches = false;
+  std::size_t batch_max = 1;
+  /// Of a queue whose handlers live for one group each: when one without a task ends.
+  std::optional<duration> idle{};
+};
+
+/// Which handlers there are and what they run: each runs one task, or one batch, at a time; at most
+/// `slots` tasks run together, and of a queue at most its own slots. Handlers are started when
+/// first needed and kept per queue, since a handler belongs to its queue; so there may be up to
+/// `slots` idle ones for every queue, and for a keyed queue `limits::keyed_actors_max`. Pure:
+/// starts a handler by the function that it was given, and ends none itself.
 class slot_pool {
 public:
-  /// @pre no two entries have one queue.
-  slot_pool(std::vector<handler_registry::entry> handlers, std::size_t slots);
+  /// Starts a handler of the queue, of a keyed queue for that group; returns its number.
+  using start_function =
+    std::function<handler_number(const std::string& queue, const std::string& group)>;
 
-  /// Other queues, handlers and slots from here on. Queues that are gone start nothing more; the
-  /// handlers of queues that stay stay as they are.
-  void configure(std::vector<handler_registry::entry> handlers, std::size_t slots);
+  /// @pre no two of `queues` have one name.
+  slot_pool(
+    const std::vector<served_queue>& queues, std::size_t slots, start_function start_handler);
+
+  /// Other queues and slots from here on. Queues that are gone start nothing more; the handlers of
+  /// queues that stay stay as they are.
+  void configure(const std::vector<served_queue>& queues, std::size_t slots);
 
   [[nodiscard]] bool handles(const std::string& queue) const;
 
@@ -41,7 +62,7 @@ public:
   /// How many tasks of the queue may start together now.
   [[nodiscard]] std::size_t room(const std::string& queue) const;
 
-  /// False while the actor of the task's group is still busy with another, whose lease is lost.
+  /// False while the handler of the task's group is still busy with another, whose lease is lost.
   [[nodiscard]] bool may_start(const task& attempt) const;
 
   [[nodiscard]] std::size_t running_of(const std::string& queue) const;
@@ -50,48 +71,53 @@ public:
 
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
-  /// Who runs what was started; valid until the pool changes.
+  /// Who runs what was started.
   struct started {
-    const caf::actor& handler;
+    handler_number handler = 0;
     /// It takes a batch, not a task.
-    bool is_batch;
+    bool is_batch = false;
   };
 
-  /// The handler that is to run these tasks; a new one is monitored by `self`.
+  /// The handler that is to run these tasks.
   /// @pre of one queue, at least one and as many as there is room for
-  [[nodiscard]] started start(caf::scheduled_actor* self, const waiting_list& together);
+  [[nodiscard]] started start(const waiting_list& together);
 
-  /// The handler behind `sender` answered and is free again: the leases that it ran, valid until
-  /// the pool changes again. Empty when it is not ours or ran nothing.
-  [[nodiscard]] std::span<const lease_key> finish(caf::actor_id sender, monotonic_time now);
+  /// The handler answered and is free again: the leases that it ran, valid until the pool changes
+  /// again. Empty when it is not known or ran nothing.
+  [[nodiscard]] std::span<const lease_key> finish(handler_number handler, monotonic_time now);
 
-  /// The handler is gone and another is spawned when needed: the leases that it ran.
-  [[nodiscard]] std::vector<lease_key> remove(caf::actor_id handler);
+  /// The handler is gone and another is started when needed: the leases that it ran.
+  [[nodiscard]] std::vector<lease_key> remove(handler_number handler);
 
   /// When this handler ends if it stays idle from `now` on: at once when its queue has too many,
   /// at the latest time when it does not live for a group.
-  [[nodiscard]] monotonic_time passivated_at(caf::actor_id handler, monotonic_time now) const;
+  [[nodiscard]] monotonic_time passivated_at(handler_number handler, monotonic_time now) const;
 
-  /// Ends keyed handlers that had nothing to do for their time, and all idle ones of a queue with
-  /// more than `limits::keyed_actors_max`. Returns when the next one will have, or the latest time
-  /// when none is idle.
-  monotonic_time passivate(monotonic_time now);
+  struct passivated {
+    /// To be ended; forgotten here.
+    std::vector<handler_number> over;
+    /// When the next one will be, or the latest time when none is idle.
+    monotonic_time next;
+  };
 
-  /// Ends all handlers once they are done with what they run.
-  void stop();
+  /// Takes out keyed handlers that had nothing to do for their time, and all idle ones of a queue
+  /// with more than `limits::keyed_actors_max`.
+  [[nodiscard]] passivated passivate(monotonic_time now);
+
+  /// All handlers, also those that run something.
+  [[nodiscard]] std::vector<handler_number> handlers() const;
 
 private:
   struct queue_slots {
-    handler_registry::entry handler;
+    served_queue served;
     bool is_handled = true;
     std::size_t running = 0;
-    std::vector<caf::actor_id> idle;
-    /// Of a keyed queue: the actor of each group.
-    std::unordered_map<std::string, caf::actor_id> keyed;
+    std::vector<handler_number> idle;
+    /// Of a keyed queue: the handler of each group.
+    std::unordered_map<std::string, handler_number> keyed;
   };
 
   struct slot {
-    caf::actor handler;
     queue_slots* queue = nullptr;
     std::string group;
     bool is_running = false;
@@ -101,13 +127,12 @@ private:
   };
 
   [[nodiscard]] std::size_t slots_of(const queue_slots& of_queue) const;
-  slot& find_or_spawn(caf::scheduled_actor* self, queue_slots& of_queue, const std::string& group);
-  [[nodiscard]] static caf::actor
-  spawn(caf::actor_system& system, const queue_slots& of_queue, const std::string& group);
-  void let_go(caf::actor_id handler);
+  [[nodiscard]] handler_number find_or_start(queue_slots& of_queue, const std::string& group);
+  void let_go(handler_number handler);
 
+  start_function start_handler_;
   std::unordered_map<std::string, queue_slots> queues_;
-  std::unordered_map<caf::actor_id, slot> slots_by_id_;
+  std::unordered_map<handler_number, slot> slots_by_number_;
   std::size_t slots_;
   std::size_t running_ = 0;
 };

@@ -83,10 +83,10 @@ void waiting_tasks::take_some(
 
 waiting_list waiting_tasks::take_all() {
   waiting_list taken;
-  for (auto& [queue, lane] : lanes_) {
-    for (auto& tasks : lane.tasks)
+  for (auto* lane : listed_) {
+    for (auto& tasks : lane->tasks)
       taken.splice(taken.end(), tasks);
-    lane.size = 0;
+    lane->size = 0;
   }
   return taken;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/attempt.hpp"
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
 
 #include "protocol/messages.hpp"
 #include "worker/lease_book.hpp"

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "actors/actors.hpp"
+
+#include <cstddef>
+
+namespace codeq::worker {
+
+/// Where the frames of link `index` go.
+[[nodiscard]] actors::frame_sink
+dispatcher_sink(actors::dispatcher_actor dispatcher, std::size_t index);
+
+} // namespace codeq::worker

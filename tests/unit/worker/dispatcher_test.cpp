@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/dispatcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::worker {
+namespace {
+
+constexpr std::size_t link = 0;
+
+/// What a worker sends, in a few words.
+std::string describe(const protocol::wire_frame& frame) {
+  std::string text;
+  auto ok = protocol::visit_frame(frame, [&]<class S>(const protocol::frame<S>& m) {
+    auto read = m.read([&](auto root) -> result<void> {
+      if constexpr (std::is_same_v<S, schema::ClaimRequest>) {
+        text = root.getSetsQueues() ? "queues" : "claim " + std::to_string(root.getCredits());
+        for (auto queue : root.getQueues())
+          text += " " + std::string(queue.getQueue().cStr());
+      } else if constexpr (std::is_same_v<S, schema::ResultRequest>) {
+        text = "results";
+        for (auto line : root.getReports())
+          text += " " + std::to_string(line.getToken()) + (line.getStarted() ? "" : " unstarted");
+      } else if constexpr (std::is_same_v<S, schema::HeartbeatRequest>) {
+        text = "beat";
+      } else if constexpr (std::is_same_v<S, schema::ResumeRequest>) {
+        text = "resume";
+      }
+      return {};
+    });
+    EXPECT_TRUE(read);
+  });
+  EXPECT_TRUE(ok);
+  return text;
+}
+
+/// The outside of a dispatcher: writes down what it is asked for.
+class recorded_port : public dispatcher_port {
+public:
+  void to_link(std::size_t, const protocol::wire_frame& frame) override { say(describe(frame)); }
+
+  void break_link(std::size_t, const error& reason) override { say("break " + reason.context); }
+
+  void close_link(std::size_t, const error&) override { say("close"); }
+
+  handler_number start_handler(const std::string&, const std::string&) override {
+    return ++last_handler_;
+  }
+
+  void run(handler_number handler, task&& attempt) override {
+    say("run " + std::to_string(value(attempt.token)) + " by " + std::to_string(handler));
+  }
+
+  void run_batch(handler_number handler, std::vector<task> attempts) override {
+    for (auto& attempt : attempts)
+      run(handler, std::move(attempt));
+  }
+
+  void stop_handler(handler_number handler) override { say("stop " + std::to_string(handler)); }
+
+  void flush_soon() override { wants_flush = true; }
+
+  void wake_after(duration, std::uint64_t number) override { last_wake = number; }
+
+  void ended(result<void> how) override { say(how ? "ended" : "failed " + how.error().context); }
+
+  void note_connected(std::size_t, std::size_t) override {}
+
+  void note_settings(std::size_t, std::size_t, std::size_t) override {}
+
+  void note_unhandled(const task&) override {}
+
+  void note_handler_end(fencing_token, const std::string&) override {}
+
+  void note_lost(const task_id&, fencing_token) override {}
+
+  void note_refused(const report_answer&) override {}
+
+  void note_over(const task_id&, fencing_token) override {}
+
+  void note_drain(std::size_t, duration) override {}
+
+  void note_abandoned(const task_id&, fencing_token) override { say("abandoned"); }
+
+  void note_unanswered(std::size_t) override {}
+
+  void say(const std::string& line) { said += line + "\n"; }
+
+  std::string said;
+  bool wants_flush = false;
+  std::uint64_t last_wake = 0;
+
+private:
+  handler_number last_handler_ = 0;
+};
+
+/// A dispatcher with one link to a coordinator of one shard.
+class DispatcherAlone : public testing::Test {
+protected:
+  void start(dispatcher_options options) {
+    options.bell = std::make_shared<news_bell>([] {});
+    dispatcher_.emplace(options, port);
+    dispatcher_->take_links(1);
+    auto ack =
+      protocol::hello_ack::build([](schema::HelloAck::Builder root) { root.setShardCount(1); });
+    dispatcher_->take_link_up(link, ack, now);
+    dispatcher_->take(link, protocol::resume_reply::build([](auto) {}));
+    settle();
+    port.said.clear();
+  }
+
+  void grant(std::uint64_t token, const std::string& queue = "a", bool redelivered = false) {
+    auto body = protocol::frame<schema::TaskBody>::build([](auto) {});
+    auto batch = protocol::task_batch::build([&](schema::TaskBatch::Builder root) {
+      root.setRedelivered(redelivered);
+      auto run = root.initRuns(1)[0];
+      run.setFirst(token);
+      run.setCount(1);
+      run.setFirstToken(token);
+      run.setLeaseMs(10'000);
+      run.setMaxAttempts(5);
+      run.getQueue().setTenant("default");
+      run.getQueue().setQueue(queue);
+      auto bytes = body.body().view();
+      root.getTasks().setEnds({static_cast<std::uint32_t>(bytes.size())});
+      root.getTasks().setBytes({reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()});
+    });
+    dispatcher_->take(link, batch, now);
+    settle();
+  }
+
+  void lose(std::uint64_t token) {
+    dispatcher_->take(link, protocol::leases_lost::build([&](schema::LeasesLost::Builder root) {
+                        auto line = root.initLeases(1)[0];
+                        line.setSeq(token);
+                        line.setToken(token);
+                      }));
+    settle();
+  }
+
+  void complete(handler_number handler) {
+    auto answer = outcome::completed();
+    dispatcher_->take_outcomes(handler, {&answer, 1}, now);
+    settle();
+  }
+
+  void answer(std::uint64_t token) {
+    dispatcher_->take(link, protocol::result_reply::build([&](schema::ResultReply::Builder root) {
+                        auto line = root.initAnswers(1)[0];
+                        line.setSeq(token);
+                        line.setToken(token);
+                      }));
+    settle();
+  }
+
+  void settle() {
+    if (std::exchange(port.wants_flush, false))
+      dispatcher_->flush();
+  }
+
+  /// What was said since the last time.
+  std::string said() { return std::exchange(port.said, {}); }
+
+  recorded_port port;
+  monotonic_time now{duration{1'000'000}};
+  std::optional<dispatcher> dispatcher_;
+};
+
+dispatcher_options one_at_a_time() {
+  dispatcher_options options;
+  options.queues = {{"a"}};
+  options.slots = 1;
+  options.prefetch = 0;
+  return options;
+}
+
+TEST_F(DispatcherAlone, AnswerFromBeforeALossFreesTheSlotOfTheTaskThatCameAgain) {
+  start(one_at_a_time());
+  grant(7);
+  lose(7);
+  // A power cut of the coordinator took the loss back.
+  grant(7, "a", true);
+  EXPECT_EQ(said(), "run 7 by 1\n");
+
+  complete(1);
+
+  EXPECT_EQ(said(), "results 7\nclaim 1\n");
+}
+
+TEST_F(DispatcherAlone, QueueThatHoldsItsQuotaIsClosedUntilItHasLess) {
+  dispatcher_options options;
+  options.queues = {{"a", 1}, {"b"}};
+  options.slots = 2;
+  options.prefetch = 0;
+  start(options);
+
+  grant(1);
+  EXPECT_EQ(said(), "run 1 by 1\nqueues b\n");
+  grant(2);
+  EXPECT_EQ(said(), "results 2 unstarted\nclaim 1\n") << "what comes meanwhile goes back";
+  complete(1);
+  EXPECT_EQ(said(), "queues a b\nresults 1\nclaim 1\n");
+}
+
+TEST_F(DispatcherAlone, DrainEndsOnceAllReportsAreAnsweredAndTheLinkIsClosed) {
+  auto options = one_at_a_time();
+  options.prefetch = 1;
+  start(options);
+  grant(1);
+  grant(2);
+  said();
+
+  dispatcher_->drain(duration{5'000});
+  settle();
+  EXPECT_EQ(said(), "claim 0\nresults 2 unstarted\n");
+  complete(1);
+  EXPECT_EQ(said(), "results 1\n");
+  answer(2);
+  answer(1);
+  EXPECT_EQ(said(), "close\n");
+  dispatcher_->take_link_end(link);
+  EXPECT_EQ(said(), "stop 1\nended\n");
+}
+
+TEST_F(DispatcherAlone, DrainGivesBackWhatItsHandlersDoNotStop) {
+  start(one_at_a_time());
+  grant(1);
+  said();
+
+  dispatcher_->drain(duration{5'000});
+  auto draining = port.last_wake;
+  dispatcher_->wake(draining, now);
+  dispatcher_->wake(draining, now);
+  EXPECT_EQ(said(), "claim 0\n") << "a step that is over ends nothing";
+  dispatcher_->wake(port.last_wake, now);
+  settle();
+
+  EXPECT_EQ(said(), "abandoned\nresults 1\n");
+}
+
+TEST_F(DispatcherAlone, LeaseIsBeatenWhenItsLookIsDueAndNotBefore) {
+  start(one_at_a_time());
+  grant(1);
+  said();
+
+  dispatcher_->wake(port.last_wake, now + duration{2'499});
+  EXPECT_EQ(said(), "");
+  dispatcher_->wake(port.last_wake, now + duration{5'000});
+  EXPECT_EQ(said(), "beat\n");
+}
+
+} // namespace
+} // namespace codeq::worker
