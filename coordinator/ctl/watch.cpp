@@ -54,6 +54,7 @@ int run(const config::ctl_config& config, const config::watch_command& command) 
   producer_options options;
   options.coordinators = config.coordinators;
   options.name = "codeqctl";
+  options.access = config.access;
   auto client = producer::connect(std::move(options));
   if (!client)
     return fail(client.error(), config.json);
