@@ -68,11 +68,6 @@ queue_config queue_changes::applied_to(queue_config before) const {
   return before;
 }
 
-option name_option(const char* name, std::string help, std::string& target) {
-  auto parse = [](const std::string& text) { return parse_name(text); };
-  return {.name = name, .value = "NAME", .help = std::move(help), .take = put_into(target, parse)};
-}
-
 option text_option(const char* name, std::string help, std::string& target, std::size_t limit) {
   auto parse = [limit](const std::string& text) -> result<std::string> {
     if (text.size() <= limit)
@@ -83,13 +78,6 @@ option text_option(const char* name, std::string help, std::string& target, std:
         + " bytes; it must have at most " + std::to_string(limit)};
   };
   return {.name = name, .value = "TEXT", .help = std::move(help), .take = put_into(target, parse)};
-}
-
-option switch_option(const char* name, std::string help, bool& target) {
-  return {
-    .name = name, .value = "", .help = std::move(help), .take = [&target](const std::string& text) {
-      return store_switch(target, text);
-    }};
 }
 
 option id_option(task_id& target) {

@@ -55,53 +55,9 @@ void add_store_commands(ctl_commands& to);
 
 // Options that several commands share. Their targets must outlive them.
 
-/// Takes a value that `parse` reads into `target`, which holds or may hold one.
-template <class Target, class Parse>
-[[nodiscard]] std::function<result<void>(const std::string&)>
-put_into(Target& target, Parse parse) {
-  return [&target, parse](const std::string& text) -> result<void> {
-    auto value = parse(text);
-    if (!value)
-      return value.error();
-    target = std::move(*value);
-    return {};
-  };
-}
-
-template <class Target>
-[[nodiscard]] option
-count_option(const char* name, std::string help, Target& target, count_range range) {
-  auto parse = [range](const std::string& text) { return parse_count(text, range); };
-  return {
-    .name = name,
-    .value = "N",
-    .help = std::move(help),
-    .take = [&target, parse](const std::string& text) -> result<void> {
-      auto number = parse(text);
-      if (!number)
-        return number.error();
-      if constexpr (requires { target.emplace(); })
-        target.emplace() = static_cast<typename Target::value_type>(*number);
-      else
-        target = static_cast<Target>(*number);
-      return {};
-    }};
-}
-
-template <class Target>
-[[nodiscard]] option
-duration_option(const char* name, std::string help, Target& target, duration_range range) {
-  auto parse = [range](const std::string& text) { return parse_duration_in(text, range); };
-  return {
-    .name = name, .value = "DURATION", .help = std::move(help), .take = put_into(target, parse)};
-}
-
-[[nodiscard]] option name_option(const char* name, std::string help, std::string& target);
-
 /// Free text of at most `limit` bytes.
 [[nodiscard]] option
 text_option(const char* name, std::string help, std::string& target, std::size_t limit);
-[[nodiscard]] option switch_option(const char* name, std::string help, bool& target);
 [[nodiscard]] option id_option(task_id& target);
 [[nodiscard]] option tenant_option(std::string& target);
 

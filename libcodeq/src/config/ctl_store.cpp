@@ -9,39 +9,22 @@ namespace {
 
 constexpr std::uint64_t findings_told_max = 1'000'000;
 
-option path_option(const char* name, std::string help, std::filesystem::path& target) {
-  return {
-    .name = name,
-    .value = name,
-    .help = std::move(help),
-    .take = [&target](const std::string& text) -> result<void> {
-      if (text.empty())
-        return error{errc::invalid_argument, "must not be empty"};
-      target = text;
-      return {};
-    },
-    .required = true,
-    .positional = true};
+option place_option(const char* name, std::string help, std::filesystem::path& target) {
+  auto entry = path_option(name, name, std::move(help), target);
+  entry.required = entry.positional = true;
+  return entry;
 }
 
 void add_verify(ctl_commands& to) {
   auto target = std::make_shared<verify_command>();
-  auto durability = [target](const std::string& text) -> result<void> {
-    auto choice = parse_choice(text, {"sync", "os"});
-    if (!choice)
-      return choice.error();
-    target->sync = *choice == 0;
-    return {};
-  };
   to.add<verify_command>(
     {"verify",
      "Check everything in a data directory that no coordinator has open",
-     {path_option("DIR", "The coordinator's data directory", target->directory),
-      {.name = "durability",
-       .value = "sync|os",
-       .help = "What the coordinator is started with; os: the log may lack its last second after "
-               "a power cut [default: sync]",
-       .take = durability},
+     {place_option("DIR", "The coordinator's data directory", target->directory),
+      durability_option(
+        "What the coordinator is started with; os: the log may lack its last second after a power "
+        "cut [default: sync]",
+        target->sync),
       count_option(
         "limit",
         "How many findings are printed, 1 to 1000000; all are counted [default: 100]",
@@ -55,8 +38,8 @@ void add_restore(ctl_commands& to) {
   to.add<restore_command>(
     {"restore",
      "Make a data directory of a backup, with an identity of its own, and verify it",
-     {path_option("BACKUPS", "The coordinator's --backup-dir or a copy of it", target->backups),
-      path_option("DIR", "The new data directory; missing or empty", target->directory),
+     {place_option("BACKUPS", "The coordinator's --backup-dir or a copy of it", target->backups),
+      place_option("DIR", "The new data directory; missing or empty", target->directory),
       count_option(
         "number",
         "Which backup, as printed by backup [default: the newest]",

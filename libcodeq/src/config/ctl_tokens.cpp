@@ -17,14 +17,6 @@ option token_file_option(std::filesystem::path& target) {
   return required(file_option("file", "The coordinator's token file. Required", target));
 }
 
-option plain_option(const char* name, const char* value, std::string help, std::string& target) {
-  return {
-    .name = name,
-    .value = value,
-    .help = std::move(help),
-    .take = put_into(target, [](const std::string& text) -> result<std::string> { return text; })};
-}
-
 void add_create(ctl_commands& to) {
   auto target = std::make_shared<token_create_command>();
   constexpr auto rate = "PER_SECOND[:BURST]";
