@@ -24,27 +24,25 @@ constexpr auto footer =
 
 constexpr std::uint64_t backups_kept_max = 1'000;
 
-result<void> take_listen(std::string& to, const std::string& text) {
+result<std::string> parse_listen(const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
-  to = text;
-  return {};
+  return text;
 }
 
-/// Takes `address:port` of the loopback.
-result<void> take_loopback(const std::string& text, std::string& to) {
+/// Reads `address:port` of the loopback.
+result<std::string> parse_loopback(const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
-  if (!is_loopback(address->host))
-    return error{
-      errc::invalid_argument,
-      quote(text)
-        + " is not a loopback address; metrics are told to everybody who asks, so only "
-          "127.0.0.0/8, [::1] and localhost are allowed"};
-  to = text;
-  return {};
+  if (is_loopback(address->host))
+    return text;
+  return error{
+    errc::invalid_argument,
+    quote(text)
+      + " is not a loopback address; metrics are told to everybody who asks, so only "
+        "127.0.0.0/8, [::1] and localhost are allowed"};
 }
 
 void add_store_options(option_set& options, coordinator_config& config) {
@@ -82,7 +80,7 @@ void add_http_options(option_set& options, coordinator_config& config) {
      .value = "ADDR:PORT",
      .help = "Where the HTTP gateway listens; loopback only without tokens and TLS; port 0 picks a "
              "free one [default: no gateway]",
-     .take = [&config](const std::string& text) { return take_listen(config.node.http, text); }});
+     .take = put_into(config.node.http, parse_listen)});
   options.add(file_option(
     "http-cert",
     "PEM file with the certificate chain of the gateway; turns TLS on for it; read again on SIGHUP "
@@ -102,9 +100,7 @@ void add_http_options(option_set& options, coordinator_config& config) {
      .value = "ADDR:PORT",
      .help = "Where /metrics is served without a token; loopback only; needs --http "
              "[default: on the address of --http, to admins]",
-     .take = [&config](const std::string& text) {
-       return take_loopback(text, config.node.metrics);
-     }});
+     .take = put_into(config.node.metrics, parse_loopback)});
   options.add(switch_option(
     "require-fencing-token",
     "HTTP workers have to name the fencing token of the lease that they report on "
@@ -149,7 +145,7 @@ void add_network_options(option_set& options, coordinator_config& config) {
      .value = "ADDR:PORT",
      .help = "Where nodes connect; loopback only without tokens and TLS; port 0 picks a free one "
              "[default: 127.0.0.1:7400]",
-     .take = [&config](const std::string& text) { return take_listen(config.node.listen, text); }});
+     .take = put_into(config.node.listen, parse_listen)});
   options.add(plain_option(
     "port-file",
     "FILE",

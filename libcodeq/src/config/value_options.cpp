@@ -4,8 +4,8 @@
 namespace codeq::config {
 
 option switch_option(const char* name, std::string help, bool& target) {
-  auto parse = [](const std::string& text) { return parse_switch(text); };
-  return {.name = name, .value = "", .help = std::move(help), .take = put_into(target, parse)};
+  auto take = put_into(target, parse_switch);
+  return {.name = name, .value = "", .help = std::move(help), .take = std::move(take)};
 }
 
 option
@@ -48,12 +48,11 @@ option log_level_option(std::string& target) {
 }
 
 option coordinator_option(std::vector<std::string>& target) {
-  auto parse = [](const std::string& text) { return parse_coordinators(text); };
   return {
     .name = "coordinator",
     .value = "ADDR:PORT",
     .help = "Coordinators to connect to, with commas between them [default: 127.0.0.1:7400]",
-    .take = put_into(target, parse)};
+    .take = put_into(target, parse_coordinators)};
 }
 
 } // namespace codeq::config

@@ -38,6 +38,28 @@ put_into(Target& target, Parse parse) {
   };
 }
 
+/// The same for an option that may be repeated: adds the value to those before.
+template <class Value, class Parse>
+[[nodiscard]] std::function<result<void>(const std::string&)>
+add_to(std::vector<Value>& target, Parse parse) {
+  return [&target, parse](const std::string& text) -> result<void> {
+    auto value = parse(text);
+    if (!value)
+      return value.error();
+    target.push_back(std::move(*value));
+    return {};
+  };
+}
+
+/// Sets a number or an enum, or an optional one.
+template <class Target>
+void store_number(Target& target, std::uint64_t number) {
+  if constexpr (requires { target.emplace(); })
+    target.emplace() = static_cast<typename Target::value_type>(number);
+  else
+    target = static_cast<Target>(number);
+}
+
 template <class Target>
 [[nodiscard]] option
 count_option(const char* name, std::string help, Target& target, count_range range) {
@@ -45,10 +67,7 @@ count_option(const char* name, std::string help, Target& target, count_range ran
     auto number = parse_count(text, range);
     if (!number)
       return number.error();
-    if constexpr (requires { target.emplace(); })
-      target.emplace() = static_cast<typename Target::value_type>(*number);
-    else
-      target = static_cast<Target>(*number);
+    store_number(target, *number);
     return {};
   };
   return {.name = name, .value = "N", .help = std::move(help), .take = std::move(take)};
@@ -64,8 +83,8 @@ duration_option(const char* name, std::string help, Target& target, duration_ran
 
 template <class Target>
 [[nodiscard]] option name_option(const char* name, std::string help, Target& target) {
-  auto parse = [](const std::string& text) { return parse_name(text); };
-  return {.name = name, .value = "NAME", .help = std::move(help), .take = put_into(target, parse)};
+  auto take = put_into(target, parse_name);
+  return {.name = name, .value = "NAME", .help = std::move(help), .take = std::move(take)};
 }
 
 /// Any text, the empty one too.

@@ -37,7 +37,7 @@ std::string default_name() {
   return name + "-" + std::to_string(getpid());
 }
 
-result<void> take_program(std::vector<std::string>& programs, const std::string& text) {
+result<std::string> parse_program(const std::string& text) {
   auto equals = text.find('=');
   if (equals == std::string::npos || !is_valid_name(text.substr(0, equals)))
     return error{
@@ -47,8 +47,7 @@ result<void> take_program(std::vector<std::string>& programs, const std::string&
           "letters, digits, `.`, `_` or `-`"};
   if (text.find_first_not_of(' ', equals + 1) == std::string::npos)
     return error{errc::invalid_argument, quote(text) + " has no command behind the `=`"};
-  programs.push_back(text);
-  return {};
+  return text;
 }
 
 void add_handler_options(option_set& options, worker_config& config) {
@@ -68,7 +67,7 @@ void add_handler_options(option_set& options, worker_config& config) {
      .value = "QUEUE=COMMAND",
      .help = "Program that handles a queue: payload on stdin, result from stdout; may be repeated "
              "[default: none]",
-     .take = [&config](const std::string& text) { return take_program(config.programs, text); },
+     .take = add_to(config.programs, parse_program),
      .repeatable = true});
 }
 
@@ -80,43 +79,26 @@ void add_queue_options(option_set& options, worker_config& config) {
              "queues wait for slots, 1 to 1000 [default: 1], isolation:shared, thread or process "
              "[default: shared], such as mail=slots:2,weight:3; may be repeated [default: as its "
              "handler says]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto wish = parse_queue_wish(text);
-       if (!wish)
-         return wish.error();
-       config.queues.push_back(std::move(*wish));
-       return {};
-     },
+     .take = add_to(config.queues, parse_queue_wish),
      .repeatable = true});
   options.add(
     {.name = "only",
      .value = "QUEUE",
      .help = "Serve this queue and no others; may be repeated [default: all that have handlers]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto queue = parse_name(text);
-       if (!queue)
-         return queue.error();
-       config.only.push_back(std::move(*queue));
-       return {};
-     },
+     .take = add_to(config.only, parse_name),
      .repeatable = true});
   options.add(switch_option(
     "list-handlers",
     "Print each queue with its handler's kind, slots, weight and isolation, and end "
     "[default: off]",
     config.list_handlers));
-  options.add(
-    {.name = "isolated",
-     .value = "QUEUE",
-     .help = "Serve the function of one queue over stdin and stdout; a worker starts itself so for "
-             "isolation:process [default: none]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto queue = parse_name(text);
-       if (!queue)
-         return queue.error();
-       config.isolated = std::move(*queue);
-       return {};
-     }});
+  auto isolated = name_option(
+    "isolated",
+    "Serve the function of one queue over stdin and stdout; a worker starts itself so for "
+    "isolation:process [default: none]",
+    config.isolated);
+  isolated.value = "QUEUE";
+  options.add(std::move(isolated));
 }
 
 void add_capacity_options(
