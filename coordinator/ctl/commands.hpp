@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "config/ctl_config.hpp"
+#include "ctl/command.hpp"
 
-/// The commands of codeqctl. Each does its work, nearly all at a coordinator to which they connect,
-/// prints and returns the exit status.
+#include <array>
+
+/// All commands of codeqctl; each line is a file of `commands/`.
 namespace codeq::ctl {
 
-[[nodiscard]] int run(const config::ctl_config& config, config::enqueue_command command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::get_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::result_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::watch_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::change_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::force_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::explain_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::events_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::list_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::dead_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::queue_set_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::queue_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::queue_stats_command& command);
-[[nodiscard]] int
-run(const config::ctl_config& config, const config::tenant_purge_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::stats_command& command);
-[[nodiscard]] int
-run(const config::ctl_config& config, const config::token_create_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::token_list_command& command);
-[[nodiscard]] int
-run(const config::ctl_config& config, const config::token_revoke_command& command);
+void add_enqueue(command_table& to);
+void add_task(command_table& to);
+void add_watch(command_table& to);
+void add_explain(command_table& to);
+void add_events(command_table& to);
+void add_change(command_table& to);
+void add_list(command_table& to);
+void add_queue(command_table& to);
+void add_bulk(command_table& to);
+void add_token(command_table& to);
+void add_store(command_table& to);
+void add_stats(command_table& to);
 
-[[nodiscard]] int run(const config::ctl_config& config, const config::backup_command& command);
-
-// Without a coordinator.
-
-[[nodiscard]] int run(const config::ctl_config& config, const config::verify_command& command);
-[[nodiscard]] int run(const config::ctl_config& config, const config::restore_command& command);
+/// In the order of the help text.
+inline constexpr std::array commands{
+  add_enqueue,
+  add_task,
+  add_watch,
+  add_explain,
+  add_events,
+  add_change,
+  add_list,
+  add_queue,
+  add_bulk,
+  add_token,
+  add_store,
+  add_stats};
 
 } // namespace codeq::ctl

@@ -6,9 +6,11 @@
 #include "base/json_writer.hpp"
 #include "base/text_encoding.hpp"
 #include "config/values.hpp"
+#include "ctl/command_options.hpp"
 #include "http/json_reader.hpp"
 #include "security/token_file.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::ctl {
@@ -49,23 +51,16 @@ error refusal_of(const http::outgoing_answer& answer) {
   return {code_of(answer.status), std::move(text)};
 }
 
-const char* name_of(retry_kind kind) {
-  constexpr const char* names[] = {"fixed", "linear", "exponential", "exponential_jitter"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-const char* name_of(on_dead when) {
-  return when == on_dead::block ? "block" : "skip";
-}
-
-const char* name_of(on_duplicate what) {
-  constexpr const char* names[] = {"existing", "reject", "defer", "promote"};
-  return names[static_cast<std::size_t>(what)];
+/// As `name_of` in the options, with the gateway's spelling.
+std::string spelled(retry_kind kind) {
+  std::string name(name_of(kind));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 void write_retry(base::json_writer& json, const retry_policy& retry) {
   json.begin_object("retry")
-    .field("kind", name_of(retry.kind))
+    .field("kind", spelled(retry.kind))
     .field("baseMs", retry.base.count())
     .field("capMs", retry.cap.count())
     .end_object();
@@ -85,16 +80,16 @@ void write_seconds(
 
 } // namespace
 
-result<gateway> gateway::open(const config::ctl_config& config) {
-  auto url = http::parse_url(config.http);
-  if (!url)
-    return error{url.error().code, "--http: " + url.error().context};
+result<gateway> gateway::open(const std::string& url, const operator_options& options) {
+  auto parsed = http::parse_url(url);
+  if (!parsed)
+    return error{parsed.error().code, "--http: " + parsed.error().context};
   gateway opened;
-  opened.base_ = std::move(*url);
-  opened.timeout_ = config.timeout;
-  opened.token_ = config.access.token;
-  if (!config.access.token_file.empty()) {
-    auto token = security::read_bearer(config.access.token_file);
+  opened.base_ = std::move(*parsed);
+  opened.timeout_ = options.timeout;
+  opened.token_ = options.access.token;
+  if (!options.access.token_file.empty()) {
+    auto token = security::read_bearer(options.access.token_file);
     if (!token)
       return token.error();
     opened.token_ = std::move(*token);
@@ -107,7 +102,7 @@ result<gateway> gateway::open(const config::ctl_config& config) {
         + " is not a loopback address; a token is sent there by https only"};
   if (!opened.base_.is_secured)
     return opened;
-  security::tls_files files{{}, {}, config.access.tls_authority};
+  security::tls_files files{{}, {}, options.access.tls_authority};
   files.trust_system = files.authority.empty();
   auto tls = security::tls_context::load(files, security::tls_side::client);
   if (!tls)
@@ -175,13 +170,14 @@ result<std::string> to_gateway_json(const task_spec& task) {
   if (!task.group.empty())
     json.field("group", task.group);
   if (!task.key.empty())
-    json.field("idempotencyKey", task.key).field("onDuplicate", name_of(task.duplicate));
+    json.field("idempotencyKey", task.key)
+      .field("onDuplicate", duplicate_names[static_cast<std::size_t>(task.duplicate)]);
   json.field("replacePayload", task.replace_payload);
   json.field("allowPromotion", task.allow_promotion).end_object();
   return json.take();
 }
 
-std::string to_gateway_json(const config::queue_changes& changes) {
+std::string to_gateway_json(const queue_changes& changes) {
   base::json_writer json;
   json.begin_object();
   if (changes.max_attempts)
@@ -189,7 +185,7 @@ std::string to_gateway_json(const config::queue_changes& changes) {
   if (changes.retry || changes.retry_base || changes.retry_cap) {
     json.begin_object("retry");
     if (changes.retry)
-      json.field("kind", name_of(*changes.retry));
+      json.field("kind", spelled(*changes.retry));
     write_milliseconds(json, "baseMs", changes.retry_base);
     write_milliseconds(json, "capMs", changes.retry_cap);
     json.end_object();

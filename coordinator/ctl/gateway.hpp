@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/operator.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
-#include "config/ctl_config.hpp"
+#include "ctl/queue_settings.hpp"
 #include "http/outgoing.hpp"
 
 #include <memory>
@@ -18,7 +19,8 @@ class gateway {
 public:
   /// Errors: `invalid_argument` for a URL that is none, and for a token that would go unencrypted
   /// over a network; `unavailable` for files that cannot be used.
-  [[nodiscard]] static result<gateway> open(const config::ctl_config& config);
+  [[nodiscard]] static result<gateway>
+  open(const std::string& url, const operator_options& options);
 
   /// Asks for `path` under the base path. Errors: what the gateway answered instead of 2xx, with
   /// its words; of `http::send_and_wait`.
@@ -42,6 +44,6 @@ private:
 [[nodiscard]] result<std::string> to_gateway_json(const task_spec& task);
 
 /// The settings of a queue to change, as the gateway takes them.
-[[nodiscard]] std::string to_gateway_json(const config::queue_changes& changes);
+[[nodiscard]] std::string to_gateway_json(const queue_changes& changes);
 
 } // namespace codeq::ctl

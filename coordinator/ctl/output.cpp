@@ -2,6 +2,7 @@
 #include "ctl/output.hpp"
 
 #include "base/json_writer.hpp"
+#include "ctl/document_text.hpp"
 #include "ctl/text.hpp"
 
 #include <cstdio>
@@ -13,6 +14,10 @@ void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   // Whoever reads the ids of a long wait from a pipe wants them now.
   std::fflush(stdout);
+}
+
+void print(const document& said, bool json) {
+  print(json ? said.json + (said.json.empty() ? "" : "\n") : document_text(said.json));
 }
 
 int finish_output(int status) {

@@ -3,6 +3,8 @@
 
 #include "codeq/result.hpp"
 
+#include "ctl/operator_api.hpp"
+
 #include <string_view>
 
 namespace codeq::ctl {
@@ -16,6 +18,9 @@ inline constexpr int exit_not_completed = 4;
 
 /// Writes bytes to stdout as they are, at once.
 void print(std::string_view text);
+
+/// Prints a gateway's answer: as it is, or in lines for people.
+void print(const document& said, bool json);
 
 /// The exit status once everything was printed: `status`, or `exit_failed` with a complaint when
 /// stdout did not take all of it.

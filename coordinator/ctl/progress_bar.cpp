@@ -16,8 +16,7 @@ constexpr std::size_t bar_width = 30;
 constexpr std::size_t line_width = 79;
 constexpr auto erase_line = "\r\033[K";
 
-} // namespace
-
+/// The line itself: `[####      ] 2 of 5  note`, at most as wide as most terminals.
 std::string bar_text(std::size_t done, std::size_t total, const std::string& note) {
   auto filled = total == 0 ? 0 : std::min(done, total) * bar_width / total;
   auto text = "[" + std::string(filled, '#') + std::string(bar_width - filled, ' ') + "] "
@@ -26,6 +25,8 @@ std::string bar_text(std::size_t done, std::size_t total, const std::string& not
     text += "  " + in_one_line(note);
   return text.substr(0, line_width);
 }
+
+} // namespace
 
 progress_bar::progress_bar() : is_terminal_(isatty(STDERR_FILENO) == 1) {
 }

@@ -29,7 +29,4 @@ private:
   std::mutex mutex_;
 };
 
-/// The line itself: `[####      ] 2 of 5  note`, at most as wide as most terminals.
-[[nodiscard]] std::string bar_text(std::size_t done, std::size_t total, const std::string& note);
-
 } // namespace codeq::ctl

@@ -74,7 +74,10 @@ std::string status_text(const task_status& status) {
   return format_fields(fields);
 }
 
-std::string ended_json(const task_status& status) {
+std::string ended_json(const task_end& end) {
+  if (end.said)
+    return end.said->json + "\n";
+  const auto& status = *end.status;
   base::json_writer out;
   out.begin_object().field("id", to_string(status.id));
   out.field("state", to_string(status.state)).field("attempt", status.attempt);

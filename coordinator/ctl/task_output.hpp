@@ -4,6 +4,7 @@
 #include "codeq/task.hpp"
 
 #include "base/json_writer.hpp"
+#include "ctl/operator_api.hpp"
 
 #include <string>
 
@@ -18,7 +19,7 @@ void write_status(base::json_writer& out, const task_status& status);
 /// The same for people.
 [[nodiscard]] std::string status_text(const task_status& status);
 
-/// How a task ended: what a producer learns, one JSON object on a line.
-[[nodiscard]] std::string ended_json(const task_status& status);
+/// How a task ended: what a producer learns, one JSON object on a line. @pre end.status
+[[nodiscard]] std::string ended_json(const task_end& end);
 
 } // namespace codeq::ctl

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/text.hpp"
 
+#include "config/duration_text.hpp"
+
 #include <algorithm>
-#include <array>
-#include <cstdint>
 
 namespace codeq::ctl {
 
@@ -24,18 +24,7 @@ std::string in_one_line(std::string_view text) {
 }
 
 std::string format_duration(duration value) {
-  struct unit {
-    const char* name;
-    std::int64_t milliseconds;
-  };
-
-  constexpr std::array units{
-    unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000}};
-  for (const auto& u : units) {
-    if (value.count() != 0 && value.count() % u.milliseconds == 0)
-      return std::to_string(value.count() / u.milliseconds) + u.name;
-  }
-  return std::to_string(value.count()) + "ms";
+  return value == duration{0} ? "0ms" : config::format_duration(value);
 }
 
 std::string format_fields(const std::vector<std::pair<std::string, std::string>>& fields) {

@@ -117,6 +117,7 @@ class Verbs(AccessTest):
         task = self.enqueue()
         with self.bearing("ada") as with_token:
             self.assertEqual(with_token.result(task), "x")
+            self.assertEqual(with_token.ctl("watch", task), b"completed\n")
         # After a restart it is known by its record on disk alone.
         self.cluster.coordinator.terminate(10)
         self.cluster.start_coordinator(access=("--tokens", self.file))
@@ -125,6 +126,7 @@ class Verbs(AccessTest):
                         "purge"):
             self.assert_strangers_refused(UNKNOWN, command, task)
         self.assert_strangers_refused(UNKNOWN, "result", task, "--wait", "5s")
+        self.assert_strangers_refused(UNKNOWN, "watch", task, "--wait", "5s")
 
         self.assertEqual(self.state(task), "completed")
 

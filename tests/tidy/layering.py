@@ -95,7 +95,8 @@ def _own_problem(path, header):
     # The programs read their options; everything else of theirs is behind the facades.
     if path.startswith(("coordinator/", "worker/")):
         above = ("base", "http") if path.startswith("coordinator/ctl/") else ()
-        fits = folder in ("config", "observe", "security", path.split("/")[-2], *above)
+        own = path.split("/")[1]
+        fits = folder in ("config", "observe", "security", own, *above)
         return None if fits else "a program may include public headers, config, observe, security"
     return None
 

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/access_options.hpp"
 
+#include "config/value_options.hpp"
+
 #include <utility>
 
 namespace codeq::config {
 
 option file_option(const char* name, std::string help, std::filesystem::path& target) {
-  return {
-    .name = name,
-    .value = "FILE",
-    .help = std::move(help),
-    .take = [&target](const std::string& text) -> result<void> {
-      if (text.empty())
-        return error{errc::invalid_argument, "must not be empty"};
-      target = text;
-      return {};
-    }};
+  return path_option(name, "FILE", std::move(help), target);
 }
 
 void add_access_options(option_set& options, credentials& target) {

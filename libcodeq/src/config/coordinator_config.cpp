@@ -24,81 +24,54 @@ constexpr auto footer =
 
 constexpr std::uint64_t backups_kept_max = 1'000;
 
-result<void> take_listen(std::string& to, const std::string& text) {
+result<std::string> parse_listen(const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
-  to = text;
-  return {};
+  return text;
 }
 
-/// Takes `address:port` of the loopback.
-result<void> take_loopback(const std::string& text, std::string& to) {
+/// Reads `address:port` of the loopback.
+result<std::string> parse_loopback(const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
     return address.error();
-  if (!is_loopback(address->host))
-    return error{
-      errc::invalid_argument,
-      quote(text)
-        + " is not a loopback address; metrics are told to everybody who asks, so only "
-          "127.0.0.0/8, [::1] and localhost are allowed"};
-  to = text;
-  return {};
+  if (is_loopback(address->host))
+    return text;
+  return error{
+    errc::invalid_argument,
+    quote(text)
+      + " is not a loopback address; metrics are told to everybody who asks, so only "
+        "127.0.0.0/8, [::1] and localhost are allowed"};
 }
 
 void add_store_options(option_set& options, coordinator_config& config) {
-  options.add(
-    {.name = "data",
-     .value = "DIR",
-     .help = "Directory of the store; created when missing. Required",
-     .take = [&config](const std::string& text) -> result<void> {
-       if (text.empty())
-         return error{errc::invalid_argument, "must not be empty"};
-       config.node.data = text;
-       return {};
-     },
-     .required = true});
-  options.add(
-    {.name = "shards",
-     .value = "N",
-     .help = "Number of shards, 1 to 1024; fixed when the store is created, another number is "
-             "refused later [default: the store's; 4 for a new one]",
-     .take = [&config](const std::string& text) {
-       return store_count(config.node.shards, text, {1, limits::shards_max});
-     }});
-  options.add(
-    {.name = "durability",
-     .value = "sync|os",
-     .help = durability_help,
-     .take = [&config](const std::string& text) -> result<void> {
-       auto choice = parse_choice(text, {"sync", "os"});
-       if (!choice)
-         return choice.error();
-       config.node.sync = *choice == 0;
-       return {};
-     }});
+  auto data = path_option(
+    "data", "DIR", "Directory of the store; created when missing. Required", config.node.data);
+  data.required = true;
+  options.add(std::move(data));
+  options.add(count_option(
+    "shards",
+    "Number of shards, 1 to 1024; fixed when the store is created, another number is refused later "
+    "[default: the store's; 4 for a new one]",
+    config.node.shards,
+    {1, limits::shards_max}));
+  options.add(durability_option(durability_help, config.node.sync));
 }
 
 void add_retention_options(option_set& options, coordinator_config& config) {
-  options.add(
-    {.name = "retention-bytes",
-     .value = "N",
-     .help =
-       "Space for results and fates of ended tasks, in bytes, at least 1048576; beyond it the "
-       "oldest go before their retention has passed [default: 10737418240]",
-     .take = [&config](const std::string& text) {
-       return store_count(
-         config.node.retention_bytes, text, {limits::retention_bytes_min, UINT64_MAX});
-     }});
-  options.add(
-    {.name = "free-bytes",
-     .value = "N",
-     .help = "Refuse new tasks while the disk has fewer bytes free; claims and results go on "
-             "[default: 536870912]",
-     .take = [&config](const std::string& text) {
-       return store_count(config.node.free_bytes_least, text, {0, UINT64_MAX});
-     }});
+  options.add(count_option(
+    "retention-bytes",
+    "Space for results and fates of ended tasks, in bytes, at least 1048576; beyond it the "
+    "oldest go before their retention has passed [default: 10737418240]",
+    config.node.retention_bytes,
+    {limits::retention_bytes_min, UINT64_MAX}));
+  options.add(count_option(
+    "free-bytes",
+    "Refuse new tasks while the disk has fewer bytes free; claims and results go on "
+    "[default: 536870912]",
+    config.node.free_bytes_least,
+    {0, UINT64_MAX}));
 }
 
 void add_http_options(option_set& options, coordinator_config& config) {
@@ -107,7 +80,7 @@ void add_http_options(option_set& options, coordinator_config& config) {
      .value = "ADDR:PORT",
      .help = "Where the HTTP gateway listens; loopback only without tokens and TLS; port 0 picks a "
              "free one [default: no gateway]",
-     .take = [&config](const std::string& text) { return take_listen(config.node.http, text); }});
+     .take = put_into(config.node.http, parse_listen)});
   options.add(file_option(
     "http-cert",
     "PEM file with the certificate chain of the gateway; turns TLS on for it; read again on SIGHUP "
@@ -117,30 +90,22 @@ void add_http_options(option_set& options, coordinator_config& config) {
     "http-key",
     "PEM file with its key, without a password [default: that of --tls-key]",
     config.node.http_key));
-  options.add(
-    {.name = "http-port-file",
-     .value = "FILE",
-     .help = "Gets the gateway's port, in decimal, once it listens [default: none]",
-     .take = [&config](const std::string& text) -> result<void> {
-       config.http_port_file = text;
-       return {};
-     }});
+  options.add(plain_option(
+    "http-port-file",
+    "FILE",
+    "Gets the gateway's port, in decimal, once it listens [default: none]",
+    config.http_port_file));
   options.add(
     {.name = "metrics",
      .value = "ADDR:PORT",
      .help = "Where /metrics is served without a token; loopback only; needs --http "
              "[default: on the address of --http, to admins]",
-     .take = [&config](const std::string& text) {
-       return take_loopback(text, config.node.metrics);
-     }});
-  options.add(
-    {.name = "require-fencing-token",
-     .value = "",
-     .help = "HTTP workers have to name the fencing token of the lease that they report on "
-             "[default: off: their identity and latest claim decide]",
-     .take = [&config](const std::string& text) {
-       return store_switch(config.node.http_needs_token, text);
-     }});
+     .take = put_into(config.node.metrics, parse_loopback)});
+  options.add(switch_option(
+    "require-fencing-token",
+    "HTTP workers have to name the fencing token of the lease that they report on "
+    "[default: off: their identity and latest claim decide]",
+    config.node.http_needs_token));
 }
 
 void add_webhook_options(option_set& options, coordinator_node_options& node) {
@@ -154,32 +119,24 @@ void add_webhook_options(option_set& options, coordinator_node_options& node) {
     "PEM file with the certificates of those who may vouch for webhooks, beside those that this "
     "machine trusts [default: none]",
     node.webhook_authority));
-  options.add(
-    {.name = "webhook-allow-private",
-     .value = "",
-     .help = "Deliver to webhooks on loopback and private networks, too [default: off]",
-     .take = [&node](const std::string& text) {
-       return store_switch(node.webhook_allow_private, text);
-     }});
+  options.add(switch_option(
+    "webhook-allow-private",
+    "Deliver to webhooks on loopback and private networks, too [default: off]",
+    node.webhook_allow_private));
 }
 
 void add_backup_options(option_set& options, coordinator_config& config) {
-  options.add(
-    {.name = "backup-dir",
-     .value = "DIR",
-     .help = "Where backups go when codeqctl asks for one; best on another disk [default: none, "
-             "backups are refused]",
-     .take = [&config](const std::string& text) -> result<void> {
-       config.node.backups = text;
-       return {};
-     }});
-  options.add(
-    {.name = "backups-kept",
-     .value = "N",
-     .help = "How many backups stay there, 1 to 1000 [default: 7]",
-     .take = [&config](const std::string& text) {
-       return store_count(config.node.backups_kept, text, {1, backups_kept_max});
-     }});
+  options.add(plain_option(
+    "backup-dir",
+    "DIR",
+    "Where backups go when codeqctl asks for one; best on another disk [default: none, "
+    "backups are refused]",
+    config.node.backups));
+  options.add(count_option(
+    "backups-kept",
+    "How many backups stay there, 1 to 1000 [default: 7]",
+    config.node.backups_kept,
+    {1, backups_kept_max}));
 }
 
 void add_network_options(option_set& options, coordinator_config& config) {
@@ -188,24 +145,16 @@ void add_network_options(option_set& options, coordinator_config& config) {
      .value = "ADDR:PORT",
      .help = "Where nodes connect; loopback only without tokens and TLS; port 0 picks a free one "
              "[default: 127.0.0.1:7400]",
-     .take = [&config](const std::string& text) { return take_listen(config.node.listen, text); }});
-  options.add(
-    {.name = "port-file",
-     .value = "FILE",
-     .help = "Gets the port, in decimal, once the coordinator listens [default: none]",
-     .take = [&config](const std::string& text) -> result<void> {
-       config.port_file = text;
-       return {};
-     }});
+     .take = put_into(config.node.listen, parse_listen)});
+  options.add(plain_option(
+    "port-file",
+    "FILE",
+    "Gets the port, in decimal, once the coordinator listens [default: none]",
+    config.port_file));
   add_http_options(options, config);
   add_webhook_options(options, config.node);
-  options.add(
-    {.name = "dev",
-     .value = "",
-     .help = "Single-user setup: no tokens, loopback only [default: off]",
-     .take = [&config](const std::string& text) {
-       return store_switch(config.node.development, text);
-     }});
+  options.add(switch_option(
+    "dev", "Single-user setup: no tokens, loopback only [default: off]", config.node.development));
 }
 
 void add_access_options(option_set& options, coordinator_node_options& node) {
@@ -226,13 +175,10 @@ void add_access_options(option_set& options, coordinator_node_options& node) {
     "PEM file with the certificates of those who may vouch for peers; their certificates are then "
     "checked [default: none]",
     node.tls_authority));
-  options.add(
-    {.name = "tls-require-client-cert",
-     .value = "",
-     .help = "Take no peer in without a certificate [default: off]",
-     .take = [&node](const std::string& text) {
-       return store_switch(node.tls_require_client_certificate, text);
-     }});
+  options.add(switch_option(
+    "tls-require-client-cert",
+    "Take no peer in without a certificate [default: off]",
+    node.tls_require_client_certificate));
 }
 
 /// Which options do not fit each other; empty when all do.

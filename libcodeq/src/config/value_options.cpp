@@ -3,35 +3,48 @@
 
 namespace codeq::config {
 
-result<void> store_switch(bool& target, const std::string& text) {
-  auto value = parse_switch(text);
-  if (!value)
-    return value.error();
-  target = *value;
-  return {};
+option switch_option(const char* name, std::string help, bool& target) {
+  auto take = put_into(target, parse_switch);
+  return {.name = name, .value = "", .help = std::move(help), .take = std::move(take)};
 }
 
-result<void> store_duration(duration& target, const std::string& text, duration_range range) {
-  auto value = parse_duration_in(text, range);
-  if (!value)
-    return value.error();
-  target = *value;
-  return {};
+option
+path_option(const char* name, const char* value, std::string help, std::filesystem::path& target) {
+  auto parse = [](const std::string& text) -> result<std::filesystem::path> {
+    if (text.empty())
+      return error{errc::invalid_argument, "must not be empty"};
+    return std::filesystem::path(text);
+  };
+  return {.name = name, .value = value, .help = std::move(help), .take = put_into(target, parse)};
+}
+
+option durability_option(std::string help, bool& target) {
+  auto parse = [](const std::string& text) -> result<bool> {
+    auto choice = parse_choice(text, {"sync", "os"});
+    if (!choice)
+      return choice.error();
+    return *choice == 0;
+  };
+  return {
+    .name = "durability",
+    .value = "sync|os",
+    .help = std::move(help),
+    .take = put_into(target, parse)};
 }
 
 option log_level_option(std::string& target) {
+  auto parse = [](const std::string& text) -> result<std::string> {
+    auto choice = parse_choice(text, {"trace", "debug", "info", "warn", "error", "off"});
+    if (!choice)
+      return choice.error();
+    return text;
+  };
   return {
     .name = "log-level",
     .value = "LEVEL",
     .help =
       "Least severe lines to log: trace, debug, info, warn, error or off [default: " + target + "]",
-    .take = [&target](const std::string& text) -> result<void> {
-      auto choice = parse_choice(text, {"trace", "debug", "info", "warn", "error", "off"});
-      if (!choice)
-        return choice.error();
-      target = text;
-      return {};
-    }};
+    .take = put_into(target, parse)};
 }
 
 option coordinator_option(std::vector<std::string>& target) {
@@ -39,13 +52,7 @@ option coordinator_option(std::vector<std::string>& target) {
     .name = "coordinator",
     .value = "ADDR:PORT",
     .help = "Coordinators to connect to, with commas between them [default: 127.0.0.1:7400]",
-    .take = [&target](const std::string& text) -> result<void> {
-      auto addresses = parse_coordinators(text);
-      if (!addresses)
-        return addresses.error();
-      target = std::move(*addresses);
-      return {};
-    }};
+    .take = put_into(target, parse_coordinators)};
 }
 
 } // namespace codeq::config

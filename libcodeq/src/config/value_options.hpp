@@ -5,10 +5,14 @@
 #include "config/values.hpp"
 
 #include <concepts>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-/// What the options of several programs have in common.
+/// Kinds of options that several programs have. The target of an option must outlive it; where it
+/// is an `optional`, it stays empty unless the option is given.
 namespace codeq::config {
 
 /// Reads a whole number into `target`.
@@ -21,15 +25,89 @@ template <std::unsigned_integral Number>
   return {};
 }
 
-[[nodiscard]] result<void> store_switch(bool& target, const std::string& text);
+/// Takes a value that `parse` reads into `target`.
+template <class Target, class Parse>
+[[nodiscard]] std::function<result<void>(const std::string&)>
+put_into(Target& target, Parse parse) {
+  return [&target, parse](const std::string& text) -> result<void> {
+    auto value = parse(text);
+    if (!value)
+      return value.error();
+    target = std::move(*value);
+    return {};
+  };
+}
 
-[[nodiscard]] result<void>
-store_duration(duration& target, const std::string& text, duration_range range);
+/// The same for an option that may be repeated: adds the value to those before.
+template <class Value, class Parse>
+[[nodiscard]] std::function<result<void>(const std::string&)>
+add_to(std::vector<Value>& target, Parse parse) {
+  return [&target, parse](const std::string& text) -> result<void> {
+    auto value = parse(text);
+    if (!value)
+      return value.error();
+    target.push_back(std::move(*value));
+    return {};
+  };
+}
 
-/// `--log-level`; `target` must outlive the option.
+/// Sets a number or an enum, or an optional one.
+template <class Target>
+void store_number(Target& target, std::uint64_t number) {
+  if constexpr (requires { target.emplace(); })
+    target.emplace() = static_cast<typename Target::value_type>(number);
+  else
+    target = static_cast<Target>(number);
+}
+
+template <class Target>
+[[nodiscard]] option
+count_option(const char* name, std::string help, Target& target, count_range range) {
+  auto take = [&target, range](const std::string& text) -> result<void> {
+    auto number = parse_count(text, range);
+    if (!number)
+      return number.error();
+    store_number(target, *number);
+    return {};
+  };
+  return {.name = name, .value = "N", .help = std::move(help), .take = std::move(take)};
+}
+
+template <class Target>
+[[nodiscard]] option
+duration_option(const char* name, std::string help, Target& target, duration_range range) {
+  auto parse = [range](const std::string& text) { return parse_duration_in(text, range); };
+  return {
+    .name = name, .value = "DURATION", .help = std::move(help), .take = put_into(target, parse)};
+}
+
+template <class Target>
+[[nodiscard]] option name_option(const char* name, std::string help, Target& target) {
+  auto take = put_into(target, parse_name);
+  return {.name = name, .value = "NAME", .help = std::move(help), .take = std::move(take)};
+}
+
+/// Any text, the empty one too.
+template <class Target>
+[[nodiscard]] option
+plain_option(const char* name, const char* value, std::string help, Target& target) {
+  auto parse = [](const std::string& text) -> result<std::string> { return text; };
+  return {.name = name, .value = value, .help = std::move(help), .take = put_into(target, parse)};
+}
+
+[[nodiscard]] option switch_option(const char* name, std::string help, bool& target);
+
+/// A file or directory; any but the empty name.
+[[nodiscard]] option
+path_option(const char* name, const char* value, std::string help, std::filesystem::path& target);
+
+/// `--durability`: `sync` sets `target`, `os` clears it.
+[[nodiscard]] option durability_option(std::string help, bool& target);
+
+/// `--log-level`.
 [[nodiscard]] option log_level_option(std::string& target);
 
-/// `--coordinator`; `target` must outlive the option.
+/// `--coordinator`.
 [[nodiscard]] option coordinator_option(std::vector<std::string>& target);
 
 } // namespace codeq::config

@@ -37,7 +37,7 @@ std::string default_name() {
   return name + "-" + std::to_string(getpid());
 }
 
-result<void> take_program(std::vector<std::string>& programs, const std::string& text) {
+result<std::string> parse_program(const std::string& text) {
   auto equals = text.find('=');
   if (equals == std::string::npos || !is_valid_name(text.substr(0, equals)))
     return error{
@@ -47,8 +47,7 @@ result<void> take_program(std::vector<std::string>& programs, const std::string&
           "letters, digits, `.`, `_` or `-`"};
   if (text.find_first_not_of(' ', equals + 1) == std::string::npos)
     return error{errc::invalid_argument, quote(text) + " has no command behind the `=`"};
-  programs.push_back(text);
-  return {};
+  return text;
 }
 
 void add_handler_options(option_set& options, worker_config& config) {
@@ -68,7 +67,7 @@ void add_handler_options(option_set& options, worker_config& config) {
      .value = "QUEUE=COMMAND",
      .help = "Program that handles a queue: payload on stdin, result from stdout; may be repeated "
              "[default: none]",
-     .take = [&config](const std::string& text) { return take_program(config.programs, text); },
+     .take = add_to(config.programs, parse_program),
      .repeatable = true});
 }
 
@@ -80,81 +79,53 @@ void add_queue_options(option_set& options, worker_config& config) {
              "queues wait for slots, 1 to 1000 [default: 1], isolation:shared, thread or process "
              "[default: shared], such as mail=slots:2,weight:3; may be repeated [default: as its "
              "handler says]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto wish = parse_queue_wish(text);
-       if (!wish)
-         return wish.error();
-       config.queues.push_back(std::move(*wish));
-       return {};
-     },
+     .take = add_to(config.queues, parse_queue_wish),
      .repeatable = true});
   options.add(
     {.name = "only",
      .value = "QUEUE",
      .help = "Serve this queue and no others; may be repeated [default: all that have handlers]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto queue = parse_name(text);
-       if (!queue)
-         return queue.error();
-       config.only.push_back(std::move(*queue));
-       return {};
-     },
+     .take = add_to(config.only, parse_name),
      .repeatable = true});
-  options.add(
-    {.name = "list-handlers",
-     .value = {},
-     .help = "Print each queue with its handler's kind, slots, weight and isolation, and end "
-             "[default: off]",
-     .take = [&config](const std::string& text) {
-       return store_switch(config.list_handlers, text);
-     }});
-  options.add(
-    {.name = "isolated",
-     .value = "QUEUE",
-     .help = "Serve the function of one queue over stdin and stdout; a worker starts itself so for "
-             "isolation:process [default: none]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto queue = parse_name(text);
-       if (!queue)
-         return queue.error();
-       config.isolated = std::move(*queue);
-       return {};
-     }});
+  options.add(switch_option(
+    "list-handlers",
+    "Print each queue with its handler's kind, slots, weight and isolation, and end "
+    "[default: off]",
+    config.list_handlers));
+  auto isolated = name_option(
+    "isolated",
+    "Serve the function of one queue over stdin and stdout; a worker starts itself so for "
+    "isolation:process [default: none]",
+    config.isolated);
+  isolated.value = "QUEUE";
+  options.add(std::move(isolated));
 }
 
 void add_capacity_options(
   option_set& options, worker_config& config, std::optional<std::size_t>& prefetch) {
-  options.add(
-    {.name = "slots",
-     .value = "N",
-     .help = "Tasks that run at once, over all queues, 1 to 4096 [default: 8]",
-     .take = [&config](const std::string& text) {
-       return store_count(config.slots, text, {1, limits::slots_max});
-     }});
-  options.add(
-    {.name = "prefetch",
-     .value = "N",
-     .help = "Tasks taken beyond the slots so that none waits for the network, 0 to 4096 "
-             "[default: as many as slots]",
-     .take = [&prefetch](const std::string& text) {
-       return store_count(prefetch.emplace(), text, {0, limits::slots_max});
-     }});
-  options.add(
-    {.name = "batch",
-     .value = "N",
-     .help = "Tasks of one message at most, of those taken and of those reported, 1 to 4096 "
-             "[default: 4096]",
-     .take = [&config](const std::string& text) {
-       return store_count(config.batch, text, {1, limits::reports_per_request_max});
-     }});
-  options.add(
-    {.name = "drain",
-     .value = "DURATION",
-     .help = "How long handlers may finish when the worker is told to stop, 0 to 12h, with its "
-             "unit, such as 500ms or 30s [default: 30s]",
-     .take = [&config](const std::string& text) {
-       return store_duration(config.drain, text, {duration{0}, limits::lease_max});
-     }});
+  options.add(count_option(
+    "slots",
+    "Tasks that run at once, over all queues, 1 to 4096 [default: 8]",
+    config.slots,
+    {1, limits::slots_max}));
+  options.add(count_option(
+    "prefetch",
+    "Tasks taken beyond the slots so that none waits for the network, 0 to 4096 "
+    "[default: as many as slots]",
+    prefetch,
+    {0, limits::slots_max}));
+  options.add(count_option(
+    "batch",
+    "Tasks of one message at most, of those taken and of those reported, 1 to 4096 "
+    "[default: 4096]",
+    config.batch,
+    {1, limits::reports_per_request_max}));
+  options.add(duration_option(
+    "drain",
+    "How long handlers may finish when the worker is told to stop, 0 to 12h, with its "
+    "unit, such as 500ms or 30s [default: 30s]",
+    config.drain,
+    {duration{0}, limits::lease_max}));
 }
 
 } // namespace
@@ -164,29 +135,12 @@ parsed<worker_config> parse_worker(const command_line& line) {
   std::optional<std::size_t> prefetch;
   option_set options("codeq-worker", "Claims tasks and runs their handlers.", footer);
   options.add(coordinator_option(config.coordinators));
-  options.add(
-    {.name = "name",
-     .value = "NAME",
-     .help = "Unique among living workers; letters, digits, `.`, `_` and `-` "
-             "[default: host name and process id]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto name = parse_name(text);
-       if (!name)
-         return name.error();
-       config.name = std::move(*name);
-       return {};
-     }});
-  options.add(
-    {.name = "tenant",
-     .value = "NAME",
-     .help = "Whose tasks to run [default: default]",
-     .take = [&config](const std::string& text) -> result<void> {
-       auto tenant = parse_name(text);
-       if (!tenant)
-         return tenant.error();
-       config.tenant = std::move(*tenant);
-       return {};
-     }});
+  options.add(name_option(
+    "name",
+    "Unique among living workers; letters, digits, `.`, `_` and `-` "
+    "[default: host name and process id]",
+    config.name));
+  options.add(name_option("tenant", "Whose tasks to run [default: default]", config.tenant));
   add_handler_options(options, config);
   add_queue_options(options, config);
   add_capacity_options(options, config, prefetch);

@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/ctl_commands.hpp"
+#include "ctl/queue_settings.hpp"
 
 #include "codeq/limits.hpp"
 
-namespace codeq::config {
+#include "ctl/command_options.hpp"
+#include "ctl/text.hpp"
+
+#include <array>
+
+namespace codeq::ctl {
 
 namespace {
 
-result<task_id> parse_id(const std::string& text) {
-  if (auto id = parse_task_id(text))
-    return *id;
-  return error{
-    errc::invalid_argument,
-    quote(text) + " is not a task id (its shape or its check digits are wrong)"};
-}
-
-result<retry_kind> parse_retry(const std::string& text) {
-  auto choice = parse_choice(text, {"fixed", "linear", "exponential", "exponential-jitter"});
-  if (!choice)
-    return choice.error();
-  return static_cast<retry_kind>(*choice);
-}
-
-result<on_dead> parse_on_dead(const std::string& text) {
-  auto choice = parse_choice(text, {"skip", "block"});
-  if (!choice)
-    return choice.error();
-  return static_cast<on_dead>(*choice);
-}
+constexpr std::array<std::string_view, 4> retry_names{
+  "fixed", "linear", "exponential", "exponential-jitter"};
+constexpr std::array<std::string_view, 2> on_dead_names{"skip", "block"};
 
 result<duration> parse_retention(const std::string& text) {
-  auto choice = parse_choice(text, {"1h", "1d", "7d", "30d", "1y"});
+  auto choice = config::parse_choice(text, {"1h", "1d", "7d", "30d", "1y"});
   if (!choice)
     return choice.error();
   return limits::retention_classes[*choice];
 }
 
 result<duration> parse_dead_retention(const std::string& text) {
-  auto choice = parse_choice(text, {"0", "1h", "1d", "7d", "30d", "1y"});
+  auto choice = config::parse_choice(text, {"0", "1h", "1d", "7d", "30d", "1y"});
   if (!choice)
     return choice.error();
   return *choice == 0 ? duration{0} : limits::retention_classes[*choice - 1];
@@ -47,6 +34,10 @@ template <class T>
 void apply(const std::optional<T>& change, T& to) {
   if (change)
     to = *change;
+}
+
+std::string or_none(duration limit, const char* none) {
+  return limit == duration{0} ? none : format_duration(limit);
 }
 
 } // namespace
@@ -66,55 +57,6 @@ queue_config queue_changes::applied_to(queue_config before) const {
   apply(max_leased, before.max_leased);
   apply(keep_payload, before.keep_payload);
   return before;
-}
-
-option name_option(const char* name, std::string help, std::string& target) {
-  auto parse = [](const std::string& text) { return parse_name(text); };
-  return {.name = name, .value = "NAME", .help = std::move(help), .take = put_into(target, parse)};
-}
-
-option text_option(const char* name, std::string help, std::string& target, std::size_t limit) {
-  auto parse = [limit](const std::string& text) -> result<std::string> {
-    if (text.size() <= limit)
-      return text;
-    return error{
-      errc::too_large,
-      quote(text.substr(0, 32) + "...") + " has " + std::to_string(text.size())
-        + " bytes; it must have at most " + std::to_string(limit)};
-  };
-  return {.name = name, .value = "TEXT", .help = std::move(help), .take = put_into(target, parse)};
-}
-
-option switch_option(const char* name, std::string help, bool& target) {
-  return {
-    .name = name, .value = "", .help = std::move(help), .take = [&target](const std::string& text) {
-      return store_switch(target, text);
-    }};
-}
-
-option id_option(task_id& target) {
-  return {
-    .name = "ID",
-    .value = "ID",
-    .help = "The task's id, as printed by enqueue",
-    .take = put_into(target, parse_id),
-    .required = true,
-    .positional = true};
-}
-
-option tenant_option(std::string& target) {
-  return name_option("tenant", "Namespace of the queue [default: default]", target);
-}
-
-option queue_filter_option(std::string& target) {
-  return name_option("queue", "Only tasks of this queue [default: all of the tenant]", target);
-}
-
-option queue_option(std::string& target, bool required) {
-  auto entry = name_option("QUEUE", "The queue's name", target);
-  entry.positional = true;
-  entry.required = required;
-  return entry;
 }
 
 std::vector<option>
@@ -139,7 +81,7 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       "KIND",
       "How the delay between attempts grows: fixed, linear, exponential or exponential-jitter "
         + default_of("exponential-jitter"),
-      put_into(to.retry, parse_retry)),
+      choice_into(to.retry, retry_names)),
     duration_option(
       "retry-base",
       "First delay between attempts, at most 365d " + default_of("1s"),
@@ -177,8 +119,49 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       "WHAT",
       "What a dead task does to its group: skip lets the next one run, block stops the group "
         + default_of("skip"),
-      put_into(to.when_dead, parse_on_dead)),
+      choice_into(to.when_dead, on_dead_names)),
   };
 }
 
-} // namespace codeq::config
+std::string_view name_of(retry_kind kind) {
+  return retry_names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(on_dead what) {
+  return on_dead_names[static_cast<std::size_t>(what)];
+}
+
+std::string limit_text(std::uint64_t limit) {
+  return limit == 0 ? "no limit" : std::to_string(limit);
+}
+
+void write_config(base::json_writer& out, const queue_config& config) {
+  out.field("max_depth", config.max_depth).field("max_leased", config.max_leased);
+  out.field("keep_payload", config.keep_payload).field("max_attempts", config.max_attempts);
+  out.field("retry", name_of(config.retry.kind));
+  out.field("retry_base_ms", config.retry.base.count());
+  out.field("retry_cap_ms", config.retry.cap.count());
+  out.field("lease_ms", config.lease.count());
+  out.field("run_timeout_ms", config.run_timeout.count());
+  out.field("progress_timeout_ms", config.progress_timeout.count());
+  out.field("retention_ms", config.retention.count());
+  out.field("dead_retention_ms", config.dead_retention.count());
+  out.field("on_dead", name_of(config.when_dead));
+}
+
+std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
+  return {
+    {"keep-payload", config.keep_payload ? "true" : "false"},
+    {"max-attempts", std::to_string(config.max_attempts)},
+    {"retry", std::string(name_of(config.retry.kind))},
+    {"retry-base", format_duration(config.retry.base)},
+    {"retry-cap", format_duration(config.retry.cap)},
+    {"lease", format_duration(config.lease)},
+    {"run-timeout", or_none(config.run_timeout, "no limit")},
+    {"progress-timeout", or_none(config.progress_timeout, "no limit")},
+    {"retention", format_duration(config.retention)},
+    {"dead-retention", or_none(config.dead_retention, "until purged")},
+    {"on-dead", std::string(name_of(config.when_dead))}};
+}
+
+} // namespace codeq::ctl

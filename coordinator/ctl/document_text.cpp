@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctl/gateway_output.hpp"
+#include "ctl/document_text.hpp"
 
 #include "ctl/text.hpp"
 #include "http/json_reader.hpp"
@@ -50,7 +50,7 @@ std::string table_of(const std::vector<std::string_view>& elements) {
 
 } // namespace
 
-std::string answer_text(std::string_view json) {
+std::string document_text(std::string_view json) {
   auto object = http::json_object::parse(json);
   if (!object)
     return std::string(json) + (json.empty() ? "" : "\n");

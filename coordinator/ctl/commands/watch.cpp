@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/producer.hpp"
-
 #include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/output.hpp"
 #include "ctl/progress_bar.hpp"
-#include "ctl/reach.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
 
 #include <string>
-#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -19,6 +16,18 @@ namespace codeq::ctl {
 namespace {
 
 constexpr std::size_t percent_max = 100;
+
+struct watch_options {
+  task_id task;
+  /// How long at most.
+  duration wait = wait_max;
+};
+
+std::vector<option> grammar(watch_options& to) {
+  return {
+    id_option(to.task),
+    duration_option("wait", "At most this long [default: 7d]", to.wait, {duration{0}, wait_max})};
+}
 
 std::string to_json(const task_progress& progress) {
   base::json_writer out;
@@ -32,7 +41,7 @@ std::string to_text(const task_progress& progress) {
 }
 
 /// A bar where somebody looks at one, else a line for each word of the handler.
-void show(const task_progress& progress, progress_bar& bar, bool json) {
+void draw(const task_progress& progress, progress_bar& bar, bool json) {
   if (json)
     print(to_json(progress));
   else if (bar.is_shown() && isatty(STDOUT_FILENO) == 1)
@@ -41,33 +50,32 @@ void show(const task_progress& progress, progress_bar& bar, bool json) {
     print(to_text(progress));
 }
 
-int show_end(const task_status& status, bool json) {
+int show_end(const task_end& end, bool json) {
+  const auto& status = *end.status;
   auto why = in_one_line(status.error_text);
   auto line = std::string(to_string(status.state)) + (why.empty() ? "" : ": " + why) + "\n";
-  print(json ? ended_json(status) : line);
+  print(json ? ended_json(end) : line);
   return status.state == task_state::completed ? exit_done : exit_not_completed;
+}
+
+int run(context& with, const watch_options& given) {
+  progress_bar bar;
+  auto told = [&](const task_progress& progress) { draw(progress, bar, with.json); };
+  auto end = with.api.watch(given.task, given.wait, told);
+  bar.clear();
+  if (!end)
+    return fail(end.error(), with.json);
+  return end->late ? fail_waiting(with, *end->late) : show_end(*end, with.json);
 }
 
 } // namespace
 
-int run(const config::ctl_config& config, const config::watch_command& command) {
-  producer_options options;
-  options.coordinators = config.coordinators;
-  options.name = "codeqctl";
-  auto client = producer::connect(std::move(options));
-  if (!client)
-    return fail(client.error(), config.json);
-  progress_bar bar;
-  auto told = [&](const task_progress& progress) { show(progress, bar, config.json); };
-  auto ended = (*client)->watch(command.task, told, command.wait);
-  // The client's thread must be done with the bar.
-  client->reset();
-  bar.clear();
-  if (ended)
-    return show_end(*ended, config.json);
-  auto reason = explain(ended.error(), config);
-  auto failed = fail(reason, config.json);
-  return reason.code == errc::timeout ? exit_not_ended : failed;
+void add_watch(command_table& to) {
+  to.add(command<watch_options>{
+    .name = "watch",
+    .help = "Show how far a task's handler is until the task ends",
+    .grammar = grammar,
+    .run = run});
 }
 
 } // namespace codeq::ctl

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
-#include "ctl/client.hpp"
+#include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
-#include "ctl/output.hpp"
 #include "ctl/text.hpp"
 
 #include <string>
@@ -51,26 +50,25 @@ std::string to_text(const coordinator_stats& stats) {
 
 } // namespace
 
-int run(const config::ctl_config& config, const config::stats_command&) {
-  auto ask = [](operator_client& client) { return client.stats(); };
-  return ask_and_show(config, ask, [&](const coordinator_stats& stats) {
-    print(config.json ? to_json(stats) : to_text(stats));
-    return exit_done;
-  });
-}
-
-int run(const config::ctl_config& config, const config::queue_stats_command& command) {
-  auto ask = [](operator_client& client) { return client.stats(); };
-  return ask_and_show(config, ask, [&](coordinator_stats& stats) {
-    stats.gauges.clear();
-    std::erase_if(stats.queues, [&](const queue_stats& one) {
-      const auto& wanted = command.queue;
-      return one.queue.tenant != wanted.tenant
-             || (!wanted.queue.empty() && one.queue.queue != wanted.queue);
-    });
-    print(config.json ? to_json(stats) : to_text(stats));
-    return exit_done;
-  });
+void add_stats(command_table& to) {
+  to.add(command<queue_address>{
+    .name = "queue stats",
+    .help = "Show the counts of a queue, or of all queues",
+    .grammar =
+      [](queue_address& queue) {
+        return std::vector{queue_option(queue.queue, false), tenant_option(queue.tenant)};
+      },
+    .run =
+      [](context& with, const queue_address& queue) {
+        return show(with, with.api.stats_of(queue), to_json, to_text);
+      },
+    .defaults = {"default", {}}});
+  to.add(command<no_options>{
+    .name = "stats",
+    .help = "Show counts per queue and the coordinator's gauges",
+    .run = [](context& with, const no_options&) {
+      return show(with, with.api.stats(), to_json, to_text);
+    }});
 }
 
 } // namespace codeq::ctl

@@ -7,6 +7,6 @@
 namespace codeq::ctl {
 
 /// A gateway's answer for people: its members one a line, lists of objects as tables.
-[[nodiscard]] std::string answer_text(std::string_view json);
+[[nodiscard]] std::string document_text(std::string_view json);
 
 } // namespace codeq::ctl

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/command_line.hpp"
+
+#include "config/access_options.hpp"
+#include "config/value_options.hpp"
+#include "ctl/commands.hpp"
+
+#include <utility>
+
+namespace codeq::ctl {
+
+namespace {
+
+constexpr auto footer =
+  "Durations have a unit: 500ms, 30s, 5m, 1h, 7d. Exit status: 0 done; 1 failed; 2 wrong usage; 3 "
+  "the task has not ended yet; 4 the task is dead or cancelled; of verify: 0 sound; 1 findings; 2 "
+  "cannot be opened. The options above may also be "
+  "given "
+  "in the environment (CODEQ_COORDINATOR) or in the TOML file of --config; a flag wins over the "
+  "environment, the environment over the file.";
+
+void add_global_options(config::option_set& options, invocation& given) {
+  options.add(config::coordinator_option(given.node.coordinators));
+  options.add(
+    {.name = "http",
+     .value = "URL",
+     .help = "Ask the HTTP gateway there instead, http://HOST:PORT or https://HOST:PORT; answers "
+             "are then the gateway's [default: none]",
+     .take = [&given](const std::string& text) -> result<void> {
+       bool is_url = text.starts_with("http://") || text.starts_with("https://");
+       if (!is_url)
+         return error{errc::invalid_argument, "must be http://HOST:PORT or https://HOST:PORT"};
+       given.http = text;
+       return {};
+     }});
+  options.add(
+    config::switch_option("json", "Print one JSON object per answer [default: off]", given.json));
+  options.add(config::duration_option(
+    "timeout",
+    "How long to wait for a connection and for each answer, 1ms to 1h [default: 10s]",
+    given.node.timeout,
+    {duration{1}, std::chrono::hours(1)}));
+  config::add_access_options(options, given.node.access);
+}
+
+} // namespace
+
+config::parsed<invocation> parse_command_line(const config::command_line& line) {
+  invocation given;
+  config::option_set options("codeqctl", "Operates a codeq coordinator.", footer);
+  command_table table(options);
+  add_global_options(options, given);
+  for (auto* add : commands)
+    add(table);
+  if (auto end = options.parse(line))
+    return *end;
+  auto run = table.chosen(options.chosen());
+  if (!run)
+    return options.refuse(options.chosen() + ": " + run.error().context);
+  given.run = std::move(*run);
+  config::take_token(given.node.access, line.env);
+  return given;
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator.hpp"
+
+#include "config/option_set.hpp"
+#include "ctl/command.hpp"
+
+#include <string>
+
+namespace codeq::ctl {
+
+/// What codeqctl is told from outside.
+struct invocation {
+  operator_options node{{"127.0.0.1:7400"}};
+  /// The URL of an HTTP gateway to ask instead; empty for none.
+  std::string http{};
+  bool json = false;
+  chosen_command run{};
+};
+
+/// Reads flags, environment and file.
+[[nodiscard]] config::parsed<invocation> parse_command_line(const config::command_line& line);
+
+} // namespace codeq::ctl

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include "config/value_options.hpp"
+#include "ctl/operator_api.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Kinds of options that several commands have. The target of an option must outlive it.
+namespace codeq::ctl {
+
+using config::count_option;
+using config::duration_option;
+using config::name_option;
+using config::option;
+using config::plain_option;
+using config::put_into;
+using config::quote;
+using config::switch_option;
+
+/// The longest `--wait`.
+inline constexpr duration wait_max = 7 * std::chrono::hours(24);
+
+// Names of enums, in the order of their values.
+
+inline constexpr std::array<std::string_view, 7> state_names{
+  "scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"};
+inline constexpr std::array<std::string_view, 4> duplicate_names{
+  "existing", "reject", "defer", "promote"};
+
+/// Takes one of `names`, which stand for the values 0, 1, ... of an enum.
+template <class Target, std::size_t N>
+[[nodiscard]] auto choice_into(Target& target, const std::array<std::string_view, N>& names) {
+  return [&target, &names](const std::string& text) -> result<void> {
+    auto choice = config::parse_choice(text, {names.begin(), names.end()});
+    if (!choice)
+      return choice.error();
+    config::store_number(target, *choice);
+    return {};
+  };
+}
+
+/// Free text of at most `limit` bytes.
+[[nodiscard]] option
+text_option(const char* name, std::string help, std::string& target, std::size_t limit);
+
+[[nodiscard]] option id_option(task_id& target);
+[[nodiscard]] option tenant_option(std::string& target);
+
+/// `--queue`, one queue of many.
+[[nodiscard]] option queue_filter_option(std::string& target);
+
+/// The queue's name by its place.
+[[nodiscard]] option queue_option(std::string& target, bool required = true);
+
+/// The same option, required or given by its place.
+[[nodiscard]] option required(option entry);
+[[nodiscard]] option placed(option entry);
+
+/// A task that is named by its id, or by its queue and key.
+struct named_task {
+  std::optional<task_id> id;
+  task_key key;
+
+  [[nodiscard]] std::vector<option> options();
+
+  /// Says what is missing or too much.
+  [[nodiscard]] result<void> check() const;
+
+  /// @pre check()
+  [[nodiscard]] task_target target() const { return id ? task_target{*id} : task_target{key}; }
+};
+
+} // namespace codeq::ctl

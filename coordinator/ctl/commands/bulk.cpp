@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+int show_count(const context& with, const answer<std::uint64_t>& got, const char* verb) {
+  auto to_json = [](std::uint64_t count) {
+    base::json_writer out;
+    out.begin_object().field("changed", count).end_object();
+    return out.take() + "\n";
+  };
+  auto to_text = [verb](std::uint64_t count) {
+    return std::string(verb) + " " + std::to_string(count) + (count == 1 ? " task\n" : " tasks\n");
+  };
+  return show(with, got, to_json, to_text);
+}
+
+std::vector<option> dead_grammar(dead_filter& filter) {
+  constexpr auto any = std::numeric_limits<std::uint64_t>::max();
+  return {
+    queue_filter_option(filter.queue),
+    tenant_option(filter.tenant),
+    count_option("limit", "How many tasks at most [default: all]", filter.limit, {1, any}),
+    count_option(
+      "rate",
+      "How many tasks per second at most, 1 to 1000000 [default: as fast as it goes]",
+      filter.rate,
+      {1, limits::bulk_rate_max})};
+}
+
+struct tenant_options {
+  std::string tenant;
+  bool is_confirmed = false;
+};
+
+std::vector<option> tenant_grammar(tenant_options& to) {
+  return {
+    required(placed(name_option("TENANT", "The tenant's name", to.tenant))),
+    switch_option("yes", "Really do it [default: off]", to.is_confirmed)};
+}
+
+result<void> check_tenant(const tenant_options& given) {
+  if (given.is_confirmed)
+    return {};
+  return error{
+    errc::invalid_argument,
+    "this removes every task of tenant " + quote(given.tenant) + " for good; add --yes to do it"};
+}
+
+void add_dead(command_table& to) {
+  to.group("dead", "List, redrive or purge dead tasks");
+  to.add(command<dead_filter>{
+    .name = "dead redrive",
+    .help = "Give dead tasks all their attempts again",
+    .grammar = dead_grammar,
+    .run = [](context& with, const dead_filter& filter) {
+      return show_count(with, with.api.change_dead(filter, dead_change::redrive), "redrove");
+    }});
+  to.add(command<dead_filter>{
+    .name = "dead purge",
+    .help = "Remove dead tasks for good",
+    .grammar = dead_grammar,
+    .run = [](context& with, const dead_filter& filter) {
+      return show_count(with, with.api.change_dead(filter, dead_change::purge), "purged");
+    }});
+}
+
+} // namespace
+
+void add_bulk(command_table& to) {
+  add_dead(to);
+  to.add(command<queue_address>{
+    .name = "queue purge",
+    .help = "Remove every task of a queue for good, whatever its state",
+    .grammar =
+      [](queue_address& queue) {
+        return std::vector{queue_option(queue.queue), tenant_option(queue.tenant)};
+      },
+    .run =
+      [](context& with, const queue_address& queue) {
+        return show_count(with, with.api.purge_queue(queue), "purged");
+      },
+    .defaults = {"default", {}}});
+  to.group("tenant", "Purge a tenant");
+  to.add(command<tenant_options>{
+    .name = "tenant purge",
+    .help = "Remove every task of every queue of a tenant for good",
+    .grammar = tenant_grammar,
+    .run =
+      [](context& with, const tenant_options& given) {
+        return show_count(with, with.api.purge_tenant(given.tenant), "purged");
+      },
+    .check = check_tenant});
+}
+
+} // namespace codeq::ctl

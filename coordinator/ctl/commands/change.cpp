@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+
+#include <string>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+using kind = change_outcome::kind;
+
+std::string to_json(const change_outcome& outcome) {
+  base::json_writer out;
+  out.begin_object();
+  if (outcome.what != kind::not_found)
+    out.field("id", to_string(outcome.id));
+  out.field("outcome", to_string(outcome.what));
+  if (outcome.what != kind::not_found)
+    out.field("state", to_string(outcome.state));
+  return out.end_object().take() + "\n";
+}
+
+std::string to_text(const change_outcome& outcome) {
+  auto text = "task " + to_string(outcome.id) + " is " + std::string(to_string(outcome.state));
+  switch (outcome.what) {
+  case kind::changed:
+    return text + "\n";
+  case kind::requested:
+    return text + "; its worker is asked to stop\n";
+  case kind::unchanged:
+    return text + " and stays so\n";
+  case kind::guarded:
+    return text + "; its producer's delay counts on\n";
+  case kind::key_taken:
+    return text + " and stays so: another live task has its key\n";
+  case kind::not_found:
+    return "no task has that key\n";
+  }
+  return text + "\n";
+}
+
+/// What was asked for did not come about, and asking again will not help.
+bool is_failure(kind what) {
+  return what == kind::key_taken || what == kind::not_found;
+}
+
+int show_change(const context& with, const answer<change_outcome>& got) {
+  auto status = show(with, got, to_json, to_text);
+  const auto* outcome = got ? std::get_if<change_outcome>(&*got) : nullptr;
+  return outcome && is_failure(outcome->what) ? exit_failed : status;
+}
+
+struct change_options {
+  task_change what = task_change::cancel;
+  named_task task{};
+};
+
+int change(context& with, const change_options& given) {
+  return show_change(with, with.api.change(given.task.target(), given.what));
+}
+
+/// Changes a live task, which may be named by its key.
+void add_live(command_table& to, const char* name, const char* help, task_change what) {
+  to.add(command<change_options>{
+    .name = name,
+    .help = help,
+    .grammar = [](change_options& given) { return given.task.options(); },
+    .run = change,
+    .check = [](const change_options& given) { return given.task.check(); },
+    .defaults = {what}});
+}
+
+/// Changes a dead task, which is named by its id.
+void add_dead(command_table& to, const char* name, const char* help, task_change what) {
+  to.add(command<change_options>{
+    .name = name,
+    .help = help,
+    .grammar =
+      [](change_options& given) { return std::vector{id_option(given.task.id.emplace())}; },
+    .run = change,
+    .defaults = {what}});
+}
+
+struct force_options {
+  force_kind how = force_kind::revoke;
+  task_id task{};
+  std::string text{};
+};
+
+std::vector<option> force_grammar(force_options& to) {
+  std::vector options{id_option(to.task)};
+  if (to.how == force_kind::complete)
+    options.push_back(text_option(
+      "text",
+      "The task's result, at most 1 MiB [default: empty]",
+      to.text,
+      limits::result_bytes_max));
+  if (to.how == force_kind::fail)
+    options.push_back(text_option(
+      "text",
+      "Why it failed, at most 16 KiB [default: empty]",
+      to.text,
+      limits::error_text_bytes_max));
+  return options;
+}
+
+int force(context& with, const force_options& given) {
+  return show_change(with, with.api.force(given.task, given.how, given.text));
+}
+
+void add_force(command_table& to, const char* name, const char* help, force_kind how) {
+  to.add(command<force_options>{
+    .name = name, .help = help, .grammar = force_grammar, .run = force, .defaults = {how}});
+}
+
+} // namespace
+
+void add_change(command_table& to) {
+  add_live(
+    to,
+    "cancel",
+    "End a task; a running handler is asked to stop, and may still complete it",
+    task_change::cancel);
+  add_live(
+    to,
+    "promote",
+    "Make a task that waits for a time ready now; a delay of its producer counts on unless the "
+    "task was enqueued with --allow-promotion",
+    task_change::promote);
+  add_dead(to, "redrive", "Give a dead task all its attempts again", task_change::redrive);
+  add_dead(to, "purge", "Remove a dead task for good", task_change::purge);
+  to.group("force", "End a lease or a task without its worker");
+  add_force(
+    to,
+    "force revoke",
+    "End a running task's lease, uncharged; the task is ready again",
+    force_kind::revoke);
+  add_force(to, "force complete", "Complete a task that has not ended", force_kind::complete);
+  add_force(to, "force fail", "Make a task that has not ended dead", force_kind::fail);
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/progress_bar.hpp"
+#include "ctl/queue_settings.hpp"
+#include "ctl/task_output.hpp"
+#include "ctl/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+constexpr std::uint64_t enqueue_count_max = 10'000'000;
+
+struct enqueue_options {
+  /// Everything but the payload and `settings`.
+  task_spec task;
+  queue_changes settings;
+  /// `-` reads stdin.
+  std::string payload = "-";
+  std::size_t count = 1;
+  /// Wait until the tasks end, at most this long.
+  std::optional<duration> wait;
+};
+
+std::vector<option> place_options(enqueue_options& to) {
+  return {
+    queue_option(to.task.queue),
+    placed(plain_option(
+      "PAYLOAD", "PAYLOAD", "The task's payload; - or nothing reads it from stdin", to.payload)),
+    tenant_option(to.task.tenant),
+    count_option("priority", "0 to 9, 9 first [default: 0]", to.task.priority, {0, 9}),
+    count_option(
+      "count", "How many tasks with this payload [default: 1]", to.count, {1, enqueue_count_max}),
+    duration_option(
+      "wait",
+      "Wait until the tasks end, at most this long [default: do not wait]",
+      to.wait,
+      {duration{0}, wait_max}),
+    duration_option(
+      "delay",
+      "Not claimable before this long from now [default: 0]",
+      to.task.delay,
+      {duration{0}, limits::not_before_ahead_max}),
+    switch_option(
+      "allow-promotion", "Let promote lift the delay too [default: off]", to.task.allow_promotion)};
+}
+
+std::vector<option> key_options(task_spec& task) {
+  return {
+    text_option(
+      "group",
+      "At most one task of a group runs at a time, in order of arrival; at most 256 bytes "
+      "[default: none]",
+      task.group,
+      limits::group_bytes_max),
+    text_option(
+      "key",
+      "Your own name for the task, unique within queue and group; at most 256 bytes [default: "
+      "none]",
+      task.key,
+      limits::key_bytes_max),
+    {.name = "on-duplicate",
+     .value = "WHAT",
+     .help = "When the key has a task already: existing prints that one's id, reject fails, defer "
+             "waits for the later delay, promote takes the new one [default: existing]",
+     .take = choice_into(task.duplicate, duplicate_names)},
+    switch_option(
+      "replace-payload",
+      "Let a duplicate also replace the payload of a task that does not run [default: off]",
+      task.replace_payload)};
+}
+
+std::vector<option> grammar(enqueue_options& to) {
+  auto options = place_options(to);
+  auto default_of = [](const char* value) {
+    return "[default: the queue's, " + std::string(value) + " unless set]";
+  };
+  for (auto& one : settings_options(to.settings, default_of))
+    options.push_back(std::move(one));
+  for (auto& one : key_options(to.task))
+    options.push_back(std::move(one));
+  return options;
+}
+
+result<void> check(const enqueue_options& given) {
+  const auto& task = given.task;
+  auto refuse = [](std::string text) { return error{errc::invalid_argument, std::move(text)}; };
+  if (!task.key.empty() && given.count > 1)
+    return refuse(
+      "--count: " + quote(std::to_string(given.count)) + " tasks cannot share --key; it must be 1");
+  if (task.key.empty() && task.duplicate != on_duplicate::existing)
+    return refuse("--on-duplicate needs --key");
+  if (task.key.empty() && task.replace_payload)
+    return refuse("--replace-payload needs --key");
+  return {};
+}
+
+/// Only what was given is the task's own; the rest is the queue's to decide.
+void take_settings(const queue_changes& given, task_spec& task) {
+  task.max_attempts = given.max_attempts;
+  task.lease = given.lease;
+  task.run_timeout = given.run_timeout;
+  task.progress_timeout = given.progress_timeout;
+  task.retention = given.retention;
+  task.dead_retention = given.dead_retention;
+  task.when_dead = given.when_dead;
+  if (!given.retry && !given.retry_base && !given.retry_cap)
+    return;
+  const retry_policy plain;
+  task.retry = retry_policy{
+    given.retry.value_or(plain.kind),
+    given.retry_base.value_or(plain.base),
+    given.retry_cap.value_or(plain.cap)};
+}
+
+/// Reads standard input to its end, or to one byte more than a payload may have.
+std::string read_payload() {
+  std::string text;
+  std::array<char, 1 << 16> part{};
+  while (text.size() <= limits::payload_bytes_max) {
+    auto got = std::fread(part.data(), 1, part.size(), stdin);
+    if (got == 0)
+      break;
+    text.append(part.data(), got);
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<enqueued_task>& tasks) {
+  base::json_writer out;
+  out.begin_object().begin_array("ids");
+  for (const auto& task : tasks)
+    out.text(to_string(task.id));
+  out.end_array().begin_array("outcomes");
+  for (const auto& task : tasks)
+    out.text(to_string(task.kind));
+  return out.end_array().end_object().take() + "\n";
+}
+
+/// One id a line; with what happened when the task was there before.
+std::string to_text(const std::vector<enqueued_task>& tasks) {
+  std::string text;
+  for (const auto& task : tasks) {
+    auto kind = " " + std::string(to_string(task.kind));
+    text += to_string(task.id) + (task.kind == enqueue_kind::created ? "" : kind) + "\n";
+  }
+  return text;
+}
+
+void print_added(const added_tasks& added, bool json) {
+  if (!json)
+    print(to_text(added.tasks));
+  else if (added.is_whole && added.said)
+    print(*added.said, json);
+  else if (added.is_whole)
+    print(to_json(added.tasks));
+}
+
+/// `ID STATE`, and for a task that failed why, on one line.
+std::string ended_text(const task_status& status) {
+  auto line = to_string(status.id) + " " + std::string(to_string(status.state));
+  auto why = in_one_line(status.error_text);
+  return line + (why.empty() ? "" : ": " + why) + "\n";
+}
+
+/// Waits for each task in turn; the deadline is one for all. Prints how each ended.
+int await_all(context& with, const std::vector<task_id>& tasks, duration wait) {
+  std::optional<progress_bar> bar;
+  if (with.api.tells_progress())
+    bar.emplace();
+  bool is_watched = bar && bar->is_shown();
+  std::size_t done = 0;
+  auto told = [&](const task_progress& progress) {
+    bar->draw(done, tasks.size(), std::to_string(progress.percent) + "% " + progress.note);
+  };
+  auto until = std::chrono::steady_clock::now() + wait;
+  int status = exit_done;
+  for (auto task : tasks) {
+    auto left = std::chrono::ceil<duration>(until - std::chrono::steady_clock::now());
+    left = std::max(left, duration{0});
+    if (is_watched)
+      bar->draw(done, tasks.size(), {});
+    auto ended = is_watched ? with.api.watch(task, left, told) : with.api.await(task, left);
+    if (is_watched)
+      bar->clear();
+    ++done;
+    if (!ended)
+      return fail(ended.error(), with.json);
+    if (!ended->status) {
+      error late{errc::timeout, "task " + to_string(task) + " has not ended in time"};
+      static_cast<void>(fail(ended->late.value_or(late), with.json));
+      return exit_not_ended;
+    }
+    print(with.json ? ended_json(*ended) : ended_text(*ended->status));
+    if (ended->status->state != task_state::completed)
+      status = exit_not_completed;
+  }
+  return status;
+}
+
+int run(context& with, const enqueue_options& given) {
+  if (auto ready = with.api.prepare_enqueue(); !ready)
+    return fail(ready.error(), with.json);
+  auto task = given.task;
+  take_settings(given.settings, task);
+  task.payload = given.payload == "-" ? read_payload() : given.payload;
+  std::vector<task_id> all;
+  auto told = [&](const added_tasks& added) {
+    print_added(added, with.json);
+    for (const auto& one : added.tasks)
+      if (given.wait)
+        all.push_back(one.id);
+  };
+  if (auto ok = with.api.enqueue(task, given.count, told); !ok)
+    return fail(ok.error(), with.json);
+  return given.wait ? await_all(with, all, *given.wait) : exit_done;
+}
+
+} // namespace
+
+void add_enqueue(command_table& to) {
+  to.add(command<enqueue_options>{
+    .name = "enqueue",
+    .help = "Add tasks and print their ids",
+    .grammar = grammar,
+    .run = run,
+    .check = check});
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/task_output.hpp"
+#include "ctl/text.hpp"
+
+#include <string>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+/// The options that `list` and `dead list` share.
+std::vector<option> shared_options(task_filter& filter) {
+  return {
+    queue_filter_option(filter.queue),
+    tenant_option(filter.tenant),
+    count_option(
+      "limit",
+      "How many tasks, 1 to 10000 [default: 100]",
+      filter.limit,
+      {1, limits::listed_tasks_max})};
+}
+
+std::vector<option> grammar(task_filter& filter) {
+  auto options = shared_options(filter);
+  options.push_back(
+    {.name = "state",
+     .value = "STATE",
+     .help = "Only tasks that are scheduled, gated, ready, leased, completed, dead or cancelled "
+             "[default: any]",
+     .take = choice_into(filter.state, state_names)});
+  return options;
+}
+
+std::vector<option> dead_grammar(task_filter& filter) {
+  auto options = shared_options(filter);
+  options.push_back(switch_option(
+    "blocking", "Only those that block their group [default: all]", filter.is_blocking));
+  return options;
+}
+
+std::string to_json(const std::vector<task_status>& tasks) {
+  base::json_writer out;
+  out.begin_object().begin_array("tasks");
+  for (const auto& task : tasks)
+    write_status(out, task);
+  return out.end_array().end_object().take() + "\n";
+}
+
+std::string to_text(const std::vector<task_status>& tasks) {
+  using std::to_string;
+  std::vector<std::vector<std::string>> rows{
+    {"ID", "QUEUE", "STATE", "ATTEMPT", "ENQUEUED", "GROUP", "KEY"}};
+  for (const auto& task : tasks)
+    rows.push_back(
+      {to_string(task.id),
+       printable(task.tenant + "/" + task.queue),
+       std::string(to_string(task.state)),
+       to_string(task.attempt) + "/" + to_string(task.max_attempts),
+       to_string(task.enqueued_at),
+       in_one_line(task.group),
+       in_one_line(task.key)});
+  return format_table(rows);
+}
+
+int run(context& with, const task_filter& filter) {
+  return show(with, with.api.list(filter), to_json, to_text);
+}
+
+} // namespace
+
+void add_list(command_table& to) {
+  to.add(command<task_filter>{
+    .name = "list", .help = "List the oldest tasks", .grammar = grammar, .run = run});
+  task_filter dead;
+  dead.state = task_state::dead;
+  to.add(command<task_filter>{
+    .name = "dead list",
+    .help = "List the oldest dead tasks",
+    .grammar = dead_grammar,
+    .run = run,
+    .defaults = dead});
+}
+
+} // namespace codeq::ctl

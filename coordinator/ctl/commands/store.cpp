@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/store_tools.hpp"
+
+#include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/text.hpp"
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+constexpr std::uint64_t findings_told_max = 1'000'000;
+
+struct verify_options {
+  std::filesystem::path directory;
+  bool sync = true;
+  std::size_t findings_max = 100;
+};
+
+struct restore_options {
+  std::filesystem::path backups;
+  std::filesystem::path directory;
+  /// 0 is the newest.
+  std::uint32_t number = 0;
+};
+
+option place_option(const char* name, std::string help, std::filesystem::path& target) {
+  return required(placed(config::path_option(name, name, std::move(help), target)));
+}
+
+std::vector<option> verify_grammar(verify_options& to) {
+  return {
+    place_option("DIR", "The coordinator's data directory", to.directory),
+    config::durability_option(
+      "What the coordinator is started with; os: the log may lack its last second after a power "
+      "cut [default: sync]",
+      to.sync),
+    count_option(
+      "limit",
+      "How many findings are printed, 1 to 1000000; all are counted [default: 100]",
+      to.findings_max,
+      {1, findings_told_max})};
+}
+
+std::vector<option> restore_grammar(restore_options& to) {
+  return {
+    place_option("BACKUPS", "The coordinator's --backup-dir or a copy of it", to.backups),
+    place_option("DIR", "The new data directory; missing or empty", to.directory),
+    count_option(
+      "number",
+      "Which backup, as printed by backup [default: the newest]",
+      to.number,
+      {1, std::numeric_limits<std::uint32_t>::max()})};
+}
+
+void write_report(base::json_writer& out, const store_report& report) {
+  // As text: it may be larger than what a JSON number holds exactly.
+  out.field("store_id", std::to_string(report.store_id)).field("format", report.format);
+  out.field("epoch", report.epoch).begin_array("shards");
+  for (const auto& [shard, kinds] : report.records) {
+    out.begin_object().field("shard", value(shard)).begin_object("records");
+    for (const auto& [kind, count] : kinds)
+      out.field(kind, count);
+    out.end_object().end_object();
+  }
+  out.end_array().begin_array("findings");
+  for (const auto& finding : report.findings)
+    out.text(printable(finding));
+  out.end_array().field("findings_count", report.findings_count).begin_array("notes");
+  for (const auto& note : report.notes)
+    out.text(printable(note));
+  out.end_array();
+}
+
+std::string summary_of(const store_report& report) {
+  auto text = "store " + std::to_string(report.store_id) + " format "
+              + std::to_string(report.format) + " epoch " + std::to_string(report.epoch) + "\n";
+  for (const auto& [shard, kinds] : report.records) {
+    text += "shard " + std::to_string(value(shard)) + ":";
+    for (const auto& [kind, count] : kinds)
+      text += " " + kind + "=" + std::to_string(count);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string to_text(const store_report& report) {
+  auto text = summary_of(report);
+  for (const auto& note : report.notes)
+    text += "note: " + in_one_line(note) + "\n";
+  for (const auto& finding : report.findings)
+    text += "finding: " + in_one_line(finding) + "\n";
+  auto untold = report.findings_count - report.findings.size();
+  if (untold > 0)
+    text += "and " + std::to_string(untold) + " more findings\n";
+  return text + (report.findings_count == 0 ? "sound\n" : "not sound\n");
+}
+
+int back_up(context& with, const no_options&) {
+  auto status = with.api.back_up();
+  if (!status)
+    return fail(status.error(), with.json);
+  base::json_writer out;
+  out.begin_object().field("backup", status->number).field("bytes", status->bytes);
+  out.field("files", status->files).end_object();
+  auto text = "backup " + std::to_string(status->number) + " of " + std::to_string(status->bytes)
+              + " bytes in " + std::to_string(status->files) + " files\n";
+  print(with.json ? out.take() + "\n" : text);
+  return exit_done;
+}
+
+int verify(context& with, const verify_options& given) {
+  auto report = verify_store({given.directory, given.sync, given.findings_max});
+  if (!report) {
+    static_cast<void>(fail(report.error(), with.json));
+    return exit_not_opened;
+  }
+  base::json_writer out;
+  if (with.json) {
+    out.begin_object();
+    write_report(out, *report);
+    out.end_object();
+  }
+  print(with.json ? out.take() + "\n" : to_text(*report));
+  return report->findings_count == 0 ? exit_done : exit_failed;
+}
+
+int restore(context& with, const restore_options& given) {
+  auto restored = restore_store({given.backups, given.number, given.directory});
+  if (!restored)
+    return fail(restored.error(), with.json);
+  base::json_writer out;
+  if (with.json) {
+    out.begin_object().field("backup", restored->number).field("bytes", restored->bytes);
+    write_report(out, restored->report);
+    out.end_object();
+  }
+  auto text = "backup " + std::to_string(restored->number) + " restored, "
+              + std::to_string(restored->bytes) + " bytes\n" + to_text(restored->report);
+  print(with.json ? out.take() + "\n" : text);
+  return exit_done;
+}
+
+} // namespace
+
+void add_store(command_table& to) {
+  to.add(command<no_options>{
+    .name = "backup",
+    .help = "Have the coordinator back its store up, and wait until that is done",
+    .run = back_up});
+  to.add(command<verify_options>{
+    .name = "verify",
+    .help = "Check everything in a data directory that no coordinator has open",
+    .grammar = verify_grammar,
+    .run = verify});
+  to.add(command<restore_options>{
+    .name = "restore",
+    .help = "Make a data directory of a backup, with an identity of its own, and verify it",
+    .grammar = restore_grammar,
+    .run = restore});
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/command_options.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/task_output.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::ctl {
+
+namespace {
+
+int get(context& with, const named_task& given) {
+  return show(with, with.api.status(given.target()), status_json, status_text);
+}
+
+struct result_options {
+  task_id task;
+  std::optional<duration> wait;
+};
+
+std::vector<option> result_grammar(result_options& to) {
+  return {
+    id_option(to.task),
+    duration_option(
+      "wait",
+      "Wait until the task ends, at most this long [default: do not wait]",
+      to.wait,
+      {duration{0}, wait_max})};
+}
+
+int print_result(const task_end& end, task_id id, bool json) {
+  auto task = "task " + to_string(id);
+  if (end.status && json)
+    print(ended_json(end));
+  if (!end.status || !is_terminal(end.status->state)) {
+    // A gateway does not say which state it is.
+    auto state = end.status ? " is " + std::string(to_string(end.status->state)) + "," : " has";
+    complain(task + state + " not ended yet; --wait DURATION waits for its end");
+    return exit_not_ended;
+  }
+  const auto& status = *end.status;
+  if (status.state == task_state::completed) {
+    if (!json)
+      print(status.result);
+    return exit_done;
+  }
+  auto why = status.error_text.empty() && !end.said ? "" : ": " + status.error_text;
+  complain(task + " is " + std::string(to_string(status.state)) + why);
+  return exit_not_completed;
+}
+
+int result_of(context& with, const result_options& given) {
+  auto end = with.api.await(given.task, given.wait);
+  if (!end)
+    return fail(with.api.cause_of(end.error()), with.json);
+  if (end->late)
+    return fail_waiting(with, *end->late);
+  return print_result(*end, given.task, with.json);
+}
+
+} // namespace
+
+void add_task(command_table& to) {
+  to.add(command<named_task>{
+    .name = "get",
+    .help = "Show what is known of a task",
+    .grammar = [](named_task& task) { return task.options(); },
+    .run = get,
+    .check = [](const named_task& task) { return task.check(); }});
+  to.add(command<result_options>{
+    .name = "result",
+    .help = "Write the result of a completed task to stdout",
+    .grammar = result_grammar,
+    .run = result_of});
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.hpp"
+#include "ctl/command_options.hpp"
+#include "ctl/gateway.hpp"
+#include "ctl/operator_api.hpp"
+#include "http/json_reader.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace codeq::ctl {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+error not_possible(const std::string& what) {
+  return {errc::unsupported, what + " is not possible over --http; it takes --coordinator"};
+}
+
+/// Only a token's own tenant can be asked about.
+result<void> check_tenant(const std::string& tenant) {
+  if (tenant == "default")
+    return {};
+  return not_possible("another tenant than the token's");
+}
+
+result<void> check_tenant(const task_target& task) {
+  const auto* key = std::get_if<task_key>(&task);
+  return key ? check_tenant(key->tenant) : result<void>();
+}
+
+error unreadable() {
+  return {errc::protocol_error, "the gateway's answer cannot be read"};
+}
+
+std::string path_of(task_id task) {
+  return "/tasks/" + to_string(task);
+}
+
+std::string path_of(const task_key& key) {
+  auto path = "/queues/" + http::escape(key.queue) + "/keys/" + http::escape(key.key);
+  return key.group.empty() ? path : path + "?group=" + http::escape(key.group);
+}
+
+std::string path_of(const queue_address& queue) {
+  return "/admin/queues/" + http::escape(queue.queue);
+}
+
+std::string path_with(const task_target& task, const std::string& verb) {
+  auto path = std::visit([](const auto& named) { return path_of(named); }, task);
+  auto query = path.find('?');
+  return query == path.npos ? path + verb : path.insert(query, verb);
+}
+
+const char* path_of(dead_change what) {
+  return what == dead_change::redrive ? "/admin/dead/redrive" : "/admin/dead/purge";
+}
+
+/// Takes the tasks of a batch's answer. Errors: why there is none, after those before it.
+result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
+  auto object = http::json_object::parse(answer);
+  for (auto item : object ? object->elements("results") : std::vector<std::string_view>()) {
+    auto result = http::json_object::parse(item);
+    if (!result)
+      return unreadable();
+    auto task = result->object("task");
+    if (!task)
+      return error{errc::invalid_argument, result->text("error")};
+    auto id = parse_task_id(task->text("id"));
+    if (!id)
+      return unreadable();
+    to.push_back({*id, enqueue_kind::created});
+  }
+  return {};
+}
+
+/// How a task ended, from its result and itself.
+result<task_end> read_end(task_id id, std::string json) {
+  auto both = http::json_object::parse(json);
+  auto task = both ? both->object("task") : std::nullopt;
+  auto result = both ? both->object("result") : std::nullopt;
+  if (!task || !result)
+    return unreadable();
+  auto state = std::find(state_names.begin(), state_names.end(), task->text("state"));
+  if (state == state_names.end())
+    return unreadable();
+  task_status status;
+  status.id = id;
+  status.state = static_cast<task_state>(state - state_names.begin());
+  auto raw = result->raw("result");
+  // What is no JSON comes as a text.
+  if (raw.starts_with('"'))
+    status.result = result->text("result");
+  else if (raw != "null")
+    status.result = raw;
+  status.error_text = result->text("error");
+  return task_end{.status = std::move(status), .said = document{std::move(json)}};
+}
+
+/// An HTTP gateway.
+class http_api final : public operator_api {
+public:
+  http_api(std::string url, operator_options options)
+    : url_(std::move(url)), options_(std::move(options)) {}
+
+  answer<task_status> status(const task_target& task) override {
+    if (auto ok = check_tenant(task); !ok)
+      return ok.error();
+    return ask("GET", path_with(task, {}));
+  }
+
+  answer<change_outcome> change(const task_target& task, task_change what) override {
+    if (auto ok = check_tenant(task); !ok)
+      return ok.error();
+    if (what == task_change::cancel || what == task_change::promote)
+      return ask("POST", path_with(task, what == task_change::cancel ? "/cancel" : "/promote"));
+    base::json_writer json;
+    json.begin_object().begin_array("ids").text(to_string(std::get<task_id>(task)));
+    json.end_array().end_object();
+    auto path = path_of(what == task_change::redrive ? dead_change::redrive : dead_change::purge);
+    return ask("POST", path, json.take());
+  }
+
+  answer<change_outcome> force(task_id task, force_kind how, const std::string& text) override {
+    base::json_writer json;
+    json.begin_object();
+    if (how == force_kind::revoke)
+      json.field("how", "revoke");
+    if (how == force_kind::fail)
+      json.field("how", "fail").field("error", text);
+    if (how == force_kind::complete) {
+      json.field("how", "complete");
+      if (http::is_json(text))
+        json.key("result").raw(text);
+      else if (!text.empty())
+        json.field("result", text);
+    }
+    json.end_object();
+    return ask("POST", "/admin/tasks/" + to_string(task) + "/force", json.take());
+  }
+
+  answer<task_explanation> explain(task_id task) override {
+    return ask("GET", path_of(task) + "/explain");
+  }
+
+  answer<task_timeline> events(task_id task) override {
+    return ask("GET", path_of(task) + "/events");
+  }
+
+  answer<queue_info> show_queue(const queue_address& queue) override {
+    return ask_of(queue, "GET", "/settings");
+  }
+
+  answer<queue_info>
+  configure_queue(const queue_address& queue, const queue_changes& changes) override {
+    return ask_of(queue, "PUT", "/settings", to_gateway_json(changes));
+  }
+
+  answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
+    return ask_of(queue, "POST", paused ? "/pause" : "/resume");
+  }
+
+  answer<std::vector<task_status>> list(const task_filter& filter) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    if (filter.is_blocking)
+      return not_possible("--blocking");
+    constexpr auto most = limits::http_listed_tasks_max;
+    if (filter.limit > most)
+      return error{errc::unsupported, "over --http --limit may be at most " + std::to_string(most)};
+    auto path = "/tasks?limit=" + std::to_string(filter.limit);
+    if (!filter.queue.empty())
+      path += "&queue=" + http::escape(filter.queue);
+    if (filter.state)
+      path += "&state=" + std::string(to_string(*filter.state));
+    return ask("GET", path);
+  }
+
+  answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    base::json_writer json;
+    json.begin_object();
+    if (!filter.queue.empty())
+      json.field("queue", filter.queue);
+    json.field("limit", filter.limit).field("rate", filter.rate).end_object();
+    return ask("POST", path_of(what), json.take());
+  }
+
+  answer<std::uint64_t> purge_queue(const queue_address& queue) override {
+    return ask_of(queue, "POST", "/purge");
+  }
+
+  answer<std::uint64_t> purge_tenant(const std::string& tenant) override {
+    return not_possible("tenant purge");
+  }
+
+  answer<coordinator_stats> stats() override { return ask("GET", "/admin/queues"); }
+
+  answer<coordinator_stats> stats_of(const queue_address& queue) override {
+    if (!queue.queue.empty())
+      return ask_of(queue, "GET", {});
+    if (auto ok = check_tenant(queue.tenant); !ok)
+      return ok.error();
+    return stats();
+  }
+
+  result<backup_status> back_up() override { return not_possible("backup"); }
+
+  result<void> prepare_enqueue() override { return open(); }
+
+  result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
+    if (auto ready = open(); !ready)
+      return ready;
+    auto text = to_gateway_json(task);
+    if (!text)
+      return text.error();
+    auto batch = std::clamp<std::size_t>(
+      limits::http_body_bytes_max / text->size(), 1, limits::http_batch_tasks_max);
+    for (std::size_t done = 0; done < copies; done += batch)
+      if (auto ok = enqueue_copies(*text, std::min(batch, copies - done), told); !ok)
+        return ok;
+    return {};
+  }
+
+  /// Asks again each minute, which is how long a gateway waits.
+  result<task_end> await(task_id task, std::optional<duration> wait) override {
+    using std::chrono::seconds;
+    if (auto ready = open(); !ready)
+      return ready.error();
+    auto until = steady_clock::now() + wait.value_or(duration{0});
+    for (;;) {
+      auto left = std::chrono::ceil<seconds>(until - steady_clock::now());
+      auto most = std::chrono::duration_cast<seconds>(limits::http_wait_max);
+      auto waited = std::clamp(left, seconds(0), most).count();
+      auto answer =
+        gateway_->wait_for(path_of(task) + "/result?waitSeconds=" + std::to_string(waited));
+      if (answer)
+        return read_end(task, std::move(*answer));
+      if (answer.error().context != "HTTP 404: result not found")
+        return answer.error();
+      if (steady_clock::now() >= until)
+        return task_end{};
+    }
+  }
+
+  result<task_end> watch(task_id task, duration wait, progressed told) override {
+    return not_possible("watch");
+  }
+
+  [[nodiscard]] bool tells_progress() const override { return false; }
+
+  error cause_of(const error& reason) override { return reason; }
+
+private:
+  result<void> open() {
+    if (gateway_)
+      return {};
+    auto opened = gateway::open(url_, options_);
+    if (!opened)
+      return opened.error();
+    gateway_ = std::move(*opened);
+    return {};
+  }
+
+  /// What every question answers with; it becomes the answer of any type.
+  struct said {
+    result<document> text;
+
+    template <class T>
+    operator answer<T>() && { // NOLINT(google-explicit-constructor)
+      if (!text)
+        return text.error();
+      return {std::move(*text)};
+    }
+  };
+
+  said ask(std::string_view method, const std::string& path, std::string body = {}) {
+    if (auto ready = open(); !ready)
+      return {ready.error()};
+    auto got = gateway_->ask(method, path, std::move(body));
+    if (!got)
+      return {got.error()};
+    return {document{std::move(*got)}};
+  }
+
+  /// Asks about a queue of the token's tenant.
+  said ask_of(
+    const queue_address& queue,
+    std::string_view method,
+    const std::string& path,
+    std::string body = {}) {
+    if (auto ok = check_tenant(queue.tenant); !ok)
+      return {ok.error()};
+    return ask(method, path_of(queue) + path, std::move(body));
+  }
+
+  /// Adds copies of a task with one request.
+  result<void> enqueue_copies(const std::string& task, std::size_t count, const added& told) {
+    base::json_writer body;
+    body.begin_object().begin_array("tasks");
+    for (std::size_t i = 0; i < count; ++i)
+      body.raw(task);
+    body.end_array().end_object();
+    auto answer = gateway_->ask("POST", "/tasks/batch", body.take());
+    if (!answer)
+      return answer.error();
+    added_tasks added;
+    auto taken = take_ids(*answer, added.tasks);
+    added.said = document{std::move(*answer)};
+    added.is_whole = taken.has_value();
+    told(added);
+    return taken;
+  }
+
+  std::string url_;
+  operator_options options_;
+  std::optional<gateway> gateway_;
+};
+
+} // namespace
+
+std::unique_ptr<operator_api> make_http_api(std::string url, operator_options options) {
+  return std::make_unique<http_api>(std::move(url), std::move(options));
+}
+
+} // namespace codeq::ctl

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/operator_api.hpp"
+#include "ctl/queue_settings.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace codeq::ctl {
+
+namespace {
+
+/// Enough for a coordinator that is there.
+constexpr duration reach_timeout{500};
+
+/// Hands progress on until it is closed: the producer's threads may come with some later.
+class progress_gate {
+public:
+  explicit progress_gate(operator_api::progressed told) : told_(std::move(told)) {}
+
+  void pass(const task_progress& progress) {
+    std::lock_guard lock(mutex_);
+    if (told_)
+      told_(progress);
+  }
+
+  void close() {
+    std::lock_guard lock(mutex_);
+    told_ = nullptr;
+  }
+
+private:
+  std::mutex mutex_;
+  operator_api::progressed told_;
+};
+
+/// How many copies of a task fit one request.
+std::size_t batch_of(const task_spec& task) {
+  // Headers are bounded; the rest of a task is small beside this.
+  auto task_bytes = task.payload.size() + limits::headers_bytes_max;
+  return std::min(limits::enqueue_tasks_max, limits::frame_bytes_max / task_bytes);
+}
+
+/// Adds copies of a task with one request.
+result<added_tasks>
+enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration wait) {
+  auto answers = to.enqueue_each(std::vector<task_spec>(count, task), wait);
+  if (!answers)
+    return answers.error();
+  added_tasks added;
+  for (const auto& answer : *answers) {
+    // Copies share key and group, so they are one part, all or none.
+    if (!answer)
+      return answer.error();
+    added.tasks.push_back(*answer);
+  }
+  return added;
+}
+
+/// Until the backup that was begun has ended.
+result<backup_status> back_up_at(operator_client& client) {
+  constexpr auto pause = std::chrono::milliseconds(200);
+  auto status = client.start_backup();
+  while (status && status->state == backup_state::running) {
+    std::this_thread::sleep_for(pause);
+    status = client.backup();
+  }
+  if (!status || status->state == backup_state::done)
+    return status;
+  if (status->state == backup_state::none)
+    return error{errc::going_away, "the coordinator was started anew before the backup was whole"};
+  return error{errc::unavailable, status->problem};
+}
+
+/// A coordinator's node port.
+class node_api final : public operator_api {
+public:
+  explicit node_api(operator_options options) : options_(std::move(options)) {}
+
+  answer<task_status> status(const task_target& task) override {
+    return ask([&](operator_client& client) {
+      return std::visit([&](const auto& named) { return client.status(named); }, task);
+    });
+  }
+
+  answer<change_outcome> change(const task_target& task, task_change what) override {
+    return ask([&](operator_client& client) {
+      return std::visit([&](const auto& named) { return client.change(named, what); }, task);
+    });
+  }
+
+  answer<change_outcome> force(task_id task, force_kind how, const std::string& text) override {
+    return ask(&operator_client::force, task, how, text);
+  }
+
+  answer<task_explanation> explain(task_id task) override {
+    return ask(&operator_client::explain, task);
+  }
+
+  answer<task_timeline> events(task_id task) override {
+    return ask(&operator_client::events, task);
+  }
+
+  answer<queue_info> show_queue(const queue_address& queue) override {
+    return ask(&operator_client::show_queue, queue);
+  }
+
+  answer<queue_info>
+  configure_queue(const queue_address& queue, const queue_changes& changes) override {
+    return ask([&](operator_client& client) {
+      auto before = client.show_queue(queue);
+      return before ? client.configure_queue(queue, changes.applied_to(before->config)) : before;
+    });
+  }
+
+  answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
+    return ask(&operator_client::pause_queue, queue, paused);
+  }
+
+  answer<std::vector<task_status>> list(const task_filter& filter) override {
+    return ask(&operator_client::list, filter);
+  }
+
+  answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
+    return ask(&operator_client::change_dead, filter, what);
+  }
+
+  answer<std::uint64_t> purge_queue(const queue_address& queue) override {
+    return ask(&operator_client::purge_queue, queue);
+  }
+
+  answer<std::uint64_t> purge_tenant(const std::string& tenant) override {
+    return ask(&operator_client::purge_tenant, tenant);
+  }
+
+  answer<coordinator_stats> stats() override { return ask(&operator_client::stats); }
+
+  answer<coordinator_stats> stats_of(const queue_address& queue) override {
+    return ask([&](operator_client& client) {
+      auto stats = client.stats();
+      if (!stats)
+        return stats;
+      stats->gauges.clear();
+      std::erase_if(stats->queues, [&](const queue_stats& one) {
+        return one.queue.tenant != queue.tenant
+               || (!queue.queue.empty() && one.queue.queue != queue.queue);
+      });
+      return stats;
+    });
+  }
+
+  result<backup_status> back_up() override {
+    if (auto ready = connect(); !ready)
+      return ready.error();
+    return back_up_at(*client_);
+  }
+
+  result<void> prepare_enqueue() override {
+    if (producer_)
+      return {};
+    producer_options options;
+    options.coordinators = options_.coordinators;
+    options.name = "codeqctl";
+    options.access = options_.access;
+    auto connected = producer::connect(std::move(options));
+    if (!connected)
+      return connected.error();
+    producer_ = std::move(*connected);
+    return {};
+  }
+
+  result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
+    if (auto ready = prepare_enqueue(); !ready)
+      return ready;
+    auto batch = batch_of(task);
+    for (std::size_t done = 0; done < copies; done += batch) {
+      auto tasks =
+        enqueue_copies(*producer_, task, std::min(batch, copies - done), options_.timeout);
+      if (!tasks)
+        return cause_of(tasks.error());
+      told(*tasks);
+    }
+    return {};
+  }
+
+  result<task_end> await(task_id task, std::optional<duration> wait) override {
+    if (wait)
+      return watch(task, *wait, {});
+    if (auto ready = connect(); !ready)
+      return ready.error();
+    auto now = client_->status(task);
+    if (!now)
+      return now.error();
+    return task_end{std::move(*now)};
+  }
+
+  result<task_end> watch(task_id task, duration wait, progressed told) override {
+    if (auto ready = prepare_enqueue(); !ready)
+      return ready.error();
+    // A coordinator is not asked for progress that nobody sees.
+    bool is_shown = told != nullptr;
+    auto gate = std::make_shared<progress_gate>(std::move(told));
+    auto pass = [gate](const task_progress& progress) { gate->pass(progress); };
+    auto ended = producer_->watch(task, is_shown ? pass : producer::progressed(), wait);
+    gate->close();
+    if (ended)
+      return task_end{std::move(*ended)};
+    if (ended.error().code == errc::timeout)
+      return task_end{.late = ended.error()};
+    return ended.error();
+  }
+
+  [[nodiscard]] bool tells_progress() const override { return true; }
+
+  error cause_of(const error& reason) override {
+    if (reason.code != errc::timeout)
+      return reason;
+    // It would log its own attempts meanwhile.
+    producer_.reset();
+    auto options = options_;
+    options.timeout = reach_timeout;
+    auto reached = operator_client::connect(std::move(options));
+    return reached ? reason : reached.error();
+  }
+
+private:
+  result<void> connect() {
+    if (client_)
+      return {};
+    auto connected = operator_client::connect(options_);
+    if (!connected)
+      return connected.error();
+    client_ = std::move(*connected);
+    return {};
+  }
+
+  /// Asks a client that is connected; `question` is one of its functions, or takes it.
+  template <class Question, class... Arguments>
+  auto ask(const Question& question, const Arguments&... arguments) -> answer<
+    typename std::invoke_result_t<Question, operator_client&, const Arguments&...>::value_type> {
+    if (auto ready = connect(); !ready)
+      return ready.error();
+    auto got = std::invoke(question, *client_, arguments...);
+    if (!got)
+      return got.error();
+    return {std::move(*got)};
+  }
+
+  operator_options options_;
+  std::unique_ptr<operator_client> client_;
+  std::unique_ptr<producer> producer_;
+};
+
+} // namespace
+
+std::unique_ptr<operator_api> make_node_api(operator_options options) {
+  return std::make_unique<node_api>(std::move(options));
+}
+
+} // namespace codeq::ctl

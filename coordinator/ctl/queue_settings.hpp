@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+
+#include "base/json_writer.hpp"
+#include "config/option_set.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace codeq::ctl {
+
+/// What `codeqctl queue set` changes of a queue, and what `enqueue` says of a task; the rest stays.
+struct queue_changes {
+  std::optional<std::uint32_t> max_attempts{};
+  std::optional<retry_kind> retry{};
+  std::optional<duration> retry_base{};
+  std::optional<duration> retry_cap{};
+  std::optional<duration> lease{};
+  std::optional<duration> run_timeout{};
+  std::optional<duration> progress_timeout{};
+  std::optional<duration> retention{};
+  std::optional<duration> dead_retention{};
+  std::optional<on_dead> when_dead{};
+  std::optional<std::uint64_t> max_depth{};
+  std::optional<std::uint64_t> max_leased{};
+  std::optional<bool> keep_payload{};
+
+  /// What a queue is to have that had `before`.
+  [[nodiscard]] queue_config applied_to(queue_config before) const;
+};
+
+/// The options for attempts, lease and retention, of a queue or of a task; `default_of` gives the
+/// end of a help text for the value of a queue that nobody has configured.
+[[nodiscard]] std::vector<config::option>
+settings_options(queue_changes& to, const std::function<std::string(const char*)>& default_of);
+
+// As options take them.
+
+[[nodiscard]] std::string_view name_of(retry_kind kind);
+[[nodiscard]] std::string_view name_of(on_dead what);
+
+/// Adds the settings of a queue to the JSON object that is open.
+void write_config(base::json_writer& out, const queue_config& config);
+
+/// The same for people, without the limits: name and value.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>>
+config_fields(const queue_config& config);
+
+/// "no limit" for 0.
+[[nodiscard]] std::string limit_text(std::uint64_t limit);
+
+} // namespace codeq::ctl

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/command_line.hpp"
+#include "unit/config/program_input.hpp"
+#include "unit/ctl/recorded_api.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::ctl {
+
+using codeq::test::program_input;
+using codeq::test::recorded_api;
+using codeq::test::refusal;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The id that tests give.
+const auto some_id = to_string(task_id{shard_id{3}, 77});
+
+invocation accepted(const program_input& input) {
+  auto parsed = parse_command_line(input.line());
+  EXPECT_EQ(refusal(parsed), "");
+  auto* given = std::get_if<invocation>(&parsed);
+  return given != nullptr ? *given : invocation{};
+}
+
+std::string refused(const program_input& input) {
+  return refusal(parse_command_line(input.line()));
+}
+
+/// Runs a command line; what it prints is kept from the test's output.
+recorded_api run(const program_input& input) {
+  recorded_api api;
+  auto given = accepted(input);
+  if (!given.run)
+    return api;
+  context with{api, given.json};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(given.run(with), exit_done);
+  static_cast<void>(testing::internal::GetCapturedStdout());
+  return api;
+}
+
+std::string asked(const program_input& input) {
+  return run(input).asked;
+}
+
+} // namespace
+
+TEST(CtlCommandLine, EnqueueTakesPlacesAndFlags) {
+  auto api = run({{"enqueue", "q",           "[1,2]", "--tenant",
+                   "t",       "--priority",  "9",     "--delay",
+                   "5s",      "--lease",     "1m",    "--max-attempts",
+                   "3",       "--retry",     "fixed", "--retry-base",
+                   "2s",      "--retry-cap", "1h",    "--run-timeout",
+                   "1h",      "--count",     "4",     "--wait",
+                   "10s"}});
+
+  EXPECT_EQ(api.asked, "enqueue 4\n");
+  EXPECT_EQ(api.task.queue, "q");
+  EXPECT_EQ(api.task.payload, "[1,2]");
+  EXPECT_EQ(api.task.tenant, "t");
+  EXPECT_EQ(api.task.priority, 9);
+  EXPECT_EQ(api.task.delay, 5s);
+  EXPECT_EQ(api.task.lease, 1min);
+  EXPECT_EQ(api.task.max_attempts, 3u);
+  EXPECT_EQ(api.task.retry, (retry_policy{retry_kind::fixed, 2s, 1h}));
+  EXPECT_EQ(api.task.run_timeout, 1h);
+}
+
+TEST(CtlCommandLine, VerifyTakesADirectory) {
+  accepted({{"verify", "data", "--durability", "os", "--limit", "5"}});
+
+  EXPECT_NE(refused({{"verify"}}), "");
+  EXPECT_EQ(refused({{"verify", ""}}), "codeqctl: DIR: must not be empty");
+  EXPECT_EQ(
+    refused({{"verify", "data", "--durability", "maybe"}}),
+    "codeqctl: --durability: `maybe` is not sync or os");
+}
+
+TEST(CtlCommandLine, RestoreTakesBackupsAndANewDirectory) {
+  accepted({{"restore", "backups", "data", "--number", "3"}});
+
+  EXPECT_NE(refused({{"restore", "backups"}}), "");
+  EXPECT_NE(refused({{"restore", "backups", "data", "--number", "0"}}), "");
+}
+
+TEST(CtlCommandLine, BackupTakesNothing) {
+  EXPECT_EQ(asked({{"backup"}}), "back_up\n");
+  EXPECT_NE(refused({{"backup", "somewhere"}}), "");
+}
+
+TEST(CtlCommandLine, GlobalOptionsMayStandBehindTheCommand) {
+  auto given = accepted({{"stats", "--json", "--coordinator", "h:1", "--timeout", "2s"}});
+
+  EXPECT_TRUE(given.json);
+  EXPECT_EQ(given.node.coordinators, std::vector<std::string>{"h:1"});
+  EXPECT_EQ(given.node.timeout, 2s);
+}
+
+TEST(CtlCommandLine, TheEnvironmentNamesTheCoordinator) {
+  auto given = accepted({{"stats"}, {{"CODEQ_COORDINATOR", "h:1,h:2"}}});
+
+  EXPECT_EQ(given.node.coordinators, (std::vector<std::string>{"h:1", "h:2"}));
+}
+
+TEST(CtlCommandLine, AnIdIsReadAndItsShapeChecked) {
+  EXPECT_EQ(asked({{"explain", some_id.c_str()}}), "explain " + some_id + "\n");
+  EXPECT_EQ(asked({{"events", some_id.c_str()}}), "events " + some_id + "\n");
+  EXPECT_EQ(
+    refused({{"get", "nonsense"}}),
+    "codeqctl: ID: `nonsense` is not a task id (its shape or its check digits are wrong)");
+}
+
+TEST(CtlCommandLine, ErrorsNameOptionValueAndWhatIsAllowed) {
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--priority", "12"}}),
+    "codeqctl: --priority: `12` is not a whole number from 0 to 9");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--retry", "never"}}),
+    "codeqctl: --retry: `never` is not fixed, linear, exponential or exponential-jitter");
+  EXPECT_EQ(refused({{"enqueue"}}), "codeqctl: QUEUE is required (see --help)");
+  EXPECT_EQ(refused({{"result"}}), "codeqctl: ID is required (see --help)");
+  EXPECT_EQ(refused({{"get"}}), "codeqctl: get: ID is required, or --queue and --key");
+}
+
+TEST(CtlCommandLine, EnqueueLeavesToTheQueueWhatIsNotGiven) {
+  auto task = run({{"enqueue", "q", "x"}}).task;
+
+  EXPECT_EQ(task.max_attempts, std::nullopt);
+  EXPECT_EQ(task.retry, std::nullopt);
+  EXPECT_EQ(task.lease, std::nullopt);
+  EXPECT_EQ(task.run_timeout, std::nullopt);
+  EXPECT_EQ(task.progress_timeout, std::nullopt);
+  EXPECT_EQ(task.retention, std::nullopt);
+  EXPECT_EQ(task.dead_retention, std::nullopt);
+  EXPECT_EQ(task.when_dead, std::nullopt);
+}
+
+TEST(CtlCommandLine, EnqueueTakesKeysGroupsAndRetention) {
+  auto api = run(
+    {{"enqueue",
+      "q",
+      "x",
+      "--group",
+      "g h",
+      "--on-dead",
+      "block",
+      "--key",
+      "k/1",
+      "--on-duplicate",
+      "promote",
+      "--replace-payload",
+      "--retention",
+      "30d",
+      "--dead-retention",
+      "1y",
+      "--progress-timeout",
+      "2m",
+      "--retry-cap",
+      "1h"}});
+
+  const auto& task = api.task;
+  EXPECT_EQ(task.group, "g h");
+  EXPECT_EQ(task.when_dead, on_dead::block);
+  EXPECT_EQ(task.key, "k/1");
+  EXPECT_EQ(task.duplicate, on_duplicate::promote);
+  EXPECT_TRUE(task.replace_payload);
+  EXPECT_EQ(task.retention, 30 * 24h);
+  EXPECT_EQ(task.dead_retention, 365 * 24h);
+  EXPECT_EQ(task.progress_timeout, 2min);
+  EXPECT_EQ(task.retry, (retry_policy{retry_kind::exponential_jitter, 1s, 1h}));
+}
+
+TEST(CtlCommandLine, KeysAndGroupsAreChecked) {
+  std::string too_long(257, 'k');
+  auto long_text = "`" + std::string(32, 'k') + "...` has 257 bytes; it must have at most 256";
+
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--key", too_long.c_str()}}), "codeqctl: --key: " + long_text);
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--group", too_long.c_str()}}),
+    "codeqctl: --group: " + long_text);
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--key", "k", "--count", "3"}}),
+    "codeqctl: enqueue: --count: `3` tasks cannot share --key; it must be 1");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--on-duplicate", "reject"}}),
+    "codeqctl: enqueue: --on-duplicate needs --key");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--replace-payload"}}),
+    "codeqctl: enqueue: --replace-payload needs --key");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--key", "k", "--on-duplicate", "maybe"}}),
+    "codeqctl: --on-duplicate: `maybe` is not existing, reject, defer or promote");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--retention", "2h"}}),
+    "codeqctl: --retention: `2h` is not 1h, 1d, 7d, 30d or 1y");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--on-dead", "stop"}}),
+    "codeqctl: --on-dead: `stop` is not skip or block");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--progress-timeout", "31d"}}),
+    "codeqctl: --progress-timeout: `31d` is outside 0s to 30d");
+}
+
+TEST(CtlCommandLine, ATaskIsNamedByIdOrByKey) {
+  EXPECT_EQ(asked({{"cancel", some_id.c_str()}}), "change " + some_id + " 0\n");
+  EXPECT_EQ(
+    asked({{"promote", "--tenant", "t", "--queue", "q", "--key", "k", "--group", "g"}}),
+    "change t/q/g/k 1\n");
+  EXPECT_EQ(asked({{"get", "--queue", "q", "--key", "k"}}), "status default/q//k\n");
+  EXPECT_EQ(asked({{"redrive", some_id.c_str()}}), "change " + some_id + " 2\n");
+  EXPECT_EQ(asked({{"purge", some_id.c_str()}}), "change " + some_id + " 3\n");
+  EXPECT_EQ(
+    refused({{"cancel", some_id.c_str(), "--queue", "q", "--key", "k"}}),
+    "codeqctl: cancel: ID and --key are both given; give one of them");
+  EXPECT_EQ(refused({{"get", "--key", "k"}}), "codeqctl: get: --key needs --queue");
+}
+
+TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
+  const auto* id = some_id.c_str();
+
+  EXPECT_EQ(asked({{"force", "fail", id, "--text", "poison"}}), "force " + some_id + " 2 poison\n");
+  EXPECT_EQ(asked({{"force", "complete", id}}), "force " + some_id + " 1 \n");
+  EXPECT_EQ(asked({{"force", "revoke", id}}), "force " + some_id + " 0 \n");
+  EXPECT_EQ(asked({{"queue", "show", "q"}}), "show_queue default/q\n");
+  EXPECT_EQ(asked({{"queue", "pause", "q"}}), "pause default/q\n");
+  EXPECT_EQ(asked({{"queue", "resume", "q"}}), "resume default/q\n");
+  EXPECT_EQ(asked({{"queue", "purge", "q"}}), "purge_queue default/q\n");
+  EXPECT_EQ(asked({{"queue", "stats"}}), "stats_of default/\n");
+  EXPECT_NE(refused({{"queue"}}), "");
+  EXPECT_NE(refused({{"queue", "dance"}}), "");
+}
+
+TEST(CtlCommandLine, ListAndDeadTakeFilters) {
+  EXPECT_EQ(
+    asked({{"list", "--tenant", "t", "--state", "leased", "--limit", "5"}}),
+    "list t/ leased limit 5\n");
+  EXPECT_EQ(
+    asked({{"dead", "list", "--queue", "q", "--blocking"}}),
+    "list default/q dead blocking limit 100\n");
+  EXPECT_EQ(
+    asked({{"dead", "redrive", "--limit", "10", "--rate", "2"}}),
+    "redrive default/ limit 10 rate 2\n");
+  EXPECT_EQ(asked({{"dead", "purge"}}), "purge default/ limit 0 rate 0\n");
+  EXPECT_EQ(
+    refused({{"list", "--limit", "10001"}}),
+    "codeqctl: --limit: `10001` is not a whole number from 1 to 10000");
+  EXPECT_EQ(
+    refused({{"list", "--state", "running"}}),
+    "codeqctl: --state: `running` is not scheduled, gated, ready, leased, completed, dead or "
+    "cancelled");
+  EXPECT_EQ(
+    refused({{"dead", "purge", "--rate", "0"}}),
+    "codeqctl: --rate: `0` is not a whole number from 1 to 1000000");
+  EXPECT_EQ(
+    refused({{"list", "--queue", "a b"}}),
+    "codeqctl: --queue: `a b` is not a name of 1 to 128 letters, digits, `.`, `_` or `-`");
+}
+
+TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
+  auto api = run(
+    {{"queue",
+      "set",
+      "q",
+      "--max-depth",
+      "10",
+      "--lease",
+      "1m",
+      "--keep-payload",
+      "true",
+      "--retry-base",
+      "3s"}});
+  queue_config before;
+  before.max_leased = 4;
+  before.retry = {retry_kind::linear, 1s, 9s};
+
+  auto after = api.changes.applied_to(before);
+
+  auto expected = before;
+  expected.max_depth = 10;
+  expected.lease = 1min;
+  expected.keep_payload = true;
+  expected.retry.base = 3s;
+  EXPECT_EQ(after, expected);
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--keep-payload", "maybe"}}),
+    "codeqctl: --keep-payload: `maybe` is neither true nor false");
+  EXPECT_EQ(
+    refused({{"queue", "set", "q", "--max-depth", "-1"}}),
+    "codeqctl: --max-depth: `-1` is not a whole number from 0 to 1000000000000");
+}
+
+TEST(CtlCommandLine, PurgingATenantHasToBeConfirmed) {
+  EXPECT_EQ(
+    refused({{"tenant", "purge", "t"}}),
+    "codeqctl: tenant purge: this removes every task of tenant `t` for good; add --yes to do it");
+  EXPECT_EQ(asked({{"tenant", "purge", "t", "--yes"}}), "purge_tenant t\n");
+}
+
+TEST(CtlCommandLine, ACommandIsRequired) {
+  EXPECT_NE(refused({{}}), "");
+  EXPECT_NE(refused({{"bogus"}}), "");
+}
+
+TEST(CtlCommandLine, HelpDocumentsTheExitStatuses) {
+  auto parsed = parse_command_line(program_input({"--help"}).line());
+
+  const auto* end = std::get_if<config::exit_request>(&parsed);
+  ASSERT_NE(end, nullptr);
+  EXPECT_EQ(end->status, 0);
+  for (const char* text :
+       {"enqueue", "get", "result", "stats", "dead", "queue", "tenant", "force", "Exit status"})
+    EXPECT_NE(end->text.find(text), std::string::npos) << text;
+}
+
+} // namespace codeq::ctl

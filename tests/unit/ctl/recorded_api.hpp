@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ctl/operator_api.hpp"
+#include "ctl/queue_settings.hpp"
+
+#include <optional>
+#include <string>
+
+namespace codeq::test {
+
+/// Writes down what it is asked, and answers with what the test puts in, else with `{}`.
+class recorded_api final : public ctl::operator_api {
+public:
+  /// Verb and arguments, one question a line.
+  std::string asked;
+
+  // What does not fit a line.
+
+  task_spec task;
+  ctl::queue_changes changes;
+
+  // What it answers.
+
+  std::optional<change_outcome> outcome;
+  ctl::added_tasks tasks;
+  ctl::task_end end;
+
+  ctl::answer<task_status> status(const ctl::task_target& task) override {
+    return said<task_status>("status " + text(task));
+  }
+
+  ctl::answer<change_outcome> change(const ctl::task_target& task, task_change what) override {
+    ctl::answer<change_outcome> got =
+      said<change_outcome>("change " + text(task) + " " + std::to_string(static_cast<int>(what)));
+    if (outcome)
+      return {*outcome};
+    return got;
+  }
+
+  ctl::answer<change_outcome>
+  force(task_id task, force_kind how, const std::string& text) override {
+    return said<change_outcome>(
+      "force " + to_string(task) + " " + std::to_string(static_cast<int>(how)) + " " + text);
+  }
+
+  ctl::answer<task_explanation> explain(task_id task) override {
+    return said<task_explanation>("explain " + to_string(task));
+  }
+
+  ctl::answer<task_timeline> events(task_id task) override {
+    return said<task_timeline>("events " + to_string(task));
+  }
+
+  ctl::answer<queue_info> show_queue(const queue_address& queue) override {
+    return said<queue_info>("show_queue " + text(queue));
+  }
+
+  ctl::answer<queue_info>
+  configure_queue(const queue_address& queue, const ctl::queue_changes& what) override {
+    changes = what;
+    return said<queue_info>("configure_queue " + text(queue));
+  }
+
+  ctl::answer<queue_info> pause_queue(const queue_address& queue, bool paused) override {
+    return said<queue_info>((paused ? "pause " : "resume ") + text(queue));
+  }
+
+  ctl::answer<std::vector<task_status>> list(const task_filter& filter) override {
+    auto state = filter.state ? std::string(to_string(*filter.state)) : "any";
+    return said<std::vector<task_status>>(
+      "list " + text(queue_address{filter.tenant, filter.queue}) + " " + state
+      + (filter.is_blocking ? " blocking" : "") + " limit " + std::to_string(filter.limit));
+  }
+
+  ctl::answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
+    return said<std::uint64_t>(
+      (what == dead_change::redrive ? "redrive " : "purge ")
+      + text(queue_address{filter.tenant, filter.queue}) + " limit " + std::to_string(filter.limit)
+      + " rate " + std::to_string(filter.rate));
+  }
+
+  ctl::answer<std::uint64_t> purge_queue(const queue_address& queue) override {
+    return said<std::uint64_t>("purge_queue " + text(queue));
+  }
+
+  ctl::answer<std::uint64_t> purge_tenant(const std::string& tenant) override {
+    return said<std::uint64_t>("purge_tenant " + tenant);
+  }
+
+  ctl::answer<coordinator_stats> stats() override { return said<coordinator_stats>("stats"); }
+
+  ctl::answer<coordinator_stats> stats_of(const queue_address& queue) override {
+    return said<coordinator_stats>("stats_of " + text(queue));
+  }
+
+  result<backup_status> back_up() override {
+    asked += "back_up\n";
+    return backup_status{};
+  }
+
+  result<void> prepare_enqueue() override { return {}; }
+
+  result<void> enqueue(const task_spec& given, std::size_t copies, const added& told) override {
+    asked += "enqueue " + std::to_string(copies) + "\n";
+    task = given;
+    told(tasks);
+    return {};
+  }
+
+  result<ctl::task_end> await(task_id task, std::optional<duration> wait) override {
+    auto text = wait ? std::to_string(wait->count()) + " ms" : "not";
+    asked += "await " + to_string(task) + " " + text + "\n";
+    return end;
+  }
+
+  result<ctl::task_end> watch(task_id task, duration wait, progressed told) override {
+    asked += "watch " + to_string(task) + " " + std::to_string(wait.count()) + " ms\n";
+    return end;
+  }
+
+  [[nodiscard]] bool tells_progress() const override { return false; }
+
+  error cause_of(const error& reason) override { return reason; }
+
+private:
+  static std::string text(const queue_address& queue) { return queue.tenant + "/" + queue.queue; }
+
+  static std::string text(const ctl::task_target& task) {
+    if (const auto* id = std::get_if<task_id>(&task))
+      return to_string(*id);
+    const auto& key = std::get<task_key>(task);
+    return key.tenant + "/" + key.queue + "/" + key.group + "/" + key.key;
+  }
+
+  template <class T>
+  ctl::answer<T> said(const std::string& line) {
+    asked += line + "\n";
+    return {ctl::document{"{}"}};
+  }
+};
+
+} // namespace codeq::test
