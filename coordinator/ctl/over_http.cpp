@@ -55,7 +55,7 @@ std::string path_of(task_id task) {
 }
 
 std::string path_of(const task_key& key) {
-  auto path = "/queues/" + http::escape(key.queue) + "/keys/" + http::escape(key.key);
+  auto path = "/queues/" + http::escape(key.queue.queue) + "/keys/" + http::escape(key.key);
   return key.group.empty() ? path : path + "?group=" + http::escape(key.group);
 }
 
@@ -67,7 +67,7 @@ std::string path_with(const config::task_target& task, const std::string& verb) 
 
 bool names_tenant(const config::task_target& task) {
   const auto* key = std::get_if<task_key>(&task);
-  return key && names_tenant(key->tenant);
+  return key && names_tenant(key->queue.tenant);
 }
 
 int run_there(const ctl_config& config, const config::get_command& command) {
@@ -125,12 +125,12 @@ int run_there(const ctl_config& config, const config::list_command& command) {
     return refuse(config, tenant_text);
   if (filter.is_blocking)
     return refuse(config, "--blocking");
-  if (filter.limit > limits::http_listed_tasks_max)
+  if (command.limit > limits::http_listed_tasks_max)
     return fail(
       {errc::unsupported,
        "over --http --limit may be at most " + std::to_string(limits::http_listed_tasks_max)},
       config.json);
-  auto path = "/tasks?limit=" + std::to_string(filter.limit);
+  auto path = "/tasks?limit=" + std::to_string(command.limit);
   if (!filter.queue.empty())
     path += "&queue=" + http::escape(filter.queue);
   if (filter.state)

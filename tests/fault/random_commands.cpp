@@ -171,12 +171,12 @@ core::command random_commands::change(const core::shard_state& state) {
     return core::purge{operator_peer, 1, seq};
   case 4:
     return core::force{
-      operator_peer, 1, seq, static_cast<core::force::kind>(below(3)), bytes::from("by hand")};
+      operator_peer, 1, seq, static_cast<force_kind>(below(3)), bytes::from("by hand")};
   case 5: {
-    core::task_filter filter;
-    filter.tenant = "default";
-    filter.limit = 10;
-    return core::change_many{operator_peer, 1, core::change_many::kind::redrive, std::move(filter)};
+    core::task_part part;
+    part.filter.tenant = "default";
+    part.limit = 10;
+    return core::change_many{operator_peer, 1, core::bulk_kind::redrive, std::move(part)};
   }
   default: {
     auto lease = random_lease(state);
@@ -189,7 +189,7 @@ core::command random_commands::configure() {
   auto queue = random_queue();
   if (one_in(2))
     return core::tick{};
-  core::queue_settings settings;
+  queue_config settings;
   settings.max_leased = one_in(2) ? 0 : 20 + below(50);
   settings.keep_payload = one_in(2);
   settings.defaults.max_attempts = static_cast<std::uint16_t>(1 + below(9));

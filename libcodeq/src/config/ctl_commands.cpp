@@ -52,16 +52,17 @@ void apply(const std::optional<T>& change, T& to) {
 } // namespace
 
 queue_config queue_changes::applied_to(queue_config before) const {
-  apply(max_attempts, before.max_attempts);
-  apply(retry, before.retry.kind);
-  apply(retry_base, before.retry.base);
-  apply(retry_cap, before.retry.cap);
-  apply(lease, before.lease);
-  apply(run_timeout, before.run_timeout);
-  apply(progress_timeout, before.progress_timeout);
-  apply(retention, before.retention);
-  apply(dead_retention, before.dead_retention);
-  apply(when_dead, before.when_dead);
+  auto& defaults = before.defaults;
+  apply(max_attempts, defaults.max_attempts);
+  apply(retry, defaults.retry.kind);
+  apply(retry_base, defaults.retry.base);
+  apply(retry_cap, defaults.retry.cap);
+  apply(lease, defaults.lease);
+  apply(run_timeout, defaults.run_timeout);
+  apply(progress_timeout, defaults.progress_timeout);
+  apply(retention, defaults.retention);
+  apply(dead_retention, defaults.dead_retention);
+  apply(when_dead, defaults.when_dead);
   apply(max_depth, before.max_depth);
   apply(max_leased, before.max_leased);
   apply(keep_payload, before.keep_payload);

@@ -73,6 +73,7 @@ struct events_command {
 /// `codeqctl list` and `codeqctl dead list`.
 struct list_command {
   task_filter filter;
+  std::size_t limit = limits::listed_tasks_default;
 };
 
 /// `codeqctl dead redrive` and `codeqctl dead purge`.

@@ -36,7 +36,7 @@ void add_list(ctl_commands& to, const char* name, const char* help, bool only_de
      count_option(
        "limit",
        "How many tasks, 1 to 10000 [default: 100]",
-       filter.limit,
+       target->limit,
        {1, limits::listed_tasks_max})}};
   if (only_dead) {
     filter.state = task_state::dead;

@@ -27,7 +27,7 @@ std::vector<option> target_options(target_flags& to) {
   };
   return {
     std::move(by_id),
-    name_option("queue", "Queue of the task with that key [default: none]", to.key.queue),
+    name_option("queue", "Queue of the task with that key [default: none]", to.key.queue.queue),
     text_option(
       "key", "The task's key instead of its id [default: none]", to.key.key, limits::key_bytes_max),
     text_option(
@@ -35,19 +35,19 @@ std::vector<option> target_options(target_flags& to) {
       "Group of the task with that key [default: none]",
       to.key.group,
       limits::group_bytes_max),
-    tenant_option(to.key.tenant)};
+    tenant_option(to.key.queue.tenant)};
 }
 
 result<task_target> target_of(const target_flags& given) {
   auto refuse = [](const char* text) { return error{errc::invalid_argument, text}; };
   const auto& key = given.key;
-  if (given.id && (!key.key.empty() || !key.queue.empty() || !key.group.empty()))
+  if (given.id && (!key.key.empty() || !key.queue.queue.empty() || !key.group.empty()))
     return refuse("ID and --key are both given; give one of them");
   if (given.id)
     return task_target{*given.id};
   if (key.key.empty())
     return refuse("ID is required, or --queue and --key");
-  if (key.queue.empty())
+  if (key.queue.queue.empty())
     return refuse("--key needs --queue");
   return task_target{key};
 }

@@ -22,7 +22,7 @@ error queue_full(const queue_state& queue, std::uint64_t added) {
     errc::queue_full,
     "queue \"" + queue.address.queue + "\" has " + std::to_string(queue.depth())
       + " live tasks here and would have " + std::to_string(queue.depth() + added)
-      + "; its max_depth is " + std::to_string(queue.settings.max_depth)};
+      + "; its max_depth is " + std::to_string(queue.settings.config.max_depth)};
 }
 
 error refusal_of_new(const shard_state& state, const added_tasks& added) {
@@ -46,7 +46,7 @@ task_settings settings_of(const shard_state& state, const enqueue_run& run) {
   if (run.left_to_queue == 0)
     return settings;
   const auto* queue = state.find_queue(run.queue);
-  auto defaults = queue ? queue->settings.defaults : task_settings{};
+  auto defaults = queue ? queue->settings.config.defaults : task_settings{};
   auto is_left = [&](setting_bit bit) {
     return (run.left_to_queue & static_cast<std::uint16_t>(bit)) != 0;
   };
@@ -74,7 +74,7 @@ duration effective_lease(const shard_state& state, const segment& s, duration wi
   if (lease == duration{0})
     lease = s.settings.lease;
   if (lease == duration{0})
-    lease = state.queues[s.queue]->settings.defaults.lease;
+    lease = state.queues[s.queue]->settings.config.defaults.lease;
   return std::clamp(lease, limits::lease_min, limits::lease_max);
 }
 
@@ -86,8 +86,8 @@ error refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>
     return refusal;
   for (const auto& [address, count] : added) {
     const auto* queue = state.find_queue(address);
-    bool is_limited = queue && queue->settings.max_depth != 0;
-    if (is_limited && queue->depth() + count > queue->settings.max_depth)
+    bool is_limited = queue && queue->settings.config.max_depth != 0;
+    if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
       return queue_full(*queue, count);
   }
   return {};

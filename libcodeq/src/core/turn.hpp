@@ -164,7 +164,7 @@ private:
   void tell_holder(fencing_token token);
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
-  void mark_purged(const task_filter& filter);
+  void mark_purged(const task_part& part);
   void purge_past_dead();
 
   // Keys.
@@ -177,7 +177,7 @@ private:
   enqueue_kind reschedule(const enqueue_run& r, const segment& s);
   void replace_body(const enqueue_run& r, const segment& s);
   [[nodiscard]] std::optional<sequence> find_named(
-    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const key_name>& key);
+    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const task_key>& key);
   [[nodiscard]] bool is_key_taken(const segment& s) const;
 
   // Inquiries.

@@ -19,7 +19,7 @@ void append_run(std::vector<seq_run>& runs, const seq_run& run) {
     runs.push_back(run);
 }
 
-key_name key_of(const enqueue_run& r) {
+task_key key_of(const enqueue_run& r) {
   return {r.queue, r.group, r.key};
 }
 
@@ -115,7 +115,7 @@ void turn::replace_body(const enqueue_run& r, const segment& s) {
 }
 
 std::optional<sequence> turn::find_named(
-  peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const key_name>& key) {
+  peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const task_key>& key) {
   if (!key)
     return seq;
   if (auto owner = owner_of(state_, *key, now_.shard))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
 #include "storage/answer_build.hpp"
@@ -15,7 +16,7 @@ std::string encode(const core::tasks_changed& e) {
     auto changes = r.initChanges(static_cast<capnp::uint>(e.changes.size()));
     for (capnp::uint i = 0; i < e.changes.size(); ++i) {
       changes[i].setSeq(e.changes[i].seq);
-      changes[i].setKind(static_cast<schema::ChangeKind>(e.changes[i].kind));
+      changes[i].setKind(encoding::to_schema(e.changes[i].kind));
       changes[i].setNotBeforeMs(ms_of(e.changes[i].not_before));
       changes[i].setRetryAtMs(ms_of(e.changes[i].retry_at));
       changes[i].setBodyBytes(e.changes[i].body_bytes);
@@ -44,7 +45,7 @@ result<core::tasks_changed> decode_change(std::string_view value) {
     for (auto change : r.getChanges())
       e.changes.push_back(
         {change.getSeq(),
-         static_cast<core::change_kind>(change.getKind()),
+         encoding::from_schema<core::change_kind>(change.getKind()),
          time_of(change.getNotBeforeMs()),
          time_of(change.getRetryAtMs()),
          {},

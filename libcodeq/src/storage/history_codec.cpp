@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
 #include "storage/record_build.hpp"
@@ -14,7 +15,7 @@ std::string encode(const core::task_note& note) {
     r.setAtMs(ms_of(event.at));
     r.setKind(static_cast<std::uint8_t>(event.what));
     r.setBy(static_cast<std::uint8_t>(event.by));
-    r.setState(static_cast<schema::TaskState>(event.state));
+    r.setState(encoding::to_schema(event.state));
     r.setUntilMs(ms_of(event.until));
     r.setAttempt(static_cast<std::uint16_t>(event.attempt));
     r.setToken(value(event.token));
@@ -38,7 +39,7 @@ result<core::task_note> decode_note(std::string_view value, sequence seq) {
     event.at = time_of(r.getAtMs());
     event.what = static_cast<task_event::kind>(r.getKind());
     event.by = static_cast<task_event::author>(r.getBy());
-    event.state = static_cast<task_state>(r.getState());
+    event.state = encoding::from_schema<task_state>(r.getState());
     event.until = time_of(r.getUntilMs());
     event.attempt = r.getAttempt();
     event.token = static_cast<fencing_token>(r.getToken());

@@ -159,7 +159,7 @@ struct dead_key {
 /// A producer's own name of a task whose segment is closed.
 struct key_key {
   shard_id shard{};
-  core::key_name name;
+  task_key name;
 
   friend bool operator==(const key_key&, const key_key&) = default;
   [[nodiscard]] std::string encode() const;

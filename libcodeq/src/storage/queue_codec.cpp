@@ -10,10 +10,7 @@ std::string encode(const core::queue_configured& e) {
   return build<schema::QueueRecord>(small_words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
-    encoding::write_settings(r.initDefaults(), e.settings.defaults);
-    r.setMaxDepth(e.settings.max_depth);
-    r.setMaxLeased(e.settings.max_leased);
-    r.setKeepPayload(e.settings.keep_payload);
+    encoding::write_config(r, e.settings.config);
     r.setPaused(e.settings.paused);
   });
 }
@@ -24,10 +21,7 @@ result<core::queue_configured> decode_queue(std::string_view value, const queue_
     e.position = r.getPosition();
     e.at = time_of(r.getAtMs());
     e.queue = queue;
-    e.settings.defaults = encoding::read_settings(r.getDefaults());
-    e.settings.max_depth = r.getMaxDepth();
-    e.settings.max_leased = r.getMaxLeased();
-    e.settings.keep_payload = r.getKeepPayload();
+    e.settings.config = encoding::read_config(r);
     e.settings.paused = r.getPaused();
     return e;
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/record_codec.hpp"
 
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
 #include "storage/answer_build.hpp"
@@ -143,7 +144,7 @@ std::string encode(const core::leases_ended& e) {
       ends[i].setToken(value(e.ends[i].token));
       ends[i].setKind(static_cast<schema::LeaseEndKind>(e.ends[i].kind));
       ends[i].setCharged(e.ends[i].charged);
-      ends[i].setState(static_cast<schema::TaskState>(e.ends[i].next));
+      ends[i].setState(encoding::to_schema(e.ends[i].next));
       ends[i].setDueMs(ms_of(e.ends[i].due));
     }
     write_packed(r.initTexts(), std::span<const bytes>(texts));
@@ -258,7 +259,7 @@ result<core::leases_ended> decode_outcome(std::string_view value) {
       x.token = static_cast<fencing_token>(end.getToken());
       x.kind = static_cast<core::lease_end_kind>(end.getKind());
       x.charged = end.getCharged();
-      x.next = static_cast<task_state>(end.getState());
+      x.next = encoding::from_schema<task_state>(end.getState());
       x.due = time_of(end.getDueMs());
       e.ends.push_back(std::move(x));
     }

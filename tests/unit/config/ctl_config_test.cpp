@@ -248,7 +248,7 @@ TEST(CtlConfig, ListAndDeadTakeFilters) {
     accepted({{"list", "--tenant", "t", "--state", "leased", "--limit", "5"}}).command);
   EXPECT_EQ(list.filter.tenant, "t");
   EXPECT_EQ(list.filter.state, task_state::leased);
-  EXPECT_EQ(list.filter.limit, 5u);
+  EXPECT_EQ(list.limit, 5u);
   auto dead =
     std::get<dead_command>(accepted({{"dead", "redrive", "--limit", "10", "--rate", "2"}}).command);
   EXPECT_EQ(dead.change, dead_change::redrive);
@@ -284,15 +284,15 @@ TEST(CtlConfig, QueueSetChangesWhatIsGivenAndNothingElse) {
       "3s"}});
   queue_config before;
   before.max_leased = 4;
-  before.retry = {retry_kind::linear, 1s, 9s};
+  before.defaults.retry = {retry_kind::linear, 1s, 9s};
 
   auto after = std::get<queue_set_command>(config.command).changes.applied_to(before);
 
   auto expected = before;
   expected.max_depth = 10;
-  expected.lease = 1min;
+  expected.defaults.lease = 1min;
   expected.keep_payload = true;
-  expected.retry.base = 3s;
+  expected.defaults.retry.base = 3s;
   EXPECT_EQ(after, expected);
   EXPECT_EQ(
     refused({{"queue", "set", "q", "--keep-payload", "maybe"}}),

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 class Cancel : public shard_fixture {
 protected:
   /// One task, leased to `w` as 1/t1.
-  void lease_one(const core::task_settings& settings = {.lease = 1min}) {
+  void lease_one(const task_settings& settings = {.lease = 1min}) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});
