@@ -146,11 +146,11 @@ core::lease_report random_commands::report_of(const core::task_lease& lease) {
   r.seq = lease.seq;
   r.token = lease.token;
   // Always the same for one lease: a worker says one thing, however often.
-  r.how = completes(lease.token) ? core::disposition::completed
-                                 : static_cast<core::disposition>(value(lease.token) % 5);
+  r.how = completes(lease.token) ? disposition::completed
+                                 : static_cast<disposition>(value(lease.token) % 5);
   r.started = !one_in(6);
   r.text = bytes::from(random_text(text_bytes_max));
-  if (r.how == core::disposition::completed && one_in(5)) {
+  if (r.how == disposition::completed && one_in(5)) {
     auto to = static_cast<shard_id>(static_cast<std::uint16_t>(below(shards_)));
     r.follow_ups.push_back({to, plain_run()});
     r.follow_ups.back().run.tasks = r.follow_ups.back().run.tasks.part(0, 1);

@@ -57,7 +57,7 @@ struct reference_task {
   std::uint32_t refunds = 0;
   fencing_token token{};
   /// What a report would have to say to be a repeat of the latest end.
-  std::optional<core::disposition> reported;
+  std::optional<disposition> reported;
   std::string text;
   /// What was out of the ordinary, and all that followed it, in words.
   std::vector<std::string> history;

@@ -498,8 +498,8 @@ step_maker::random_reports(dice& d, const reference_shard& reference, const inst
     core::lease_report r;
     r.seq = lease.seq;
     r.token = lease.token;
-    r.how = d.one_in(2) ? core::disposition::completed : static_cast<core::disposition>(d.below(6));
-    if (r.how == core::disposition::nack)
+    r.how = d.one_in(2) ? disposition::completed : static_cast<disposition>(d.below(6));
+    if (r.how == disposition::nack)
       r.delay = duration{d.one_in(2) ? 0 : d.below(5'000)};
     r.started = !d.one_in(6);
     r.text = bytes::from("text " + std::to_string(d.below(1000)));
@@ -520,7 +520,7 @@ core::report step_maker::abandon_all(dice& d, const reference_shard& reference) 
     core::lease_report r;
     r.seq = lease.seq;
     r.token = lease.token;
-    r.how = core::disposition::abandon;
+    r.how = disposition::abandon;
     c.reports.push_back(std::move(r));
   }
   return c;

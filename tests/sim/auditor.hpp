@@ -210,7 +210,7 @@ private:
     timestamp delivered_shard;
     std::uint32_t attempt = 0;
     std::optional<virtual_time> reported_at;
-    worker::disposition how{};
+    disposition how{};
     std::string text;
     /// With a failure: when the next lease may begin, in shard time.
     std::optional<timestamp> retry_floor;

@@ -352,7 +352,7 @@ void worker_process::take_cancel(const protocol::cancel_notice& notice) {
   world_.say(parts_.identity.name + " is to cancel token=" + std::to_string(value(key.token)));
   if (lease->phase == lease_phase::queued) {
     auto unstarted = worker::make_unstarted(key, lease->seq);
-    unstarted.what = worker::disposition::cancelled;
+    unstarted.what = disposition::cancelled;
     book_.remove(key);
     claims_.released(only_link);
     return report_later(std::move(unstarted));

@@ -17,7 +17,7 @@ std::shared_ptr<const task_key> name_of(const std::string& queue, const std::str
   return std::make_shared<const task_key>(task_key{{"default", queue}, {}, key});
 }
 
-core::lease_report reported(core::disposition how) {
+core::lease_report reported(disposition how) {
   core::lease_report r;
   r.how = how;
   return r;
@@ -196,14 +196,14 @@ std::string shard_fixture::report(
 
 std::string shard_fixture::complete(
   const std::string& worker, core::task_lease lease, const std::string& text) {
-  auto r = reported(core::disposition::completed);
+  auto r = reported(disposition::completed);
   r.text = bytes::from(text);
   return report(worker, lease, r);
 }
 
 std::string shard_fixture::complete_with(
   const std::string& worker, core::task_lease lease, std::vector<core::follow_up> follow_ups) {
-  auto r = reported(core::disposition::completed);
+  auto r = reported(disposition::completed);
   r.follow_ups = std::move(follow_ups);
   return report(worker, lease, r);
 }
@@ -220,7 +220,7 @@ std::string shard_fixture::complete_all(
   const std::string& worker, const std::vector<core::task_lease>& leases) {
   core::report c{peer_of(worker), {}};
   for (const auto& lease : leases) {
-    c.reports.push_back(reported(core::disposition::completed));
+    c.reports.push_back(reported(disposition::completed));
     c.reports.back().seq = lease.seq;
     c.reports.back().token = lease.token;
   }
@@ -228,21 +228,21 @@ std::string shard_fixture::complete_all(
 }
 
 std::string shard_fixture::fail(const std::string& worker, core::task_lease lease) {
-  return report(worker, lease, reported(core::disposition::failed));
+  return report(worker, lease, reported(disposition::failed));
 }
 
 std::string shard_fixture::fail_permanently(const std::string& worker, core::task_lease lease) {
-  return report(worker, lease, reported(core::disposition::failed_permanently));
+  return report(worker, lease, reported(disposition::failed_permanently));
 }
 
 std::string shard_fixture::nack(const std::string& worker, core::task_lease lease, duration delay) {
-  auto r = reported(core::disposition::nack);
+  auto r = reported(disposition::nack);
   r.delay = delay;
   return report(worker, lease, r);
 }
 
 std::string shard_fixture::abandon(const std::string& worker, core::task_lease lease) {
-  return report(worker, lease, reported(core::disposition::abandon));
+  return report(worker, lease, reported(disposition::abandon));
 }
 
 std::string shard_fixture::expire(core::task_lease lease) {

@@ -153,6 +153,16 @@ enum class task_state : std::uint8_t {
   return state >= task_state::completed;
 }
 
+/// How an attempt ended, as its worker reports it. On the wire, never renumber.
+enum class disposition : std::uint8_t {
+  completed = 0,
+  failed = 1,
+  failed_permanently = 2,
+  nack = 3,
+  abandon = 4,
+  cancelled = 5, ///< It was asked to stop, and did.
+};
+
 /// What a producer or operator learns about one task.
 struct task_status {
   task_id id;

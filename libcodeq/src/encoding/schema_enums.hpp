@@ -4,6 +4,7 @@
 #include "codeq/task.hpp"
 
 #include "core/change_event.hpp"
+#include "core/task_state.hpp"
 #include "protocol.capnp.h"
 #include "record.capnp.h"
 #include "task.capnp.h"
@@ -70,6 +71,36 @@ struct names_of<on_duplicate> {
     {ours::reject, theirs::REJECT},
     {ours::defer, theirs::DEFER},
     {ours::promote, theirs::PROMOTE}};
+};
+
+template <>
+struct names_of<disposition> {
+  using ours = disposition;
+  using theirs = schema::Disposition;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::completed, theirs::COMPLETED},
+    {ours::failed, theirs::FAILED},
+    {ours::failed_permanently, theirs::FAILED_PERMANENTLY},
+    {ours::nack, theirs::NACK},
+    {ours::abandon, theirs::ABANDON},
+    {ours::cancelled, theirs::CANCELLED}};
+};
+
+template <>
+struct names_of<core::lease_end_kind> {
+  using ours = core::lease_end_kind;
+  using theirs = schema::LeaseEndKind;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::completed, theirs::COMPLETED},
+    {ours::failed, theirs::FAILED},
+    {ours::failed_permanently, theirs::FAILED_PERMANENTLY},
+    {ours::nacked, theirs::NACKED},
+    {ours::abandoned, theirs::ABANDONED},
+    {ours::expired, theirs::EXPIRED},
+    {ours::revoked, theirs::REVOKED},
+    {ours::cancelled, theirs::CANCELLED},
+    {ours::timed_out, theirs::TIMED_OUT},
+    {ours::forced, theirs::FORCED}};
 };
 
 template <>

@@ -142,7 +142,7 @@ std::string encode(const core::leases_ended& e) {
     for (capnp::uint i = 0; i < e.ends.size(); ++i) {
       ends[i].setSeq(e.ends[i].seq);
       ends[i].setToken(value(e.ends[i].token));
-      ends[i].setKind(static_cast<schema::LeaseEndKind>(e.ends[i].kind));
+      ends[i].setKind(encoding::to_schema(e.ends[i].kind));
       ends[i].setCharged(e.ends[i].charged);
       ends[i].setState(encoding::to_schema(e.ends[i].next));
       ends[i].setDueMs(ms_of(e.ends[i].due));
@@ -257,7 +257,7 @@ result<core::leases_ended> decode_outcome(std::string_view value) {
       core::lease_end x;
       x.seq = end.getSeq();
       x.token = static_cast<fencing_token>(end.getToken());
-      x.kind = static_cast<core::lease_end_kind>(end.getKind());
+      x.kind = encoding::from_schema<core::lease_end_kind>(end.getKind());
       x.charged = end.getCharged();
       x.next = encoding::from_schema<task_state>(end.getState());
       x.due = time_of(end.getDueMs());

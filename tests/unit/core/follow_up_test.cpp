@@ -132,7 +132,7 @@ TEST_F(FollowUp, OfAStaleCompletionIsNotEnqueued) {
 TEST_F(FollowUp, ComesWithACompletionOnly) {
   lease_one();
   core::lease_report failed;
-  failed.how = core::disposition::failed;
+  failed.how = disposition::failed;
   failed.follow_ups = {to_shard(0), to_shard(2)};
 
   EXPECT_EQ(report("w", held(1, 1), failed), "w: answered 1/t1 ok");

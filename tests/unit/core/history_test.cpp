@@ -55,7 +55,7 @@ TEST_F(History, FailureTellsOfTheAttemptAndOfWhatComesNext) {
   advance(2s);
 
   core::lease_report how;
-  how.how = core::disposition::failed;
+  how.how = disposition::failed;
   how.text = bytes::from("no disk");
   report("w", held(1, 1), how);
 

@@ -206,7 +206,7 @@ TEST_F(Report, ChargedAbandonOfTheLastAttemptIsDead) {
 TEST_F(Report, FailureThatNeverStartedIsUncharged) {
   lease_one();
   core::lease_report r;
-  r.how = core::disposition::failed;
+  r.how = disposition::failed;
   r.started = false;
 
   report("w", held(1, 1), r);

@@ -68,6 +68,8 @@ TEST(SchemaEnums, EveryNameHasItsEnumInCode) {
   expect_whole<on_dead>();
   expect_whole<on_duplicate>();
   expect_whole<task_change>();
+  expect_whole<disposition>();
+  expect_whole<core::lease_end_kind>();
   expect_whole<change_result>();
   expect_whole<force_kind>();
   expect_whole<core::bulk_kind>();
