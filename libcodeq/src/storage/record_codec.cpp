@@ -4,7 +4,6 @@
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
-#include "storage/answer_build.hpp"
 #include "storage/record_build.hpp"
 
 #include <algorithm>
@@ -318,6 +317,27 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.retention = duration_of(r.getRetentionMs());
     fate.entries = std::move(*entries);
     return fate;
+  });
+}
+
+std::string encode(const core::queue_configured& e) {
+  return build<schema::QueueRecord>(small_words, [&](auto r) {
+    r.setPosition(e.position);
+    r.setAtMs(ms_of(e.at));
+    encoding::write_config(r, e.settings.config);
+    r.setPaused(e.settings.paused);
+  });
+}
+
+result<core::queue_configured> decode_queue(std::string_view value, const queue_address& queue) {
+  return parse<schema::QueueRecord>(value, [&](auto r) -> result<core::queue_configured> {
+    core::queue_configured e;
+    e.position = r.getPosition();
+    e.at = time_of(r.getAtMs());
+    e.queue = queue;
+    e.settings.config = encoding::read_config(r);
+    e.settings.paused = r.getPaused();
+    return e;
   });
 }
 

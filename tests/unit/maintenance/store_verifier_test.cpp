@@ -2,7 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/segment_block.hpp"
-#include "storage/checkpoint_key.hpp"
+#include "storage/keyspace.hpp"
 #include "storage/retention_codec.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 

@@ -5,6 +5,7 @@
 #include "storage/record_build.hpp"
 #include "storage/record_codec.hpp"
 
+/// The records of single tasks, each overwritten by the next of its kind: history, checkpoint, key.
 namespace codeq::storage {
 
 std::string encode(const core::task_note& note) {
@@ -46,6 +47,43 @@ result<core::task_note> decode_note(std::string_view value, sequence seq) {
     event.worker = encoding::read_text(r.getWorker());
     event.text.assign(r.getText().asChars().begin(), r.getText().size());
     return note;
+  });
+}
+
+std::string encode(const core::lease_checkpoint& checkpoint, timestamp at) {
+  auto words = small_words + checkpoint.data.size() / sizeof(capnp::word);
+  return build<schema::CheckpointRecord>(words, [&](auto r) {
+    r.setToken(value(checkpoint.mark.token));
+    r.setNumber(checkpoint.mark.number);
+    r.setAtMs(ms_of(at));
+    auto data = checkpoint.data.view();
+    r.setData({reinterpret_cast<const kj::byte*>(data.data()), data.size()});
+  });
+}
+
+result<checkpoint_record> decode_task_checkpoint(std::string_view value, sequence seq) {
+  return parse<schema::CheckpointRecord>(value, [&](auto r) -> result<checkpoint_record> {
+    auto data = r.getData().asChars();
+    checkpoint_record record;
+    record.checkpoint.seq = seq;
+    record.checkpoint.mark = {static_cast<fencing_token>(r.getToken()), r.getNumber()};
+    record.checkpoint.data = bytes::from(std::string(data.begin(), data.size()));
+    record.at = time_of(r.getAtMs());
+    return record;
+  });
+}
+
+std::string encode(const core::retained_key& record) {
+  return build<schema::KeyRecord>(small_words, [&](auto r) {
+    r.setSeq(record.seq);
+    r.setSince(record.since);
+    r.setExpiresAtMs(ms_of(record.expires_at));
+  });
+}
+
+result<core::retained_key> decode_key(std::string_view value) {
+  return parse<schema::KeyRecord>(value, [](auto r) -> result<core::retained_key> {
+    return core::retained_key{r.getSeq(), r.getSince(), time_of(r.getExpiresAtMs())};
   });
 }
 
