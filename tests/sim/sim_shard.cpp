@@ -172,9 +172,9 @@ void sim_shard::wake_after(duration wait, std::uint64_t number) {
   home_.after(wait, [this, number] { box_.send([this, number] { wake(number); }); });
 }
 
-const error& sim_shard::disk_refusal(monotonic_time) {
-  static const error none{};
-  return none;
+const result<void>& sim_shard::check_disk(monotonic_time) {
+  static const result<void> ok;
+  return ok;
 }
 
 core::shard_state* sim_shard::settled_state() {

@@ -25,7 +25,7 @@ error queue_full(const queue_state& queue, std::uint64_t added) {
       + "; its max_depth is " + std::to_string(queue.settings.config.max_depth)};
 }
 
-error refusal_of_new(const shard_state& state, const added_tasks& added) {
+result<void> check_new(const shard_state& state, const added_tasks& added) {
   std::map<std::string_view, std::size_t> new_queues;
   for (const auto& [queue, count] : added) {
     const auto& address = queue.get();
@@ -78,12 +78,12 @@ duration effective_lease(const shard_state& state, const segment& s, duration wi
   return std::clamp(lease, limits::lease_min, limits::lease_max);
 }
 
-error refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
+result<void> check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
   added_tasks added;
   for (const auto& r : runs)
     added[r.queue] += r.tasks.count();
-  if (auto refusal = refusal_of_new(state, added); refusal.code != errc::none)
-    return refusal;
+  if (auto ok = check_new(state, added); !ok)
+    return ok;
   for (const auto& [address, count] : added) {
     const auto* queue = state.find_queue(address);
     bool is_limited = queue && queue->settings.config.max_depth != 0;
@@ -93,12 +93,12 @@ error refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>
   return {};
 }
 
-error refusal_by_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
+result<void> check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
   added_tasks added;
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
-  return refusal_of_new(state, added);
+  return check_new(state, added);
 }
 
 error too_many_queues(const queue_address& queue) {

@@ -25,7 +25,7 @@ task_key key_of(const enqueue_run& r) {
 
 } // namespace
 
-error turn::refusal_by_keys(const enqueue& c) const {
+result<void> turn::check_keys(const enqueue& c) const {
   if (state_.keys.retained_count() < limits::retained_keys_per_shard_max)
     return {};
   bool has_new_key = std::any_of(c.runs.begin(), c.runs.end(), [&](const enqueue_run& r) {
@@ -33,7 +33,7 @@ error turn::refusal_by_keys(const enqueue& c) const {
   });
   if (!has_new_key)
     return {};
-  return {
+  return error{
     errc::overloaded,
     "the shard remembers the keys of " + std::to_string(state_.keys.retained_count())
       + " ended tasks, so that it takes no new key; the limit is "

@@ -18,8 +18,8 @@ void say_alive(gateway_context&, const exchange_ptr& call) {
 
 /// Ready once every shard has answered, which it does behind all that it has to write before.
 void say_ready(gateway_context& context, const exchange_ptr& call) {
-  if (auto problem = context.disk_problem(); problem.code != errc::none)
-    return call->answer(refusal(503, problem.context));
+  if (auto ok = context.check_disk(); !ok)
+    return call->answer(refusal(503, ok.error().context));
   auto is_answered = std::make_shared<bool>(false);
   auto answer_once = [call, is_answered](response r) {
     if (!std::exchange(*is_answered, true))

@@ -91,14 +91,15 @@ TEST_F(QueueSettings, NewQueuesOfOneRequestCountTogether) {
     return runs;
   };
 
-  auto refusal = core::refusal_by_queues(state(), request_for("default", "second"));
+  auto checked = core::check_queues(state(), request_for("default", "second"));
 
-  EXPECT_EQ(refusal.code, errc::too_large);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, errc::too_large);
   EXPECT_EQ(
-    refusal.context,
+    checked.error().context,
     "queue \"second\" would be one more than the 10000 queues that tenant \"default\" may have");
-  EXPECT_EQ(core::refusal_by_queues(state(), request_for("default", "first")).code, errc::none);
-  EXPECT_EQ(core::refusal_by_queues(state(), request_for("other", "second")).code, errc::none);
+  EXPECT_TRUE(core::check_queues(state(), request_for("default", "first")));
+  EXPECT_TRUE(core::check_queues(state(), request_for("other", "second")));
 }
 
 TEST_F(QueueSettings, FieldsLeftToTheQueueAreAsItHasThem) {
@@ -270,12 +271,14 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
   r.queue = {"default", "q"};
   r.tasks = {bytes::from("ab"), {1, 1}};
 
-  auto refusal = core::refusal_by_queues(state(), {r, r});
+  auto checked = core::check_queues(state(), {r, r});
 
-  EXPECT_EQ(refusal.code, errc::queue_full);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, errc::queue_full);
   EXPECT_EQ(
-    refusal.context, "queue \"q\" has 0 live tasks here and would have 4; its max_depth is 3");
-  EXPECT_EQ(core::refusal_by_queues(state(), {r}).code, errc::none);
+    checked.error().context,
+    "queue \"q\" has 0 live tasks here and would have 4; its max_depth is 3");
+  EXPECT_TRUE(core::check_queues(state(), {r}));
 }
 
 TEST_F(QueueSettings, RepeatOfARequestIsAnsweredAlsoWhenTheQueueIsFull) {
