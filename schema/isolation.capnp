@@ -64,7 +64,7 @@ struct FromChild {
 
   struct Outcome {
     kind @0 :UInt8;
-    # As `codeq::outcome::kind`.
+    # As `codeq::disposition`.
     text @1 :Data;
     delayMs @2 :Int64 = -1;
     # A nack's own delay; negative is none.

@@ -63,7 +63,7 @@ std::vector<core::event> lone_shard::run(const core::command& c) {
         auto& report = held_.emplace_back();
         report.seq = leased.first + i;
         report.token = fencing_token{value(leased.first_token) + i};
-        report.how = core::disposition::completed;
+        report.how = disposition::completed;
         report.text = bytes::from(std::string(result_bytes, 'r'));
       }
   }

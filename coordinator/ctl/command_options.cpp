@@ -70,7 +70,7 @@ option placed(option entry) {
 std::vector<option> named_task::options() {
   return {
     id_into(id, "; or --queue and --key"),
-    name_option("queue", "Queue of the task with that key [default: none]", key.queue),
+    name_option("queue", "Queue of the task with that key [default: none]", key.queue.queue),
     text_option(
       "key", "The task's key instead of its id [default: none]", key.key, limits::key_bytes_max),
     text_option(
@@ -78,18 +78,18 @@ std::vector<option> named_task::options() {
       "Group of the task with that key [default: none]",
       key.group,
       limits::group_bytes_max),
-    tenant_option(key.tenant)};
+    tenant_option(key.queue.tenant)};
 }
 
 result<void> named_task::check() const {
   auto refuse = [](const char* text) { return error{errc::invalid_argument, text}; };
-  if (id && (!key.key.empty() || !key.queue.empty() || !key.group.empty()))
+  if (id && (!key.key.empty() || !key.queue.queue.empty() || !key.group.empty()))
     return refuse("ID and --key are both given; give one of them");
   if (id)
     return {};
   if (key.key.empty())
     return refuse("ID is required, or --queue and --key");
-  if (key.queue.empty())
+  if (key.queue.queue.empty())
     return refuse("--key needs --queue");
   return {};
 }

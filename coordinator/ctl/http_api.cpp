@@ -28,7 +28,7 @@ result<void> check_tenant(const std::string& tenant) {
 
 result<void> check_tenant(const task_target& task) {
   const auto* key = std::get_if<task_key>(&task);
-  return key ? check_tenant(key->tenant) : result<void>();
+  return key ? check_tenant(key->queue.tenant) : result<void>();
 }
 
 error unreadable() {
@@ -40,7 +40,7 @@ std::string path_of(task_id task) {
 }
 
 std::string path_of(const task_key& key) {
-  auto path = "/queues/" + http::escape(key.queue) + "/keys/" + http::escape(key.key);
+  auto path = "/queues/" + http::escape(key.queue.queue) + "/keys/" + http::escape(key.key);
   return key.group.empty() ? path : path + "?group=" + http::escape(key.group);
 }
 
@@ -162,15 +162,15 @@ public:
     return ask_of(queue, "POST", paused ? "/pause" : "/resume");
   }
 
-  answer<std::vector<task_status>> list(const task_filter& filter) override {
+  answer<std::vector<task_status>> list(const task_filter& filter, std::size_t limit) override {
     if (auto ok = check_tenant(filter.tenant); !ok)
       return ok.error();
     if (filter.is_blocking)
       return not_possible("--blocking");
     constexpr auto most = limits::http_listed_tasks_max;
-    if (filter.limit > most)
+    if (limit > most)
       return error{errc::unsupported, "over --http --limit may be at most " + std::to_string(most)};
-    auto path = "/tasks?limit=" + std::to_string(filter.limit);
+    auto path = "/tasks?limit=" + std::to_string(limit);
     if (!filter.queue.empty())
       path += "&queue=" + http::escape(filter.queue);
     if (filter.state)

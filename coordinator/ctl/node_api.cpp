@@ -120,8 +120,8 @@ public:
     return ask(&operator_client::pause_queue, queue, paused);
   }
 
-  answer<std::vector<task_status>> list(const task_filter& filter) override {
-    return ask(&operator_client::list, filter);
+  answer<std::vector<task_status>> list(const task_filter& filter, std::size_t limit) override {
+    return ask(&operator_client::list, filter, limit);
   }
 
   answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {

@@ -70,7 +70,7 @@ public:
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
-  virtual answer<std::vector<task_status>> list(const task_filter& filter) = 0;
+  virtual answer<std::vector<task_status>> list(const task_filter& filter, std::size_t limit) = 0;
   virtual answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) = 0;
   virtual answer<std::uint64_t> purge_queue(const queue_address& queue) = 0;
   virtual answer<std::uint64_t> purge_tenant(const std::string& tenant) = 0;

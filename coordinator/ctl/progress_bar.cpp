@@ -28,7 +28,8 @@ std::string bar_text(std::size_t done, std::size_t total, const std::string& not
 
 } // namespace
 
-progress_bar::progress_bar() : is_terminal_(isatty(STDERR_FILENO) == 1) {
+progress_bar::progress_bar(bool has_progress)
+  : is_shown_(has_progress && isatty(STDERR_FILENO) == 1) {
 }
 
 progress_bar::~progress_bar() {
@@ -36,7 +37,7 @@ progress_bar::~progress_bar() {
 }
 
 void progress_bar::draw(std::size_t done, std::size_t total, const std::string& note) {
-  if (!is_terminal_)
+  if (!is_shown_)
     return;
   std::lock_guard lock(mutex_);
   std::fprintf(stderr, "%s%s", erase_line, bar_text(done, total, note).c_str());
@@ -44,7 +45,7 @@ void progress_bar::draw(std::size_t done, std::size_t total, const std::string& 
 }
 
 void progress_bar::clear() {
-  if (!is_terminal_)
+  if (!is_shown_)
     return;
   std::lock_guard lock(mutex_);
   std::fputs(erase_line, stderr);

@@ -8,10 +8,10 @@
 namespace codeq::ctl {
 
 /// One line on standard error that is drawn over and over; nothing at all when standard error is
-/// not a terminal. Safe between threads.
+/// not a terminal, or when nobody tells progress. Safe between threads.
 class progress_bar {
 public:
-  progress_bar();
+  explicit progress_bar(bool has_progress);
   ~progress_bar();
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
@@ -22,10 +22,10 @@ public:
   /// Takes the line away, so that others can be printed.
   void clear();
 
-  [[nodiscard]] bool is_shown() const noexcept { return is_terminal_; }
+  [[nodiscard]] bool is_shown() const noexcept { return is_shown_; }
 
 private:
-  bool is_terminal_;
+  bool is_shown_;
   std::mutex mutex_;
 };
 

@@ -43,16 +43,17 @@ std::string or_none(duration limit, const char* none) {
 } // namespace
 
 queue_config queue_changes::applied_to(queue_config before) const {
-  apply(max_attempts, before.max_attempts);
-  apply(retry, before.retry.kind);
-  apply(retry_base, before.retry.base);
-  apply(retry_cap, before.retry.cap);
-  apply(lease, before.lease);
-  apply(run_timeout, before.run_timeout);
-  apply(progress_timeout, before.progress_timeout);
-  apply(retention, before.retention);
-  apply(dead_retention, before.dead_retention);
-  apply(when_dead, before.when_dead);
+  auto& defaults = before.defaults;
+  apply(max_attempts, defaults.max_attempts);
+  apply(retry, defaults.retry.kind);
+  apply(retry_base, defaults.retry.base);
+  apply(retry_cap, defaults.retry.cap);
+  apply(lease, defaults.lease);
+  apply(run_timeout, defaults.run_timeout);
+  apply(progress_timeout, defaults.progress_timeout);
+  apply(retention, defaults.retention);
+  apply(dead_retention, defaults.dead_retention);
+  apply(when_dead, defaults.when_dead);
   apply(max_depth, before.max_depth);
   apply(max_leased, before.max_leased);
   apply(keep_payload, before.keep_payload);
@@ -136,32 +137,34 @@ std::string limit_text(std::uint64_t limit) {
 }
 
 void write_config(base::json_writer& out, const queue_config& config) {
+  const auto& defaults = config.defaults;
   out.field("max_depth", config.max_depth).field("max_leased", config.max_leased);
-  out.field("keep_payload", config.keep_payload).field("max_attempts", config.max_attempts);
-  out.field("retry", name_of(config.retry.kind));
-  out.field("retry_base_ms", config.retry.base.count());
-  out.field("retry_cap_ms", config.retry.cap.count());
-  out.field("lease_ms", config.lease.count());
-  out.field("run_timeout_ms", config.run_timeout.count());
-  out.field("progress_timeout_ms", config.progress_timeout.count());
-  out.field("retention_ms", config.retention.count());
-  out.field("dead_retention_ms", config.dead_retention.count());
-  out.field("on_dead", name_of(config.when_dead));
+  out.field("keep_payload", config.keep_payload).field("max_attempts", defaults.max_attempts);
+  out.field("retry", name_of(defaults.retry.kind));
+  out.field("retry_base_ms", defaults.retry.base.count());
+  out.field("retry_cap_ms", defaults.retry.cap.count());
+  out.field("lease_ms", defaults.lease.count());
+  out.field("run_timeout_ms", defaults.run_timeout.count());
+  out.field("progress_timeout_ms", defaults.progress_timeout.count());
+  out.field("retention_ms", defaults.retention.count());
+  out.field("dead_retention_ms", defaults.dead_retention.count());
+  out.field("on_dead", name_of(defaults.when_dead));
 }
 
 std::vector<std::pair<std::string, std::string>> config_fields(const queue_config& config) {
+  const auto& defaults = config.defaults;
   return {
     {"keep-payload", config.keep_payload ? "true" : "false"},
-    {"max-attempts", std::to_string(config.max_attempts)},
-    {"retry", std::string(name_of(config.retry.kind))},
-    {"retry-base", format_duration(config.retry.base)},
-    {"retry-cap", format_duration(config.retry.cap)},
-    {"lease", format_duration(config.lease)},
-    {"run-timeout", or_none(config.run_timeout, "no limit")},
-    {"progress-timeout", or_none(config.progress_timeout, "no limit")},
-    {"retention", format_duration(config.retention)},
-    {"dead-retention", or_none(config.dead_retention, "until purged")},
-    {"on-dead", std::string(name_of(config.when_dead))}};
+    {"max-attempts", std::to_string(defaults.max_attempts)},
+    {"retry", std::string(name_of(defaults.retry.kind))},
+    {"retry-base", format_duration(defaults.retry.base)},
+    {"retry-cap", format_duration(defaults.retry.cap)},
+    {"lease", format_duration(defaults.lease)},
+    {"run-timeout", or_none(defaults.run_timeout, "no limit")},
+    {"progress-timeout", or_none(defaults.progress_timeout, "no limit")},
+    {"retention", format_duration(defaults.retention)},
+    {"dead-retention", or_none(defaults.dead_retention, "until purged")},
+    {"on-dead", std::string(name_of(defaults.when_dead))}};
 }
 
 } // namespace codeq::ctl

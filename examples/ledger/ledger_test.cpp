@@ -10,7 +10,7 @@
 namespace {
 
 using codeq::testing::run_once;
-using kind = codeq::outcome::kind;
+using kind = codeq::disposition;
 
 class Ledger : public testing::Test {
 protected:

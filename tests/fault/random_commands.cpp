@@ -146,11 +146,11 @@ core::lease_report random_commands::report_of(const core::task_lease& lease) {
   r.seq = lease.seq;
   r.token = lease.token;
   // Always the same for one lease: a worker says one thing, however often.
-  r.how = completes(lease.token) ? core::disposition::completed
-                                 : static_cast<core::disposition>(value(lease.token) % 5);
+  r.how = completes(lease.token) ? disposition::completed
+                                 : static_cast<disposition>(value(lease.token) % 5);
   r.started = !one_in(6);
   r.text = bytes::from(random_text(text_bytes_max));
-  if (r.how == core::disposition::completed && one_in(5)) {
+  if (r.how == disposition::completed && one_in(5)) {
     auto to = static_cast<shard_id>(static_cast<std::uint16_t>(below(shards_)));
     r.follow_ups.push_back({to, plain_run()});
     r.follow_ups.back().run.tasks = r.follow_ups.back().run.tasks.part(0, 1);
@@ -171,12 +171,12 @@ core::command random_commands::change(const core::shard_state& state) {
     return core::purge{operator_peer, 1, seq};
   case 4:
     return core::force{
-      operator_peer, 1, seq, static_cast<core::force::kind>(below(3)), bytes::from("by hand")};
+      operator_peer, 1, seq, static_cast<force_kind>(below(3)), bytes::from("by hand")};
   case 5: {
-    core::task_filter filter;
-    filter.tenant = "default";
-    filter.limit = 10;
-    return core::change_many{operator_peer, 1, core::change_many::kind::redrive, std::move(filter)};
+    core::task_part part;
+    part.filter.tenant = "default";
+    part.limit = 10;
+    return core::change_many{operator_peer, 1, core::bulk_kind::redrive, std::move(part)};
   }
   default: {
     auto lease = random_lease(state);
@@ -189,7 +189,7 @@ core::command random_commands::configure() {
   auto queue = random_queue();
   if (one_in(2))
     return core::tick{};
-  core::queue_settings settings;
+  queue_config settings;
   settings.max_leased = one_in(2) ? 0 : 20 + below(50);
   settings.keep_payload = one_in(2);
   settings.defaults.max_attempts = static_cast<std::uint16_t>(1 + below(9));

@@ -222,7 +222,7 @@ TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
 TEST_F(ClientOperator, AListIsTheOldestOfAllShards) {
   connect();
   auto waiting =
-    std::async(std::launch::async, [&] { return client->list({.queue = "q", .limit = 2}); });
+    std::async(std::launch::async, [&] { return client->list({.queue = "q"}, 2); });
 
   for (std::uint16_t shard = 0; shard < 4; ++shard)
     coordinator.say(protocol::list_reply::build([&](auto root) {
@@ -274,7 +274,7 @@ TEST_F(ClientOperator, FiltersOutOfBoundsAreNotAsked) {
   connect();
 
   EXPECT_EQ(
-    to_string(client->list({.limit = 10'001}).error()),
+    to_string(client->list({}, 10'001).error()),
     "invalid_argument: limit is 10001; it must be 1..10000");
   EXPECT_EQ(
     to_string(client->change_dead({.rate = 1'000'001}, dead_change::purge).error()),

@@ -122,7 +122,7 @@ TEST_F(HttpAccess, TheProcessTellsEverybodyThatItLives) {
 }
 
 TEST_F(HttpAccess, AFullDiskIsNotReady) {
-  options_.disk_problem = [] { return error{errc::disk_full, "no space"}; };
+  options_.check_disk = [] { return error{errc::disk_full, "no space"}; };
   restart();
 
   auto refused = get("//readyz");

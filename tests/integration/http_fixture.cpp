@@ -47,7 +47,7 @@ std::string http_fixture::answer::text(const std::string& name) const {
 
 http_fixture::http_fixture() {
   options_.who = &caller_of;
-  options_.disk_problem = [] { return error{}; };
+  options_.check_disk = [] { return result<void>{}; };
   options_.metrics = [](const coordinator_stats& stats) {
     return "queues " + std::to_string(stats.queues.size());
   };

@@ -49,18 +49,20 @@ decide(const codeq::task& task, const std::string& how, std::uint32_t times, std
   return codeq::outcome::completed(std::move(result));
 }
 
-std::string_view word_of(codeq::outcome::kind kind) {
+std::string_view word_of(codeq::disposition kind) {
   switch (kind) {
-  case codeq::outcome::kind::completed:
+  case codeq::disposition::completed:
     return "completed";
-  case codeq::outcome::kind::failed:
+  case codeq::disposition::failed:
     return "failed";
-  case codeq::outcome::kind::failed_permanently:
+  case codeq::disposition::failed_permanently:
     return "permanent";
-  case codeq::outcome::kind::nack:
+  case codeq::disposition::nack:
     return "nack";
-  case codeq::outcome::kind::abandon:
+  case codeq::disposition::abandon:
     return "abandon";
+  case codeq::disposition::cancelled:
+    break;
   }
   return "";
 }

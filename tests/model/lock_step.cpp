@@ -257,7 +257,7 @@ void lock_step::compare_keys() {
   for (const auto& [seq, task] : reference_.tasks) {
     if (task.key.empty())
       continue;
-    core::key_name name{task.queue, task.group, task.key};
+    task_key name{task.queue, task.group, task.key};
     auto* expected = reference_.owner_of(name, now);
     auto found = core::owner_of(*state_, name, now);
     bool agrees = expected ? found && found->seq == expected->seq : !found;

@@ -174,15 +174,15 @@ void observer::see(const core::task_not_here& e) {
   const auto& entry = *fate;
   if (e.why.what == core::inquiry::kind::explain) {
     // Whatever has a fate is over.
-    auto reason = entry.state == task_state::completed ? core::task_reason::completed
-                                                       : core::task_reason::cancelled;
+    auto reason =
+      entry.state == task_state::completed ? task_reason::completed : task_reason::cancelled;
     seen_.lines.push_back(say_explained({e.why.peer, e.why.number, e.seq, reason}));
     return;
   }
   if (e.why.what == core::inquiry::kind::change) {
     // Whatever has a fate is over, and stays as it is.
     seen_.lines.push_back(
-      say_changed({e.why.peer, e.why.number, e.seq, core::change_result::unchanged, fate->state}));
+      say_changed({e.why.peer, e.why.number, e.seq, change_result::unchanged, fate->state}));
     return;
   }
   seen_.lines.push_back(say_described(e.why, {e.seq, fate->state, fate->token, fate->attempt}));

@@ -53,15 +53,15 @@ void reference_shard::run(const core::promote& c) {
   auto* task = seq ? find_to_change(c.peer, c.number, *seq) : nullptr;
   if (!task)
     return;
-  auto result = core::change_result::unchanged;
+  auto result = change_result::unchanged;
   bool waits = task->state == task_state::gated && task->eligible_at() > now_.shard;
   if (waits || task->state == task_state::scheduled) {
     auto not_before = task->not_before;
     bool had_retry = task->retry_at != timestamp{};
     task->retry_at = {};
-    result = core::change_result::changed;
+    result = change_result::changed;
     if (!task->allow_promotion && task->not_before > now_.shard)
-      result = core::change_result::guarded;
+      result = change_result::guarded;
     else
       task->not_before = {};
     if (task->state == task_state::scheduled && task->eligible_at() <= now_.shard)
@@ -76,11 +76,11 @@ void reference_shard::run(const core::redrive& c) {
   auto* task = find_to_change(c.peer, c.number, c.seq);
   if (!task)
     return;
-  auto result = core::change_result::unchanged;
+  auto result = change_result::unchanged;
   if (task->state == task_state::dead && is_key_taken(*task)) {
-    result = core::change_result::key_taken;
+    result = change_result::key_taken;
   } else if (task->state == task_state::dead) {
-    result = core::change_result::changed;
+    result = change_result::changed;
     live_again(*task);
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
@@ -120,7 +120,7 @@ void reference_shard::run(const core::cancel& c) {
     return;
   auto& task = *found;
   if (is_terminal(task.state)) {
-    auto unchanged = core::change_result::unchanged;
+    auto unchanged = change_result::unchanged;
     expected.push_back(say_changed({c.peer, c.number, *seq, unchanged, task.state}));
     return;
   }
@@ -131,14 +131,14 @@ void reference_shard::run(const core::cancel& c) {
     settle_group(task);
     note_change(task, task_event::kind::cancelled);
     tell_ended(task);
-    auto changed = core::change_result::changed;
+    auto changed = change_result::changed;
     expected.push_back(say_changed({c.peer, c.number, *seq, changed, task_state::cancelled}));
     return;
   }
   if (!task.cancelling)
     note_change(task, task_event::kind::cancel_requested);
   task.cancelling = true;
-  auto requested = core::change_result::requested;
+  auto requested = change_result::requested;
   expected.push_back(say_changed({c.peer, c.number, *seq, requested, task_state::leased}));
   for (const auto& [peer, worker] : workers)
     if (worker.identity == task.holder && !task.told_to_stop)

@@ -7,7 +7,7 @@
 /// Keys and their duplicates in the reference.
 namespace codeq::model {
 
-reference_task* reference_shard::owner_of(const core::key_name& name, timestamp now) {
+reference_task* reference_shard::owner_of(const task_key& name, timestamp now) {
   reference_task* owner = nullptr;
   for (auto& [seq, task] : tasks) {
     bool has_it = !task.key.empty() && task.queue == name.queue && task.group == name.group
@@ -56,12 +56,12 @@ std::optional<sequence> reference_shard::find_named(
   core::peer_id peer,
   std::uint64_t number,
   sequence seq,
-  const std::shared_ptr<const core::key_name>& key) {
+  const std::shared_ptr<const task_key>& key) {
   if (!key)
     return seq;
   if (auto* owner = owner_of(*key, now_.shard))
     return owner->seq;
-  expected.push_back(say_changed({peer, number, 0, core::change_result::not_found}));
+  expected.push_back(say_changed({peer, number, 0, change_result::not_found}));
   return std::nullopt;
 }
 

@@ -10,10 +10,10 @@ void reference_shard::run(const core::purge& c) {
   if (!task)
     return;
   auto state = task->state;
-  auto result = core::change_result::unchanged;
+  auto result = change_result::unchanged;
   if (state == task_state::dead) {
     forget(c.seq);
-    result = core::change_result::changed;
+    result = change_result::changed;
     state = task_state::cancelled;
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, state}));
@@ -23,16 +23,16 @@ void reference_shard::run(const core::force& c) {
   auto* task = find_to_change(c.peer, c.number, c.seq);
   if (!task)
     return;
-  auto result = core::change_result::unchanged;
+  auto result = change_result::unchanged;
   auto text = std::string(c.text.view());
   bool is_leased = task->state == task_state::leased;
-  if (c.how == core::force::kind::revoke && is_leased) {
+  if (c.how == force_kind::revoke && is_leased) {
     force_end(*task, task_state::ready, false, text);
-    result = core::change_result::changed;
-  } else if (c.how != core::force::kind::revoke && !is_terminal(task->state)) {
-    bool completes = c.how == core::force::kind::complete;
+    result = change_result::changed;
+  } else if (c.how != force_kind::revoke && !is_terminal(task->state)) {
+    bool completes = c.how == force_kind::complete;
     force_end(*task, completes ? task_state::completed : task_state::dead, !task->queued, text);
-    result = core::change_result::changed;
+    result = change_result::changed;
   }
   expected.push_back(say_changed({c.peer, c.number, c.seq, result, task->state}));
 }
@@ -75,8 +75,8 @@ void reference_shard::forget(sequence seq) {
   tell_ended(forgotten);
 }
 
-bool reference_shard::change_one(core::change_many::kind what, sequence seq) {
-  if (what != core::change_many::kind::redrive) {
+bool reference_shard::change_one(core::bulk_kind what, sequence seq) {
+  if (what != core::bulk_kind::redrive) {
     forget(seq);
     return true;
   }
@@ -88,20 +88,20 @@ bool reference_shard::change_one(core::change_many::kind what, sequence seq) {
 }
 
 void reference_shard::run(const core::change_many& c) {
-  auto below = c.filter.below == 0 ? next_seq_ : c.filter.below;
+  auto below = c.part.below == 0 ? next_seq_ : c.part.below;
   auto is_of_queue = [&](const reference_task& task) {
-    return task.seq < below && task.queue.tenant == c.filter.tenant
-           && (c.filter.queue.empty() || task.queue.queue == c.filter.queue);
+    return task.seq < below && task.queue.tenant == c.part.filter.tenant
+           && (c.part.filter.queue.empty() || task.queue.queue == c.part.filter.queue);
   };
   std::vector<sequence> picked;
   core::bulk_answered answer{c.peer, c.number, 0, 0, false};
-  reference_part part{c.filter.after, below};
+  reference_part part{c.part.after, below};
   for (const auto& [seq, task] : tasks) {
-    bool fits = c.what == core::change_many::kind::purge_all || task.state == task_state::dead;
-    fits = fits && (!c.filter.state || *c.filter.state == task.state);
-    if (!fits || task.filed || seq <= c.filter.after || !is_of_queue(task))
+    bool fits = c.what == core::bulk_kind::purge_all || task.state == task_state::dead;
+    fits = fits && (!c.part.filter.state || *c.part.filter.state == task.state);
+    if (!fits || task.filed || seq <= c.part.after || !is_of_queue(task))
       continue;
-    if (picked.size() == c.filter.limit) {
+    if (picked.size() == c.part.limit) {
       answer.more = true;
       part.after_max = seq - 1;
       break;
@@ -113,7 +113,7 @@ void reference_shard::run(const core::change_many& c) {
     answer.changed += change_one(c.what, seq) ? 1 : 0;
   expected.push_back(say_bulk(answer));
   expected_parts.push_back(part);
-  bool is_whole = c.what == core::change_many::kind::purge_all && !c.filter.state && !answer.more;
+  bool is_whole = c.what == core::bulk_kind::purge_all && !c.part.filter.state && !answer.more;
   for (auto at = tasks.begin(); is_whole && at != tasks.end();) {
     bool goes = at->second.filed && is_of_queue(at->second);
     if (goes)

@@ -19,10 +19,10 @@ bool may_leave_memory(const reference_task& task) {
 
 } // namespace
 
-core::task_settings reference_shard::settings_of(const core::enqueue_run& r) const {
+task_settings reference_shard::settings_of(const core::enqueue_run& r) const {
   auto at = queues.find(r.queue);
   const auto& of_queue = at == queues.end() ? core::queue_settings{} : at->second;
-  auto settings = of_queue.defaults;
+  auto settings = of_queue.config.defaults;
   if (!is_left(r, core::setting_bit::max_attempts))
     settings.max_attempts = r.settings.max_attempts;
   if (!is_left(r, core::setting_bit::retry))
@@ -43,7 +43,7 @@ core::task_settings reference_shard::settings_of(const core::enqueue_run& r) con
 }
 
 duration reference_shard::lease_for(const reference_worker& worker, const reference_task& task) {
-  auto lease = queues[task.queue].defaults.lease;
+  auto lease = queues[task.queue].config.defaults.lease;
   if (task.settings.lease != duration{0})
     lease = task.settings.lease;
   if (worker.wish != duration{0})
@@ -65,7 +65,7 @@ bool reference_shard::has_room(const core::enqueue& c) const {
     depth[r.queue] += r.tasks.count();
   return std::all_of(depth.begin(), depth.end(), [&](const auto& added) {
     auto at = queues.find(added.first);
-    auto limit = at == queues.end() ? 0 : at->second.max_depth;
+    auto limit = at == queues.end() ? 0 : at->second.config.max_depth;
     auto live = count_in(added.first, [](task_state is) { return !is_terminal(is); });
     return limit == 0 || live + added.second <= limit;
   });
@@ -76,18 +76,17 @@ bool reference_shard::hands_out(const queue_address& queue) const {
   if (at == queues.end())
     return true;
   auto leased = count_in(queue, [](task_state is) { return is == task_state::leased; });
-  return !at->second.paused && (at->second.max_leased == 0 || leased < at->second.max_leased);
+  return !at->second.paused
+         && (at->second.config.max_leased == 0 || leased < at->second.config.max_leased);
 }
 
 void reference_shard::run(const core::configure_queue& c) {
   auto& settings = queues[c.queue];
-  if (c.settings.keep_payload) {
+  if (c.config.keep_payload) {
     expected.push_back(say_queue_refused(c.peer, c.number, errc::unsupported));
     return;
   }
-  auto paused = settings.paused;
-  settings = c.settings;
-  settings.paused = paused;
+  settings.config = c.config;
   expected.push_back(say_queue({c.peer, c.number, c.queue, settings, {}}));
 }
 
@@ -107,10 +106,10 @@ void reference_shard::run(const core::list_tasks& c) {
   lists.push_back({c, {}});
   auto& seen = lists.back().picked;
   for (const auto& [seq, task] : tasks) {
-    const auto& f = c.filter;
+    const auto& f = c.part.filter;
     bool is_in = task.queue.tenant == f.tenant && (f.queue.empty() || task.queue.queue == f.queue)
-                 && (!f.state || *f.state == task.state) && seq > f.after
-                 && (f.below == 0 || seq < f.below);
+                 && (!f.state || *f.state == task.state) && seq > c.part.after
+                 && (c.part.below == 0 || seq < c.part.below);
     if (is_in)
       seen.push_back(task);
   }
@@ -122,11 +121,11 @@ void reference_shard::check_listed(const core::tasks_listed& answer) {
   });
   if (at == lists.end())
     return require(false, "a list of tasks was not asked for");
-  const auto& filter = at->asked.filter;
+  const auto& asked = at->asked.part;
   auto name = "list #" + std::to_string(answer.number);
-  require(answer.tasks.size() <= filter.limit, name + " is too long");
-  require(!answer.more || answer.tasks.size() == filter.limit, name + " ends early");
-  require(!answer.more || answer.after > filter.after, name + " does not get on");
+  require(answer.tasks.size() <= asked.limit, name + " is too long");
+  require(!answer.more || answer.tasks.size() == asked.limit, name + " ends early");
+  require(!answer.more || answer.after > asked.after, name + " does not get on");
   auto next = answer.tasks.begin();
   for (const auto& task : at->picked) {
     bool is_listed = next != answer.tasks.end() && next->seq == task.seq;
@@ -189,8 +188,7 @@ const reference_task& reference_shard::blocker_of(const reference_task& of) cons
   return *first;
 }
 
-core::task_reason reference_shard::reason_of(const reference_task& task) const {
-  using core::task_reason;
+task_reason reference_shard::reason_of(const reference_task& task) const {
   switch (task.state) {
   case task_state::leased:
     return task_reason::leased;

@@ -212,7 +212,7 @@ void reference_shard::report_one(core::peer_id peer, const core::lease_report& r
     if (r.checkpoint.mark.number != 0)
       save(*task, r.checkpoint);
     end_as_reported(*task, r);
-    if (r.how == core::disposition::completed)
+    if (r.how == disposition::completed)
       add_follow_ups(r);
     return;
   }
@@ -233,19 +233,19 @@ void reference_shard::end_as_reported(reference_task& task, const core::lease_re
   task.text = r.text.view();
   using kind = task_event::kind;
   switch (r.how) {
-  case core::disposition::completed:
+  case disposition::completed:
     return end(task, kind::completed, task_state::completed, true);
-  case core::disposition::cancelled:
+  case disposition::cancelled:
     return end(task, kind::cancelled, task_state::cancelled, true);
-  case core::disposition::failed_permanently:
+  case disposition::failed_permanently:
     return end(task, kind::failed_permanently, task_state::dead, true);
-  case core::disposition::failed:
+  case disposition::failed:
     return r.started ? fail(task, kind::failed, r.delay)
                      : end(task, kind::failed, task_state::ready, false);
-  case core::disposition::nack:
+  case disposition::nack:
     return r.started ? fail(task, kind::nacked, r.delay)
                      : end(task, kind::nacked, task_state::ready, false);
-  case core::disposition::abandon:
+  case disposition::abandon:
     if (task.refunds < abandons_uncharged)
       return end(task, kind::abandoned, task_state::ready, false);
     return fail(task, kind::abandoned, duration{0});
@@ -373,7 +373,7 @@ void reference_shard::run(const core::resume& c) {
 void reference_shard::run(const core::release_worker& c) {
   for (auto seq : held_by(*c.worker)) {
     auto& task = tasks.at(seq);
-    task.reported = core::disposition::abandon;
+    task.reported = disposition::abandon;
     task.lost = 0;
     task.text.clear();
     end(task, task_event::kind::abandoned, task_state::ready, false);

@@ -33,7 +33,7 @@ struct reference_task {
   sequence seq = 0;
   queue_address queue;
   int priority = 0;
-  core::task_settings settings;
+  task_settings settings;
   std::string body;
   task_state state = task_state::ready;
   /// When its latest lease ended, shard time, and when that turn was over.
@@ -57,7 +57,7 @@ struct reference_task {
   std::uint32_t refunds = 0;
   fencing_token token{};
   /// What a report would have to say to be a repeat of the latest end.
-  std::optional<core::disposition> reported;
+  std::optional<disposition> reported;
   std::string text;
   /// What was out of the ordinary, and all that followed it, in words.
   std::vector<std::string> history;
@@ -215,7 +215,7 @@ public:
   std::vector<core::task_lease> given;
 
   /// The task that has the key now, or null.
-  [[nodiscard]] reference_task* owner_of(const core::key_name& name, timestamp now);
+  [[nodiscard]] reference_task* owner_of(const task_key& name, timestamp now);
 
   [[nodiscard]] reference_task* leased_task(sequence seq, fencing_token token);
   [[nodiscard]] std::vector<core::task_lease> live_leases() const;
@@ -271,16 +271,16 @@ private:
     core::peer_id peer,
     std::uint64_t number,
     sequence seq,
-    const std::shared_ptr<const core::key_name>& key);
+    const std::shared_ptr<const task_key>& key);
   void close_keyed();
-  [[nodiscard]] core::task_settings settings_of(const core::enqueue_run& r) const;
+  [[nodiscard]] task_settings settings_of(const core::enqueue_run& r) const;
   [[nodiscard]] bool has_room(const core::enqueue& c) const;
   [[nodiscard]] duration lease_for(const reference_worker& worker, const reference_task& task);
   [[nodiscard]] std::uint64_t
   count_in(const queue_address& queue, const std::function<bool(task_state)>& wanted) const;
   [[nodiscard]] bool hands_out(const queue_address& queue) const;
   [[nodiscard]] const reference_task& blocker_of(const reference_task& of) const;
-  [[nodiscard]] core::task_reason reason_of(const reference_task& task) const;
+  [[nodiscard]] task_reason reason_of(const reference_task& task) const;
   void report_one(core::peer_id peer, const core::lease_report& r);
   void end_as_reported(reference_task& task, const core::lease_report& r);
   void lose(reference_task& task);
@@ -290,7 +290,7 @@ private:
   void tell_ended(const reference_task& task);
   void force_end(reference_task& task, task_state next, bool charged, const std::string& text);
   void forget(sequence seq);
-  bool change_one(core::change_many::kind what, sequence seq);
+  bool change_one(core::bulk_kind what, sequence seq);
   [[nodiscard]] bool is_key_taken(const reference_task& task);
   void live_again(reference_task& task);
   void start_clocks(reference_task& task);

@@ -359,11 +359,10 @@ queue_address step_maker::random_queue(dice& d) {
 
 core::configure_queue step_maker::random_settings(dice& d) {
   core::configure_queue c{producers_first_peer, d.below(100), random_queue(d), {}};
-  auto& s = c.settings;
+  auto& s = c.config;
   s.max_depth = d.one_in(2) ? 0 : 1 + d.below(12);
   s.max_leased = d.one_in(2) ? 0 : 1 + d.below(5);
   s.keep_payload = d.one_in(10);
-  s.paused = d.one_in(2);
   if (d.one_in(3))
     return c;
   s.defaults.max_attempts = static_cast<std::uint16_t>(1 + d.below(4));
@@ -377,15 +376,15 @@ core::configure_queue step_maker::random_settings(dice& d) {
 
 core::list_tasks step_maker::random_list(dice& d, const reference_shard& reference) {
   core::list_tasks c{producers_first_peer, next_list_++, {}};
-  c.filter.tenant = d.one_in(8) ? "nobody" : "default";
-  c.filter.queue = d.one_in(2) ? "" : random_queue(d).queue;
+  c.part.filter.tenant = d.one_in(8) ? "nobody" : "default";
+  c.part.filter.queue = d.one_in(2) ? "" : random_queue(d).queue;
   if (d.one_in(2))
-    c.filter.state = static_cast<task_state>(d.below(7));
+    c.part.filter.state = static_cast<task_state>(d.below(7));
   if (d.one_in(3))
-    c.filter.after = random_task(d, reference);
+    c.part.after = random_task(d, reference);
   if (d.one_in(3))
-    c.filter.below = random_task(d, reference);
-  c.filter.limit = 1 + d.below(d.one_in(2) ? 5 : 1'000);
+    c.part.below = random_task(d, reference);
+  c.part.limit = 1 + d.below(d.one_in(2) ? 5 : 1'000);
   return c;
 }
 
@@ -499,8 +498,8 @@ step_maker::random_reports(dice& d, const reference_shard& reference, const inst
     core::lease_report r;
     r.seq = lease.seq;
     r.token = lease.token;
-    r.how = d.one_in(2) ? core::disposition::completed : static_cast<core::disposition>(d.below(6));
-    if (r.how == core::disposition::nack)
+    r.how = d.one_in(2) ? disposition::completed : static_cast<disposition>(d.below(6));
+    if (r.how == disposition::nack)
       r.delay = duration{d.one_in(2) ? 0 : d.below(5'000)};
     r.started = !d.one_in(6);
     r.text = bytes::from("text " + std::to_string(d.below(1000)));
@@ -521,7 +520,7 @@ core::report step_maker::abandon_all(dice& d, const reference_shard& reference) 
     core::lease_report r;
     r.seq = lease.seq;
     r.token = lease.token;
-    r.how = core::disposition::abandon;
+    r.how = disposition::abandon;
     c.reports.push_back(std::move(r));
   }
   return c;

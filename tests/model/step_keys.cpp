@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr core::peer_id asking_peer = 1;
 
-core::key_name random_key(dice& d) {
+task_key random_key(dice& d) {
   auto queue = "q" + std::to_string(d.one_in(3) ? 1 : 0);
   return {{"default", queue}, d.one_in(4) ? "g" : "", "k" + std::to_string(d.below(3))};
 }
@@ -44,7 +44,7 @@ core::command step_maker::keyed_request(dice& d, const instant& now) {
 }
 
 core::command step_maker::random_by_key(dice& d) {
-  auto key = std::make_shared<const core::key_name>(random_key(d));
+  auto key = std::make_shared<const task_key>(random_key(d));
   auto number = d.below(100);
   switch (d.below(3)) {
   case 0:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/step.hpp"
 #include "model/dice.hpp"
+#include "model/step.hpp"
 
 /// What operators do by force, filled in.
 namespace codeq::model {
@@ -12,7 +12,7 @@ constexpr core::peer_id operator_peer = 1;
 } // namespace
 
 core::force step_maker::random_force(dice& d, const reference_shard& reference) {
-  core::force c{operator_peer, d.below(100), 0, static_cast<core::force::kind>(d.below(3)), {}};
+  core::force c{operator_peer, d.below(100), 0, static_cast<force_kind>(d.below(3)), {}};
   auto leases = reference.live_leases();
   bool any = leases.empty() || d.one_in(2);
   c.seq = any ? random_task(d, reference) : d.pick(leases).seq;
@@ -22,19 +22,19 @@ core::force step_maker::random_force(dice& d, const reference_shard& reference) 
 
 core::change_many step_maker::random_change_many(dice& d, const reference_shard& reference) {
   core::change_many c{operator_peer, d.below(100), {}, {}};
-  c.what = static_cast<core::change_many::kind>(d.below(3));
-  c.filter.tenant = d.one_in(8) ? "nobody" : "default";
+  c.what = static_cast<core::bulk_kind>(d.below(3));
+  c.part.filter.tenant = d.one_in(8) ? "nobody" : "default";
   if (!d.one_in(4))
-    c.filter.queue = "q" + std::to_string(d.below(3));
+    c.part.filter.queue = "q" + std::to_string(d.below(3));
   if (d.one_in(4))
-    c.filter.state = static_cast<task_state>(d.below(7));
+    c.part.filter.state = static_cast<task_state>(d.below(7));
   if (d.one_in(4))
-    c.filter.below = random_task(d, reference);
+    c.part.below = random_task(d, reference);
   // A purge of all begins at the beginning unless it goes on.
-  bool may_skip = c.what != core::change_many::kind::purge_all || c.filter.state;
+  bool may_skip = c.what != core::bulk_kind::purge_all || c.part.filter.state;
   if (may_skip && d.one_in(3))
-    c.filter.after = random_task(d, reference);
-  c.filter.limit = 1 + d.below(d.one_in(2) ? 3 : 30);
+    c.part.after = random_task(d, reference);
+  c.part.limit = 1 + d.below(d.one_in(2) ? 3 : 30);
   return c;
 }
 

@@ -5,7 +5,6 @@
 
 #include "maintenance/store_verifier.hpp"
 #include "model/words.hpp"
-#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/projection.hpp"
 #include "storage/record_codec.hpp"

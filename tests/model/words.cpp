@@ -202,11 +202,11 @@ std::string say_explained(const told_reason& told) {
 
 std::string say_queue(const core::queue_answered& answer) {
   const auto& s = answer.settings;
-  const auto& d = s.defaults;
+  const auto& d = s.config.defaults;
   return peer_name(answer.peer) + "set #" + std::to_string(answer.number) + " queue "
-         + answer.queue.queue + ": depth " + std::to_string(s.max_depth) + " leased "
-         + std::to_string(s.max_leased) + " attempts " + std::to_string(d.max_attempts) + " lease "
-         + std::to_string(d.lease.count()) + (s.paused ? " paused" : "");
+         + answer.queue.queue + ": depth " + std::to_string(s.config.max_depth) + " leased "
+         + std::to_string(s.config.max_leased) + " attempts " + std::to_string(d.max_attempts)
+         + " lease " + std::to_string(d.lease.count()) + (s.paused ? " paused" : "");
 }
 
 std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code) {

@@ -85,7 +85,7 @@ struct told_reason {
   core::peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
-  core::task_reason reason = core::task_reason::next;
+  task_reason reason = task_reason::next;
   timestamp until{};
   sequence blocker = 0;
   task_state blocker_state = task_state::ready;

@@ -198,7 +198,7 @@ void auditor::reported(const worker::report& r, timestamp shard_now) {
   l->how = r.what;
   l->text = r.text;
   l->clock = clock_;
-  bool is_failure = r.what == worker::disposition::failed || r.what == worker::disposition::nack;
+  bool is_failure = r.what == disposition::failed || r.what == disposition::nack;
   if (is_failure && r.started) {
     const auto& wanted = wishes_.at(tasks_.at(l->id).name);
     l->retry_floor = shard_now + shortest_retry(wanted.spec, r, l->attempt);
@@ -225,7 +225,7 @@ void auditor::answered(const lease_place& lease, errc code) {
       breach("I2", "a report of " + who + " was accepted after token " + name_of(token));
   }
   check_retry_time(l->id, t);
-  if (l->how != worker::disposition::completed)
+  if (l->how != disposition::completed)
     return;
   if (t.final_token && *t.final_token != lease.second)
     breach("I4", who + ": a second result was accepted");

@@ -76,7 +76,7 @@ public:
   // Operators.
 
   void change_asked(const task_id& id, task_change what);
-  void change_asked(const core::key_name& key, task_change what);
+  void change_asked(const task_key& key, task_change what);
   void change_answered(const task_id& id, task_change what, const change_outcome& how);
 
   void force_asked(const task_id& id, force_kind how, const std::string& text);
@@ -213,7 +213,7 @@ private:
     timestamp delivered_shard;
     std::uint32_t attempt = 0;
     std::optional<virtual_time> reported_at;
-    worker::disposition how{};
+    disposition how{};
     std::string text;
     /// With a failure: when the next lease may begin, in shard time.
     std::optional<timestamp> retry_floor;
@@ -332,7 +332,7 @@ private:
   std::vector<follow_up_plan> plans_;
   std::map<lease_place, task_id> places_;
   std::map<shard_id, fencing_token> last_token_;
-  std::map<core::key_name, std::set<task_change>> asked_by_key_;
+  std::map<task_key, std::set<task_change>> asked_by_key_;
   std::set<queue_address> purges_;
 
   /// A pause that was asked for last, of a queue that nobody has asked to resume since.

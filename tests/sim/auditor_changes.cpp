@@ -46,7 +46,7 @@ void auditor::change_asked(const task_id& id, task_change what) {
   }
 }
 
-void auditor::change_asked(const core::key_name& key, task_change what) {
+void auditor::change_asked(const task_key& key, task_change what) {
   // Whoever has the key then.
   asked_by_key_[key].insert(what);
 }
@@ -75,7 +75,7 @@ void auditor::force_asked(const task_id& id, force_kind how, const std::string& 
 void auditor::force_answered(
   const task_id& id, force_kind how, virtual_time asked_at, const change_outcome& answer) {
   ++totals_.changes;
-  if (answer.what != change_outcome::kind::changed)
+  if (answer.what != change_result::changed)
     return;
   ++totals_.forced;
   auto& t = tasks_[id];
@@ -92,9 +92,9 @@ void auditor::change_answered(const task_id& id, task_change what, const change_
   auto& t = tasks_[id];
   if (what != task_change::cancel)
     return;
-  if (how.what == change_outcome::kind::changed && !t.cancelled_at)
+  if (how.what == change_result::changed && !t.cancelled_at)
     t.cancelled_at = world_.time.now();
-  if (how.what == change_outcome::kind::requested && !t.cancelling_since)
+  if (how.what == change_result::requested && !t.cancelling_since)
     t.cancelling_since = world_.time.now();
   if (t.final)
     check_cancelled(t, *t.final);

@@ -62,7 +62,7 @@ private:
   struct task {
     queue_address queue;
     int priority = 0;
-    core::task_settings settings;
+    task_settings settings;
     std::string group;
     timestamp not_before;
     bool allow_promotion = false;
@@ -77,7 +77,7 @@ private:
     /// The lease was last beaten as not started.
     bool queued = false;
     worker_identity holder;
-    core::key_name key;
+    task_key key;
     /// What it was enqueued with, and what it has by now.
     std::string first_payload;
     std::string payload;
@@ -116,7 +116,7 @@ private:
     std::map<fencing_token, sequence> leases;
     std::map<queue_address, core::queue_totals> totals;
     std::set<request_key> requests;
-    std::map<core::key_name, std::set<sequence>> keys;
+    std::map<task_key, std::set<sequence>> keys;
     std::map<queue_address, core::queue_settings> settings;
     /// Of requests with keys.
     std::set<request_key> answered;
@@ -177,7 +177,7 @@ private:
   void check_as_asked(const core::segment_appended& e, const item& by);
   void take_key(const core::segment_appended& e);
   void check_sole(const task& t, sequence seq);
-  [[nodiscard]] const task* latest_of(const core::key_name& key) const;
+  [[nodiscard]] const task* latest_of(const task_key& key) const;
   [[nodiscard]] bool has_time_left(const task& t) const;
   /// After a crash: tasks with keys and the answers of their requests are one.
   void check_unanswered();
@@ -205,7 +205,7 @@ private:
   void judge_orders();
   /// The one task that a command names; 0 when that is not certain or its state is not.
   [[nodiscard]] sequence
-  certain_target(sequence seq, const std::shared_ptr<const core::key_name>& key) const;
+  certain_target(sequence seq, const std::shared_ptr<const task_key>& key) const;
   [[nodiscard]] std::size_t promotes_of(sequence seq) const;
   void judge_order(const core::promote& c);
   void judge_order(const core::cancel& c);

@@ -99,7 +99,7 @@ void ledger::judge_item(const item& by, sequence seq, enqueue_kind kind) {
   if (by.run.key.empty())
     return breach("keys", seq, "is answered as a duplicate of " + by.payload + " without a key");
   auto owner = book_->tasks.find(seq);
-  core::key_name key{by.run.queue, by.run.group, by.run.key};
+  task_key key{by.run.queue, by.run.group, by.run.key};
   if (owner == book_->tasks.end() || owner->second.key != key)
     return breach("keys", seq, "is answered for " + by.payload + ", and has another key");
   if (!may_answer(by.run.duplicate, kind))

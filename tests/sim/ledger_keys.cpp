@@ -129,7 +129,7 @@ void ledger::check_as_asked(const core::segment_appended& e, const item& by) {
   if (turn_.configured.contains(e.queue))
     return;
   auto known = book_->settings.find(e.queue);
-  auto defaults = known == book_->settings.end() ? core::task_settings{} : known->second.defaults;
+  auto defaults = known == book_->settings.end() ? task_settings{} : known->second.config.defaults;
   auto is_left = [&](core::setting_bit bit) {
     return (run.left_to_queue & static_cast<std::uint16_t>(bit)) != 0;
   };
@@ -159,7 +159,7 @@ void ledger::take_key(const core::segment_appended& e) {
   book_->keys[t.key].insert(e.first);
 }
 
-const ledger::task* ledger::latest_of(const core::key_name& key) const {
+const ledger::task* ledger::latest_of(const task_key& key) const {
   auto holders = book_->keys.find(key);
   if (holders == book_->keys.end())
     return nullptr;

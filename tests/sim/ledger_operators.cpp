@@ -8,7 +8,7 @@ namespace codeq::sim {
 
 namespace {
 
-bool is_in(const core::task_filter& filter, const queue_address& queue) {
+bool is_in(const task_filter& filter, const queue_address& queue) {
   return filter.tenant == queue.tenant && (filter.queue.empty() || filter.queue == queue.queue);
 }
 
@@ -17,19 +17,18 @@ bool may_purge(const core::command& c, sequence seq, const queue_address& queue,
   if (const auto* one = std::get_if<core::purge>(&c))
     return one->seq == seq && is_dead;
   const auto* many = std::get_if<core::change_many>(&c);
-  if (many == nullptr || many->what == core::change_many::kind::redrive)
+  if (many == nullptr || many->what == core::bulk_kind::redrive)
     return false;
-  return is_in(many->filter, queue)
-         && (is_dead || many->what == core::change_many::kind::purge_all);
+  return is_in(many->part.filter, queue) && (is_dead || many->what == core::bulk_kind::purge_all);
 }
 
-task_state state_after(core::force::kind how) {
+task_state state_after(force_kind how) {
   switch (how) {
-  case core::force::kind::revoke:
+  case force_kind::revoke:
     return task_state::ready;
-  case core::force::kind::complete:
+  case force_kind::complete:
     return task_state::completed;
-  case core::force::kind::fail:
+  case force_kind::fail:
     return task_state::dead;
   }
   return task_state::ready;
@@ -46,7 +45,7 @@ void ledger::end_by_force(const core::lease_end& e, task& t) {
     if (asked == nullptr || asked->seq != e.seq)
       return false;
     bool is_wanted = e.next == state_after(asked->how) && e.text.view() == asked->text.view();
-    return is_wanted || (is_cancelled && asked->how != core::force::kind::complete);
+    return is_wanted || (is_cancelled && asked->how != force_kind::complete);
   };
   bool is_asked = std::any_of(turn_.asked.begin(), turn_.asked.end(), fits);
   if (!is_asked)
@@ -83,8 +82,8 @@ void ledger::check_purges() {
   for (const auto& purge : turn_.purges) {
     auto fits = [&](const core::command& c) {
       const auto* many = std::get_if<core::change_many>(&c);
-      return many != nullptr && many->what == core::change_many::kind::purge_all
-             && is_in(many->filter, purge.queue);
+      return many != nullptr && many->what == core::bulk_kind::purge_all
+             && is_in(many->part.filter, purge.queue);
     };
     if (!std::any_of(turn_.asked.begin(), turn_.asked.end(), fits))
       breach("purge", 0, "or none: queue " + purge.queue.queue + " was purged unasked");
@@ -95,8 +94,7 @@ void ledger::check_purges() {
   }
 }
 
-sequence
-ledger::certain_target(sequence seq, const std::shared_ptr<const core::key_name>& key) const {
+sequence ledger::certain_target(sequence seq, const std::shared_ptr<const task_key>& key) const {
   if (key) {
     auto holders = book_->keys.find(*key);
     if (holders == book_->keys.end() || holders->second.size() != 1)
@@ -170,8 +168,7 @@ void ledger::judge_order(const core::force& c) {
   if (seq == 0)
     return;
   const auto& t = book_->tasks.at(seq);
-  bool can =
-    c.how == core::force::kind::revoke ? t.state == task_state::leased : !is_terminal(t.state);
+  bool can = c.how == force_kind::revoke ? t.state == task_state::leased : !is_terminal(t.state);
   if (can)
     breach("force", seq, "was not ended by force");
 }

@@ -18,17 +18,17 @@ void ledger::check_queue(const core::batch_granted& e, const task& t, sequence s
   auto settings = known == book_->settings.end() ? core::queue_settings{} : known->second;
   if (settings.paused)
     breach("pause", seq, "was leased while its queue was paused");
-  auto wanted = t.settings.lease == duration{0} ? settings.defaults.lease : t.settings.lease;
+  auto wanted = t.settings.lease == duration{0} ? settings.config.defaults.lease : t.settings.lease;
   // No claim here wishes for another.
   if (e.lease != std::clamp(wanted, limits::lease_min, limits::lease_max))
     breach("queue", seq, "has another lease than it or its queue asks for");
-  if (settings.max_leased == 0)
+  if (settings.config.max_leased == 0)
     return;
   auto is_leased = [&](const auto& of) {
     return of.second.state == task_state::leased && of.second.queue == t.queue;
   };
   auto leased = std::count_if(book_->tasks.begin(), book_->tasks.end(), is_leased);
-  if (static_cast<std::uint64_t>(leased) >= settings.max_leased)
+  if (static_cast<std::uint64_t>(leased) >= settings.config.max_leased)
     breach("queue", seq, "was leased beyond max_leased");
 }
 
@@ -40,7 +40,7 @@ void ledger::check_depths() {
   }
   for (const auto& queue : grown) {
     auto settings = book_->settings.find(queue);
-    bool is_limited = settings != book_->settings.end() && settings->second.max_depth > 0;
+    bool is_limited = settings != book_->settings.end() && settings->second.config.max_depth > 0;
     // What lives again does not ask for room.
     if (!is_limited || turn_.has_redriven || turn_.configured.contains(queue))
       continue;
@@ -48,7 +48,7 @@ void ledger::check_depths() {
       return !is_terminal(of.second.state) && of.second.queue == queue;
     };
     auto live = std::count_if(book_->tasks.begin(), book_->tasks.end(), is_live);
-    if (static_cast<std::uint64_t>(live) > settings->second.max_depth)
+    if (static_cast<std::uint64_t>(live) > settings->second.config.max_depth)
       breach("queue", 0, "or none: queue " + queue.queue + " is deeper than its max_depth");
   }
 }

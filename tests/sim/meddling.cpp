@@ -15,9 +15,10 @@ queue_address own(const std::string& queue) {
 
 queue_config some_config(chance& random) {
   queue_config config;
-  config.max_attempts = static_cast<std::uint32_t>(random.between(1, 5));
-  config.retry = retry_policy{retry_kind::fixed, duration{random.between(50, 500)}, duration{500}};
-  config.lease = duration{random.between(1'000, 4'000)};
+  config.defaults.max_attempts = static_cast<std::uint32_t>(random.between(1, 5));
+  config.defaults.retry =
+    retry_policy{retry_kind::fixed, duration{random.between(50, 500)}, duration{500}};
+  config.defaults.lease = duration{random.between(1'000, 4'000)};
   if (random.hits(600))
     config.max_leased = static_cast<std::uint64_t>(random.between(1, 3));
   if (random.hits(400))
@@ -60,7 +61,7 @@ void meddling::change_task() {
 
 void meddling::change_by_key() {
   task_key key;
-  key.queue = keyed_queue;
+  key.queue.queue = keyed_queue;
   key.group = some_group_of_key(world_.random.workload);
   key.key = some_key(world_.random.workload);
   operator_.ask(key, world_.random.workload.hits(300) ? task_change::cancel : task_change::promote);

@@ -116,7 +116,7 @@ void operator_process::ask_change(
               + (task.key ? task.key->key : std::to_string(of.seq));
   ask(text, client::ask_change(task, what), [this, what](const protocol::wire_frame& frame) {
     auto reply = or_throw(client::read_change(or_throw(protocol::change_reply::parse(frame.body))));
-    if (reply.answer && reply.answer->what != change_outcome::kind::not_found)
+    if (reply.answer && reply.answer->what != change_result::not_found)
       auditor_.change_answered(reply.answer->id, what, *reply.answer);
   });
 }
@@ -131,7 +131,7 @@ void operator_process::ask(const task_id& task, task_change what) {
 void operator_process::ask(const task_key& key, task_change what) {
   if (!link_.is_up())
     return;
-  auditor_.change_asked(core::key_name{{key.tenant, key.queue}, key.group, key.key}, what);
+  auditor_.change_asked(key, what);
   ask_change({}, client::address_of(key, shards_), what);
 }
 
@@ -193,7 +193,7 @@ void operator_process::purge_part(const walk& w) {
   };
   ask(
     "a purge of " + w.queue.tenant + "/" + w.queue.queue,
-    client::change_many(client::bulk_kind::purge_all, w.queue, part.at),
+    client::change_many(core::bulk_kind::purge_all, w.queue, part.at),
     answered);
 }
 

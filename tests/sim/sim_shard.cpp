@@ -218,10 +218,10 @@ void sim_shard::wake_after(duration wait, std::uint64_t number) {
   home_.after(wait, [this, number] { box_.send([this, number] { wake(number); }); });
 }
 
-const error& sim_shard::disk_refusal(monotonic_time) {
-  static const error none{};
-  static const error full{errc::disk_full, "the simulated disk is full"};
-  return world_.is_disk_full ? full : none;
+const result<void>& sim_shard::check_disk(monotonic_time) {
+  static const result<void> ok;
+  static const result<void> full = error{errc::disk_full, "the simulated disk is full"};
+  return world_.is_disk_full ? full : ok;
 }
 
 core::shard_state* sim_shard::settled_state() {

@@ -78,7 +78,7 @@ public:
 
   void settled() override { has_settled_ = true; }
 
-  [[nodiscard]] const error& disk_refusal(monotonic_time now) override;
+  [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
 
 private:
   [[nodiscard]] instant clock();

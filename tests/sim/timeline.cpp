@@ -7,15 +7,16 @@
 namespace codeq::sim {
 
 void timeline::after(virtual_time wait, action what) {
-  entries_.push({now_ + std::max(wait, virtual_time{0}), next_number_++, std::move(what)});
+  entries_.push_back({now_ + std::max(wait, virtual_time{0}), next_number_++, std::move(what)});
+  std::push_heap(entries_.begin(), entries_.end(), std::greater<>{});
 }
 
 bool timeline::step() {
   if (entries_.empty())
     return false;
-  // The queue lets nobody move out of it; the entry goes at once.
-  auto next = std::move(const_cast<entry&>(entries_.top()));
-  entries_.pop();
+  std::pop_heap(entries_.begin(), entries_.end(), std::greater<>{});
+  auto next = std::move(entries_.back());
+  entries_.pop_back();
   now_ = next.when;
   next.what();
   return true;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <vector>
 
 namespace codeq::sim {
@@ -39,7 +38,8 @@ private:
 
   virtual_time now_{0};
   std::uint64_t next_number_ = 0;
-  std::priority_queue<entry, std::vector<entry>, std::greater<>> entries_;
+  /// A heap whose first entry is the next one.
+  std::vector<entry> entries_;
 };
 
 } // namespace codeq::sim

@@ -13,11 +13,11 @@ namespace {
 const std::string producer = "p";
 const std::string operator_name = "o";
 
-std::shared_ptr<const core::key_name> name_of(const std::string& queue, const std::string& key) {
-  return std::make_shared<const core::key_name>(core::key_name{{"default", queue}, {}, key});
+std::shared_ptr<const task_key> name_of(const std::string& queue, const std::string& key) {
+  return std::make_shared<const task_key>(task_key{{"default", queue}, {}, key});
 }
 
-core::lease_report reported(core::disposition how) {
+core::lease_report reported(disposition how) {
   core::lease_report r;
   r.how = how;
   return r;
@@ -196,14 +196,14 @@ std::string shard_fixture::report(
 
 std::string shard_fixture::complete(
   const std::string& worker, core::task_lease lease, const std::string& text) {
-  auto r = reported(core::disposition::completed);
+  auto r = reported(disposition::completed);
   r.text = bytes::from(text);
   return report(worker, lease, r);
 }
 
 std::string shard_fixture::complete_with(
   const std::string& worker, core::task_lease lease, std::vector<core::follow_up> follow_ups) {
-  auto r = reported(core::disposition::completed);
+  auto r = reported(disposition::completed);
   r.follow_ups = std::move(follow_ups);
   return report(worker, lease, r);
 }
@@ -220,7 +220,7 @@ std::string shard_fixture::complete_all(
   const std::string& worker, const std::vector<core::task_lease>& leases) {
   core::report c{peer_of(worker), {}};
   for (const auto& lease : leases) {
-    c.reports.push_back(reported(core::disposition::completed));
+    c.reports.push_back(reported(disposition::completed));
     c.reports.back().seq = lease.seq;
     c.reports.back().token = lease.token;
   }
@@ -228,21 +228,21 @@ std::string shard_fixture::complete_all(
 }
 
 std::string shard_fixture::fail(const std::string& worker, core::task_lease lease) {
-  return report(worker, lease, reported(core::disposition::failed));
+  return report(worker, lease, reported(disposition::failed));
 }
 
 std::string shard_fixture::fail_permanently(const std::string& worker, core::task_lease lease) {
-  return report(worker, lease, reported(core::disposition::failed_permanently));
+  return report(worker, lease, reported(disposition::failed_permanently));
 }
 
 std::string shard_fixture::nack(const std::string& worker, core::task_lease lease, duration delay) {
-  auto r = reported(core::disposition::nack);
+  auto r = reported(disposition::nack);
   r.delay = delay;
   return report(worker, lease, r);
 }
 
 std::string shard_fixture::abandon(const std::string& worker, core::task_lease lease) {
-  return report(worker, lease, reported(core::disposition::abandon));
+  return report(worker, lease, reported(disposition::abandon));
 }
 
 std::string shard_fixture::expire(core::task_lease lease) {
@@ -265,14 +265,12 @@ std::string shard_fixture::purge(int number) {
   return run(core::purge{peer_of(producer), 1, task(number)});
 }
 
-std::string shard_fixture::force(int number, core::force::kind how, const std::string& text) {
+std::string shard_fixture::force(int number, force_kind how, const std::string& text) {
   return run(core::force{peer_of(producer), 1, task(number), how, bytes::from(text)});
 }
 
-std::string shard_fixture::change_many(core::change_many::kind what, core::task_filter filter) {
-  if (filter.tenant.empty())
-    filter.tenant = "default";
-  return run(core::change_many{peer_of(producer), 1, what, std::move(filter)});
+std::string shard_fixture::change_many(core::bulk_kind what, core::task_part part) {
+  return run(core::change_many{peer_of(producer), 1, what, std::move(part)});
 }
 
 std::string shard_fixture::cancel_key(const std::string& queue, const std::string& key) {
@@ -328,9 +326,8 @@ std::string shard_fixture::tell_history(int number) {
   return run(core::tell_history{peer_of(operator_name), 1, task(number)});
 }
 
-std::string
-shard_fixture::configure(const std::string& queue, const core::queue_settings& settings) {
-  return run(core::configure_queue{peer_of(operator_name), 1, {"default", queue}, settings});
+std::string shard_fixture::configure(const std::string& queue, const queue_config& config) {
+  return run(core::configure_queue{peer_of(operator_name), 1, {"default", queue}, config});
 }
 
 std::string shard_fixture::pause(const std::string& queue) {
@@ -345,8 +342,8 @@ std::string shard_fixture::show(const std::string& queue) {
   return run(core::show_queue{peer_of(operator_name), 1, {"default", queue}});
 }
 
-std::string shard_fixture::list(const core::task_filter& filter) {
-  return run(core::list_tasks{peer_of(operator_name), 1, filter});
+std::string shard_fixture::list(const core::task_part& part) {
+  return run(core::list_tasks{peer_of(operator_name), 1, part});
 }
 
 std::string shard_fixture::take_checkpoint() {

@@ -21,7 +21,7 @@ struct enqueue_options {
   int priority = 0;
   duration delay{0};
   bool allow_promotion = false;
-  core::task_settings settings{};
+  task_settings settings{};
   /// A request of its own when empty.
   std::optional<std::uint64_t> request{};
   std::uint64_t answered_below = 0;
@@ -100,9 +100,9 @@ protected:
   std::string promote(int task);
   std::string redrive(int task);
   std::string purge(int task);
-  std::string force(int task, core::force::kind how, const std::string& text = {});
+  std::string force(int task, force_kind how, const std::string& text = {});
   /// Of tenant `default` unless the filter says another.
-  std::string change_many(core::change_many::kind what, core::task_filter filter);
+  std::string change_many(core::bulk_kind what, core::task_part part);
   std::string cancel_key(const std::string& queue, const std::string& key);
   std::string promote_key(const std::string& queue, const std::string& key);
   std::string describe_key(const std::string& queue, const std::string& key);
@@ -114,11 +114,11 @@ protected:
   std::string describe(const std::string& peer, int task);
   std::string explain(int task);
   std::string tell_history(int task);
-  std::string configure(const std::string& queue, const core::queue_settings& settings);
+  std::string configure(const std::string& queue, const queue_config& config);
   std::string pause(const std::string& queue);
   std::string unpause(const std::string& queue);
   std::string show(const std::string& queue);
-  std::string list(const core::task_filter& filter);
+  std::string list(const core::task_part& part);
   std::string take_checkpoint();
   /// Lets time pass; what happens by time alone happens in the turn returned.
   std::string advance(duration by);

@@ -64,7 +64,7 @@ void steady_shard::finish(std::uint32_t failing) {
   core::report c{worker, std::exchange(held_, {})};
   for (auto& report : c.reports) {
     bool fails = failing != 0 && ++ended_ % failing == 0;
-    report.how = fails ? core::disposition::nack : core::disposition::completed;
+    report.how = fails ? disposition::nack : disposition::completed;
     report.delay = fails ? std::optional{duration{0}} : std::nullopt;
   }
   run(c);

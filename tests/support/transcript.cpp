@@ -181,7 +181,7 @@ void transcript::say(const core::task_explained& e) {
     words += " behind " + short_number(e.blocker) + ' ' + std::string(to_string(e.blocker_state));
   if (e.until != timestamp{})
     words += " until " + std::to_string((e.until - start_shard_).count());
-  if (e.reason == core::task_reason::leased)
+  if (e.reason == task_reason::leased)
     words += " by " + e.view.worker + " for " + std::to_string(e.lease_left.count());
   line(e.peer, words);
 }
@@ -189,12 +189,12 @@ void transcript::say(const core::task_explained& e) {
 void transcript::say(const core::queue_answered& e) {
   if (e.refusal.code != errc::none)
     return line(e.peer, "refused " + std::string(to_string(e.refusal.code)));
-  const auto& s = e.settings;
+  const auto& s = e.settings.config;
   line(
     e.peer,
     e.queue.queue + " depth " + std::to_string(s.max_depth) + " leased "
       + std::to_string(s.max_leased) + " attempts " + std::to_string(s.defaults.max_attempts)
-      + (s.paused ? " paused" : ""));
+      + (e.settings.paused ? " paused" : ""));
 }
 
 void transcript::say(const core::tasks_listed& e) {

@@ -12,7 +12,7 @@ namespace codeq::ctl {
 
 namespace {
 
-using kind = change_outcome::kind;
+using kind = change_result;
 
 std::string to_json(const change_outcome& outcome) {
   base::json_writer out;

@@ -177,24 +177,19 @@ std::string ended_text(const task_status& status) {
 
 /// Waits for each task in turn; the deadline is one for all. Prints how each ended.
 int await_all(context& with, const std::vector<task_id>& tasks, duration wait) {
-  std::optional<progress_bar> bar;
-  if (with.api.tells_progress())
-    bar.emplace();
-  bool is_watched = bar && bar->is_shown();
+  progress_bar bar(with.api.tells_progress());
   std::size_t done = 0;
   auto told = [&](const task_progress& progress) {
-    bar->draw(done, tasks.size(), std::to_string(progress.percent) + "% " + progress.note);
+    bar.draw(done, tasks.size(), std::to_string(progress.percent) + "% " + progress.note);
   };
   auto until = std::chrono::steady_clock::now() + wait;
   int status = exit_done;
   for (auto task : tasks) {
     auto left = std::chrono::ceil<duration>(until - std::chrono::steady_clock::now());
     left = std::max(left, duration{0});
-    if (is_watched)
-      bar->draw(done, tasks.size(), {});
-    auto ended = is_watched ? with.api.watch(task, left, told) : with.api.await(task, left);
-    if (is_watched)
-      bar->clear();
+    bar.draw(done, tasks.size(), {});
+    auto ended = bar.is_shown() ? with.api.watch(task, left, told) : with.api.await(task, left);
+    bar.clear();
     ++done;
     if (!ended)
       return fail(ended.error(), with.json);

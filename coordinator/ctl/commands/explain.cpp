@@ -22,10 +22,10 @@ std::string to_json(const task_explanation& why) {
   out.field("workers", why.workers);
   if (why.until != timestamp{})
     out.field("until_ms", why.until.time_since_epoch().count());
-  if (why.reason == explained_reason::gated || why.reason == explained_reason::blocked)
+  if (why.reason == task_reason::gated || why.reason == task_reason::blocked)
     out.field("blocker", to_string(why.blocker))
       .field("blocker_state", to_string(why.blocker_state));
-  if (why.reason == explained_reason::leased)
+  if (why.reason == task_reason::leased)
     out.field("worker", why.task.worker).field("lease_left_ms", why.lease_left.count());
   out.begin_object("queue_settings");
   write_config(out, why.queue);

@@ -14,33 +14,38 @@ namespace codeq::ctl {
 
 namespace {
 
+struct list_options {
+  task_filter filter;
+  std::size_t limit = limits::listed_tasks_default;
+};
+
 /// The options that `list` and `dead list` share.
-std::vector<option> shared_options(task_filter& filter) {
+std::vector<option> shared_options(list_options& to) {
   return {
-    queue_filter_option(filter.queue),
-    tenant_option(filter.tenant),
+    queue_filter_option(to.filter.queue),
+    tenant_option(to.filter.tenant),
     count_option(
       "limit",
       "How many tasks, 1 to 10000 [default: 100]",
-      filter.limit,
+      to.limit,
       {1, limits::listed_tasks_max})};
 }
 
-std::vector<option> grammar(task_filter& filter) {
-  auto options = shared_options(filter);
+std::vector<option> grammar(list_options& to) {
+  auto options = shared_options(to);
   options.push_back(
     {.name = "state",
      .value = "STATE",
      .help = "Only tasks that are scheduled, gated, ready, leased, completed, dead or cancelled "
              "[default: any]",
-     .take = choice_into(filter.state, state_names)});
+     .take = choice_into(to.filter.state, state_names)});
   return options;
 }
 
-std::vector<option> dead_grammar(task_filter& filter) {
-  auto options = shared_options(filter);
+std::vector<option> dead_grammar(list_options& to) {
+  auto options = shared_options(to);
   options.push_back(switch_option(
-    "blocking", "Only those that block their group [default: all]", filter.is_blocking));
+    "blocking", "Only those that block their group [default: all]", to.filter.is_blocking));
   return options;
 }
 
@@ -68,18 +73,18 @@ std::string to_text(const std::vector<task_status>& tasks) {
   return format_table(rows);
 }
 
-int run(context& with, const task_filter& filter) {
-  return show(with, with.api.list(filter), to_json, to_text);
+int run(context& with, const list_options& of) {
+  return show(with, with.api.list(of.filter, of.limit), to_json, to_text);
 }
 
 } // namespace
 
 void add_list(command_table& to) {
-  to.add(command<task_filter>{
+  to.add(command<list_options>{
     .name = "list", .help = "List the oldest tasks", .grammar = grammar, .run = run});
-  task_filter dead;
-  dead.state = task_state::dead;
-  to.add(command<task_filter>{
+  list_options dead;
+  dead.filter.state = task_state::dead;
+  to.add(command<list_options>{
     .name = "dead list",
     .help = "List the oldest dead tasks",
     .grammar = dead_grammar,

@@ -59,7 +59,7 @@ int show_end(const task_end& end, bool json) {
 }
 
 int run(context& with, const watch_options& given) {
-  progress_bar bar;
+  progress_bar bar(with.api.tells_progress());
   auto told = [&](const task_progress& progress) { draw(progress, bar, with.json); };
   auto end = with.api.watch(given.task, given.wait, told);
   bar.clear();

@@ -50,6 +50,7 @@ inline constexpr std::size_t queues_per_tenant_max = 10'000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
 inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
 inline constexpr std::size_t listed_tasks_max = 10'000;
+inline constexpr std::size_t listed_tasks_default = 100;
 inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
 inline constexpr std::size_t follow_ups_max = 64;
 inline constexpr std::size_t follow_up_bytes_max = 8u << 20;

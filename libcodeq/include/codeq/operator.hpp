@@ -74,8 +74,10 @@ public:
 
   // Many tasks.
 
-  /// The oldest tasks that the filter picks, without their texts.
-  [[nodiscard]] result<std::vector<task_status>> list(const task_filter& filter);
+  /// The oldest tasks that the filter picks, without their texts; at most `limit`
+  /// (1..`limits::listed_tasks_max`) of them.
+  [[nodiscard]] result<std::vector<task_status>>
+  list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 
   /// Redrives or purges dead tasks; returns how many.
   [[nodiscard]] result<std::uint64_t> change_dead(const dead_filter& filter, dead_change what);

@@ -75,16 +75,8 @@ struct coordinator_stats {
 
 /// What a queue gives its tasks and how much it takes.
 struct queue_config {
-  // For the fields that a producer leaves to the queue; meaning and limits as in `task_spec`.
-  std::uint32_t max_attempts = limits::attempts_default;
-  retry_policy retry{};
-  duration lease = limits::lease_default;
-  duration run_timeout{0};
-  duration progress_timeout{0};
-  duration retention = limits::retention_completed_default;
-  duration dead_retention{0};
-  on_dead when_dead = on_dead::skip;
-
+  /// For the fields that a producer leaves to the queue.
+  task_settings defaults{};
   /// Live tasks at most, 0 is no limit; beyond it an enqueue is refused with `queue_full`. Each
   /// shard takes an equal part, rounded up, so that a queue whose tasks gather on few shards (by
   /// group or key) is full earlier, and a limit below the number of shards is one task on each.
@@ -109,14 +101,14 @@ struct queue_info {
   bool is_uniform = true;
 };
 
-/// What an operator does to a task without its token.
+/// What an operator does to a task without its token. On the wire, never renumber.
 enum class force_kind : std::uint8_t {
-  revoke,   ///< The lease ends uncharged and the task is ready again; only of a leased task.
-  complete, ///< A live task is completed.
-  fail,     ///< A live task is dead.
+  revoke = 0,   ///< The lease ends uncharged and the task is ready again; only of a leased task.
+  complete = 1, ///< A live task is completed, with a text as its result.
+  fail = 2,     ///< A live task is dead, with a text as the reason.
 };
 
-/// Which tasks to list.
+/// Which tasks to list, or to change together.
 struct task_filter {
   std::string tenant = "default";
   /// Empty is every queue of the tenant.
@@ -124,8 +116,6 @@ struct task_filter {
   std::optional<task_state> state{};
   /// Only dead tasks that block their group.
   bool is_blocking = false;
-  /// 1..`limits::listed_tasks_max`.
-  std::size_t limit = 100;
 };
 
 /// Which dead tasks to redrive or purge, and how fast.
@@ -145,7 +135,7 @@ enum class dead_change : std::uint8_t {
 };
 
 /// Why a task does not run, most specific first. On the wire, never renumber.
-enum class explained_reason : std::uint8_t {
+enum class task_reason : std::uint8_t {
   deferred = 0,            ///< Its producer deferred it, until `until`.
   retry_waiting = 1,       ///< It waits for its next attempt, until `until`.
   gated = 2,               ///< `blocker` of its group is before it.
@@ -161,10 +151,10 @@ enum class explained_reason : std::uint8_t {
   cancelled = 12,
 };
 
-[[nodiscard]] std::string_view to_string(explained_reason reason) noexcept;
+[[nodiscard]] std::string_view to_string(task_reason reason) noexcept;
 
 struct task_explanation {
-  explained_reason reason = explained_reason::next;
+  task_reason reason = task_reason::next;
   task_status task;
   timestamp until{};
   task_id blocker{};

@@ -4,7 +4,6 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,8 +14,6 @@ namespace codeq {
 /// How an attempt ended, in the handler's words. There is no default: a handler has to say one.
 class outcome {
 public:
-  enum class kind : std::uint8_t { completed, failed, failed_permanently, nack, abandon };
-
   /// The work is done; `result` (at most 1 MiB) is stored and can be read by producers.
   [[nodiscard]] static outcome completed(std::string result = {});
 
@@ -43,7 +40,8 @@ public:
   outcome& then(task_spec follow_up) &;
   [[nodiscard]] outcome&& then(task_spec follow_up) &&;
 
-  [[nodiscard]] kind what() const noexcept { return kind_; }
+  /// Never `cancelled`.
+  [[nodiscard]] disposition what() const noexcept { return kind_; }
 
   /// The result, or the reason.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
@@ -58,9 +56,9 @@ public:
   [[nodiscard]] const std::vector<task_spec>& follow_ups() const noexcept { return follow_ups_; }
 
 private:
-  outcome(kind what, std::string text) : kind_(what), text_(std::move(text)) {}
+  outcome(disposition what, std::string text) : kind_(what), text_(std::move(text)) {}
 
-  kind kind_;
+  disposition kind_;
   std::string text_;
   std::optional<duration> delay_;
   std::vector<task_spec> follow_ups_;

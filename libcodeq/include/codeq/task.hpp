@@ -35,6 +35,21 @@ enum class on_dead : std::uint8_t {
   block = 1, ///< The rest waits until the dead one is redriven or purged.
 };
 
+/// What a task has of its producer or, where that leaves it out, of its queue. Meaning and limits
+/// as in `task_spec`.
+struct task_settings {
+  std::uint32_t max_attempts = limits::attempts_default;
+  retry_policy retry{};
+  duration lease = limits::lease_default;
+  duration run_timeout{0};
+  duration progress_timeout{0};
+  duration retention = limits::retention_completed_default;
+  duration dead_retention{0};
+  on_dead when_dead = on_dead::skip;
+
+  friend bool operator==(const task_settings&, const task_settings&) = default;
+};
+
 /// What becomes of an enqueue whose key has a record already. Stored on disk, never renumber.
 enum class on_duplicate : std::uint8_t {
   existing = 0, ///< Nothing; the answer names the record.
@@ -67,12 +82,11 @@ struct enqueued_task {
 
 /// Names a task by its producer's own name for it, unique within queue and group.
 struct task_key {
-  std::string tenant = "default";
-  std::string queue;
+  queue_address queue{"default", {}};
   std::string group{};
-  std::string key;
+  std::string key{};
 
-  friend bool operator==(const task_key&, const task_key&) = default;
+  friend auto operator<=>(const task_key&, const task_key&) = default;
 };
 
 /// What a producer asks for. Limits: `codeq/limits.hpp`; a field over its limit is refused. A field
@@ -122,7 +136,7 @@ struct task_spec {
   bool replace_payload = false;
 };
 
-/// A task's place in its life, as producers and operators see it.
+/// A task's place in its life. Stored on disk, never renumber.
 enum class task_state : std::uint8_t {
   scheduled = 0,
   gated = 1,
@@ -138,6 +152,16 @@ enum class task_state : std::uint8_t {
 [[nodiscard]] constexpr bool is_terminal(task_state state) noexcept {
   return state >= task_state::completed;
 }
+
+/// How an attempt ended, as its worker reports it. On the wire, never renumber.
+enum class disposition : std::uint8_t {
+  completed = 0,
+  failed = 1,
+  failed_permanently = 2,
+  nack = 3,
+  abandon = 4,
+  cancelled = 5, ///< It was asked to stop, and did.
+};
 
 /// What a producer or operator learns about one task.
 struct task_status {
@@ -165,39 +189,31 @@ struct task_status {
   std::string error_text;
 };
 
-/// What an operator does to one task, whoever holds it.
+/// What an operator does to one task, whoever holds it. On the wire, never renumber.
 enum class task_change : std::uint8_t {
-  /// Ends it; a running handler is asked to stop and may still complete.
-  cancel,
-  /// Makes a task that waits for a time eligible now.
-  promote,
-  /// Gives a dead task all its attempts again.
-  redrive,
-  /// Removes a dead task for good.
-  purge,
+  cancel = 0,  ///< Ends it; a running handler is asked to stop and may still complete.
+  promote = 1, ///< Makes a task that waits for a time eligible now.
+  redrive = 2, ///< Gives a dead task all its attempts again.
+  purge = 3,   ///< Removes a dead task for good.
+};
+
+/// What a change of one task came to. On the wire, never renumber.
+enum class change_result : std::uint8_t {
+  changed = 0,
+  requested = 1, ///< The task is leased; it changes when the lease ends.
+  unchanged = 2, ///< Its state does not allow it, or it was as asked already.
+  guarded = 3,   ///< The producer's own deferral stands: the task does not allow promotion.
+  key_taken = 4, ///< A redrive: another live task has the key.
+  not_found = 5, ///< No record has the key that was asked for.
 };
 
 struct change_outcome {
-  enum class kind : std::uint8_t {
-    changed,
-    /// The task is leased; it changes when the lease ends.
-    requested,
-    /// Its state does not allow it, or it was as asked already.
-    unchanged,
-    /// The producer's own deferral stands, because the task does not allow promotion.
-    guarded,
-    /// A redrive: another live task has the key.
-    key_taken,
-    /// No record has the key that was asked for.
-    not_found,
-  };
-
-  kind what = kind::unchanged;
+  change_result what = change_result::unchanged;
   /// The task's state from then on.
   task_state state = task_state::ready;
   task_id id{};
 };
 
-[[nodiscard]] std::string_view to_string(change_outcome::kind what) noexcept;
+[[nodiscard]] std::string_view to_string(change_result what) noexcept;
 
 } // namespace codeq

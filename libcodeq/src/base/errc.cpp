@@ -107,19 +107,19 @@ std::string_view to_string(enqueue_kind kind) noexcept {
   return "unknown";
 }
 
-std::string_view to_string(change_outcome::kind what) noexcept {
+std::string_view to_string(change_result what) noexcept {
   switch (what) {
-  case change_outcome::kind::changed:
+  case change_result::changed:
     return "changed";
-  case change_outcome::kind::requested:
+  case change_result::requested:
     return "requested";
-  case change_outcome::kind::unchanged:
+  case change_result::unchanged:
     return "unchanged";
-  case change_outcome::kind::guarded:
+  case change_result::guarded:
     return "guarded";
-  case change_outcome::kind::key_taken:
+  case change_result::key_taken:
     return "key_taken";
-  case change_outcome::kind::not_found:
+  case change_result::not_found:
     return "not_found";
   }
   return "unknown_outcome";

@@ -49,7 +49,7 @@ std::string because(const std::string& text) {
 
 } // namespace
 
-std::string_view to_string(explained_reason reason) noexcept {
+std::string_view to_string(task_reason reason) noexcept {
   static constexpr std::array<std::string_view, 13> names{
     "deferred",
     "retry_waiting",
@@ -102,33 +102,33 @@ std::string to_sentence(const task_explanation& why) {
            + std::string(to_string(why.blocker_state)) + ") of its group";
   };
   switch (why.reason) {
-  case explained_reason::deferred:
+  case task_reason::deferred:
     return "deferred until " + to_string(why.until);
-  case explained_reason::retry_waiting:
+  case task_reason::retry_waiting:
     return "retry " + attempt_of(task, task.attempt + 1) + " at " + to_string(why.until);
-  case explained_reason::gated:
+  case task_reason::gated:
     return behind("waits behind");
-  case explained_reason::blocked:
+  case task_reason::blocked:
     return behind("blocked by") + "; redrive or purge that one";
-  case explained_reason::queue_paused:
+  case task_reason::queue_paused:
     return "queue paused";
-  case explained_reason::no_worker:
+  case task_reason::no_worker:
     return "no worker for this queue is connected";
-  case explained_reason::queue_at_max_leased:
+  case task_reason::queue_at_max_leased:
     return "the queue has as many leases as it may (max_leased is "
            + std::to_string(why.queue.max_leased) + " on this shard)";
-  case explained_reason::no_free_slots:
+  case task_reason::no_free_slots:
     return "no free slots at " + in_words(why.workers);
-  case explained_reason::next:
+  case task_reason::next:
     return "handed out next";
-  case explained_reason::leased:
+  case task_reason::leased:
     return "leased by " + task.worker + ", attempt " + attempt_of(task, task.attempt)
            + "; lease ends in " + in_seconds(why.lease_left) + " unless it beats";
-  case explained_reason::completed:
+  case task_reason::completed:
     return "completed";
-  case explained_reason::dead:
+  case task_reason::dead:
     return "dead after attempt " + attempt_of(task, task.attempt) + because(task.error_text);
-  case explained_reason::cancelled:
+  case task_reason::cancelled:
     return "cancelled";
   }
   return "unknown";

@@ -2,6 +2,7 @@
 #include "client/operator_questions.hpp"
 
 #include "core/routing.hpp"
+#include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/shared_data.hpp"
@@ -39,7 +40,7 @@ void write_address(Request to, const task_address& task) {
   if (!task.key)
     return;
   auto key = to.initKey();
-  encoding::write_queue(key.initQueue(), {task.key->tenant, task.key->queue});
+  encoding::write_queue(key.initQueue(), task.key->queue);
   key.setGroup(data_of(task.key->group));
   key.setKey(data_of(task.key->key));
 }
@@ -52,24 +53,6 @@ question ask_queue(std::uint16_t shard, const queue_address& queue, What what) {
     encoding::write_queue(request.initQueue(), queue);
     what(request);
   });
-}
-
-void write_config(schema::QueueSettings::Builder to, const queue_config& from) {
-  core::task_settings defaults;
-  // One above the range stays above it, however large.
-  defaults.max_attempts = static_cast<std::uint16_t>(
-    std::min<std::uint32_t>(from.max_attempts, limits::attempts_max + 1));
-  defaults.retry = from.retry;
-  defaults.lease = from.lease;
-  defaults.run_timeout = from.run_timeout;
-  defaults.progress_timeout = from.progress_timeout;
-  defaults.retention = from.retention;
-  defaults.dead_retention = from.dead_retention;
-  defaults.when_dead = from.when_dead;
-  encoding::write_settings(to.initDefaults(), defaults);
-  to.setMaxDepth(from.max_depth);
-  to.setMaxLeased(from.max_leased);
-  to.setKeepPayload(from.keep_payload);
 }
 
 void write_filter(
@@ -87,7 +70,7 @@ void write_filter(
 
 task_address address_of(const task_key& key, std::uint16_t shard_count) {
   const auto& name = key.group.empty() ? key.key : key.group;
-  return {{core::shard_of_name({key.tenant, key.queue}, name, shard_count), 0}, key};
+  return {{core::shard_of_name(key.queue, name, shard_count), 0}, key};
 }
 
 question ask_status(const task_address& task, bool with_body) {
@@ -100,14 +83,14 @@ question ask_status(const task_address& task, bool with_body) {
 question ask_change(const task_address& task, task_change what) {
   return ask<schema::ChangeRequest>([task, what](auto request) {
     write_address(request, task);
-    request.setChange(static_cast<schema::TaskChange>(what));
+    request.setChange(encoding::to_schema(what));
   });
 }
 
 question ask_force(task_id task, force_kind how, const std::string& text) {
   auto fill = [task, how, text](auto request) {
     write_task(request.initTask(), task);
-    request.setHow(static_cast<schema::ForceKind>(how));
+    request.setHow(encoding::to_schema(how));
     request.setText(data_of(text));
   };
   return ask<schema::ForceRequest>(fill, text.size() / 8 + 64);
@@ -134,7 +117,8 @@ question show_queue(std::uint16_t shard, const queue_address& queue) {
 }
 
 question set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& part) {
-  return ask_queue(shard, queue, [part](auto request) { write_config(request.initSet(), part); });
+  return ask_queue(
+    shard, queue, [part](auto request) { encoding::write_config(request.initSet(), part); });
 }
 
 question pause_queue(std::uint16_t shard, const queue_address& queue, bool paused) {
@@ -152,15 +136,15 @@ question list_tasks(const task_filter& filter, const walk_position& at) {
     auto to = request.initFilter();
     write_filter(to, {filter.tenant, filter.queue}, at);
     if (filter.state)
-      to.setState(static_cast<schema::TaskState>(*filter.state));
+      to.setState(encoding::to_schema(*filter.state));
     to.setBlocking(filter.is_blocking);
   });
 }
 
-question change_many(bulk_kind what, const queue_address& of, const walk_position& at) {
+question change_many(core::bulk_kind what, const queue_address& of, const walk_position& at) {
   return ask<schema::BulkRequest>([what, of, at](auto request) {
     request.setShard(at.shard);
-    request.setWhat(static_cast<schema::BulkKind>(what));
+    request.setWhat(encoding::to_schema(what));
     write_filter(request.initFilter(), of, at);
   });
 }

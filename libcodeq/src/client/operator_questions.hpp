@@ -4,6 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 
+#include "core/operator_command.hpp"
 #include "protocol/frame.hpp"
 
 #include <cstdint>
@@ -39,8 +40,6 @@ struct walk_position {
   bool newest_first = false;
 };
 
-enum class bulk_kind : std::uint8_t { redrive, purge_dead, purge_all };
-
 /// With `with_body` the reply says what the task carries, too.
 [[nodiscard]] question ask_status(const task_address& task, bool with_body = false);
 [[nodiscard]] question ask_change(const task_address& task, task_change what);
@@ -61,6 +60,6 @@ set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& p
 
 /// An empty queue is every queue of the tenant.
 [[nodiscard]] question
-change_many(bulk_kind what, const queue_address& of, const walk_position& at);
+change_many(core::bulk_kind what, const queue_address& of, const walk_position& at);
 
 } // namespace codeq::client

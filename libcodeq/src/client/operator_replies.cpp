@@ -2,6 +2,7 @@
 #include "client/operator_replies.hpp"
 
 #include "client/status_convert.hpp"
+#include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
@@ -36,9 +37,11 @@ result<told<T>> read_reply(const protocol::frame<S>& reply, Fill&& fill) {
   });
 }
 
+/// Puts what was found where it belongs. Errors: `protocol_error`, this version does not know it.
 template <class Enum>
-result<void> check_known(const char* what, Enum found, Enum last) {
-  if (found <= last)
+result<void> take_known(const char* what, encoding::schema_enum<Enum> found, Enum& to) {
+  to = encoding::from_schema<Enum>(found);
+  if (encoding::is_known<Enum>(found))
     return {};
   return error{
     errc::protocol_error,
@@ -72,28 +75,10 @@ task_id read_id(schema::TaskId::Reader from) {
   return {static_cast<shard_id>(from.getShard()), from.getSeq()};
 }
 
-queue_config read_config(schema::QueueSettings::Reader from) {
-  auto defaults = encoding::read_settings(from.getDefaults());
-  queue_config config;
-  config.max_attempts = defaults.max_attempts;
-  config.retry = defaults.retry;
-  config.lease = defaults.lease;
-  config.run_timeout = defaults.run_timeout;
-  config.progress_timeout = defaults.progress_timeout;
-  config.retention = defaults.retention;
-  config.dead_retention = defaults.dead_retention;
-  config.when_dead = defaults.when_dead;
-  config.max_depth = from.getMaxDepth();
-  config.max_leased = from.getMaxLeased();
-  config.keep_payload = from.getKeepPayload();
-  return config;
-}
-
 result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanation& to) {
-  if (auto ok = check_known("reason", from.getReason(), schema::TaskReason::CANCELLED); !ok)
+  if (auto ok = take_known("reason", from.getReason(), to.reason); !ok)
     return ok;
   auto shard = static_cast<shard_id>(from.getShard());
-  to.reason = static_cast<explained_reason>(from.getReason());
   if (auto ok = read_common(from.getView(), to.task); !ok)
     return ok;
   to.task.id = {shard, from.getView().getSeq()};
@@ -105,23 +90,19 @@ result<void> fill_explanation(schema::ExplainReply::Reader from, task_explanatio
   to.blocker_state = *state;
   to.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
   to.workers = from.getWorkers();
-  to.queue = read_config(from.getQueue());
+  to.queue = encoding::read_config(from.getQueue());
   return {};
 }
 
 result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to) {
-  auto last = schema::TaskEventKind::PAYLOAD_REPLACED;
-  if (auto ok = check_known("kind of event", from.getKind(), last); !ok)
+  if (auto ok = take_known("kind of event", from.getKind(), to.what); !ok)
     return ok;
-  auto author = schema::TaskEventAuthor::OPERATOR_USER;
-  if (auto ok = check_known("author of an event", from.getBy(), author); !ok)
+  if (auto ok = take_known("author of an event", from.getBy(), to.by); !ok)
     return ok;
   auto state = read_state(from.getState());
   if (!state)
     return state.error();
   to.at = timestamp{duration{from.getAtMs()}};
-  to.what = static_cast<task_event::kind>(from.getKind());
-  to.by = static_cast<task_event::author>(from.getBy());
   to.state = *state;
   to.until = timestamp{duration{from.getUntilMs()}};
   to.attempt = from.getAttempt();
@@ -171,22 +152,23 @@ result<told<task_status>> read_status(const protocol::status_reply& reply) {
 
 result<told<change_outcome>> read_change(const protocol::change_reply& reply) {
   return read_reply<change_outcome>(reply, [](auto from, change_outcome& to) -> result<void> {
-    auto last = schema::ChangeResult::NOT_FOUND;
-    if (auto ok = check_known("result of a change", from.getResult(), last); !ok)
+    if (auto ok = take_known("result of a change", from.getResult(), to.what); !ok)
       return ok;
     auto state = read_state(from.getState());
     if (!state)
       return state.error();
-    to = {static_cast<change_outcome::kind>(from.getResult()), *state, read_id(from.getTask())};
+    to.state = *state;
+    to.id = read_id(from.getTask());
     return {};
   });
 }
 
-result<told<queue_part>> read_queue(const protocol::queue_reply& reply) {
-  return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
-    to = {read_config(from.getSettings()), from.getSettings().getPaused()};
-    return {};
-  });
+result<told<core::queue_settings>> read_queue(const protocol::queue_reply& reply) {
+  return read_reply<core::queue_settings>(
+    reply, [](auto from, core::queue_settings& to) -> result<void> {
+      to = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
+      return {};
+    });
 }
 
 result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply) {
@@ -220,12 +202,11 @@ result<told<task_timeline>> read_events(const protocol::events_reply& reply) {
 
 result<told<backup_status>> read_backup(const protocol::backup_reply& reply) {
   return read_reply<backup_status>(reply, [](auto from, backup_status& to) -> result<void> {
-    to.state = static_cast<backup_state>(from.getState());
     to.number = from.getBackup();
     to.bytes = from.getBytes();
     to.files = from.getFiles();
     to.problem = read_text(from.getProblem());
-    return check_known("state of a backup", to.state, backup_state::failed);
+    return take_known("state of a backup", from.getState(), to.state);
   });
 }
 

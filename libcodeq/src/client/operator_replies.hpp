@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include "core/task_settings.hpp"
 #include "protocol/messages.hpp"
 
 #include <cstdint>
@@ -18,14 +19,6 @@ namespace codeq::client {
 template <class T>
 struct told {
   result<T> answer;
-};
-
-/// How one shard has a queue.
-struct queue_part {
-  queue_config config;
-  bool paused = false;
-
-  friend bool operator==(const queue_part&, const queue_part&) = default;
 };
 
 /// What a part of a change of many tasks came to.
@@ -45,7 +38,7 @@ struct list_part {
 
 [[nodiscard]] result<told<task_status>> read_status(const protocol::status_reply& reply);
 [[nodiscard]] result<told<change_outcome>> read_change(const protocol::change_reply& reply);
-[[nodiscard]] result<told<queue_part>> read_queue(const protocol::queue_reply& reply);
+[[nodiscard]] result<told<core::queue_settings>> read_queue(const protocol::queue_reply& reply);
 [[nodiscard]] result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply);
 [[nodiscard]] result<told<list_part>> read_list(const protocol::list_reply& reply);
 [[nodiscard]] result<told<task_explanation>> read_explain(const protocol::explain_reply& reply);

@@ -29,7 +29,7 @@ queue_config part_of(const queue_config& whole, std::uint32_t shards) {
   return part;
 }
 
-queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts) {
+queue_info merge_parts(queue_address queue, const std::vector<core::queue_settings>& parts) {
   const auto& first = parts.front();
   queue_info info;
   info.queue = std::move(queue);

@@ -16,7 +16,8 @@ namespace codeq::client {
 [[nodiscard]] queue_config part_of(const queue_config& whole, std::uint32_t shards);
 
 /// How a queue stands when its shards have these parts. @pre !parts.empty()
-[[nodiscard]] queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts);
+[[nodiscard]] queue_info
+merge_parts(queue_address queue, const std::vector<core::queue_settings>& parts);
 
 /// The oldest `limit` of all shards' tasks, by the time of their enqueue; each list is in order.
 [[nodiscard]] std::vector<task_status>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/status_convert.hpp"
 
+#include "encoding/schema_enums.hpp"
+
 #include <utility>
 
 namespace codeq::client {
@@ -10,8 +12,8 @@ void put_text(task_status& status, std::string text) {
 }
 
 result<task_state> read_state(schema::TaskState from) {
-  if (from <= schema::TaskState::CANCELLED)
-    return static_cast<task_state>(from);
+  if (encoding::is_known<task_state>(from))
+    return encoding::from_schema<task_state>(from);
   return error{
     errc::protocol_error, "unknown task state " + std::to_string(static_cast<unsigned>(from))};
 }

@@ -221,7 +221,7 @@ segment& add_segment(shard_state& state, const segment_appended& e) {
   s.allow_promotion = e.allow_promotion;
   s.group = e.group;
   if (!e.key.empty())
-    s.key = std::make_unique<task_key>(task_key{e.key});
+    s.key = std::make_unique<held_key>(held_key{e.key});
   s.appended = e.position;
   auto& added = state.segments.add(std::move(s));
   mark_dirty(state, added);

@@ -182,7 +182,7 @@ segment block_reader::read_segment(std::string_view record, sequence before) con
     s.group = from.text();
   if ((flags & block_format::has_key) != 0) {
     auto name = from.text();
-    s.key = std::make_unique<task_key>(task_key{std::string(name), from.distance_from(position_)});
+    s.key = std::make_unique<held_key>(held_key{std::string(name), from.distance_from(position_)});
   }
   s.kept = s.count;
   if ((flags & block_format::is_touched) != 0) {

@@ -96,15 +96,6 @@ struct revoke_credits {
   std::uint32_t credits = 0;
 };
 
-enum class disposition : std::uint8_t {
-  completed,
-  failed,
-  failed_permanently,
-  nack,
-  abandon,
-  cancelled,
-};
-
 /// Tasks that a completion adds, and the shard that must own them.
 struct follow_up {
   shard_id shard{};

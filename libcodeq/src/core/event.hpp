@@ -207,7 +207,7 @@ struct checkpoint_taken {
   /// Of the closed segments that had their keys last.
   std::vector<closed_key> closed_keys{};
   /// Records of keys whose time is over; removed before `closed_keys` are written.
-  std::vector<key_name> expired_keys{};
+  std::vector<task_key> expired_keys{};
   /// Grants none of whose tokens is live.
   std::vector<log_position> ended_grants;
   /// Changes since the last checkpoint; this one holds what they came to.

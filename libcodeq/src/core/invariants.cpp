@@ -183,14 +183,15 @@ void write_settings(std::ostream& out, const shard_state& state) {
   for (const auto& [address, s] : all) {
     if (*s == queue_settings{})
       continue;
-    const auto& d = s->defaults;
+    const auto& config = s->config;
+    const auto& d = config.defaults;
     out << address.tenant << '/' << address.queue << " settings " << d.max_attempts << ' '
         << static_cast<int>(d.retry.kind) << '/' << d.retry.base.count() << '/'
         << d.retry.cap.count() << ' ' << d.lease.count() << ' ' << d.run_timeout.count() << ' '
         << d.progress_timeout.count() << ' ' << d.retention.count() << ' '
         << d.dead_retention.count() << ' ' << static_cast<int>(d.when_dead) << " depth "
-        << s->max_depth << " leased " << s->max_leased << (s->keep_payload ? " keeps" : "")
-        << (s->paused ? " paused" : "") << '\n';
+        << config.max_depth << " leased " << config.max_leased
+        << (config.keep_payload ? " keeps" : "") << (s->paused ? " paused" : "") << '\n';
   }
 }
 

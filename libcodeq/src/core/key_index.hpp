@@ -36,7 +36,7 @@ struct key_parts {
 
 /// A task in memory that has, or had, a key.
 struct key_holder {
-  /// See `task_key`.
+  /// See `held_key`.
   log_position since = 0;
   sequence seq = 0;
 

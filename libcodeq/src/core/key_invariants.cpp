@@ -11,7 +11,7 @@ namespace codeq::core {
 
 namespace {
 
-std::string text_of(const key_name& name) {
+std::string text_of(const task_key& name) {
   return name.queue.tenant + '/' + name.queue.queue + " group '" + name.group + "' key '" + name.key
          + '\'';
 }
@@ -63,7 +63,7 @@ void find_key_violations(const shard_state& state, std::vector<std::string>& fou
 void write_keys(std::ostream& out, const shard_state& state) {
   // Looking one up unpacks it, which nobody can tell.
   auto& segments = const_cast<shard_state&>(state).segments;
-  std::map<key_name, const std::vector<key_holder>*> holders;
+  std::map<task_key, const std::vector<key_holder>*> holders;
   for (const auto& [id, of_key] : state.keys.holders())
     holders.emplace(name_of(state, id), &of_key);
   for (const auto& [name, of_key] : holders) {
@@ -72,7 +72,7 @@ void write_keys(std::ostream& out, const shard_state& state) {
       write_holder(out, segments.at(holder.seq));
     out << '\n';
   }
-  std::map<key_name, retained_key> closed;
+  std::map<task_key, retained_key> closed;
   for (const auto& [id, record] : state.keys.retained())
     if (record.expires_at > state.at)
       closed.emplace(name_of(state, id), record);

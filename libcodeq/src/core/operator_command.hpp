@@ -3,6 +3,7 @@
 
 #include "codeq/bytes.hpp"
 #include "codeq/ids.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
 #include "core/task_settings.hpp"
@@ -19,15 +20,6 @@ namespace codeq::core {
 /// Names a connected session within this process; chosen by the caller, meaningless to the core.
 using peer_id = std::uint32_t;
 
-/// A producer's own name for a task; unique among the live ones.
-struct key_name {
-  queue_address queue;
-  std::string group;
-  std::string key;
-
-  friend auto operator<=>(const key_name&, const key_name&) = default;
-};
-
 /// Ends a task that is not leased; asks the holder of a leased one to stop. Effects:
 /// `change_answered` or `task_not_here`; `cancel_wanted`.
 struct cancel {
@@ -35,7 +27,7 @@ struct cancel {
   std::uint64_t number = 0;
   sequence seq = 0;
   /// When set, names the task instead of `seq`.
-  std::shared_ptr<const key_name> key{};
+  std::shared_ptr<const task_key> key{};
 };
 
 /// Makes a task that waits for a time ready now; its user's deferral counts on unless the task
@@ -45,7 +37,7 @@ struct promote {
   std::uint64_t number = 0;
   sequence seq = 0;
   /// When set, names the task instead of `seq`.
-  std::shared_ptr<const key_name> key{};
+  std::shared_ptr<const task_key> key{};
 };
 
 /// Gives a dead task all its attempts again. Effects: `change_answered` or `task_not_here`.
@@ -66,19 +58,10 @@ struct purge {
 /// Ends a lease or a task without its token, by an operator's will. Effects: `change_answered` or
 /// `task_not_here`; `leases_lost` for the holder.
 struct force {
-  enum class kind : std::uint8_t {
-    /// The lease ends uncharged and the task is ready again; only of a leased task.
-    revoke,
-    /// A live task is completed, with `text` as its result.
-    complete,
-    /// A live task is dead, with `text` as the reason.
-    fail,
-  };
-
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
-  kind how = kind::revoke;
+  force_kind how = force_kind::revoke;
   bytes text;
 };
 
@@ -88,7 +71,7 @@ struct describe_task {
   std::uint64_t number = 0;
   sequence seq = 0;
   /// When set, names the task instead of `seq`.
-  std::shared_ptr<const key_name> key{};
+  std::shared_ptr<const task_key> key{};
   /// The task's body is wanted too.
   bool with_body = false;
 };
@@ -100,13 +83,13 @@ struct explain_task {
   sequence seq = 0;
 };
 
-/// Sets what a queue gives its tasks and how much it takes; `paused` is left as it is. The queue is
-/// made when it is new. Effect: `queue_answered`.
+/// Sets what a queue gives its tasks and how much it takes. The queue is made when it is new.
+/// Effect: `queue_answered`.
 struct configure_queue {
   peer_id peer = 0;
   std::uint64_t number = 0;
   queue_address queue;
-  queue_settings settings;
+  queue_config config;
 };
 
 /// Stops or resumes handing out a queue's tasks; leases run on. The queue is made when it is new.
@@ -132,15 +115,9 @@ struct tell_history {
   sequence seq = 0;
 };
 
-/// Which tasks a command over many is about.
-struct task_filter {
-  std::string tenant;
-  /// Empty is every queue of the tenant.
-  std::string queue;
-  /// Empty is every state.
-  std::optional<task_state> state;
-  /// Only dead tasks that block their group.
-  bool is_blocking = false;
+/// Which of the tasks that a filter picks a command is about.
+struct task_part {
+  task_filter filter;
   /// Only tasks with a greater sequence.
   sequence after = 0;
   /// Only tasks with a smaller sequence; 0 is no bound.
@@ -152,32 +129,31 @@ struct task_filter {
   bool newest_first = false;
 };
 
+/// What happens to many tasks. On the wire, never renumber.
+enum class bulk_kind : std::uint8_t {
+  redrive = 0,    ///< Dead tasks live again.
+  purge_dead = 1, ///< Dead tasks go for good.
+  /// Tasks go for good whatever their state; leases are revoked. `part.after` is where the part
+  /// before ended: with the last part, unless a state is asked for, everything of the queues that
+  /// ended long ago goes as well.
+  purge_all = 2,
+};
+
 /// Does the same to many tasks, a part per command: the answer says where to go on. Effect:
 /// `bulk_answered`; `leases_lost` for the holders of purged tasks.
 struct change_many {
-  enum class kind : std::uint8_t {
-    /// Dead tasks live again.
-    redrive,
-    /// Dead tasks go for good.
-    purge_dead,
-    /// Tasks go for good whatever their state; leases are revoked. `filter.after` is where the part
-    /// before ended: with the last part, unless a state is asked for, everything of the queues that
-    /// ended long ago goes as well.
-    purge_all,
-  };
-
   peer_id peer = 0;
   std::uint64_t number = 0;
-  kind what = kind::redrive;
-  task_filter filter;
+  bulk_kind what = bulk_kind::redrive;
+  task_part part;
 };
 
 /// Only tasks in memory: live and dead ones, and others for a while. Effect: `tasks_listed`, in
-/// the filter's order of their sequences.
+/// the part's order of their sequences.
 struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;
-  task_filter filter;
+  task_part part;
 };
 
 } // namespace codeq::core

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/errc.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
 #include "core/event.hpp"
@@ -13,20 +14,6 @@
 /// What a shard answers to operators. As with all effects, none may be carried out before the
 /// turn's events, and those of all turns before it, are durable.
 namespace codeq::core {
-
-enum class change_result : std::uint8_t {
-  changed,
-  /// The task is leased; it changes when the lease ends.
-  requested,
-  /// The task is in a state that does not allow it, or is already as was asked.
-  unchanged,
-  /// The user's own deferral stands, because the task does not allow promotion.
-  guarded,
-  /// A redrive: another live task has the key.
-  key_taken,
-  /// No record has the key that was asked for.
-  not_found,
-};
 
 /// Answers a change of one task; `state` is the task's from then on.
 struct change_answered {
@@ -87,32 +74,6 @@ struct tasks_listed {
   std::vector<task_view> tasks;
   sequence after = 0;
   bool more = false;
-};
-
-/// Why a task does not run, most specific first.
-enum class task_reason : std::uint8_t {
-  /// Its producer deferred it, until `until`.
-  deferred,
-  /// It waits for its next attempt, until `until`.
-  retry_waiting,
-  /// `blocker` of its group is before it.
-  gated,
-  /// `blocker` of its group is dead and blocks it.
-  blocked,
-  queue_paused,
-  /// No attached worker claims from its queue.
-  no_worker,
-  /// The queue has as many leases as its settings allow.
-  queue_at_max_leased,
-  /// All workers that claim from its queue are busy.
-  no_free_slots,
-  /// It is handed out with the next turn.
-  next,
-  /// It runs, at `view.worker`, and its lease ends in `lease_left` unless it beats.
-  leased,
-  completed,
-  dead,
-  cancelled,
 };
 
 struct task_explained {

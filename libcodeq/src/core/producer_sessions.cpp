@@ -30,22 +30,23 @@ find_session(const shard_state& state, const producer_id& producer, timestamp no
   return is_over ? nullptr : &at->second;
 }
 
-error refusal_of_new_session(const shard_state& state, const producer_id& producer, timestamp now) {
+result<void>
+check_new_session(const shard_state& state, const producer_id& producer, timestamp now) {
   if (is_internal(producer))
     return {};
   auto created = created_at(producer);
   if (end_of(producer, created) <= now)
-    return {
+    return error{
       errc::session_expired,
       "the producer's session was created more than " + hours(limits::producer_session_idle_max)
         + " ago and is not known here"};
   if (created > now + limits::producer_session_ahead_max)
-    return {
+    return error{
       errc::invalid_argument,
       "the producer's session was created " + std::to_string((created - now).count())
         + " ms in the future; the limit is " + hours(limits::producer_session_ahead_max)};
   if (state.producers.size() >= limits::producer_sessions_per_shard_max)
-    return {
+    return error{
       errc::overloaded,
       "the shard knows " + std::to_string(state.producers.size())
         + " producer sessions already; the limit is "

@@ -17,10 +17,10 @@ namespace codeq::core {
 [[nodiscard]] const producer_session*
 find_session(const shard_state& state, const producer_id& producer, timestamp now);
 
-/// Why a session that is unknown here cannot begin now; `errc::none` when it can. Errors:
-/// `session_expired`, `invalid_argument` (from the future), `overloaded` (too many sessions).
-[[nodiscard]] error
-refusal_of_new_session(const shard_state& state, const producer_id& producer, timestamp now);
+/// Whether a session that is unknown here can begin now. Errors: `session_expired`,
+/// `invalid_argument` (from the future), `overloaded` (too many sessions).
+[[nodiscard]] result<void>
+check_new_session(const shard_state& state, const producer_id& producer, timestamp now);
 
 /// Notes that the session was used at that time.
 void note_use(

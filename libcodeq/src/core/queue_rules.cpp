@@ -22,10 +22,10 @@ error queue_full(const queue_state& queue, std::uint64_t added) {
     errc::queue_full,
     "queue \"" + queue.address.queue + "\" has " + std::to_string(queue.depth())
       + " live tasks here and would have " + std::to_string(queue.depth() + added)
-      + "; its max_depth is " + std::to_string(queue.settings.max_depth)};
+      + "; its max_depth is " + std::to_string(queue.settings.config.max_depth)};
 }
 
-error refusal_of_new(const shard_state& state, const added_tasks& added) {
+result<void> check_new(const shard_state& state, const added_tasks& added) {
   std::map<std::string_view, std::size_t> new_queues;
   for (const auto& [queue, count] : added) {
     const auto& address = queue.get();
@@ -46,7 +46,7 @@ task_settings settings_of(const shard_state& state, const enqueue_run& run) {
   if (run.left_to_queue == 0)
     return settings;
   const auto* queue = state.find_queue(run.queue);
-  auto defaults = queue ? queue->settings.defaults : task_settings{};
+  auto defaults = queue ? queue->settings.config.defaults : task_settings{};
   auto is_left = [&](setting_bit bit) {
     return (run.left_to_queue & static_cast<std::uint16_t>(bit)) != 0;
   };
@@ -74,31 +74,31 @@ duration effective_lease(const shard_state& state, const segment& s, duration wi
   if (lease == duration{0})
     lease = s.settings.lease;
   if (lease == duration{0})
-    lease = state.queues[s.queue]->settings.defaults.lease;
+    lease = state.queues[s.queue]->settings.config.defaults.lease;
   return std::clamp(lease, limits::lease_min, limits::lease_max);
 }
 
-error refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
+result<void> check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
   added_tasks added;
   for (const auto& r : runs)
     added[r.queue] += r.tasks.count();
-  if (auto refusal = refusal_of_new(state, added); refusal.code != errc::none)
-    return refusal;
+  if (auto ok = check_new(state, added); !ok)
+    return ok;
   for (const auto& [address, count] : added) {
     const auto* queue = state.find_queue(address);
-    bool is_limited = queue && queue->settings.max_depth != 0;
-    if (is_limited && queue->depth() + count > queue->settings.max_depth)
+    bool is_limited = queue && queue->settings.config.max_depth != 0;
+    if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
       return queue_full(*queue, count);
   }
   return {};
 }
 
-error refusal_by_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
+result<void> check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
   added_tasks added;
   for (const auto& task : tasks)
     if (task.shard == state.id)
       added[task.run.queue] += task.run.tasks.count();
-  return refusal_of_new(state, added);
+  return check_new(state, added);
 }
 
 error too_many_queues(const queue_address& queue) {

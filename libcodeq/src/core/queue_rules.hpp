@@ -20,15 +20,15 @@ namespace codeq::core {
 /// queue's, within the limits. @pre the segment is of this shard
 [[nodiscard]] duration effective_lease(const shard_state& state, const segment& s, duration wish);
 
-/// Why the queues cannot take all these runs together, or `errc::none`: a tenant would have too
-/// many queues (`too_large`), or a queue too many live tasks (`queue_full`).
-[[nodiscard]] error
-refusal_by_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
+/// Whether the queues can take all these runs together. Errors: a tenant would have too many queues
+/// (`too_large`), or a queue too many live tasks (`queue_full`).
+[[nodiscard]] result<void>
+check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 
-/// Why the tenants of follow-ups that this shard owns cannot have all their queues, or
-/// `errc::none`. Other shards decide about their own, when it is too late to refuse.
-[[nodiscard]] error
-refusal_by_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
+/// Whether the tenants of follow-ups that this shard owns can have all their queues. Errors:
+/// `too_large`. Other shards decide about their own, when it is too late to refuse.
+[[nodiscard]] result<void>
+check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 
 /// The refusal of a queue for which its tenant has no room.
 [[nodiscard]] error too_many_queues(const queue_address& queue);

@@ -21,7 +21,7 @@ struct retained_key {
 };
 
 struct closed_key {
-  key_name name;
+  task_key name;
   retained_key record;
 };
 

@@ -11,8 +11,8 @@
 
 namespace codeq::core {
 
-/// A producer's own name for a task, and how long the task has had it.
-struct task_key {
+/// A producer's own name for a task, as its segment has it, and how long the task has had it.
+struct held_key {
   std::string name;
   /// Where in the log the task became live: its enqueue, or its latest redrive.
   log_position since = 0;
@@ -39,7 +39,7 @@ struct segment {
   /// Of an aside; empty is none.
   std::string group;
   /// Of an aside; null is none.
-  std::unique_ptr<task_key> key;
+  std::unique_ptr<held_key> key;
   /// The body of an aside was replaced since its enqueue.
   bool replaced = false;
   log_position appended = 0;

@@ -52,9 +52,9 @@ struct queue_state {
 
   /// Leases that the settings leave room for.
   [[nodiscard]] std::uint64_t lease_room() const noexcept {
-    if (settings.max_leased == 0)
+    if (settings.config.max_leased == 0)
       return std::numeric_limits<std::uint64_t>::max();
-    return settings.max_leased - std::min(settings.max_leased, leased);
+    return settings.config.max_leased - std::min(settings.config.max_leased, leased);
   }
 
   /// Ready tasks that may be leased now.

@@ -12,16 +12,16 @@ key_id key_id_of(const segment& s) {
   return make_key_id(s.queue, s.group, s.key->name);
 }
 
-key_id key_id_of(shard_state& state, const key_name& name) {
+key_id key_id_of(shard_state& state, const task_key& name) {
   return make_key_id(state.intern(name.queue), name.group, name.key);
 }
 
-key_name name_of(const shard_state& state, const key_id& id) {
+task_key name_of(const shard_state& state, const key_id& id) {
   auto parts = parts_of(id);
   return {state.queues[parts.queue]->address, std::string(parts.group), std::string(parts.name)};
 }
 
-std::optional<key_holder> owner_of(const shard_state& state, const key_name& name, timestamp now) {
+std::optional<key_holder> owner_of(const shard_state& state, const task_key& name, timestamp now) {
   auto queue = state.queue_index.find(name.queue);
   if (queue == state.queue_index.end())
     return std::nullopt;
@@ -40,7 +40,7 @@ void release_key(shard_state& state, const segment& s) {
     state.keys.release(key_id_of(s), s.first);
 }
 
-void retain_key(shard_state& state, const key_name& name, retained_key record) {
+void retain_key(shard_state& state, const task_key& name, retained_key record) {
   auto id = key_id_of(state, name);
   if (record.seq < state.queues[parts_of(id).queue]->totals.purged_below)
     record.expires_at = {};
@@ -48,7 +48,7 @@ void retain_key(shard_state& state, const key_name& name, retained_key record) {
 }
 
 void end_purged_keys(shard_state& state, const queue_address& queue) {
-  std::vector<std::pair<key_name, retained_key>> purged;
+  std::vector<std::pair<task_key, retained_key>> purged;
   auto index = state.intern(queue);
   for (const auto& [id, record] : state.keys.retained()) {
     if (parts_of(id).queue == index && record.seq < state.queues[index]->totals.purged_below)
@@ -64,7 +64,7 @@ void note_closed_key(shard_state& state, const segment& s, checkpoint_taken& c) 
   auto owner = state.keys.owner_of(key_id_of(s), c.at);
   if (!owner || owner->seq != s.first)
     return;
-  key_name name{state.queue_of(s).address, s.group, s.key->name};
+  task_key name{state.queue_of(s).address, s.group, s.key->name};
   c.closed_keys.push_back({std::move(name), {s.first, owner->since, c.at + s.settings.retention}});
 }
 

@@ -13,13 +13,13 @@ namespace codeq::core {
 [[nodiscard]] key_id key_id_of(const segment& s);
 
 /// The key of a name whose queue is known; adds the queue when it is new.
-[[nodiscard]] key_id key_id_of(shard_state& state, const key_name& name);
+[[nodiscard]] key_id key_id_of(shard_state& state, const task_key& name);
 
-[[nodiscard]] key_name name_of(const shard_state& state, const key_id& id);
+[[nodiscard]] task_key name_of(const shard_state& state, const key_id& id);
 
 /// The task that has the key, or nothing. Adds no queue.
 [[nodiscard]] std::optional<key_holder>
-owner_of(const shard_state& state, const key_name& name, timestamp now);
+owner_of(const shard_state& state, const task_key& name, timestamp now);
 
 /// Makes the segment's task the last one that took its key, at that place in the log. Nothing when
 /// it has none.
@@ -30,7 +30,7 @@ void hold_key(shard_state& state, segment& s, log_position since);
 void release_key(shard_state& state, const segment& s);
 
 /// Keeps the key of a closed task, unless its queue was purged since.
-void retain_key(shard_state& state, const key_name& name, retained_key record);
+void retain_key(shard_state& state, const task_key& name, retained_key record);
 
 /// Ends the time of all keys whose closed tasks a purge of the queue removed. Linear in the shard's
 /// retained keys.

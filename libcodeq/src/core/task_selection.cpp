@@ -10,15 +10,16 @@ namespace codeq::core {
 
 namespace {
 
-/// Walks over the tasks behind `filter.after` until the filter's limit or the limit of work.
+/// Walks over the tasks behind `part.after` until the part's limit or the limit of work.
 class selector {
 public:
-  selector(const shard_state& state, const task_filter& filter)
+  selector(const shard_state& state, const task_part& part)
     : state_(state),
-      filter_(filter),
-      limit_(std::clamp<std::size_t>(filter.limit, 1, limits::bulk_tasks_max)),
-      below_(filter.below == 0 ? std::numeric_limits<sequence>::max() : filter.below) {
-    found_.after = filter.after;
+      part_(part),
+      filter_(part.filter),
+      limit_(std::clamp<std::size_t>(part.limit, 1, limits::bulk_tasks_max)),
+      below_(part.below == 0 ? std::numeric_limits<sequence>::max() : part.below) {
+    found_.after = part.after;
   }
 
   task_selection run() {
@@ -26,11 +27,11 @@ public:
       found_.more = !walk(s);
       return !found_.more;
     };
-    if (filter_.newest_first) {
+    if (part_.newest_first) {
       found_.after = below_;
-      state_.segments.walk_down(filter_.after + 1, below_, visit);
+      state_.segments.walk_down(part_.after + 1, below_, visit);
     } else {
-      state_.segments.walk(filter_.after + 1, below_, visit);
+      state_.segments.walk(part_.after + 1, below_, visit);
     }
     return std::move(found_);
   }
@@ -54,16 +55,16 @@ private:
 
   /// False when the walk ends before the segment does.
   bool walk(const segment& s) {
-    auto begin = std::max(s.first, filter_.after + 1);
+    auto begin = std::max(s.first, part_.after + 1);
     auto end = std::min(s.first + s.count, below_);
     if (!is_asked_for(s)) {
       if (!look())
         return false;
-      found_.after = filter_.newest_first ? begin : end - 1;
+      found_.after = part_.newest_first ? begin : end - 1;
       return true;
     }
     for (auto i = begin; i < end; ++i) {
-      if (!take(s, filter_.newest_first ? end - 1 - (i - begin) : i))
+      if (!take(s, part_.newest_first ? end - 1 - (i - begin) : i))
         return false;
     }
     return true;
@@ -93,6 +94,7 @@ private:
   }
 
   const shard_state& state_;
+  const task_part& part_;
   const task_filter& filter_;
   std::size_t limit_;
   sequence below_;
@@ -102,8 +104,8 @@ private:
 
 } // namespace
 
-task_selection select_tasks(const shard_state& state, const task_filter& filter) {
-  return selector(state, filter).run();
+task_selection select_tasks(const shard_state& state, const task_part& part) {
+  return selector(state, part).run();
 }
 
 } // namespace codeq::core

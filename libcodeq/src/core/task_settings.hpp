@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
-#include "codeq/task.hpp"
+#include "codeq/operator_types.hpp"
 
 #include <cstdint>
 
 namespace codeq::core {
-
-/// What all tasks of a segment share. Small enough to copy; interned per shard in memory.
-struct task_settings {
-  std::uint16_t max_attempts = limits::attempts_default;
-  retry_policy retry{};
-  /// Zero leaves it to the queue, as it is when the task is granted.
-  duration lease = limits::lease_default;
-  duration run_timeout{0};
-  duration progress_timeout{0};
-  duration retention = limits::retention_completed_default;
-  /// Zero keeps dead tasks until they are purged.
-  duration dead_retention{0};
-  on_dead when_dead = on_dead::skip;
-
-  friend bool operator==(const task_settings&, const task_settings&) = default;
-};
 
 /// Fields of `task_settings`, as bits. On the wire, never renumber.
 enum class setting_bit : std::uint16_t {
@@ -37,16 +20,10 @@ enum class setting_bit : std::uint16_t {
   dead_retention = 128,
 };
 
-/// What a queue gives its tasks and how much it takes. Limits count per shard of the queue.
+/// How a shard has a queue.
 struct queue_settings {
-  /// For the fields that a producer leaves to the queue.
-  task_settings defaults{};
-  /// Live tasks at most; 0 is no limit. An enqueue beyond it is refused whole with `queue_full`.
-  std::uint64_t max_depth = 0;
-  /// Leases at the same time at most; 0 is no limit.
-  std::uint64_t max_leased = 0;
-  /// Keeps the payload of a completed task as long as its record.
-  bool keep_payload = false;
+  /// Its limits are those of this shard alone.
+  queue_config config{};
   /// Nothing is handed out; everything else goes on.
   bool paused = false;
 

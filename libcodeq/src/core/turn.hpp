@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -57,8 +58,8 @@ private:
 
   // Enqueue.
   void run(const enqueue& c);
-  [[nodiscard]] error refusal_of(const enqueue& c) const;
-  [[nodiscard]] error refusal_by_session(const request_id& request) const;
+  [[nodiscard]] result<void> check(const enqueue& c) const;
+  [[nodiscard]] result<void> check_session(const request_id& request) const;
   [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
   /// Adds the tasks of a request, or meets those that have their keys.
   request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);
@@ -118,7 +119,9 @@ private:
 
   // Reports.
   void run(const report& c);
-  [[nodiscard]] error answer_to(const lease_report& r, peer_id peer, bool& is_here);
+  /// What a report is answered, with `errc::none` when it is accepted now; nothing when the store
+  /// has to be asked.
+  [[nodiscard]] std::optional<error> answer_to(const lease_report& r, peer_id peer);
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
   [[nodiscard]] leases_ended& record_for(duration retention);
@@ -127,7 +130,7 @@ private:
   // Follow-ups.
   void run(const take_follow_ups& c);
   void run(const confirm_follow_ups& c);
-  [[nodiscard]] error refusal_of(const lease_report& r) const;
+  [[nodiscard]] result<void> check(const lease_report& r) const;
   void add_follow_ups(const lease_report& r);
   void append_follow_up(const follow_up& task);
   void say_follow_ups();
@@ -164,11 +167,11 @@ private:
   void tell_holder(fencing_token token);
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
-  void mark_purged(const task_filter& filter);
+  void mark_purged(const task_part& part);
   void purge_past_dead();
 
   // Keys.
-  [[nodiscard]] error refusal_by_keys(const enqueue& c) const;
+  [[nodiscard]] result<void> check_keys(const enqueue& c) const;
   request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
   /// Adds a run no segment of which tells of a request, or meets the task that has its key; appends
   /// to `tasks` which ones they are.
@@ -177,7 +180,7 @@ private:
   enqueue_kind reschedule(const enqueue_run& r, const segment& s);
   void replace_body(const enqueue_run& r, const segment& s);
   [[nodiscard]] std::optional<sequence> find_named(
-    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const key_name>& key);
+    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const task_key>& key);
   [[nodiscard]] bool is_key_taken(const segment& s) const;
 
   // Inquiries.

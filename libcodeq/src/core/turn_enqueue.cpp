@@ -16,30 +16,30 @@ bool has_key(const std::vector<enqueue_run>& runs) {
 
 } // namespace
 
-error turn::refusal_of(const enqueue& c) const {
-  if (auto refusal = refusal_by_session(c.request); refusal.code != errc::none)
-    return refusal;
+result<void> turn::check(const enqueue& c) const {
+  if (auto ok = check_session(c.request); !ok)
+    return ok;
   if (c.refusal.code != errc::none)
     return c.refusal;
-  if (auto refusal = refusal_by_keys(c); refusal.code != errc::none)
-    return refusal;
-  return refusal_by_queues(state_, c.runs);
+  if (auto ok = check_keys(c); !ok)
+    return ok;
+  return check_queues(state_, c.runs);
 }
 
-error turn::refusal_by_session(const request_id& request) const {
+result<void> turn::check_session(const request_id& request) const {
   const auto* known = find_session(state_, request.producer, now_.shard);
   if (!known)
-    return refusal_of_new_session(state_, request.producer, now_.shard);
+    return check_new_session(state_, request.producer, now_.shard);
   const auto& session = *known;
   if (request.number < session.answered_below)
-    return {
+    return error{
       errc::session_expired,
       "request " + std::to_string(request.number) + " is below the producer's own answered_below "
         + std::to_string(session.answered_below)};
   if (
     session.answers.size() >= limits::producer_requests_max
     && request.answered_below <= session.answers.begin()->first)
-    return {
+    return error{
       errc::overloaded,
       "the producer has " + std::to_string(session.answers.size())
         + " requests at this shard whose answers it has not acknowledged; the limit is "
@@ -60,7 +60,9 @@ void turn::run(const enqueue& c) {
   if (const auto* known = known_answer(c.request)) {
     answer.tasks = known->tasks;
     answer.kinds = known->kinds;
-  } else if (answer.refusal = refusal_of(c); answer.refusal.code == errc::none) {
+  } else if (auto ok = check(c); !ok) {
+    answer.refusal = ok.error();
+  } else {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);
     answer.kinds = std::move(given.kinds);

@@ -8,15 +8,14 @@
 
 namespace codeq::core {
 
-error turn::refusal_of(const lease_report& r) const {
+result<void> turn::check(const lease_report& r) const {
   if (r.refusal.code != errc::none)
     return r.refusal;
   if (r.how != disposition::completed)
     return {};
-  auto refusal = refusal_by_new_queues(state_, r.follow_ups);
-  if (refusal.code != errc::none)
-    refusal.context = "follow-up: " + refusal.context;
-  return refusal;
+  if (auto ok = check_new_queues(state_, r.follow_ups); !ok)
+    return error{ok.error().code, "follow-up: " + ok.error().context};
+  return {};
 }
 
 void turn::add_follow_ups(const lease_report& r) {

@@ -7,13 +7,13 @@ namespace codeq::core {
 namespace {
 
 /// What a live task is after it; a cancelled lease may make another end of it.
-task_state next_of(force::kind how) {
+task_state next_of(force_kind how) {
   switch (how) {
-  case force::kind::revoke:
+  case force_kind::revoke:
     return task_state::ready;
-  case force::kind::complete:
+  case force_kind::complete:
     return task_state::completed;
-  case force::kind::fail:
+  case force_kind::fail:
     return task_state::dead;
   }
   return task_state::ready;
@@ -27,7 +27,7 @@ void turn::run(const force& c) {
     return;
   change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
   bool can =
-    c.how == force::kind::revoke ? answer.state == task_state::leased : !is_terminal(answer.state);
+    c.how == force_kind::revoke ? answer.state == task_state::leased : !is_terminal(answer.state);
   if (can) {
     end_by_force(*s, c);
     answer.result = change_result::changed;
@@ -41,7 +41,7 @@ void turn::end_by_force(segment& s, const force& c) {
   lease_end e{c.seq, entry.token, lease_end_kind::forced, false, next_of(c.how), {}, c.text};
   if (entry.state == task_state::leased) {
     // What its worker has not begun is not charged, whatever ends it.
-    e.charged = c.how != force::kind::revoke && !state_.leases.find(entry.token)->queued;
+    e.charged = c.how != force_kind::revoke && !state_.leases.find(entry.token)->queued;
     tell_holder(entry.token);
   }
   append_end(std::move(e));

@@ -19,13 +19,13 @@ void append_run(std::vector<seq_run>& runs, const seq_run& run) {
     runs.push_back(run);
 }
 
-key_name key_of(const enqueue_run& r) {
+task_key key_of(const enqueue_run& r) {
   return {r.queue, r.group, r.key};
 }
 
 } // namespace
 
-error turn::refusal_by_keys(const enqueue& c) const {
+result<void> turn::check_keys(const enqueue& c) const {
   if (state_.keys.retained_count() < limits::retained_keys_per_shard_max)
     return {};
   bool has_new_key = std::any_of(c.runs.begin(), c.runs.end(), [&](const enqueue_run& r) {
@@ -33,7 +33,7 @@ error turn::refusal_by_keys(const enqueue& c) const {
   });
   if (!has_new_key)
     return {};
-  return {
+  return error{
     errc::overloaded,
     "the shard remembers the keys of " + std::to_string(state_.keys.retained_count())
       + " ended tasks, so that it takes no new key; the limit is "
@@ -115,7 +115,7 @@ void turn::replace_body(const enqueue_run& r, const segment& s) {
 }
 
 std::optional<sequence> turn::find_named(
-  peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const key_name>& key) {
+  peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const task_key>& key) {
   if (!key)
     return seq;
   if (auto owner = owner_of(state_, *key, now_.shard))

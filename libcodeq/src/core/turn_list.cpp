@@ -7,7 +7,7 @@
 namespace codeq::core {
 
 void turn::run(const list_tasks& c) {
-  auto selected = select_tasks(state_, c.filter);
+  auto selected = select_tasks(state_, c.part);
   tasks_listed listed{c.peer, c.number, {}, selected.after, selected.more};
   listed.tasks.reserve(selected.tasks.size());
   for (auto seq : selected.tasks)

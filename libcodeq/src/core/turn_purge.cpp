@@ -24,7 +24,7 @@ void turn::purge_all(const std::vector<sequence>& tasks) {
   for (auto seq : tasks) {
     auto& s = *find_segment(state_.segments, seq);
     if (s.view(seq).state == task_state::leased)
-      end_by_force(s, {0, 0, seq, force::kind::revoke, {}});
+      end_by_force(s, {0, 0, seq, force_kind::revoke, {}});
   }
   for (auto seq : tasks) {
     append_change({seq, change_kind::purged, {}, {}}, task_event::author::operator_user);
@@ -44,9 +44,10 @@ void turn::purge_past_dead() {
     purge_all(past);
 }
 
-void turn::mark_purged(const task_filter& filter) {
+void turn::mark_purged(const task_part& part) {
+  const auto& filter = part.filter;
   auto next = state_.sequences.next;
-  auto below = filter.below == 0 ? next : std::min(filter.below, next);
+  auto below = part.below == 0 ? next : std::min(part.below, next);
   std::vector<queue_purge> purges;
   for (const auto& queue : state_.queues) {
     bool is_meant = queue->address.tenant == filter.tenant

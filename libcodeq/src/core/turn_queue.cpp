@@ -8,10 +8,10 @@
 namespace codeq::core {
 
 void turn::run(const configure_queue& c) {
-  queue_answered answer{c.peer, c.number, c.queue, c.settings, {}};
   const auto* known = state_.find_queue(c.queue);
-  answer.settings.paused = known && known->settings.paused;
-  if (c.settings.keep_payload)
+  bool paused = known && known->settings.paused;
+  queue_answered answer{c.peer, c.number, c.queue, {c.config, paused}, {}};
+  if (c.config.keep_payload)
     answer.refusal = {
       errc::unsupported,
       "keep_payload is true; it must be false: this version keeps no payload longer than its "

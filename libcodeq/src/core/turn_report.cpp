@@ -31,39 +31,35 @@ lease_end_kind kind_of(disposition how) {
 void turn::run(const report& c) {
   reports_answered answered{c.peer, {}};
   for (const auto& r : c.reports) {
-    bool is_here = true;
     const auto* l = state_.leases.find(r.token);
     auto ran =
       l && l->seq == r.seq ? now_.shard - state_.leases.grant_at(l->grant).at : duration{-1};
-    auto answer = answer_to(r, c.peer, is_here);
-    if (is_here)
-      answered.answers.push_back({r.seq, r.token, answer.code, std::move(answer.context), ran});
+    if (auto answer = answer_to(r, c.peer))
+      answered.answers.push_back({r.seq, r.token, answer->code, std::move(answer->context), ran});
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));
 }
 
-error turn::answer_to(const lease_report& r, peer_id peer, bool& is_here) {
+std::optional<error> turn::answer_to(const lease_report& r, peer_id peer) {
   if (const auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
-    auto refusal = refusal_of(r);
-    if (refusal.code == errc::none) {
-      if (r.checkpoint.mark.number != 0)
-        save(r.checkpoint);
-      end_reported(r);
-    }
-    return refusal;
+    if (auto ok = check(r); !ok)
+      return ok.error();
+    if (r.checkpoint.mark.number != 0)
+      save(r.checkpoint);
+    end_reported(r);
+    return error{};
   }
   if (auto* s = find_known(state_.segments, r.seq)) {
     bool was_accepted = is_repeat(s->view(r.seq), r.token, kind_of(r.how));
     state_.stale_reports += was_accepted ? 0 : 1;
-    return {was_accepted ? errc::already : errc::stale_lease, {}};
+    return error{was_accepted ? errc::already : errc::stale_lease, {}};
   }
   if (r.seq == 0 || r.seq >= state_.sequences.next)
-    return {errc::unknown_task, {}};
-  is_here = false;
+    return error{errc::unknown_task, {}};
   inquiry why{inquiry::kind::repeated_report, peer, 0, r.token, kind_of(r.how)};
   say_not_here(why, r.seq);
-  return {};
+  return std::nullopt;
 }
 
 void turn::end_reported(const lease_report& r) {

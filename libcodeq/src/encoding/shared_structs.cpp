@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "encoding/shared_structs.hpp"
 
+#include "encoding/schema_enums.hpp"
+
 #include <cstring>
 
 namespace codeq::encoding {
@@ -17,10 +19,10 @@ duration duration_of(std::uint64_t ms) {
 
 } // namespace
 
-core::task_settings read_settings(schema::TaskSettings::Reader reader) {
-  core::task_settings s;
+task_settings read_settings(schema::TaskSettings::Reader reader) {
+  task_settings s;
   s.max_attempts = reader.getMaxAttempts();
-  s.retry.kind = static_cast<retry_kind>(reader.getRetryKind());
+  s.retry.kind = from_schema<retry_kind>(reader.getRetryKind());
   s.retry.base = duration_of(reader.getRetryBaseMs());
   s.retry.cap = duration_of(reader.getRetryCapMs());
   s.lease = duration_of(reader.getLeaseMs());
@@ -28,13 +30,15 @@ core::task_settings read_settings(schema::TaskSettings::Reader reader) {
   s.progress_timeout = duration_of(reader.getProgressTimeoutMs());
   s.retention = duration_of(reader.getRetentionMs());
   s.dead_retention = duration_of(reader.getDeadRetentionMs());
-  s.when_dead = static_cast<on_dead>(reader.getOnDead());
+  s.when_dead = from_schema<on_dead>(reader.getOnDead());
   return s;
 }
 
-void write_settings(schema::TaskSettings::Builder builder, const core::task_settings& s) {
-  builder.setMaxAttempts(s.max_attempts);
-  builder.setRetryKind(static_cast<schema::RetryKind>(s.retry.kind));
+void write_settings(schema::TaskSettings::Builder builder, const task_settings& s) {
+  // One above the range stays above it, however large.
+  builder.setMaxAttempts(
+    static_cast<std::uint16_t>(std::min<std::uint32_t>(s.max_attempts, limits::attempts_max + 1)));
+  builder.setRetryKind(to_schema(s.retry.kind));
   builder.setRetryBaseMs(count_of(s.retry.base));
   builder.setRetryCapMs(count_of(s.retry.cap));
   builder.setLeaseMs(count_of(s.lease));
@@ -42,7 +46,7 @@ void write_settings(schema::TaskSettings::Builder builder, const core::task_sett
   builder.setProgressTimeoutMs(count_of(s.progress_timeout));
   builder.setRetentionMs(count_of(s.retention));
   builder.setDeadRetentionMs(count_of(s.dead_retention));
-  builder.setOnDead(static_cast<schema::OnDead>(s.when_dead));
+  builder.setOnDead(to_schema(s.when_dead));
 }
 
 queue_address read_queue(schema::QueueAddress::Reader reader) {

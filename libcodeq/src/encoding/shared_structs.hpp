@@ -13,12 +13,30 @@
 #include <string>
 #include <vector>
 
-/// Conversions between schema structs and the core's values. They check nothing but the form;
+/// Conversions between schema structs and C++ values. They check nothing but the form;
 /// bounds are checked by `protocol/convert.hpp`. May throw `kj::Exception` on malformed input.
 namespace codeq::encoding {
 
-[[nodiscard]] core::task_settings read_settings(schema::TaskSettings::Reader reader);
-void write_settings(schema::TaskSettings::Builder builder, const core::task_settings& settings);
+[[nodiscard]] task_settings read_settings(schema::TaskSettings::Reader reader);
+void write_settings(schema::TaskSettings::Builder builder, const task_settings& settings);
+
+/// Of a message or a record that has the fields of a `queue_config`.
+template <class Reader>
+[[nodiscard]] queue_config read_config(Reader reader) {
+  return {
+    read_settings(reader.getDefaults()),
+    reader.getMaxDepth(),
+    reader.getMaxLeased(),
+    reader.getKeepPayload()};
+}
+
+template <class Builder>
+void write_config(Builder builder, const queue_config& config) {
+  write_settings(builder.initDefaults(), config.defaults);
+  builder.setMaxDepth(config.max_depth);
+  builder.setMaxLeased(config.max_leased);
+  builder.setKeepPayload(config.keep_payload);
+}
 
 [[nodiscard]] queue_address read_queue(schema::QueueAddress::Reader reader);
 void write_queue(schema::QueueAddress::Builder builder, const queue_address& queue);

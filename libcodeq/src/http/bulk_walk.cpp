@@ -14,7 +14,7 @@ namespace {
 struct walk {
   gateway_context* context = nullptr;
   exchange_ptr call;
-  client::bulk_kind what{};
+  core::bulk_kind what{};
   queue_address of;
   client::bulk_pace pace;
   client::walk_position at;
@@ -80,17 +80,13 @@ void answer_each(const exchange_ptr& call, const std::vector<each_outcome>& all)
 each_outcome outcome_of(const std::string& id, const result<change_outcome>& outcome) {
   if (!outcome)
     return {id, outcome.error().code == errc::unknown_task ? "not_found" : outcome.error().context};
-  return {
-    id, std::string(to_string(outcome->what)), outcome->what == change_outcome::kind::changed};
+  return {id, std::string(to_string(outcome->what)), outcome->what == change_result::changed};
 }
 
 } // namespace
 
 void change_all(
-  gateway_context& context,
-  const exchange_ptr& call,
-  client::bulk_kind what,
-  const bulk_wish& wish) {
+  gateway_context& context, const exchange_ptr& call, core::bulk_kind what, const bulk_wish& wish) {
   auto w = std::make_shared<walk>(
     walk{&context, call, what, wish.of, client::bulk_pace(wish.limit, wish.rate), {}});
   // Who walks on holds it, not its own call.

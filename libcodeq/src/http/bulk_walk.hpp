@@ -22,10 +22,7 @@ struct bulk_wish {
 /// Does the same to all tasks that are picked, one shard after the other, and answers
 /// `{"changed":n}`. When the client goes away, what was begun ends with the part at hand.
 void change_all(
-  gateway_context& context,
-  const exchange_ptr& call,
-  client::bulk_kind what,
-  const bulk_wish& wish);
+  gateway_context& context, const exchange_ptr& call, core::bulk_kind what, const bulk_wish& wish);
 
 /// Changes these tasks of the caller, and answers `{"changed":n,"results":[{"id","outcome"}]}`.
 void change_each(

@@ -15,7 +15,7 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.limit = options.limit;
   context_.is_loopback_only = options.is_loopback_only;
   context_.needs_token = options.needs_token;
-  context_.disk_problem = options.disk_problem;
+  context_.check_disk = options.check_disk;
   context_.metrics = options.metrics;
   context_.desk.start(self, options.desk);
   auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {

@@ -15,7 +15,7 @@ struct gateway_actor_options {
   limit_rate limit;
   bool is_loopback_only = false;
   bool needs_token = false;
-  std::function<error()> disk_problem;
+  std::function<result<void>()> check_disk;
   std::function<std::string(const coordinator_stats&)> metrics;
   webhook_options webhooks{};
 };

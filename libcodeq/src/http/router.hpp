@@ -24,8 +24,8 @@ struct gateway_context {
   bool is_loopback_only = false;
   /// Leases are decided by their token alone.
   bool needs_token = false;
-  /// Why nothing can be added to the store at present; `errc::none` when all is well.
-  std::function<error()> disk_problem;
+  /// Whether tasks can be added to the store at present.
+  std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const coordinator_stats&)> metrics;
 };

@@ -17,7 +17,7 @@ namespace {
 
 /// What a redrive or purge of dead tasks is about: a list of ids, or else a filter.
 void change_dead(
-  gateway_context& context, const exchange_ptr& call, client::bulk_kind all, task_change each) {
+  gateway_context& context, const exchange_ptr& call, core::bulk_kind all, task_change each) {
   auto body = optional_body_of(call);
   if (!body)
     return;
@@ -40,11 +40,11 @@ void change_dead(
 }
 
 void redrive(gateway_context& context, const exchange_ptr& call) {
-  change_dead(context, call, client::bulk_kind::redrive, task_change::redrive);
+  change_dead(context, call, core::bulk_kind::redrive, task_change::redrive);
 }
 
 void purge(gateway_context& context, const exchange_ptr& call) {
-  change_dead(context, call, client::bulk_kind::purge_dead, task_change::purge);
+  change_dead(context, call, core::bulk_kind::purge_dead, task_change::purge);
 }
 
 void list_dead(gateway_context& context, const exchange_ptr& call) {

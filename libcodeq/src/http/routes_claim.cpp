@@ -68,7 +68,7 @@ task_detail detail_of(const task& granted, const std::string& worker, timestamp 
 /// Gives tasks back whose client went away before it learned of them.
 void give_back(gateway_context& context, const std::vector<task>& tasks) {
   for (const auto& one : tasks) {
-    attempt_end end{one.id, one.token, core::disposition::abandon};
+    attempt_end end{one.id, one.token, disposition::abandon};
     context.desk.report(end, [](const error&) {});
   }
 }

@@ -67,7 +67,7 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
   if (!body)
     return;
   with_lease(context, call, *body, [&context, call](const auto& task, auto token) {
-    attempt_end end{task.status.id, token, core::disposition::abandon};
+    attempt_end end{task.status.id, token, disposition::abandon};
     context.desk.report(end, [call](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
         return refuse(call, how);
@@ -107,7 +107,7 @@ void nack(gateway_context& context, const exchange_ptr& call) {
   if (!body)
     return;
   attempt_end end;
-  end.how = core::disposition::nack;
+  end.how = disposition::nack;
   end.text = body->text("reason");
   if (auto seconds = body->integer("delaySeconds"))
     end.delay = seconds_within(*seconds, duration{0}, limits::retry_max);

@@ -18,8 +18,8 @@ void say_alive(gateway_context&, const exchange_ptr& call) {
 
 /// Ready once every shard has answered, which it does behind all that it has to write before.
 void say_ready(gateway_context& context, const exchange_ptr& call) {
-  if (auto problem = context.disk_problem(); problem.code != errc::none)
-    return call->answer(refusal(503, problem.context));
+  if (auto ok = context.check_disk(); !ok)
+    return call->answer(refusal(503, ok.error().context));
   auto is_answered = std::make_shared<bool>(false);
   auto answer_once = [call, is_answered](response r) {
     if (!std::exchange(*is_answered, true))
@@ -31,18 +31,18 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [](std::uint16_t shard) {
     return client::show_queue(shard, {"default", "default"});
   };
-  auto finish = [answer_once](const result<std::vector<client::queue_part>>& parts) {
+  auto finish = [answer_once](const result<std::vector<core::queue_settings>>& parts) {
     if (!parts)
       return answer_once(refusal_of(parts.error()));
     base::json_writer json;
     json.begin_object().field("status", "ready").field("shards", parts->size()).end_object();
     answer_once(reply(200, json));
   };
-  ask_each_shard<client::queue_part>(
+  ask_each_shard<core::queue_settings>(
     context,
     question_of,
     &client::read_queue,
-    shard_desk::then<std::vector<client::queue_part>>(std::move(finish)));
+    shard_desk::then<std::vector<core::queue_settings>>(std::move(finish)));
 }
 
 void show_metrics(gateway_context& context, const exchange_ptr& call) {

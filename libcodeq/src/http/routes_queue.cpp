@@ -71,7 +71,7 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-using parts = std::vector<client::queue_part>;
+using parts = std::vector<core::queue_settings>;
 
 void answer_queue(
   const exchange_ptr& call, const queue_address& queue, const result<parts>& found) {
@@ -89,7 +89,7 @@ void ask_parts(
   gateway_context& context,
   const std::function<client::question(std::uint16_t)>& question_of,
   shard_desk::then<parts> done) {
-  ask_each_shard<client::queue_part>(context, question_of, &client::read_queue, std::move(done));
+  ask_each_shard<core::queue_settings>(context, question_of, &client::read_queue, std::move(done));
 }
 
 void set_paused(gateway_context& context, const exchange_ptr& call, bool paused) {
@@ -154,7 +154,7 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
 void purge(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (queue)
-    change_all(context, call, client::bulk_kind::purge_all, {*queue, 0, 0});
+    change_all(context, call, core::bulk_kind::purge_all, {*queue, 0, 0});
 }
 
 constexpr std::array<route, 7> routes{{

@@ -155,16 +155,15 @@ void promote(gateway_context& context, const exchange_ptr& call) {
 /// The task that queue, key and the query's group name; answers when the caller may not ask.
 std::optional<client::task_address> key_meant(gateway_context& context, const exchange_ptr& call) {
   task_key key;
-  key.tenant = call->by->tenant;
-  key.queue = call->arguments[0];
+  key.queue = {call->by->tenant, call->arguments[0]};
   key.key = call->arguments[1];
   key.group = query_text(call->in, "group");
-  bool is_usable = is_valid_name(key.queue) && !key.key.empty();
+  bool is_usable = is_valid_name(key.queue.queue) && !key.key.empty();
   if (!is_usable) {
     call->answer(refusal(400, "invalid command or key"));
     return std::nullopt;
   }
-  if (!call->by->may_use(key.queue)) {
+  if (!call->by->may_use(key.queue.queue)) {
     call->answer(refusal(403, "command not allowed"));
     return std::nullopt;
   }

@@ -51,7 +51,7 @@ struct claim_wish {
 struct attempt_end {
   task_id task;
   fencing_token token{};
-  core::disposition how = core::disposition::completed;
+  disposition how = disposition::completed;
   std::string text{};
   /// With nack; empty leaves it to the retry policy.
   std::optional<duration> delay{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "encoding/schema_enums.hpp"
 #include "http/claim_peer.hpp"
 #include "http/shard_desk.hpp"
 #include "protocol/shared_data.hpp"
@@ -23,7 +24,7 @@ protocol::result_request make_report(const attempt_end& end) {
       auto report = request.initReports(1)[0];
       report.setSeq(end.task.seq);
       report.setToken(value(end.token));
-      report.setDisposition(static_cast<schema::Disposition>(end.how));
+      report.setDisposition(encoding::to_schema(end.how));
       if (end.delay)
         report.setDelayMs(end.delay->count());
       auto texts = request.initTexts();

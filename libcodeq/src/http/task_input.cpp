@@ -163,24 +163,25 @@ result<task_spec> read_task(json_object& from, const std::string& tenant) {
 
 result<void> read_settings(json_object& from, queue_config& to) {
   constexpr std::chrono::seconds second{1};
+  auto& defaults = to.defaults;
   if (auto attempts = from.integer("maxAttempts"))
-    to.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from, to.retry);
+    defaults.max_attempts = attempts_of(*attempts);
+  auto retry = read_retry(from, defaults.retry);
   if (!retry)
     return retry.error();
-  to.retry = retry->value_or(to.retry);
+  defaults.retry = retry->value_or(defaults.retry);
   auto take = [&](std::string_view name, duration unit, duration& field) {
     std::optional<duration> given;
     take_duration(from, name, unit, given);
     field = given.value_or(field);
   };
-  take("leaseMs", duration{1}, to.lease);
-  take("leaseSeconds", second, to.lease);
-  take("runTimeoutMs", duration{1}, to.run_timeout);
-  take("progressTimeoutMs", duration{1}, to.progress_timeout);
-  take("retentionSeconds", second, to.retention);
-  take("deadRetentionSeconds", second, to.dead_retention);
-  if (auto ok = take_choice(from, "onDead", on_dead_names, to.when_dead); !ok)
+  take("leaseMs", duration{1}, defaults.lease);
+  take("leaseSeconds", second, defaults.lease);
+  take("runTimeoutMs", duration{1}, defaults.run_timeout);
+  take("progressTimeoutMs", duration{1}, defaults.progress_timeout);
+  take("retentionSeconds", second, defaults.retention);
+  take("deadRetentionSeconds", second, defaults.dead_retention);
+  if (auto ok = take_choice(from, "onDead", on_dead_names, defaults.when_dead); !ok)
     return ok;
   take_count(from, "maxDepth", to.max_depth);
   take_count(from, "maxLeased", to.max_leased);
@@ -194,20 +195,21 @@ void write_settings(base::json_writer& json, const queue_config& config) {
   auto seconds = [](duration d) {
     return std::chrono::duration_cast<std::chrono::seconds>(d).count();
   };
+  const auto& defaults = config.defaults;
   json.begin_object()
-    .field("maxAttempts", config.max_attempts)
+    .field("maxAttempts", defaults.max_attempts)
     .key("retry")
     .begin_object()
-    .field("kind", retry_names[static_cast<std::size_t>(config.retry.kind)])
-    .field("baseMs", config.retry.base.count())
-    .field("capMs", config.retry.cap.count())
+    .field("kind", retry_names[static_cast<std::size_t>(defaults.retry.kind)])
+    .field("baseMs", defaults.retry.base.count())
+    .field("capMs", defaults.retry.cap.count())
     .end_object()
-    .field("leaseSeconds", seconds(config.lease))
-    .field("runTimeoutMs", config.run_timeout.count())
-    .field("progressTimeoutMs", config.progress_timeout.count())
-    .field("retentionSeconds", seconds(config.retention))
-    .field("deadRetentionSeconds", seconds(config.dead_retention))
-    .field("onDead", on_dead_names[static_cast<std::size_t>(config.when_dead)])
+    .field("leaseSeconds", seconds(defaults.lease))
+    .field("runTimeoutMs", defaults.run_timeout.count())
+    .field("progressTimeoutMs", defaults.progress_timeout.count())
+    .field("retentionSeconds", seconds(defaults.retention))
+    .field("deadRetentionSeconds", seconds(defaults.dead_retention))
+    .field("onDead", on_dead_names[static_cast<std::size_t>(defaults.when_dead)])
     .field("maxDepth", config.max_depth)
     .field("maxLeased", config.max_leased)
     .field("keepPayload", config.keep_payload)

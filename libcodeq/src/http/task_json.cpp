@@ -194,7 +194,7 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
   if (why.blocker.seq != 0)
     json.field("blocker", to_string(why.blocker))
       .field("blockerState", to_string(why.blocker_state));
-  if (why.reason == explained_reason::leased)
+  if (why.reason == task_reason::leased)
     json.field("workerId", shown.task.worker).field("leaseLeftMs", why.lease_left.count());
   json.end_object();
 }

@@ -13,8 +13,6 @@ namespace codeq::http {
 
 namespace {
 
-constexpr std::int64_t listed_default = 100;
-
 /// Where a page begins: for each shard the sequence that it stays below; 0 is no bound.
 using page_place = std::vector<sequence>;
 
@@ -56,6 +54,7 @@ std::optional<task_state> state_named(std::string_view name) {
 
 struct page_wish {
   task_filter filter;
+  std::size_t limit = limits::listed_tasks_default;
   page_place place;
 };
 
@@ -77,11 +76,11 @@ page merge_newest(std::vector<client::list_part> parts, const page_wish& wish) {
   std::sort(merged.tasks.begin(), merged.tasks.end(), [](const auto& a, const auto& b) {
     return std::tie(a.enqueued_at, a.id) > std::tie(b.enqueued_at, b.id);
   });
-  bool is_cut = merged.tasks.size() > wish.filter.limit;
+  bool is_cut = merged.tasks.size() > wish.limit;
   std::vector<bool> is_left(parts.size(), false);
-  for (std::size_t i = wish.filter.limit; i < merged.tasks.size(); ++i)
+  for (std::size_t i = wish.limit; i < merged.tasks.size(); ++i)
     is_left[value(merged.tasks[i].id.shard)] = true;
-  merged.tasks.resize(std::min(merged.tasks.size(), wish.filter.limit));
+  merged.tasks.resize(std::min(merged.tasks.size(), wish.limit));
   bool any_more = is_cut;
   // A shard goes on behind what was looked at, or behind the last of its tasks that is shown.
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -116,8 +115,11 @@ read_wish(gateway_context& context, const exchange_ptr& call, const std::string&
   page_wish wish;
   wish.filter.tenant = call->by->tenant;
   wish.filter.queue = query_text(call->in, "queue");
-  wish.filter.limit = static_cast<std::size_t>(query_number(
-    call->in, "limit", {1, std::int64_t{limits::http_listed_tasks_max}}, listed_default));
+  wish.limit = static_cast<std::size_t>(query_number(
+    call->in,
+    "limit",
+    {1, std::int64_t{limits::http_listed_tasks_max}},
+    std::int64_t{limits::listed_tasks_default}));
   wish.filter.state = state_named(state);
   if (!state.empty() && !wish.filter.state)
     return error{errc::invalid_argument, "state is " + state + ", which is no task's state"};
@@ -146,7 +148,7 @@ void list_newest(gateway_context& context, const exchange_ptr& call, const std::
   auto question_of = [wish = *wish](std::uint16_t shard) {
     client::walk_position at;
     at.shard = shard;
-    at.limit = static_cast<std::uint32_t>(wish.filter.limit);
+    at.limit = static_cast<std::uint32_t>(wish.limit);
     at.below = wish.place[shard];
     at.newest_first = true;
     return client::list_tasks(wish.filter, at);
@@ -177,7 +179,7 @@ void change_task(
 }
 
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome) {
-  bool is_missing = outcome ? outcome->what == change_outcome::kind::not_found
+  bool is_missing = outcome ? outcome->what == change_result::not_found
                             : outcome.error().code == errc::unknown_task;
   if (is_missing)
     return call->answer(refusal(404, "not found"));

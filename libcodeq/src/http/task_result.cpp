@@ -51,7 +51,7 @@ result<attempt_end> read_end(json_object& body) {
   if (!body.ok())
     return invalid("invalid request body");
   if (status == "COMPLETED") {
-    end.how = core::disposition::completed;
+    end.how = disposition::completed;
     end.text = body.has("result") ? std::string(body.raw("result")) : std::string();
     if (!artifacts->empty())
       end.text = stored_result(end.text, *artifacts);
@@ -61,7 +61,7 @@ result<attempt_end> read_end(json_object& body) {
     return invalid("invalid status");
   if (reason.empty())
     return invalid("error required when status=FAILED");
-  end.how = is_permanent ? core::disposition::failed_permanently : core::disposition::failed;
+  end.how = is_permanent ? disposition::failed_permanently : disposition::failed;
   end.text = std::move(reason);
   return end;
 }
@@ -107,7 +107,7 @@ void report(gateway_context& context, const attempt_end& end, const recorded& do
     record.id = end.task;
     record.at = context.desk.now();
     record.error_text = end.text;
-    if (end.how != core::disposition::completed)
+    if (end.how != disposition::completed)
       return show_failure(context, record, done);
     if (how.code == errc::already)
       return show_stored(context, record, done);

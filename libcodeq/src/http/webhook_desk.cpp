@@ -69,10 +69,9 @@ void webhook_desk::find_open(std::uint16_t shard, sequence below) {
   task_filter filter;
   filter.tenant = records_tenant;
   filter.state = task_state::ready;
-  filter.limit = limits::http_listed_tasks_max;
   client::walk_position at;
   at.shard = shard;
-  at.limit = static_cast<std::uint32_t>(filter.limit);
+  at.limit = limits::http_listed_tasks_max;
   at.below = below;
   at.newest_first = true;
   auto take = [this, shard](const result<client::list_part>& part) {

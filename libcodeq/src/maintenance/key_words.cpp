@@ -22,12 +22,49 @@ std::string hex(std::string_view bytes) {
   return bytes.size() > told_bytes_max ? text + "..." : text;
 }
 
-std::string numbered(const char* kind, shard_id shard, std::uint64_t number) {
-  return std::string(kind) + " " + std::to_string(value(shard)) + "/" + number_in_words(number);
+constexpr std::string_view name_of(storage::key_tag kind) {
+  using storage::key_tag;
+  switch (kind) {
+  case key_tag::aside:
+    return "aside";
+  case key_tag::block:
+    return "block";
+  case key_tag::shard:
+    return "checkpoint";
+  case key_tag::change:
+    return "change";
+  case key_tag::fate:
+    return "fate";
+  case key_tag::grant:
+    return "grant";
+  case key_tag::history:
+    return "history";
+  case key_tag::key:
+    return "key";
+  case key_tag::store:
+    return "store";
+  case key_tag::producer:
+    return "producer";
+  case key_tag::queue:
+    return "queue";
+  case key_tag::body:
+    return "body";
+  case key_tag::outcome:
+    return "outcome";
+  case key_tag::segment:
+    return "segment";
+  case key_tag::follow_up:
+    return "follow-up";
+  case key_tag::checkpoint:
+    return "task-checkpoint";
+  case key_tag::dead:
+    return "dead";
+  }
+  return "key";
 }
 
-std::string named(const char* kind, shard_id shard, const std::string& name) {
-  return std::string(kind) + " " + std::to_string(value(shard)) + "/" + name;
+std::string named(storage::key_tag kind, shard_id shard, const std::string& name) {
+  return std::string(name_of(kind)) + " " + std::to_string(value(shard)) + "/" + name;
 }
 
 } // namespace
@@ -35,6 +72,10 @@ std::string named(const char* kind, shard_id shard, const std::string& name) {
 std::string number_in_words(std::uint64_t number) {
   return std::to_string(number >> epoch_shift) + ":"
          + std::to_string(number & limits::token_counter_max);
+}
+
+std::string numbered_in_words(storage::key_tag kind, shard_id shard, std::uint64_t number) {
+  return named(kind, shard, number_in_words(number));
 }
 
 std::string bytes_in_words(std::string_view key) {
@@ -45,69 +86,26 @@ std::string in_words(const storage::shard_key& key) {
   return "checkpoint " + std::to_string(value(key.shard));
 }
 
-std::string in_words(const storage::segment_key& key) {
-  return numbered("segment", key.shard, key.first);
-}
-
-std::string in_words(const storage::aside_key& key) {
-  return numbered("aside", key.shard, key.first);
-}
-
-std::string in_words(const storage::grant_key& key) {
-  return numbered("grant", key.shard, key.position);
-}
-
-std::string in_words(const storage::outcome_key& key) {
-  return numbered("outcome", key.shard, key.position);
-}
-
-std::string in_words(const storage::change_key& key) {
-  return numbered("change", key.shard, key.position);
-}
-
 std::string in_words(const storage::queue_key& key) {
-  return named("queue", key.shard, key.queue.tenant + "/" + key.queue.queue);
-}
-
-std::string in_words(const storage::follow_up_key& key) {
-  return numbered("follow-up", key.shard, key.position);
-}
-
-std::string in_words(const storage::block_key& key) {
-  return numbered("block", key.shard, key.first);
-}
-
-std::string in_words(const storage::fate_key& key) {
-  return numbered("fate", key.shard, key.first);
-}
-
-std::string in_words(const storage::dead_key& key) {
-  return numbered("dead", key.shard, key.seq);
+  return named(storage::key_tag::queue, key.shard, key.queue.tenant + "/" + key.queue.queue);
 }
 
 std::string in_words(const storage::key_key& key) {
   // Group and key are any bytes of the producer's.
-  return named("key", key.shard, key.name.queue.tenant + "/" + key.name.queue.queue) + " group 0x"
-         + hex(key.name.group) + " name 0x" + hex(key.name.key);
-}
-
-std::string in_words(const storage::body_key& key) {
-  return numbered("body", key.shard, key.seq);
-}
-
-std::string in_words(const storage::checkpoint_key& key) {
-  return numbered("task-checkpoint", key.shard, key.seq);
+  return named(storage::key_tag::key, key.shard, key.name.queue.tenant + "/" + key.name.queue.queue)
+         + " group 0x" + hex(key.name.group) + " name 0x" + hex(key.name.key);
 }
 
 std::string in_words(const storage::producer_key& key) {
   return named(
-    "producer",
+    storage::key_tag::producer,
     key.shard,
     std::to_string(key.producer.high) + "-" + std::to_string(key.producer.low));
 }
 
 std::string in_words(const storage::history_key& key) {
-  return numbered("history", key.shard, key.seq) + "#" + std::to_string(key.slot);
+  return named(storage::key_tag::history, key.shard, number_in_words(key.seq)) + "#"
+         + std::to_string(key.slot);
 }
 
 } // namespace codeq::maintenance

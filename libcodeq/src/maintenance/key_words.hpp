@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 
 #include <string>
@@ -10,20 +9,17 @@
 /// Keys in words, as an operator reads them: `segment 3/1:17`, that is shard 3, epoch 1, number 17.
 namespace codeq::maintenance {
 
+[[nodiscard]] std::string
+numbered_in_words(storage::key_tag kind, shard_id shard, std::uint64_t number);
+
+template <storage::key_tag Kind>
+[[nodiscard]] std::string in_words(const storage::numbered_key<Kind>& key) {
+  return numbered_in_words(Kind, key.shard, key.number);
+}
+
 [[nodiscard]] std::string in_words(const storage::shard_key& key);
-[[nodiscard]] std::string in_words(const storage::segment_key& key);
-[[nodiscard]] std::string in_words(const storage::aside_key& key);
-[[nodiscard]] std::string in_words(const storage::grant_key& key);
-[[nodiscard]] std::string in_words(const storage::outcome_key& key);
-[[nodiscard]] std::string in_words(const storage::change_key& key);
 [[nodiscard]] std::string in_words(const storage::queue_key& key);
-[[nodiscard]] std::string in_words(const storage::follow_up_key& key);
-[[nodiscard]] std::string in_words(const storage::block_key& key);
-[[nodiscard]] std::string in_words(const storage::fate_key& key);
-[[nodiscard]] std::string in_words(const storage::dead_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);
-[[nodiscard]] std::string in_words(const storage::body_key& key);
-[[nodiscard]] std::string in_words(const storage::checkpoint_key& key);
 [[nodiscard]] std::string in_words(const storage::producer_key& key);
 [[nodiscard]] std::string in_words(const storage::history_key& key);
 

@@ -46,28 +46,28 @@ void check(
   const storage::segment_key& key,
   std::string_view value,
   finding_list& found) {
-  auto e = storage::decode_segment(value, key.first);
+  auto e = storage::decode_segment(value, key.number);
   if (!is_read(key, e, found))
     return;
   auto where = in_words(key);
   check_segment_record(facts, where, *e, value, found);
   if (e->is_aside())
     found.add(where, "has what only an aside may have: a deferral, a group or a key");
-  if (key.first < facts.next_segment)
+  if (key.number < facts.next_segment)
     found.add(where, "overlaps the one before it");
-  facts.next_segment = key.first + e->count;
+  facts.next_segment = key.number + e->count;
 }
 
 void check(
   shard_facts& facts, const storage::aside_key& key, std::string_view value, finding_list& found) {
-  auto e = storage::decode_segment(value, key.first);
+  auto e = storage::decode_segment(value, key.number);
   if (!is_read(key, e, found))
     return;
   auto where = in_words(key);
   check_segment_record(facts, where, *e, value, found);
   if (!e->is_aside() || e->count != 1)
     found.add(where, "is not one task that is deferred, of a group or has a key");
-  if (facts.segment_of(key.first))
+  if (facts.segment_of(key.number))
     found.add(where, "lies within a segment");
 }
 
@@ -84,7 +84,7 @@ void check(
   if (!is_read(key, e, found))
     return;
   auto where = in_words(key);
-  check_position(facts, where, {key.position, e->position}, found);
+  check_position(facts, where, {key.number, e->position}, found);
   check_time(where, e->at, facts.latest_grant, found);
   std::uint64_t count = 0;
   for (const auto& run : e->runs) {
@@ -108,7 +108,7 @@ void check(
   if (!is_read(key, e, found))
     return;
   auto where = in_words(key);
-  check_position(facts, where, {key.position, e->position}, found);
+  check_position(facts, where, {key.number, e->position}, found);
   check_time(where, e->at, facts.latest_outcome[e->retention], found);
   for (const auto& end : e->ends) {
     check_given(facts, where, {"sequence", end.seq}, found);
@@ -128,10 +128,10 @@ void check(
   if (!is_read(key, e, found))
     return;
   auto where = in_words(key);
-  check_position(facts, where, {key.position, e->position}, found);
+  check_position(facts, where, {key.number, e->position}, found);
   for (const auto& change : e->changes)
     check_given(facts, where, {"sequence", change.seq}, found);
-  if (key.position <= facts.checkpoint)
+  if (key.number <= facts.checkpoint)
     found.add(where, "is there although a checkpoint holds what it came to");
 }
 
@@ -143,7 +143,7 @@ void check(
   auto e = storage::decode_follow_ups(value);
   if (!is_read(key, e, found))
     return;
-  check_position(facts, in_words(key), {key.position, e->position}, found);
+  check_position(facts, in_words(key), {key.number, e->position}, found);
   if (e->tasks.empty())
     found.add(in_words(key), "adds nothing");
 }
@@ -170,7 +170,7 @@ void check_packed(
 
 void check(
   shard_facts& facts, const storage::block_key& key, std::string_view value, finding_list& found) {
-  auto block = storage::decode_block(value, key.first);
+  auto block = storage::decode_block(value, key.number);
   if (!is_read(key, block, found))
     return;
   auto where = in_words(key);
@@ -183,7 +183,7 @@ void check(
   auto left = reader.segments();
   if (left == 0)
     found.add(where, "has no segments");
-  if (key.first < facts.next_in_block)
+  if (key.number < facts.next_in_block)
     found.add(where, "overlaps the one before it");
   for (auto s = reader.next(); s && !reader.failed(); s = reader.next(), --left) {
     check_packed(facts, where + " segment " + number_in_words(s->first), *s, *queues, found);
@@ -195,20 +195,20 @@ void check(
 
 void check(
   shard_facts& facts, const storage::fate_key& key, std::string_view value, finding_list& found) {
-  auto fate = storage::decode_fate(value, key.first);
+  auto fate = storage::decode_fate(value, key.number);
   if (!is_read(key, fate, found))
     return;
   auto where = in_words(key);
-  if (key.first < facts.next_fate)
+  if (key.number < facts.next_fate)
     found.add(where, "overlaps the one before it");
-  facts.next_fate = key.first + fate->entries.size();
+  facts.next_fate = key.number + fate->entries.size();
   for (std::size_t i = 0; i < fate->entries.size(); ++i) {
     const auto& entry = fate->entries[i];
     if (core::is_kept(entry))
       found.add(where, "has a task that has not ended, or is dead");
     if (entry.attempt > fate->max_attempts)
       found.add(where, "has a task that was charged more than max_attempts");
-    bool is_told = check_entry(facts, where, {key.first + i, entry}, found);
+    bool is_told = check_entry(facts, where, {key.number + i, entry}, found);
     facts.results_gone += is_told ? 0 : 1;
     facts.count_end(fate->queue, entry);
   }
@@ -219,7 +219,7 @@ void check(
   auto death = storage::decode_death(value);
   if (!is_read(key, death, found) || !facts.state)
     return;
-  auto entry = facts.known(key.seq);
+  auto entry = facts.known(key.number);
   if (!entry || entry->state != task_state::dead)
     found.add(in_words(key), "is of a task that is not dead");
 }
@@ -229,7 +229,7 @@ void check(
   if (!facts.state)
     return;
   bool is_replaced = false;
-  facts.state->segments.walk(key.seq, key.seq + 1, [&](const core::segment& s) {
+  facts.state->segments.walk(key.number, key.number + 1, [&](const core::segment& s) {
     is_replaced = s.aside && s.replaced;
     return false;
   });
@@ -242,13 +242,13 @@ void check(
   const storage::checkpoint_key& key,
   std::string_view value,
   finding_list& found) {
-  auto record = storage::decode_task_checkpoint(value, key.seq);
+  auto record = storage::decode_task_checkpoint(value, key.number);
   if (!is_read(key, record, found) || !facts.state)
     return;
   auto token = codeq::value(record->checkpoint.mark.token);
   check_given(facts, in_words(key), {"token", token}, found);
-  const auto* s = core::find_segment(facts.state->segments, key.seq);
-  if (!s || is_terminal(s->view(key.seq).state))
+  const auto* s = core::find_segment(facts.state->segments, key.number);
+  if (!s || is_terminal(s->view(key.number).state))
     found.add(in_words(key), "is of a task that is not live");
 }
 

@@ -22,7 +22,7 @@ std::optional<core::segment_appended> shard_facts::segment_of(sequence seq) cons
   auto found = store->read_last(range.begin, range.end);
   if (!found || !*found)
     return std::nullopt;
-  auto first = storage::segment_key::decode((*found)->first)->first;
+  auto first = storage::segment_key::decode((*found)->first)->number;
   auto segment = storage::decode_segment((*found)->second, first);
   if (!segment || seq - first >= segment->count)
     return std::nullopt;

@@ -265,9 +265,9 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.limit = node::limit_by(limiter);
   g.actor.is_loopback_only = options.development;
   g.actor.needs_token = options.http_needs_token;
-  g.actor.disk_problem =
+  g.actor.check_disk =
     [space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least),
-     clock = g.actor.desk.clock] { return space->refusal(clock->now().steady); };
+     clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
   g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
     return observe::metrics_text(stats, node::counts_of(*s, *j, *m));
   };

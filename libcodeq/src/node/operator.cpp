@@ -138,10 +138,11 @@ struct operator_client::impl {
 
   /// Changes what a filter picks, shard by shard.
   result<std::uint64_t>
-  change_many(client::bulk_kind what, const queue_address& of, client::bulk_pace pace);
+  change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
 
   /// The oldest tasks of one shard that the filter picks.
-  result<std::vector<task_status>> list_shard(std::uint16_t shard, const task_filter& filter);
+  result<std::vector<task_status>>
+  list_shard(std::uint16_t shard, const task_filter& filter, std::size_t limit);
 
   /// Of the store that answers. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
@@ -198,7 +199,7 @@ result<T> operator_client::impl::ask(
 
 template <class Of>
 result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
-  std::vector<client::queue_part> parts;
+  std::vector<core::queue_settings> parts;
   auto shards = shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto part = ask(of(shard), client::read_queue);
@@ -212,7 +213,7 @@ result<queue_info> operator_client::impl::ask_each_shard(const queue_address& qu
 }
 
 result<std::uint64_t> operator_client::impl::change_many(
-  client::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
+  core::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
   auto shards = shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     client::walk_position at{shard, 0, pace.next_part()};
@@ -228,13 +229,12 @@ result<std::uint64_t> operator_client::impl::change_many(
   return pace.changed();
 }
 
-result<std::vector<task_status>>
-operator_client::impl::list_shard(std::uint16_t shard, const task_filter& filter) {
+result<std::vector<task_status>> operator_client::impl::list_shard(
+  std::uint16_t shard, const task_filter& filter, std::size_t limit) {
   std::vector<task_status> tasks;
   client::walk_position at{shard, 0, 0};
-  for (bool more = true; more && tasks.size() < filter.limit;) {
-    at.limit =
-      static_cast<std::uint32_t>(std::min(filter.limit - tasks.size(), limits::bulk_tasks_max));
+  for (bool more = true; more && tasks.size() < limit;) {
+    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), limits::bulk_tasks_max));
     auto part = ask(client::list_tasks(filter, at), client::read_list);
     if (!part)
       return part.error();
@@ -298,7 +298,7 @@ operator_client::force(task_id task, force_kind how, const std::string& text) {
 
 result<task_explanation> operator_client::explain(task_id task) {
   auto why = impl_->ask(client::ask_explain(task), client::read_explain);
-  if (!why || why->reason != explained_reason::dead)
+  if (!why || why->reason != task_reason::dead)
     return why;
   // Its last error is on disk, where the shard does not look.
   if (auto known = status(task))
@@ -327,25 +327,25 @@ result<queue_info> operator_client::pause_queue(const queue_address& queue, bool
     queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused); });
 }
 
-result<std::vector<task_status>> operator_client::list(const task_filter& filter) {
-  if (filter.limit < 1 || filter.limit > limits::listed_tasks_max)
-    return out_of_range("limit", filter.limit, 1, limits::listed_tasks_max);
+result<std::vector<task_status>>
+operator_client::list(const task_filter& filter, std::size_t limit) {
+  if (limit < 1 || limit > limits::listed_tasks_max)
+    return out_of_range("limit", limit, 1, limits::listed_tasks_max);
   std::vector<std::vector<task_status>> lists;
   auto shards = impl_->shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto list = impl_->list_shard(shard, filter);
+    auto list = impl_->list_shard(shard, filter, limit);
     if (!list)
       return list.error();
     lists.push_back(std::move(*list));
   }
-  return client::merge_oldest(std::move(lists), filter.limit);
+  return client::merge_oldest(std::move(lists), limit);
 }
 
 result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
   if (filter.rate > limits::bulk_rate_max)
     return out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
-  auto kind =
-    what == dead_change::redrive ? client::bulk_kind::redrive : client::bulk_kind::purge_dead;
+  auto kind = what == dead_change::redrive ? core::bulk_kind::redrive : core::bulk_kind::purge_dead;
   client::bulk_pace pace(filter.limit, filter.rate);
   return impl_->change_many(kind, {filter.tenant, filter.queue}, pace);
 }
@@ -355,11 +355,11 @@ result<std::uint64_t> operator_client::purge_queue(const queue_address& queue) {
     return error{
       errc::invalid_argument,
       "queue is `" + queue.queue + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`"};
-  return impl_->change_many(client::bulk_kind::purge_all, queue, {0, 0});
+  return impl_->change_many(core::bulk_kind::purge_all, queue, {0, 0});
 }
 
 result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
-  return impl_->change_many(client::bulk_kind::purge_all, {tenant, {}}, {0, 0});
+  return impl_->change_many(core::bulk_kind::purge_all, {tenant, {}}, {0, 0});
 }
 
 result<coordinator_stats> operator_client::stats() {

@@ -97,7 +97,7 @@ result<void> check_duration(std::string_view field, duration found, duration lea
     field, in_milliseconds(found), to_string(least.count()) + ".." + in_milliseconds(most));
 }
 
-result<void> check_settings(const core::task_settings& s, std::uint16_t left_to_queue) {
+result<void> check_settings(const task_settings& s, std::uint16_t left_to_queue) {
   using bit = core::setting_bit;
   if (left_to_queue > settings_all)
     return out_of_range("left_to_queue", to_string(left_to_queue), "0.." + to_string(settings_all));

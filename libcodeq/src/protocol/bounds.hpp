@@ -42,7 +42,7 @@ inline constexpr std::uint16_t settings_all = 0xff;
 
 /// Checks the settings that are not left to the queue.
 [[nodiscard]] result<void>
-check_settings(const core::task_settings& settings, std::uint16_t left_to_queue);
+check_settings(const task_settings& settings, std::uint16_t left_to_queue);
 
 /// Checks key, group and what a duplicate does.
 [[nodiscard]] result<void>

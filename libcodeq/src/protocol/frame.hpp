@@ -14,8 +14,8 @@
 
 namespace codeq::protocol {
 
-/// The number that stands for schema struct `S` in a frame's header; specialised in `messages.hpp`
-/// for every member of `schema::Message`.
+/// The number that stands for schema struct `S` in a frame's header; `messages.hpp` has those of
+/// the members of `schema::Message`.
 template <class S>
 inline constexpr std::uint16_t frame_type = 0xffff;
 

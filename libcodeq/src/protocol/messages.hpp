@@ -4,8 +4,9 @@
 #include "protocol.capnp.h"
 #include "protocol/frame.hpp"
 
-#include <array>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace codeq::protocol {
@@ -50,90 +51,6 @@ using events_reply = frame<schema::EventsReply>;
 using backup_request = frame<schema::BackupRequest>;
 using backup_reply = frame<schema::BackupReply>;
 using checkpoints_saved = frame<schema::CheckpointsSaved>;
-
-// A frame's type number is the ordinal of its type in `schema::Message`.
-template <>
-inline constexpr std::uint16_t frame_type<schema::Hello> = schema::Message::HELLO;
-template <>
-inline constexpr std::uint16_t frame_type<schema::HelloAck> = schema::Message::HELLO_ACK;
-template <>
-inline constexpr std::uint16_t frame_type<schema::Refused> = schema::Message::REFUSED;
-template <>
-inline constexpr std::uint16_t frame_type<schema::Ping> = schema::Message::PING;
-template <>
-inline constexpr std::uint16_t frame_type<schema::Pong> = schema::Message::PONG;
-template <>
-inline constexpr std::uint16_t frame_type<schema::Goodbye> = schema::Message::GOODBYE;
-template <>
-inline constexpr std::uint16_t frame_type<schema::EnqueueRequest> =
-  schema::Message::ENQUEUE_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::EnqueueReply> = schema::Message::ENQUEUE_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ClaimRequest> = schema::Message::CLAIM_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::TaskBatch> = schema::Message::TASK_BATCH;
-template <>
-inline constexpr std::uint16_t frame_type<schema::HeartbeatRequest> =
-  schema::Message::HEARTBEAT_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::LeasesLost> = schema::Message::LEASES_LOST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ResultRequest> = schema::Message::RESULT_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ResultReply> = schema::Message::RESULT_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ResumeRequest> = schema::Message::RESUME_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ResumeReply> = schema::Message::RESUME_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::AwaitRequest> = schema::Message::AWAIT_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::TasksEnded> = schema::Message::TASKS_ENDED;
-template <>
-inline constexpr std::uint16_t frame_type<schema::StatusRequest> = schema::Message::STATUS_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::StatusReply> = schema::Message::STATUS_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::StatsRequest> = schema::Message::STATS_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::StatsReply> = schema::Message::STATS_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::CancelNotice> = schema::Message::CANCEL_NOTICE;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ChangeRequest> = schema::Message::CHANGE_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ChangeReply> = schema::Message::CHANGE_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ForceRequest> = schema::Message::FORCE_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::QueueRequest> = schema::Message::QUEUE_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::QueueReply> = schema::Message::QUEUE_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::BulkRequest> = schema::Message::BULK_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::BulkReply> = schema::Message::BULK_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ListRequest> = schema::Message::LIST_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ListReply> = schema::Message::LIST_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ExplainRequest> =
-  schema::Message::EXPLAIN_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::ExplainReply> = schema::Message::EXPLAIN_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::EventsRequest> = schema::Message::EVENTS_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::EventsReply> = schema::Message::EVENTS_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::BackupRequest> = schema::Message::BACKUP_REQUEST;
-template <>
-inline constexpr std::uint16_t frame_type<schema::BackupReply> = schema::Message::BACKUP_REPLY;
-template <>
-inline constexpr std::uint16_t frame_type<schema::CheckpointsSaved> =
-  schema::Message::CHECKPOINTS_SAVED;
 
 namespace detail {
 
@@ -182,6 +99,31 @@ using all_bodies = body_list<
   schema::BackupReply,
   schema::CheckpointsSaved>;
 
+/// How many of the bodies stand before `S`; all of them when it is none of them.
+template <class S, class... Bodies>
+[[nodiscard]] consteval std::size_t place_of(body_list<Bodies...>) {
+  std::size_t place = 0;
+  static_cast<void>(((std::is_same_v<S, Bodies> || (++place, false)) || ...));
+  return place;
+}
+
+template <class... Bodies>
+[[nodiscard]] consteval std::size_t size_of(body_list<Bodies...>) {
+  return sizeof...(Bodies);
+}
+
+template <class S>
+concept listed_body = (place_of<S>(all_bodies{}) < size_of(all_bodies{}));
+
+} // namespace detail
+
+/// A frame's type number is the ordinal of its body in `schema::Message`.
+template <detail::listed_body S>
+inline constexpr std::uint16_t
+  frame_type<S> = static_cast<std::uint16_t>(detail::place_of<S>(detail::all_bodies{}));
+
+namespace detail {
+
 template <class S, class F>
 result<void> visit_as(const wire_frame& wire, F& fn) {
   auto parsed = frame<S>::parse(wire.body);
@@ -191,22 +133,37 @@ result<void> visit_as(const wire_frame& wire, F& fn) {
   return {};
 }
 
-template <class F, class... Bodies>
-result<void> visit_any(const wire_frame& wire, F& fn, body_list<Bodies...>) {
-  using visitor = result<void> (*)(const wire_frame&, F&);
-  static constexpr std::array<visitor, sizeof...(Bodies)> visitors{&visit_as<Bodies, F>...};
-  if (wire.type >= visitors.size())
-    return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
-  return visitors[wire.type](wire, fn);
-}
-
 } // namespace detail
+
+/// Calls `fn` with the body as its typed frame when it is one of `Bodies`, else returns nothing.
+/// Errors: `protocol_error` for a body that has not the shape of a message.
+template <class... Bodies, class F>
+[[nodiscard]] std::optional<result<void>> visit_one_of(const wire_frame& wire, F&& fn) {
+  std::optional<result<void>> visited;
+  auto offer = [&]<class S>(std::type_identity<S>) {
+    if (wire.type == frame_type<S>)
+      visited = detail::visit_as<S>(wire, fn);
+    return visited.has_value();
+  };
+  static_cast<void>((offer(std::type_identity<Bodies>{}) || ...));
+  return visited;
+}
 
 /// Calls `fn` with the body as its typed frame. Errors: `protocol_error` for a type number that is
 /// not in the catalogue or a body that has not the shape of a message.
 template <class F>
 [[nodiscard]] result<void> visit_frame(const wire_frame& wire, F&& fn) {
-  return detail::visit_any(wire, fn, detail::all_bodies{});
+  auto visited = [&]<class... Bodies>(detail::body_list<Bodies...>) {
+    return visit_one_of<Bodies...>(wire, fn);
+  }(detail::all_bodies{});
+  if (visited)
+    return *visited;
+  return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
+}
+
+/// The refusal of a frame for which there is no handler at this point of a conversation.
+[[nodiscard]] inline error unexpected_frame(const wire_frame& wire) {
+  return {errc::protocol_error, "unexpected frame type=" + std::to_string(wire.type)};
 }
 
 } // namespace codeq::protocol

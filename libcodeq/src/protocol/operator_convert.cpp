@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
 #include "protocol/shared_data.hpp"
@@ -14,7 +15,7 @@ namespace codeq::protocol {
 
 namespace {
 
-using key_ptr = std::shared_ptr<const core::key_name>;
+using key_ptr = std::shared_ptr<const task_key>;
 
 error unknown_kind(const char* what, unsigned found) {
   return {
@@ -28,7 +29,7 @@ result<key_ptr> read_key(Request request, shard_place place) {
   if (!request.hasKey())
     return key_ptr{};
   auto from = request.getKey();
-  auto name = std::make_shared<core::key_name>();
+  auto name = std::make_shared<task_key>();
   name->queue = encoding::read_queue(from.getQueue());
   if (auto ok = check_queue(name->queue); !ok)
     return ok.error();
@@ -54,16 +55,16 @@ result<change_command> read_change(schema::ChangeRequest::Reader from, asked_at 
   auto needs_id = [&](const char* what) {
     return error{errc::invalid_argument, std::string(what) + " takes a task's id, not its key"};
   };
-  switch (from.getChange()) {
-  case schema::TaskChange::CANCEL:
+  switch (encoding::from_schema<task_change>(from.getChange())) {
+  case task_change::cancel:
     return change_command{core::cancel{by.peer, number, seq, std::move(*key)}};
-  case schema::TaskChange::PROMOTE:
+  case task_change::promote:
     return change_command{core::promote{by.peer, number, seq, std::move(*key)}};
-  case schema::TaskChange::REDRIVE:
+  case task_change::redrive:
     if (*key)
       return needs_id("redrive");
     return change_command{core::redrive{by.peer, number, seq}};
-  case schema::TaskChange::PURGE:
+  case task_change::purge:
     if (*key)
       return needs_id("purge");
     return change_command{core::purge{by.peer, number, seq}};
@@ -75,17 +76,15 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
   core::force c{by.peer, from.getNumber(), from.getTask().getSeq(), {}, {}};
   auto size = from.getText().size();
   result<void> ok;
-  switch (from.getHow()) {
-  case schema::ForceKind::REVOKE:
-    c.how = core::force::kind::revoke;
+  c.how = encoding::from_schema<force_kind>(from.getHow());
+  switch (c.how) {
+  case force_kind::revoke:
     ok = check_size("text of a revoke", size, 0);
     break;
-  case schema::ForceKind::COMPLETE:
-    c.how = core::force::kind::complete;
+  case force_kind::complete:
     ok = check_size("result", size, limits::result_bytes_max);
     break;
-  case schema::ForceKind::FAIL:
-    c.how = core::force::kind::fail;
+  case force_kind::fail:
     ok = check_size("error text", size, limits::error_text_bytes_max);
     break;
   default:
@@ -99,12 +98,9 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
 
 result<core::configure_queue>
 read_configure(schema::QueueSettings::Reader from, core::configure_queue c) {
-  c.settings.defaults = encoding::read_settings(from.getDefaults());
-  if (auto ok = check_settings(c.settings.defaults, 0); !ok)
+  c.config = encoding::read_config(from);
+  if (auto ok = check_settings(c.config.defaults, 0); !ok)
     return ok.error();
-  c.settings.max_depth = from.getMaxDepth();
-  c.settings.max_leased = from.getMaxLeased();
-  c.settings.keep_payload = from.getKeepPayload();
   return c;
 }
 
@@ -130,8 +126,9 @@ result<queue_command> read_queue_request(schema::QueueRequest::Reader from, aske
   return unknown_kind("queue request", static_cast<unsigned>(from.which()));
 }
 
-result<core::task_filter> read_filter(schema::TaskFilter::Reader from) {
-  core::task_filter filter;
+result<core::task_part> read_part(schema::TaskFilter::Reader from) {
+  core::task_part part;
+  auto& filter = part.filter;
   filter.tenant = encoding::read_text(from.getTenant());
   filter.queue = encoding::read_text(from.getQueue());
   if (auto ok = check_name("tenant", filter.tenant); !ok)
@@ -141,32 +138,32 @@ result<core::task_filter> read_filter(schema::TaskFilter::Reader from) {
       return ok.error();
   if (auto ok = check_count("limit", from.getLimit(), 1, limits::bulk_tasks_max); !ok)
     return ok.error();
-  filter.limit = from.getLimit();
-  filter.after = from.getAfter();
-  filter.below = from.getBelow();
+  part.limit = from.getLimit();
+  part.after = from.getAfter();
+  part.below = from.getBelow();
   filter.is_blocking = from.getBlocking();
-  filter.newest_first = from.getNewestFirst();
+  part.newest_first = from.getNewestFirst();
   if (from.isAnyState())
-    return filter;
-  if (!from.isState() || from.getState() > schema::TaskState::CANCELLED)
+    return part;
+  if (!from.isState() || !encoding::is_known<task_state>(from.getState()))
     return unknown_kind("a filter's state", from.isState() ? unsigned(from.getState()) : 0);
-  filter.state = static_cast<task_state>(from.getState());
-  return filter;
+  filter.state = encoding::from_schema<task_state>(from.getState());
+  return part;
 }
 
 result<core::change_many> read_bulk(schema::BulkRequest::Reader from, asked_at by) {
-  if (from.getWhat() > schema::BulkKind::PURGE_ALL)
+  if (!encoding::is_known<core::bulk_kind>(from.getWhat()))
     return unknown_kind("bulk change", static_cast<unsigned>(from.getWhat()));
-  auto filter = read_filter(from.getFilter());
-  if (!filter)
-    return filter.error();
-  if (filter->state)
+  auto part = read_part(from.getFilter());
+  if (!part)
+    return part.error();
+  if (part->filter.state)
     return out_of_range(
-      "state", std::string(to_string(*filter->state)), "left out: the kind of change says it");
-  if (filter->newest_first)
+      "state", std::string(to_string(*part->filter.state)), "left out: the kind of change says it");
+  if (part->newest_first)
     return out_of_range("newest_first", "true", "false in a change of many tasks");
-  auto what = static_cast<core::change_many::kind>(from.getWhat());
-  return core::change_many{by.peer, from.getNumber(), what, std::move(*filter)};
+  auto what = encoding::from_schema<core::bulk_kind>(from.getWhat());
+  return core::change_many{by.peer, from.getNumber(), what, std::move(*part)};
 }
 
 } // namespace
@@ -199,10 +196,10 @@ result<core::change_many> to_command(const bulk_request& message, asked_at by) {
 
 result<core::list_tasks> to_command(const list_request& message, asked_at by) {
   return message.read([&](auto from) -> result<core::list_tasks> {
-    auto filter = read_filter(from.getFilter());
-    if (!filter)
-      return filter.error();
-    return core::list_tasks{by.peer, from.getNumber(), std::move(*filter)};
+    auto part = read_part(from.getFilter());
+    if (!part)
+      return part.error();
+    return core::list_tasks{by.peer, from.getNumber(), std::move(*part)};
   });
 }
 

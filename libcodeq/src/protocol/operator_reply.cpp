@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/operator_reply.hpp"
 
+#include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
@@ -26,7 +27,7 @@ template <class Builder>
 void write_common(Builder to, const core::task_view& view) {
   encoding::write_queue(to.initQueue(), view.queue);
   to.setPriority(view.priority);
-  to.setState(static_cast<schema::TaskState>(view.entry.state));
+  to.setState(encoding::to_schema(view.entry.state));
   to.setAttempt(view.entry.attempt);
   to.setMaxAttempts(view.max_attempts);
   to.setToken(value(view.entry.token));
@@ -44,22 +45,19 @@ void write_view(schema::TaskView::Builder to, const core::task_view& view) {
 }
 
 void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
-  encoding::write_settings(to.initDefaults(), settings.defaults);
-  to.setMaxDepth(settings.max_depth);
-  to.setMaxLeased(settings.max_leased);
-  to.setKeepPayload(settings.keep_payload);
+  encoding::write_config(to, settings.config);
   to.setPaused(settings.paused);
 }
 
 void write_event(schema::EventsReply::Event::Builder to, const task_event& event) {
   to.setAtMs(ms_of(event.at));
-  to.setKind(static_cast<schema::TaskEventKind>(event.what));
+  to.setKind(encoding::to_schema(event.what));
   to.setAttempt(static_cast<std::uint16_t>(event.attempt));
   to.setToken(value(event.token));
   to.setWorker(text_of(event.worker));
   to.setText(data_of(event.text));
-  to.setBy(static_cast<schema::TaskEventAuthor>(event.by));
-  to.setState(static_cast<schema::TaskState>(event.state));
+  to.setBy(encoding::to_schema(event.by));
+  to.setState(encoding::to_schema(event.state));
   to.setUntilMs(ms_of(event.until));
 }
 
@@ -84,8 +82,8 @@ status_reply make_status_reply(
 change_reply make_change_reply(shard_id shard, const core::change_answered& answer) {
   return change_reply::build([&](auto r) {
     r.setNumber(answer.number);
-    r.setResult(static_cast<schema::ChangeResult>(answer.result));
-    r.setState(static_cast<schema::TaskState>(answer.state));
+    r.setResult(encoding::to_schema(answer.result));
+    r.setState(encoding::to_schema(answer.state));
     r.initTask().setShard(value(shard));
     r.getTask().setSeq(answer.seq);
   });
@@ -128,11 +126,11 @@ explain_reply make_explain_reply(shard_id shard, const core::task_explained& ans
     [&](auto r) {
       r.setNumber(answer.number);
       r.setShard(value(shard));
-      r.setReason(static_cast<schema::TaskReason>(answer.reason));
+      r.setReason(encoding::to_schema(answer.reason));
       write_view(r.initView(), answer.view);
       r.setUntilMs(ms_of(answer.until));
       r.setBlocker(answer.blocker);
-      r.setBlockerState(static_cast<schema::TaskState>(answer.blocker_state));
+      r.setBlockerState(encoding::to_schema(answer.blocker_state));
       r.setLeaseLeftMs(static_cast<std::uint64_t>(answer.lease_left.count()));
       write_settings(r.initQueue(), answer.queue);
       r.setWorkers(answer.workers);
@@ -147,7 +145,7 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
     for (capnp::uint i = 0; i < list.size(); ++i)
       write_event(list[i], timeline.events[i]);
     r.setDropped(timeline.dropped);
-    r.setState(static_cast<schema::TaskState>(timeline.state));
+    r.setState(encoding::to_schema(timeline.state));
     r.setUntilMs(ms_of(timeline.until));
   });
 }
@@ -160,7 +158,7 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
       r.setContext(text_of(status.error().context));
       return;
     }
-    r.setState(static_cast<schema::BackupState>(status->state));
+    r.setState(encoding::to_schema(status->state));
     r.setBackup(status->number);
     r.setBytes(status->bytes);
     r.setFiles(status->files);

@@ -40,10 +40,6 @@ bool may_send(schema::Role role) {
   return is_of_all || is_of_worker<S> == (role == schema::Role::WORKER);
 }
 
-error unexpected(const wire_frame& frame) {
-  return {errc::protocol_error, "unexpected frame type=" + std::to_string(frame.type)};
-}
-
 void write_told(shard_id shard, std::span<const ended_task> rest, const frame_writer& write) {
   while (!rest.empty()) {
     // As many as fit a frame with room to spare.
@@ -117,7 +113,7 @@ struct reply_writer {
 } // namespace
 
 result<session_request> read_request(schema::Role role, const wire_frame& frame) {
-  result<session_request> request = unexpected(frame);
+  result<session_request> request = unexpected_frame(frame);
   auto read = visit_frame(frame, [&]<class S>(protocol::frame<S> typed) {
     if constexpr (std::is_constructible_v<session_request, protocol::frame<S>>) {
       if (may_send<S>(role))

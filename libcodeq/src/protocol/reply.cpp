@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/reply.hpp"
 
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/error_code.hpp"
 
@@ -161,7 +162,7 @@ tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks) 
       auto list = r.initTasks(count_of(tasks.size()));
       for (capnp::uint i = 0; i < tasks.size(); ++i) {
         list[i].setSeq(tasks[i].seq);
-        list[i].setState(static_cast<schema::TaskState>(tasks[i].state));
+        list[i].setState(encoding::to_schema(tasks[i].state));
         list[i].setCode(to_schema(tasks[i].code));
         list[i].setAttempt(tasks[i].attempt);
         list[i].setPercent(tasks[i].percent);

@@ -2,6 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/routing.hpp"
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
 #include "protocol/convert.hpp"
@@ -47,7 +48,7 @@ result<void> check_bounds(const core::lease_report& r) {
   auto handed_on = r.checkpoint.data.size();
   if (auto ok = check_size("checkpoint", handed_on, limits::checkpoint_bytes_max); !ok)
     return ok;
-  bool is_result = r.how == core::disposition::completed;
+  bool is_result = r.how == disposition::completed;
   auto limit = is_result ? limits::result_bytes_max : limits::error_text_bytes_max;
   return check_size(is_result ? "result" : "error text", r.text.size(), limit);
 }
@@ -58,10 +59,10 @@ read_report(const report_input& in, schema::ResultRequest::Report::Reader from, 
   r.seq = from.getSeq();
   r.token = static_cast<fencing_token>(from.getToken());
   r.started = from.getStarted();
-  if (from.getDisposition() > schema::Disposition::CANCELLED)
+  if (!encoding::is_known<disposition>(from.getDisposition()))
     return malformed("an unknown disposition");
-  r.how = static_cast<core::disposition>(from.getDisposition());
-  if (r.how == core::disposition::nack && from.getDelayMs() >= 0)
+  r.how = encoding::from_schema<disposition>(from.getDisposition());
+  if (r.how == disposition::nack && from.getDelayMs() >= 0)
     r.delay = duration{from.getDelayMs()};
   r.text = std::move(text);
   r.checkpoint = {
@@ -70,7 +71,7 @@ read_report(const report_input& in, schema::ResultRequest::Report::Reader from, 
     r.refusal = ok.error();
     return r;
   }
-  if (r.how != core::disposition::completed || !from.hasFollowUps())
+  if (r.how != disposition::completed || !from.hasFollowUps())
     return r;
   auto follow_ups = read_follow_ups(in, from.getFollowUps());
   if (follow_ups)

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
 #include "protocol/shared_data.hpp"
@@ -83,25 +84,25 @@ result<timestamp> read_not_before(schema::EnqueueRun::Reader run, timestamp now)
 }
 
 /// The settings given; what is left to the queue has no value of its own.
-result<core::task_settings> read_settings(schema::EnqueueRun::Reader run) {
+result<task_settings> read_settings(schema::EnqueueRun::Reader run) {
   using bit = core::setting_bit;
   auto given = encoding::read_settings(run.getSettings());
   auto left_to_queue = run.getLeftToQueue();
   if (auto ok = check_settings(given, left_to_queue); !ok)
     return ok.error();
-  const core::task_settings plain;
-  auto clear = [&](bit b, auto core::task_settings::*field) {
+  const task_settings plain;
+  auto clear = [&](bit b, auto task_settings::*field) {
     if ((left_to_queue & static_cast<std::uint16_t>(b)) != 0)
       given.*field = plain.*field;
   };
-  clear(bit::max_attempts, &core::task_settings::max_attempts);
-  clear(bit::retry, &core::task_settings::retry);
-  clear(bit::lease, &core::task_settings::lease);
-  clear(bit::run_timeout, &core::task_settings::run_timeout);
-  clear(bit::progress_timeout, &core::task_settings::progress_timeout);
-  clear(bit::retention, &core::task_settings::retention);
-  clear(bit::dead_retention, &core::task_settings::dead_retention);
-  clear(bit::on_dead, &core::task_settings::when_dead);
+  clear(bit::max_attempts, &task_settings::max_attempts);
+  clear(bit::retry, &task_settings::retry);
+  clear(bit::lease, &task_settings::lease);
+  clear(bit::run_timeout, &task_settings::run_timeout);
+  clear(bit::progress_timeout, &task_settings::progress_timeout);
+  clear(bit::retention, &task_settings::retention);
+  clear(bit::dead_retention, &task_settings::dead_retention);
+  clear(bit::on_dead, &task_settings::when_dead);
   return given;
 }
 
@@ -109,8 +110,8 @@ result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
   // Sizes first, so that nothing is copied that is too long.
   auto group = run.getGroup().asChars();
   auto key = run.getKey().asChars();
-  auto duplicate = static_cast<on_duplicate>(run.getOnDuplicate());
-  if (run.getOnDuplicate() > schema::OnDuplicate::PROMOTE)
+  auto duplicate = encoding::from_schema<on_duplicate>(run.getOnDuplicate());
+  if (!encoding::is_known<on_duplicate>(run.getOnDuplicate()))
     return out_of_range(
       "on_duplicate",
       std::to_string(static_cast<unsigned>(run.getOnDuplicate())),

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/routing.hpp"
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/task_validation.hpp"
 
@@ -134,7 +135,7 @@ void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::B
     to.setGroup(data_of(from.group));
   if (!from.key.empty())
     to.setKey(data_of(from.key));
-  to.setOnDuplicate(static_cast<schema::OnDuplicate>(from.duplicate));
+  to.setOnDuplicate(encoding::to_schema(from.duplicate));
   to.setReplacePayload(from.replace_payload);
 }
 

@@ -52,10 +52,7 @@ result<void> check_deferral(const task_spec& task) {
 chosen_settings settings_of(const task_spec& task) {
   using bit = core::setting_bit;
   chosen_settings s;
-  std::optional<std::uint16_t> attempts;
-  if (task.max_attempts)
-    attempts = static_cast<std::uint16_t>(*task.max_attempts);
-  choose(attempts, bit::max_attempts, s.settings.max_attempts, s.left_to_queue);
+  choose(task.max_attempts, bit::max_attempts, s.settings.max_attempts, s.left_to_queue);
   choose(task.retry, bit::retry, s.settings.retry, s.left_to_queue);
   choose(task.lease, bit::lease, s.settings.lease, s.left_to_queue);
   choose(task.run_timeout, bit::run_timeout, s.settings.run_timeout, s.left_to_queue);
@@ -73,10 +70,6 @@ result<void> validate(const task_spec& task) {
   if (task.priority < 0 || task.priority > limits::priority_max)
     return out_of_range(
       "priority", std::to_string(task.priority), "0.." + std::to_string(limits::priority_max));
-  // Before it becomes a smaller number.
-  if (task.max_attempts)
-    if (auto ok = check_count("max_attempts", *task.max_attempts, 1, limits::attempts_max); !ok)
-      return ok;
   auto chosen = settings_of(task);
   if (auto ok = check_settings(chosen.settings, chosen.left_to_queue); !ok)
     return ok;

@@ -17,7 +17,7 @@ namespace codeq::protocol {
 /// What a task says of attempts, lease, retries and retention; what it leaves to the queue has the
 /// value of a queue that nobody has configured.
 struct chosen_settings {
-  core::task_settings settings;
+  task_settings settings;
   /// As `core::setting_bit`.
   std::uint16_t left_to_queue = 0;
 

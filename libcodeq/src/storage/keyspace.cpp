@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/keyspace.hpp"
 
-#include "storage/checkpoint_key.hpp"
-
 #include <algorithm>
 #include <limits>
 
 namespace codeq::storage {
 
-namespace {
+using detail::decode_numbered;
+using detail::encode_numbered;
 
-/// Stored on disk, never renumber.
-enum class tag : char {
-  aside = 'A',
-  block = 'B',
-  shard = 'C',
-  change = 'E',
-  fate = 'F',
-  grant = 'G',
-  history = 'H',
-  key = 'K',
-  store = 'M',
-  producer = 'N',
-  queue = 'Q',
-  body = 'P',
-  outcome = 'R',
-  segment = 'S',
-  follow_up = 'U',
-  checkpoint = 'V',
-  dead = 'X',
-};
+namespace {
 
 constexpr std::string_view store_name = "store";
 constexpr std::size_t shard_bytes = sizeof(std::uint16_t);
@@ -52,7 +32,7 @@ Integer read_big_endian(std::string_view bytes) {
   return static_cast<Integer>(number);
 }
 
-std::string encode_prefix(tag kind, shard_id shard) {
+std::string encode_prefix(key_tag kind, shard_id shard) {
   std::string key;
   key.reserve(key_prefix_bytes + number_bytes);
   key.push_back(static_cast<char>(kind));
@@ -60,38 +40,23 @@ std::string encode_prefix(tag kind, shard_id shard) {
   return key;
 }
 
-std::string encode_numbered(tag kind, shard_id shard, std::uint64_t number) {
-  auto key = encode_prefix(kind, shard);
-  append_big_endian(key, number);
-  return key;
-}
-
-template <class Key>
-std::optional<Key> decode_numbered(tag kind, std::string_view bytes) {
-  if (bytes.size() != key_prefix_bytes + number_bytes || bytes.front() != static_cast<char>(kind))
-    return std::nullopt;
-  return Key{
-    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
-    read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes))};
-}
-
 /// The smallest key after all those of `kind` and `shard`.
-std::string end_of(tag kind, shard_id shard) {
+std::string end_of(key_tag kind, shard_id shard) {
   if (value(shard) == std::numeric_limits<std::uint16_t>::max())
     return std::string(1, static_cast<char>(static_cast<char>(kind) + 1));
   return encode_prefix(kind, shard_id{static_cast<std::uint16_t>(value(shard) + 1)});
 }
 
-key_range range_of(tag kind, shard_id shard, std::uint64_t from = 0) {
+key_range range_of(key_tag kind, shard_id shard, std::uint64_t from = 0) {
   return {encode_numbered(kind, shard, from), end_of(kind, shard)};
 }
 
-key_range range_of(tag kind) {
+key_range range_of(key_tag kind) {
   auto first = static_cast<char>(kind);
   return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
 }
 
-key_range range_up_to(tag kind, shard_id shard, std::uint64_t last) {
+key_range range_up_to(key_tag kind, shard_id shard, std::uint64_t last) {
   // The successor of a string is the string with a zero byte behind it.
   return {encode_numbered(kind, shard, 0), encode_numbered(kind, shard, last) + '\0'};
 }
@@ -116,8 +81,23 @@ std::optional<std::string> take_text(std::string_view& bytes) {
 
 } // namespace
 
+std::string detail::encode_numbered(key_tag kind, shard_id shard, std::uint64_t number) {
+  auto key = encode_prefix(kind, shard);
+  append_big_endian(key, number);
+  return key;
+}
+
+std::optional<std::pair<shard_id, std::uint64_t>>
+detail::decode_numbered(key_tag kind, std::string_view bytes) {
+  if (bytes.size() != key_prefix_bytes + number_bytes || bytes.front() != static_cast<char>(kind))
+    return std::nullopt;
+  return std::pair{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes))};
+}
+
 std::string store_key::encode() const {
-  return static_cast<char>(tag::store) + std::string(store_name);
+  return static_cast<char>(key_tag::store) + std::string(store_name);
 }
 
 std::optional<store_key> store_key::decode(std::string_view bytes) {
@@ -127,61 +107,21 @@ std::optional<store_key> store_key::decode(std::string_view bytes) {
 }
 
 std::string shard_key::encode() const {
-  return encode_prefix(tag::shard, shard);
+  return encode_prefix(key_tag::shard, shard);
 }
 
 std::optional<shard_key> shard_key::decode(std::string_view bytes) {
-  if (bytes.size() != key_prefix_bytes || bytes.front() != static_cast<char>(tag::shard))
+  if (bytes.size() != key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::shard))
     return std::nullopt;
   return shard_key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}};
 }
 
-std::string segment_key::encode() const {
-  return encode_numbered(tag::segment, shard, first);
-}
-
-std::optional<segment_key> segment_key::decode(std::string_view bytes) {
-  return decode_numbered<segment_key>(tag::segment, bytes);
-}
-
-std::string aside_key::encode() const {
-  return encode_numbered(tag::aside, shard, first);
-}
-
-std::optional<aside_key> aside_key::decode(std::string_view bytes) {
-  return decode_numbered<aside_key>(tag::aside, bytes);
-}
-
-std::string grant_key::encode() const {
-  return encode_numbered(tag::grant, shard, position);
-}
-
-std::optional<grant_key> grant_key::decode(std::string_view bytes) {
-  return decode_numbered<grant_key>(tag::grant, bytes);
-}
-
-std::string outcome_key::encode() const {
-  return encode_numbered(tag::outcome, shard, position);
-}
-
-std::optional<outcome_key> outcome_key::decode(std::string_view bytes) {
-  return decode_numbered<outcome_key>(tag::outcome, bytes);
-}
-
-std::string change_key::encode() const {
-  return encode_numbered(tag::change, shard, position);
-}
-
-std::optional<change_key> change_key::decode(std::string_view bytes) {
-  return decode_numbered<change_key>(tag::change, bytes);
-}
-
 std::string queue_key::encode() const {
-  return encode_prefix(tag::queue, shard) + queue.tenant + '\0' + queue.queue;
+  return encode_prefix(key_tag::queue, shard) + queue.tenant + '\0' + queue.queue;
 }
 
 std::optional<queue_key> queue_key::decode(std::string_view bytes) {
-  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(tag::queue))
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::queue))
     return std::nullopt;
   auto names = bytes.substr(key_prefix_bytes);
   auto tenant = names.substr(0, names.find('\0'));
@@ -193,40 +133,8 @@ std::optional<queue_key> queue_key::decode(std::string_view bytes) {
     {std::string(tenant), std::string(queue)}};
 }
 
-std::string follow_up_key::encode() const {
-  return encode_numbered(tag::follow_up, shard, position);
-}
-
-std::optional<follow_up_key> follow_up_key::decode(std::string_view bytes) {
-  return decode_numbered<follow_up_key>(tag::follow_up, bytes);
-}
-
-std::string block_key::encode() const {
-  return encode_numbered(tag::block, shard, first);
-}
-
-std::optional<block_key> block_key::decode(std::string_view bytes) {
-  return decode_numbered<block_key>(tag::block, bytes);
-}
-
-std::string fate_key::encode() const {
-  return encode_numbered(tag::fate, shard, first);
-}
-
-std::optional<fate_key> fate_key::decode(std::string_view bytes) {
-  return decode_numbered<fate_key>(tag::fate, bytes);
-}
-
-std::string dead_key::encode() const {
-  return encode_numbered(tag::dead, shard, seq);
-}
-
-std::optional<dead_key> dead_key::decode(std::string_view bytes) {
-  return decode_numbered<dead_key>(tag::dead, bytes);
-}
-
 std::string key_key::encode() const {
-  auto key = encode_prefix(tag::key, shard);
+  auto key = encode_prefix(key_tag::key, shard);
   append_text(key, name.queue.tenant);
   append_text(key, name.queue.queue);
   append_text(key, name.group);
@@ -235,7 +143,7 @@ std::string key_key::encode() const {
 }
 
 std::optional<key_key> key_key::decode(std::string_view bytes) {
-  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(tag::key))
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::key))
     return std::nullopt;
   key_key key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}, {}};
   bytes.remove_prefix(key_prefix_bytes);
@@ -249,31 +157,15 @@ std::optional<key_key> key_key::decode(std::string_view bytes) {
   return key;
 }
 
-std::string body_key::encode() const {
-  return encode_numbered(tag::body, shard, seq);
-}
-
-std::optional<body_key> body_key::decode(std::string_view bytes) {
-  return decode_numbered<body_key>(tag::body, bytes);
-}
-
-std::string checkpoint_key::encode() const {
-  return encode_numbered(tag::checkpoint, shard, seq);
-}
-
-std::optional<checkpoint_key> checkpoint_key::decode(std::string_view bytes) {
-  return decode_numbered<checkpoint_key>(tag::checkpoint, bytes);
-}
-
 std::string producer_key::encode() const {
-  auto key = encode_numbered(tag::producer, shard, producer.high);
+  auto key = encode_numbered(key_tag::producer, shard, producer.high);
   append_big_endian(key, producer.low);
   return key;
 }
 
 std::optional<producer_key> producer_key::decode(std::string_view bytes) {
   bool fits = bytes.size() == key_prefix_bytes + 2 * number_bytes
-              && bytes.front() == static_cast<char>(tag::producer);
+              && bytes.front() == static_cast<char>(key_tag::producer);
   if (!fits)
     return std::nullopt;
   return producer_key{
@@ -283,7 +175,7 @@ std::optional<producer_key> producer_key::decode(std::string_view bytes) {
 }
 
 std::string history_key::encode() const {
-  auto key = encode_numbered(tag::history, shard, seq);
+  auto key = encode_numbered(key_tag::history, shard, seq);
   append_big_endian(key, slot);
   return key;
 }
@@ -291,95 +183,95 @@ std::string history_key::encode() const {
 std::optional<history_key> history_key::decode(std::string_view bytes) {
   if (bytes.empty())
     return std::nullopt;
-  auto task = decode_numbered<history_key>(tag::history, bytes.substr(0, bytes.size() - 1));
-  if (task)
-    task->slot = static_cast<std::uint8_t>(bytes.back());
-  return task;
+  auto task = decode_numbered(key_tag::history, bytes.substr(0, bytes.size() - 1));
+  if (!task)
+    return std::nullopt;
+  return history_key{task->first, task->second, static_cast<std::uint8_t>(bytes.back())};
 }
 
 key_range segments_of(shard_id shard, sequence from) {
-  return range_of(tag::segment, shard, from);
+  return range_of(key_tag::segment, shard, from);
 }
 
 key_range asides_of(shard_id shard, sequence from) {
-  return range_of(tag::aside, shard, from);
+  return range_of(key_tag::aside, shard, from);
 }
 
 key_range grants_of(shard_id shard, std::uint64_t from_position) {
-  return range_of(tag::grant, shard, from_position);
+  return range_of(key_tag::grant, shard, from_position);
 }
 
 key_range outcomes_of(shard_id shard, std::uint64_t from_position) {
-  return range_of(tag::outcome, shard, from_position);
+  return range_of(key_tag::outcome, shard, from_position);
 }
 
 key_range changes_of(shard_id shard, std::uint64_t from_position) {
-  return range_of(tag::change, shard, from_position);
+  return range_of(key_tag::change, shard, from_position);
 }
 
 key_range queues_of(shard_id shard) {
-  return {encode_prefix(tag::queue, shard), end_of(tag::queue, shard)};
+  return {encode_prefix(key_tag::queue, shard), end_of(key_tag::queue, shard)};
 }
 
 key_range follow_ups_of(shard_id shard) {
-  return range_of(tag::follow_up, shard);
+  return range_of(key_tag::follow_up, shard);
 }
 
 key_range blocks_of(shard_id shard) {
-  return range_of(tag::block, shard);
+  return range_of(key_tag::block, shard);
 }
 
 key_range fates_of(shard_id shard) {
-  return range_of(tag::fate, shard);
+  return range_of(key_tag::fate, shard);
 }
 
 key_range dead_of(shard_id shard) {
-  return range_of(tag::dead, shard);
+  return range_of(key_tag::dead, shard);
 }
 
 key_range bodies_of(shard_id shard) {
-  return range_of(tag::body, shard);
+  return range_of(key_tag::body, shard);
 }
 
 key_range checkpoints_of(shard_id shard) {
-  return range_of(tag::checkpoint, shard);
+  return range_of(key_tag::checkpoint, shard);
 }
 
 key_range histories_of(shard_id shard) {
-  return range_of(tag::history, shard);
+  return range_of(key_tag::history, shard);
 }
 
 key_range history_of(shard_id shard, sequence seq) {
-  auto begin = encode_numbered(tag::history, shard, seq);
+  auto begin = encode_numbered(key_tag::history, shard, seq);
   return {begin, begin + '\xff'};
 }
 
 key_range keys_of(shard_id shard) {
-  return {encode_prefix(tag::key, shard), end_of(tag::key, shard)};
+  return {encode_prefix(key_tag::key, shard), end_of(key_tag::key, shard)};
 }
 
 key_range producers_of(shard_id shard) {
-  return range_of(tag::producer, shard);
+  return range_of(key_tag::producer, shard);
 }
 
 key_range all_outcomes() {
-  return range_of(tag::outcome);
+  return range_of(key_tag::outcome);
 }
 
 key_range all_fates() {
-  return range_of(tag::fate);
+  return range_of(key_tag::fate);
 }
 
 key_range all_histories() {
-  return range_of(tag::history);
+  return range_of(key_tag::history);
 }
 
 key_range segments_up_to(shard_id shard, sequence seq) {
-  return range_up_to(tag::segment, shard, seq);
+  return range_up_to(key_tag::segment, shard, seq);
 }
 
 key_range fates_up_to(shard_id shard, sequence seq) {
-  return range_up_to(tag::fate, shard, seq);
+  return range_up_to(key_tag::fate, shard, seq);
 }
 
 } // namespace codeq::storage

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "codeq/ids.hpp"
-
-#include "core/operator_command.hpp"
+#include "codeq/task.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 /// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
 /// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change.
@@ -39,11 +39,91 @@
 /// Not to be used again: 'O', 'T'.
 namespace codeq::storage {
 
+/// What a key begins with. Stored on disk, never renumber.
+enum class key_tag : char {
+  aside = 'A',
+  block = 'B',
+  shard = 'C',
+  change = 'E',
+  fate = 'F',
+  grant = 'G',
+  history = 'H',
+  key = 'K',
+  store = 'M',
+  producer = 'N',
+  queue = 'Q',
+  body = 'P',
+  outcome = 'R',
+  segment = 'S',
+  follow_up = 'U',
+  checkpoint = 'V',
+  dead = 'X',
+};
+
+namespace detail {
+
+[[nodiscard]] std::string encode_numbered(key_tag kind, shard_id shard, std::uint64_t number);
+
+/// Nothing when `bytes` are not a whole key of this kind.
+[[nodiscard]] std::optional<std::pair<shard_id, std::uint64_t>>
+decode_numbered(key_tag kind, std::string_view bytes);
+
+} // namespace detail
+
+/// A key of a number within a shard: a sequence, or a position in the shard's log.
+template <key_tag Kind>
+struct numbered_key {
+  shard_id shard{};
+  std::uint64_t number = 0;
+
+  friend auto operator<=>(const numbered_key&, const numbered_key&) = default;
+
+  [[nodiscard]] std::string encode() const { return detail::encode_numbered(Kind, shard, number); }
+
+  /// Like every `decode` here: nothing when `bytes` are not a whole key of this kind.
+  [[nodiscard]] static std::optional<numbered_key> decode(std::string_view bytes) {
+    auto found = detail::decode_numbered(Kind, bytes);
+    return found ? std::optional{numbered_key{found->first, found->second}} : std::nullopt;
+  }
+};
+
+/// Tasks that were enqueued together, by the sequence of the first one.
+using segment_key = numbered_key<key_tag::segment>;
+
+/// A task that has a record of its own, by its sequence.
+using aside_key = numbered_key<key_tag::aside>;
+
+/// A batch of leases, at its place in the shard's log.
+using grant_key = numbered_key<key_tag::grant>;
+
+/// A batch of ended leases, at its place in the shard's log.
+using outcome_key = numbered_key<key_tag::outcome>;
+
+/// Changes of tasks outside of their leases, at their place in the shard's log.
+using change_key = numbered_key<key_tag::change>;
+
+/// Follow-ups for other shards, at their place in the shard's log.
+using follow_up_key = numbered_key<key_tag::follow_up>;
+
+/// Segments from this sequence up to the next block, as of the last checkpoint.
+using block_key = numbered_key<key_tag::block>;
+
+/// What became of the tasks of a closed segment; the number is that of its `segment_key`.
+using fate_key = numbered_key<key_tag::fate>;
+
+/// Why one task is dead; the keys of a shard are the list of its dead tasks.
+using dead_key = numbered_key<key_tag::dead>;
+
+/// The body of a task that was replaced since its enqueue.
+using body_key = numbered_key<key_tag::body>;
+
+/// The checkpoint of a live task, for its next attempt.
+using checkpoint_key = numbered_key<key_tag::checkpoint>;
+
 /// The one record of the store as a whole.
 struct store_key {
   friend auto operator<=>(const store_key&, const store_key&) = default;
   [[nodiscard]] std::string encode() const;
-  /// Like every `decode` here: nothing when `bytes` are not a whole key of this kind.
   [[nodiscard]] static std::optional<store_key> decode(std::string_view bytes);
 };
 
@@ -56,56 +136,6 @@ struct shard_key {
   [[nodiscard]] static std::optional<shard_key> decode(std::string_view bytes);
 };
 
-/// Tasks that were enqueued together; `first` is the sequence of the first one.
-struct segment_key {
-  shard_id shard{};
-  sequence first = 0;
-
-  friend auto operator<=>(const segment_key&, const segment_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<segment_key> decode(std::string_view bytes);
-};
-
-/// A task that has a record of its own.
-struct aside_key {
-  shard_id shard{};
-  sequence first = 0;
-
-  friend auto operator<=>(const aside_key&, const aside_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<aside_key> decode(std::string_view bytes);
-};
-
-/// A batch of leases, at its place in the shard's log.
-struct grant_key {
-  shard_id shard{};
-  std::uint64_t position = 0;
-
-  friend auto operator<=>(const grant_key&, const grant_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<grant_key> decode(std::string_view bytes);
-};
-
-/// A batch of ended leases, at its place in the shard's log.
-struct outcome_key {
-  shard_id shard{};
-  std::uint64_t position = 0;
-
-  friend auto operator<=>(const outcome_key&, const outcome_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<outcome_key> decode(std::string_view bytes);
-};
-
-/// Changes of tasks outside of their leases, at their place in the shard's log.
-struct change_key {
-  shard_id shard{};
-  std::uint64_t position = 0;
-
-  friend auto operator<=>(const change_key&, const change_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<change_key> decode(std::string_view bytes);
-};
-
 /// The settings of a queue. Names hold no zero byte, so that one parts them.
 struct queue_key {
   shard_id shard{};
@@ -116,64 +146,14 @@ struct queue_key {
   [[nodiscard]] static std::optional<queue_key> decode(std::string_view bytes);
 };
 
-/// Follow-ups for other shards, at their place in the shard's log.
-struct follow_up_key {
-  shard_id shard{};
-  std::uint64_t position = 0;
-
-  friend auto operator<=>(const follow_up_key&, const follow_up_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<follow_up_key> decode(std::string_view bytes);
-};
-
-/// Segments from `first` up to the next block, as of the last checkpoint.
-struct block_key {
-  shard_id shard{};
-  sequence first = 0;
-
-  friend auto operator<=>(const block_key&, const block_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<block_key> decode(std::string_view bytes);
-};
-
-/// What became of the tasks of a closed segment; `first` as in its `segment_key`.
-struct fate_key {
-  shard_id shard{};
-  sequence first = 0;
-
-  friend auto operator<=>(const fate_key&, const fate_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<fate_key> decode(std::string_view bytes);
-};
-
-/// Why one task is dead; the keys of a shard are the list of its dead tasks.
-struct dead_key {
-  shard_id shard{};
-  sequence seq = 0;
-
-  friend auto operator<=>(const dead_key&, const dead_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<dead_key> decode(std::string_view bytes);
-};
-
 /// A producer's own name of a task whose segment is closed.
 struct key_key {
   shard_id shard{};
-  core::key_name name;
+  task_key name;
 
   friend bool operator==(const key_key&, const key_key&) = default;
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static std::optional<key_key> decode(std::string_view bytes);
-};
-
-/// The body of a task that was replaced since its enqueue.
-struct body_key {
-  shard_id shard{};
-  sequence seq = 0;
-
-  friend auto operator<=>(const body_key&, const body_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<body_key> decode(std::string_view bytes);
 };
 
 /// The session of a producer; the upper half of its id comes first.
@@ -224,6 +204,7 @@ struct key_range {
 [[nodiscard]] key_range fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
+[[nodiscard]] key_range checkpoints_of(shard_id shard);
 [[nodiscard]] key_range producers_of(shard_id shard);
 
 [[nodiscard]] key_range histories_of(shard_id shard);

@@ -3,7 +3,6 @@
 
 #include "codeq/limits.hpp"
 
-#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/record_codec.hpp"
 
+#include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "record.capnp.h"
-#include "storage/answer_build.hpp"
 #include "storage/record_build.hpp"
 
 #include <algorithm>
@@ -141,9 +141,9 @@ std::string encode(const core::leases_ended& e) {
     for (capnp::uint i = 0; i < e.ends.size(); ++i) {
       ends[i].setSeq(e.ends[i].seq);
       ends[i].setToken(value(e.ends[i].token));
-      ends[i].setKind(static_cast<schema::LeaseEndKind>(e.ends[i].kind));
+      ends[i].setKind(encoding::to_schema(e.ends[i].kind));
       ends[i].setCharged(e.ends[i].charged);
-      ends[i].setState(static_cast<schema::TaskState>(e.ends[i].next));
+      ends[i].setState(encoding::to_schema(e.ends[i].next));
       ends[i].setDueMs(ms_of(e.ends[i].due));
     }
     write_packed(r.initTexts(), std::span<const bytes>(texts));
@@ -256,9 +256,9 @@ result<core::leases_ended> decode_outcome(std::string_view value) {
       core::lease_end x;
       x.seq = end.getSeq();
       x.token = static_cast<fencing_token>(end.getToken());
-      x.kind = static_cast<core::lease_end_kind>(end.getKind());
+      x.kind = encoding::from_schema<core::lease_end_kind>(end.getKind());
       x.charged = end.getCharged();
-      x.next = static_cast<task_state>(end.getState());
+      x.next = encoding::from_schema<task_state>(end.getState());
       x.due = time_of(end.getDueMs());
       e.ends.push_back(std::move(x));
     }
@@ -317,6 +317,27 @@ result<core::segment_fate> decode_fate(std::string_view value, sequence first) {
     fate.retention = duration_of(r.getRetentionMs());
     fate.entries = std::move(*entries);
     return fate;
+  });
+}
+
+std::string encode(const core::queue_configured& e) {
+  return build<schema::QueueRecord>(small_words, [&](auto r) {
+    r.setPosition(e.position);
+    r.setAtMs(ms_of(e.at));
+    encoding::write_config(r, e.settings.config);
+    r.setPaused(e.settings.paused);
+  });
+}
+
+result<core::queue_configured> decode_queue(std::string_view value, const queue_address& queue) {
+  return parse<schema::QueueRecord>(value, [&](auto r) -> result<core::queue_configured> {
+    core::queue_configured e;
+    e.position = r.getPosition();
+    e.at = time_of(r.getAtMs());
+    e.queue = queue;
+    e.settings.config = encoding::read_config(r);
+    e.settings.paused = r.getPaused();
+    return e;
   });
 }
 

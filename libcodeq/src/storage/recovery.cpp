@@ -5,7 +5,6 @@
 #include "core/producer_sessions.hpp"
 #include "core/restore.hpp"
 #include "core/task_keys.hpp"
-#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 
 #include <algorithm>
@@ -130,7 +129,7 @@ result<void> shard_recovery::load_segments(const key_range& range) {
     auto aside = aside_key::decode(key);
     if (!first && !aside)
       return error{errc::corruption, "a key that is not a segment's among the segments"};
-    auto e = decode_segment(value, first ? first->first : aside->first);
+    auto e = decode_segment(value, first ? first->number : aside->number);
     if (!e)
       return e.error();
     state_.at = std::max(state_.at, e->at);
@@ -153,7 +152,7 @@ result<void> shard_recovery::load_blocks() {
       return error{errc::corruption, "a key that is not a block's among the blocks"};
     if (checkpoint_ == 0)
       return error{errc::corruption, "blocks without a checkpoint"};
-    auto block = decode_block(value, place->first);
+    auto block = decode_block(value, place->number);
     if (!block)
       return block.error();
     bool is_whole = state_.segments.restore(
@@ -245,11 +244,11 @@ result<void> shard_recovery::load_checkpoints() {
       auto task = checkpoint_key::decode(key);
       if (!task)
         return error{errc::corruption, "a key that is not one of a task among the checkpoints"};
-      auto record = decode_task_checkpoint(v, task->seq);
+      auto record = decode_task_checkpoint(v, task->number);
       if (!record)
         return record.error();
       state_.at = std::max(state_.at, record->at);
-      core::hand_on(state_, task->seq, record->checkpoint.mark);
+      core::hand_on(state_, task->number, record->checkpoint.mark);
       return {};
     });
 }

@@ -85,7 +85,7 @@ verdict judge(
   if (history)
     return judge_history(*horizon, *history, value, is_there);
   // First, since then the value need not be read.
-  if (outcome && is_needed(*horizon, outcome->position))
+  if (outcome && is_needed(*horizon, outcome->number))
     return verdict::keep;
   auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);
   return lifetime ? judge_lifetime(*horizon, view.evicted_before, *lifetime) : verdict::keep;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/task_reader.hpp"
 
-#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/retention_codec.hpp"
@@ -150,7 +149,7 @@ read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filt
   auto key = *found ? fate_key::decode((*found)->first) : std::nullopt;
   if (!key)
     return std::optional<core::task_view>{};
-  auto fate = decode_fate((*found)->second, key->first);
+  auto fate = decode_fate((*found)->second, key->number);
   if (!fate)
     return fate.error();
   bool is_past = record_lifetime{0, fate->closed_at, fate->retention}.is_past(as_of.now);

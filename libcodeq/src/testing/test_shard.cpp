@@ -141,7 +141,7 @@ bool test_shard::save(const core::lease_checkpoint& checkpoint) {
 bool test_shard::cancel(sequence seq) {
   changed_.reset();
   decide(core::cancel{producer_peer, 1, seq});
-  return changed_ && changed_->result != core::change_result::unchanged;
+  return changed_ && changed_->result != change_result::unchanged;
 }
 
 std::optional<duration> test_shard::next_event() {

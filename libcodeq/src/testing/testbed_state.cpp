@@ -62,7 +62,7 @@ void testbed::impl::stop(const core::task_lease& lease) {
     at->second.cancel->request();
   } else if (forget_waiting(lease.token)) {
     auto unstarted = worker::make_unstarted({0, shard_id{}, lease.token}, lease.seq);
-    unstarted.what = worker::disposition::cancelled;
+    unstarted.what = disposition::cancelled;
     shard.report(worker::make_results({shard_id{}, {&unstarted}}));
   }
 }
@@ -197,7 +197,7 @@ void testbed::impl::send_report(fencing_token token, const running& ended, outco
   shard.report(worker::make_results({shard_id{}, {&made}}));
   hear();
   const auto& seen = attempts.at(ended.place);
-  if (seen.accepted || made.what != worker::disposition::completed)
+  if (seen.accepted || made.what != disposition::completed)
     return;
   // Refused for what it carries, the lease stands: a node reports a failure instead.
   auto* read = shard.refusal_of(token);

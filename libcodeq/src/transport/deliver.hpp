@@ -5,7 +5,6 @@
 
 #include <caf/send.hpp>
 
-#include <string>
 #include <utility>
 
 namespace codeq::transport {
@@ -16,21 +15,12 @@ namespace codeq::transport {
 template <class... Ss, class Handle>
 [[nodiscard]] actors::frame_sink deliver(Handle owner) {
   return [owner = std::move(owner)](const protocol::wire_frame& wire) -> result<void> {
-    result<void> outcome =
-      error{errc::protocol_error, "unexpected frame type=" + std::to_string(wire.type)};
-    auto offer = [&]<class S>(std::type_identity<S>) {
-      if (wire.type != protocol::frame_type<S>)
-        return false;
-      auto parsed = protocol::frame<S>::parse(wire.body);
-      if (parsed)
-        caf::anon_send(owner, std::move(*parsed));
-      outcome = parsed ? result<void>{} : result<void>{parsed.error()};
-      return true;
-    };
-    bool known = (offer(std::type_identity<Ss>{}) || ...);
-    if (!known && wire.type == protocol::frame_type<schema::Goodbye>)
+    auto send = [&](auto message) { caf::anon_send(owner, std::move(message)); };
+    if (auto sent = protocol::visit_one_of<Ss...>(wire, send))
+      return *sent;
+    if (wire.type == protocol::frame_type<schema::Goodbye>)
       return {};
-    return outcome;
+    return protocol::unexpected_frame(wire);
   };
 }
 

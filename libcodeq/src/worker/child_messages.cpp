@@ -24,18 +24,20 @@ std::string string_of(capnp::Text::Reader text) {
 
 result<outcome> outcome_of(schema::FromChild::Outcome::Reader from) {
   auto text = string_of(from.getText());
-  switch (static_cast<outcome::kind>(from.getKind())) {
-  case outcome::kind::completed:
+  switch (static_cast<disposition>(from.getKind())) {
+  case disposition::completed:
     return outcome::completed(std::move(text));
-  case outcome::kind::failed:
+  case disposition::failed:
     return outcome::failed(std::move(text));
-  case outcome::kind::failed_permanently:
+  case disposition::failed_permanently:
     return outcome::failed_permanently(std::move(text));
-  case outcome::kind::nack:
+  case disposition::nack:
     return from.getDelayMs() < 0 ? outcome::nack(std::move(text))
                                  : outcome::nack(duration{from.getDelayMs()}, std::move(text));
-  case outcome::kind::abandon:
+  case disposition::abandon:
     return outcome::abandon();
+  case disposition::cancelled:
+    break;
   }
   return error{errc::protocol_error, "the child answered an outcome of no known kind"};
 }

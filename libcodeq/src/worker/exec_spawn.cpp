@@ -47,10 +47,10 @@ struct prepared {
   int failure = -1;
 };
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
-  for (const auto& text : texts)
-    pointers.push_back(const_cast<char*>(text.c_str()));
+  for (auto& text : texts)
+    pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
 }
@@ -117,7 +117,7 @@ unique_fd open_pid(pid_t pid) {
 
 } // namespace
 
-result<child_process> spawn_child(const process_request& request) {
+result<child_process> spawn_child(process_request request) {
   auto input = make_pipe();
   auto output = make_pipe();
   auto errors = make_pipe();

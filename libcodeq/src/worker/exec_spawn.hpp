@@ -26,7 +26,7 @@ struct child_process {
 
 /// Forks and executes; the child leads a process group of its own, has no descriptors but its
 /// three, default signal handling, and dies with the calling thread. Errors: `unavailable`.
-[[nodiscard]] result<child_process> spawn_child(const process_request& request);
+[[nodiscard]] result<child_process> spawn_child(process_request request);
 
 /// What every variable of a worker begins with.
 inline constexpr std::string_view own_prefix = "CODEQ_";

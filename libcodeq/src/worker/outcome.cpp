@@ -6,29 +6,29 @@
 namespace codeq {
 
 outcome outcome::completed(std::string result) {
-  return {kind::completed, std::move(result)};
+  return {disposition::completed, std::move(result)};
 }
 
 outcome outcome::failed(std::string reason) {
-  return {kind::failed, std::move(reason)};
+  return {disposition::failed, std::move(reason)};
 }
 
 outcome outcome::failed_permanently(std::string reason) {
-  return {kind::failed_permanently, std::move(reason)};
+  return {disposition::failed_permanently, std::move(reason)};
 }
 
 outcome outcome::nack(duration delay, std::string reason) {
-  outcome ended{kind::nack, std::move(reason)};
+  outcome ended{disposition::nack, std::move(reason)};
   ended.delay_ = delay;
   return ended;
 }
 
 outcome outcome::nack(std::string reason) {
-  return {kind::nack, std::move(reason)};
+  return {disposition::nack, std::move(reason)};
 }
 
 outcome outcome::abandon() {
-  return {kind::abandon, {}};
+  return {disposition::abandon, {}};
 }
 
 outcome& outcome::then(task_spec follow_up) & {

@@ -14,23 +14,6 @@ namespace {
 /// Room for the longest mark that `cut_error_text` appends.
 constexpr std::size_t mark_bytes_max = 48;
 
-disposition as_said(outcome::kind what) {
-  switch (what) {
-  case outcome::kind::completed:
-    return disposition::completed;
-  case outcome::kind::failed:
-    return disposition::failed;
-  case outcome::kind::failed_permanently:
-    return disposition::failed_permanently;
-  case outcome::kind::nack:
-    return disposition::nack;
-  case outcome::kind::abandon:
-    return disposition::abandon;
-  }
-  return disposition::failed;
-}
-
-/// What the answer is worth when the handler was told to stop before it came.
 disposition after_stop(disposition said, stop_cause stop) {
   if (stop == stop_cause::none || said == disposition::completed)
     return said;
@@ -56,8 +39,8 @@ encode_follow_ups(const std::vector<task_spec>& tasks) {
   return std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
 }
 
-bool has_oversized_result(outcome::kind what, std::size_t bytes) {
-  return what == outcome::kind::completed && bytes > limits::result_bytes_max;
+bool has_oversized_result(disposition what, std::size_t bytes) {
+  return what == disposition::completed && bytes > limits::result_bytes_max;
 }
 
 std::string oversized_result(std::size_t bytes) {
@@ -73,16 +56,17 @@ std::string refused_follow_ups(const std::string& why) {
 outcome without_follow_ups(const outcome& answer) {
   auto text = cut_error_text(answer.text());
   switch (answer.what()) {
-  case outcome::kind::completed:
+  case disposition::completed:
+  case disposition::cancelled:
     break;
-  case outcome::kind::failed:
+  case disposition::failed:
     return outcome::failed(std::move(text));
-  case outcome::kind::failed_permanently:
+  case disposition::failed_permanently:
     return outcome::failed_permanently(std::move(text));
-  case outcome::kind::nack:
+  case disposition::nack:
     return answer.delay() ? outcome::nack(*answer.delay(), std::move(text))
                           : outcome::nack(std::move(text));
-  case outcome::kind::abandon:
+  case disposition::abandon:
     return outcome::abandon();
   }
   return outcome::completed(std::move(text));
@@ -107,7 +91,7 @@ void fail_for_follow_ups(report& made, const std::string& why) {
 }
 
 report make_report(const lease_key& key, const held_lease& lease, outcome answer) {
-  report made{key, lease.seq, as_said(answer.what()), answer.delay(), true, {}, {}, {}};
+  report made{key, lease.seq, answer.what(), answer.delay(), true, {}, {}, {}};
   made.text = answer.take_text();
   if (has_oversized_result(answer.what(), made.text.size())) {
     made.what = disposition::failed_permanently;
@@ -133,7 +117,7 @@ report make_report(const lease_key& key, const held_lease& lease, outcome answer
 outcome within_limits(outcome answer) {
   if (has_oversized_result(answer.what(), answer.text().size()))
     return outcome::failed_permanently(oversized_result(answer.text().size()));
-  if (answer.what() != outcome::kind::completed)
+  if (answer.what() != disposition::completed)
     return without_follow_ups(answer);
   if (answer.follow_ups().empty())
     return answer;

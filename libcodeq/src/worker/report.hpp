@@ -13,16 +13,6 @@
 
 namespace codeq::worker {
 
-/// How an attempt ended, as it is reported; in the order of `schema::Disposition`.
-enum class disposition : std::uint8_t {
-  completed,
-  failed,
-  failed_permanently,
-  nack,
-  abandon,
-  cancelled,
-};
-
 /// One line of a result request.
 struct report {
   lease_key key;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "encoding/schema_enums.hpp"
 #include "protocol/shared_data.hpp"
 #include "protocol/version.hpp"
 #include "worker/wire.hpp"
@@ -9,24 +10,6 @@
 namespace codeq::worker {
 
 namespace {
-
-schema::Disposition to_schema(disposition what) {
-  switch (what) {
-  case disposition::completed:
-    return schema::Disposition::COMPLETED;
-  case disposition::failed:
-    return schema::Disposition::FAILED;
-  case disposition::failed_permanently:
-    return schema::Disposition::FAILED_PERMANENTLY;
-  case disposition::nack:
-    return schema::Disposition::NACK;
-  case disposition::abandon:
-    return schema::Disposition::ABANDON;
-  case disposition::cancelled:
-    return schema::Disposition::CANCELLED;
-  }
-  return schema::Disposition::FAILED;
-}
 
 schema::LeasePhase to_schema(lease_phase phase) {
   return phase == lease_phase::queued ? schema::LeasePhase::QUEUED : schema::LeasePhase::RUNNING;
@@ -94,7 +77,7 @@ protocol::heartbeat_request make_progress_of_shard(std::span<const progress_of> 
 void fill_report(schema::ResultRequest::Report::Builder line, const report& made) {
   line.setSeq(made.seq);
   line.setToken(value(made.key.token));
-  line.setDisposition(to_schema(made.what));
+  line.setDisposition(encoding::to_schema(made.what));
   line.setDelayMs(made.delay ? made.delay->count() : -1);
   line.setStarted(made.started);
   if (made.checkpoint.number != 0) {

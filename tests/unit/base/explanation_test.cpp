@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-task_explanation why(explained_reason reason) {
+task_explanation why(task_reason reason) {
   task_explanation e;
   e.reason = reason;
   e.task.attempt = 2;
@@ -28,7 +28,7 @@ task_explanation why(explained_reason reason) {
 } // namespace
 
 TEST(Explanation, IsOneSentenceForEachReason) {
-  using enum explained_reason;
+  using enum task_reason;
   auto blocker = to_string(task_id{shard_id{1}, 7});
 
   EXPECT_EQ(to_sentence(why(deferred)), "deferred until 2026-01-31 12:00:00.250 UTC");
@@ -52,7 +52,7 @@ TEST(Explanation, IsOneSentenceForEachReason) {
 }
 
 TEST(Explanation, CountsWorkersInWords) {
-  auto busy = why(explained_reason::no_free_slots);
+  auto busy = why(task_reason::no_free_slots);
 
   busy.workers = 1;
   EXPECT_EQ(to_sentence(busy), "no free slots at its 1 worker");
@@ -61,10 +61,10 @@ TEST(Explanation, CountsWorkersInWords) {
 }
 
 TEST(Explanation, NumbersOfALaterVersionHaveAName) {
-  EXPECT_EQ(to_string(static_cast<explained_reason>(13)), "unknown");
+  EXPECT_EQ(to_string(static_cast<task_reason>(13)), "unknown");
   EXPECT_EQ(to_string(static_cast<task_event::kind>(17)), "unknown");
   EXPECT_EQ(to_string(static_cast<task_event::author>(4)), "unknown");
-  EXPECT_EQ(to_sentence(why(static_cast<explained_reason>(13))), "unknown");
+  EXPECT_EQ(to_sentence(why(static_cast<task_reason>(13))), "unknown");
 }
 
 TEST(TimeText, IsUtcWithMilliseconds) {

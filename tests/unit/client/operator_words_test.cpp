@@ -65,32 +65,16 @@ void expect_some_task(const task_status& task) {
   EXPECT_EQ(task.key, "k");
 }
 
-core::queue_settings some_settings() {
-  core::queue_settings settings;
-  settings.defaults.max_attempts = 3;
-  settings.defaults.retry = {retry_kind::linear, 2s, 4s};
-  settings.defaults.lease = 5s;
-  settings.defaults.run_timeout = 6s;
-  settings.defaults.progress_timeout = 7s;
-  settings.defaults.retention = 1h;
-  settings.defaults.dead_retention = 24h;
-  settings.defaults.when_dead = on_dead::block;
-  settings.max_depth = 8;
-  settings.max_leased = 9;
-  settings.keep_payload = true;
-  return settings;
-}
-
 queue_config some_config() {
   queue_config config;
-  config.max_attempts = 3;
-  config.retry = {retry_kind::linear, 2s, 4s};
-  config.lease = 5s;
-  config.run_timeout = 6s;
-  config.progress_timeout = 7s;
-  config.retention = 1h;
-  config.dead_retention = 24h;
-  config.when_dead = on_dead::block;
+  config.defaults.max_attempts = 3;
+  config.defaults.retry = {retry_kind::linear, 2s, 4s};
+  config.defaults.lease = 5s;
+  config.defaults.run_timeout = 6s;
+  config.defaults.progress_timeout = 7s;
+  config.defaults.retention = 1h;
+  config.defaults.dead_retention = 24h;
+  config.defaults.when_dead = on_dead::block;
   config.max_depth = 8;
   config.max_leased = 9;
   config.keep_payload = true;
@@ -131,7 +115,7 @@ TEST(OperatorQuestions, ATaskIsNamedByIdOrKey) {
   EXPECT_EQ(address.task.shard, core::shard_of_name({"t", "q"}, "g", 8));
   auto by_key = command_of<schema::StatusRequest>(ask_status(address), {address.task.shard, 8});
   ASSERT_NE(by_key.key, nullptr);
-  EXPECT_EQ(*by_key.key, (core::key_name{{"t", "q"}, "g", "k"}));
+  EXPECT_EQ(*by_key.key, (task_key{{"t", "q"}, "g", "k"}));
 }
 
 TEST(OperatorQuestions, ChangesAndForceReachTheCore) {
@@ -142,7 +126,7 @@ TEST(OperatorQuestions, ChangesAndForceReachTheCore) {
   auto force =
     command_of<schema::ForceRequest>(ask_force({shard_id{0}, 6}, force_kind::fail, "why"));
   EXPECT_EQ(force.seq, 6u);
-  EXPECT_EQ(force.how, core::force::kind::fail);
+  EXPECT_EQ(force.how, force_kind::fail);
   EXPECT_EQ(force.text.view(), "why");
 }
 
@@ -152,12 +136,12 @@ TEST(OperatorQuestions, QueueConfigurationsReachTheCoreWhole) {
   auto set = std::get<core::configure_queue>(command_of<schema::QueueRequest>(asked));
 
   EXPECT_EQ(set.queue, (queue_address{"t", "q"}));
-  EXPECT_EQ(set.settings, some_settings());
+  EXPECT_EQ(set.config, some_config());
 }
 
 TEST(OperatorQuestions, AttemptsThatDoNotFitANumberAreRefusedAllTheSame) {
   queue_config config;
-  config.max_attempts = 65'537;
+  config.defaults.max_attempts = 65'537;
 
   auto frame = set_queue(0, {"t", "q"}, config)(number);
   auto command = protocol::to_command(*protocol::queue_request::parse(frame.body), {1, {}});
@@ -169,18 +153,18 @@ TEST(OperatorQuestions, AttemptsThatDoNotFitANumberAreRefusedAllTheSame) {
 TEST(OperatorQuestions, WalksSayWhereTheyAre) {
   auto list = command_of<schema::ListRequest>(
     list_tasks({.tenant = "t", .queue = "q", .state = task_state::gated}, {0, 40, 10}));
-  EXPECT_EQ(list.filter.tenant, "t");
-  EXPECT_EQ(list.filter.queue, "q");
-  EXPECT_EQ(list.filter.state, task_state::gated);
-  EXPECT_EQ(list.filter.after, 40u);
-  EXPECT_EQ(list.filter.limit, 10u);
+  EXPECT_EQ(list.part.filter.tenant, "t");
+  EXPECT_EQ(list.part.filter.queue, "q");
+  EXPECT_EQ(list.part.filter.state, task_state::gated);
+  EXPECT_EQ(list.part.after, 40u);
+  EXPECT_EQ(list.part.limit, 10u);
 
-  auto bulk =
-    command_of<schema::BulkRequest>(change_many(bulk_kind::purge_dead, {"t", ""}, {0, 41, 11}));
-  EXPECT_EQ(bulk.what, core::change_many::kind::purge_dead);
-  EXPECT_EQ(bulk.filter.queue, "");
-  EXPECT_EQ(bulk.filter.state, std::nullopt);
-  EXPECT_EQ(bulk.filter.after, 41u);
+  auto bulk = command_of<schema::BulkRequest>(
+    change_many(core::bulk_kind::purge_dead, {"t", ""}, {0, 41, 11}));
+  EXPECT_EQ(bulk.what, core::bulk_kind::purge_dead);
+  EXPECT_EQ(bulk.part.filter.queue, "");
+  EXPECT_EQ(bulk.part.filter.state, std::nullopt);
+  EXPECT_EQ(bulk.part.after, 41u);
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
@@ -204,19 +188,18 @@ TEST(OperatorReplies, ARefusalIsTheAnswer) {
 }
 
 TEST(OperatorReplies, AChangeNamesTheTaskAndItsState) {
-  core::change_answered answer{1, number, 5, core::change_result::key_taken, task_state::dead};
+  core::change_answered answer{1, number, 5, change_result::key_taken, task_state::dead};
 
   auto told = read_change(protocol::make_change_reply(shard_id{2}, answer));
 
   ASSERT_TRUE(told && told->answer);
-  EXPECT_EQ(told->answer->what, change_outcome::kind::key_taken);
+  EXPECT_EQ(told->answer->what, change_result::key_taken);
   EXPECT_EQ(told->answer->state, task_state::dead);
   EXPECT_EQ(told->answer->id, (task_id{shard_id{2}, 5}));
 }
 
 TEST(OperatorReplies, AQueueIsReadAsItWasWritten) {
-  core::queue_answered answer{1, number, {"t", "q"}, some_settings(), {}};
-  answer.settings.paused = true;
+  core::queue_answered answer{1, number, {"t", "q"}, {some_config(), true}, {}};
 
   auto told = read_queue(protocol::make_queue_reply(answer));
 
@@ -243,20 +226,20 @@ TEST(OperatorReplies, PartsOfWalksSayWhereToGoOn) {
 TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
   core::task_explained answer;
   answer.number = number;
-  answer.reason = core::task_reason::blocked;
+  answer.reason = task_reason::blocked;
   answer.view = some_view();
   answer.until = timestamp{duration{300}};
   answer.blocker = 4;
   answer.blocker_state = task_state::dead;
   answer.lease_left = 7200ms;
-  answer.queue = some_settings();
+  answer.queue.config = some_config();
   answer.workers = 2;
 
   auto told = read_explain(protocol::make_explain_reply(shard_id{1}, answer));
 
   ASSERT_TRUE(told && told->answer);
   const auto& why = *told->answer;
-  EXPECT_EQ(why.reason, explained_reason::blocked);
+  EXPECT_EQ(why.reason, task_reason::blocked);
   expect_some_task(why.task);
   EXPECT_EQ(why.task.id.shard, shard_id{1});
   EXPECT_EQ(why.until, timestamp{duration{300}});
@@ -268,8 +251,8 @@ TEST(OperatorReplies, AnExplanationIsReadAsItWasWritten) {
 }
 
 TEST(OperatorReplies, EveryReasonOfTheCoreHasItsName) {
-  for (auto reason = core::task_reason::deferred; reason <= core::task_reason::cancelled;
-       reason = static_cast<core::task_reason>(static_cast<int>(reason) + 1)) {
+  for (auto reason = task_reason::deferred; reason <= task_reason::cancelled;
+       reason = static_cast<task_reason>(static_cast<int>(reason) + 1)) {
     core::task_explained answer;
     answer.reason = reason;
     auto told = read_explain(protocol::make_explain_reply({}, answer));

@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
-  queue_part part;
+core::queue_settings part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
+  core::queue_settings part;
   part.config.max_depth = max_depth;
   part.config.max_leased = max_leased;
   return part;
@@ -29,13 +29,13 @@ TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
   queue_config whole;
   whole.max_depth = 10;
   whole.max_leased = 1;
-  whole.lease = 7s;
+  whole.defaults.lease = 7s;
 
   auto part = part_of(whole, 4);
 
   EXPECT_EQ(part.max_depth, 3u);
   EXPECT_EQ(part.max_leased, 1u);
-  EXPECT_EQ(part.lease, 7s);
+  EXPECT_EQ(part.defaults.lease, 7s);
   EXPECT_EQ(part_of(part_with(0, ~0ull).config, 4).max_depth, 0u);
   EXPECT_EQ(part_of(part_with(0, ~0ull).config, 1).max_leased, ~0ull);
 }

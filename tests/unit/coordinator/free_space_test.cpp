@@ -19,27 +19,30 @@ monotonic_time after(duration time) {
 TEST(FreeSpace, RefusesBelowItsLimitAndNamesBoth) {
   free_space space(".", most);
 
-  const auto& refusal = space.refusal(after(duration{0}));
+  const auto& found = space.check(after(duration{0}));
 
-  EXPECT_EQ(refusal.code, errc::disk_full);
-  EXPECT_NE(refusal.context.find("from " + std::to_string(most)), std::string::npos);
-  EXPECT_NE(refusal.context.find(" bytes free"), std::string::npos);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, errc::disk_full);
+  EXPECT_NE(found.error().context.find("from " + std::to_string(most)), std::string::npos);
+  EXPECT_NE(found.error().context.find(" bytes free"), std::string::npos);
 }
 
 TEST(FreeSpace, AdmitsAboveIt) {
-  EXPECT_EQ(free_space(".", 0).refusal(after(duration{0})).code, errc::none);
+  EXPECT_TRUE(free_space(".", 0).check(after(duration{0})));
 }
 
 TEST(FreeSpace, LooksAgainAfterAWhileOnly) {
   std::filesystem::path directory = testing::TempDir() + "codeq_free_space";
   std::filesystem::create_directory(directory);
   free_space space(directory, 0);
-  ASSERT_EQ(space.refusal(after(duration{0})).code, errc::none);
+  ASSERT_TRUE(space.check(after(duration{0})));
   std::filesystem::remove(directory);
 
   auto just_before = limits::free_space_look_interval - duration{1};
-  EXPECT_EQ(space.refusal(after(just_before)).code, errc::none);
-  EXPECT_EQ(space.refusal(after(limits::free_space_look_interval)).code, errc::disk_full);
+  EXPECT_TRUE(space.check(after(just_before)));
+  auto later = space.check(after(limits::free_space_look_interval));
+  EXPECT_FALSE(later);
+  EXPECT_EQ(later.error().code, errc::disk_full);
 }
 
 } // namespace

@@ -10,9 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto redrive_them = core::change_many::kind::redrive;
-constexpr auto purge_dead = core::change_many::kind::purge_dead;
-constexpr auto purge_all = core::change_many::kind::purge_all;
+constexpr auto redrive_them = core::bulk_kind::redrive;
+constexpr auto purge_dead = core::bulk_kind::purge_dead;
+constexpr auto purge_all = core::bulk_kind::purge_all;
 
 class Bulk : public shard_fixture {
 protected:
@@ -20,16 +20,16 @@ protected:
   void bury(const std::string& queue, int count) {
     enqueue(queue, static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
-      force(++buried_, core::force::kind::fail);
+      force(++buried_, force_kind::fail);
   }
 
-  static core::task_filter
+  static core::task_part
   tasks_of(const std::string& queue, std::uint32_t limit = 100, int after = 0) {
-    core::task_filter filter;
-    filter.queue = queue;
-    filter.limit = limit;
-    filter.after = after == 0 ? 0 : task(after);
-    return filter;
+    core::task_part part;
+    part.filter.queue = queue;
+    part.limit = limit;
+    part.after = after == 0 ? 0 : task(after);
+    return part;
   }
 
 private:
@@ -57,11 +57,11 @@ TEST_F(Bulk, RedrivesTheDeadOfAWholeTenant) {
 
 TEST_F(Bulk, TouchesNoOtherTenant) {
   bury("q", 1);
-  auto filter = tasks_of("q");
-  filter.tenant = "other";
+  auto part = tasks_of("q");
+  part.filter.tenant = "other";
 
-  EXPECT_EQ(change_many(purge_dead, filter), "p: 0 changed");
-  EXPECT_EQ(change_many(purge_all, filter), "p: 0 changed");
+  EXPECT_EQ(change_many(purge_dead, part), "p: 0 changed");
+  EXPECT_EQ(change_many(purge_all, part), "p: 0 changed");
   EXPECT_EQ(state_of(1), "dead");
 }
 
@@ -75,17 +75,17 @@ TEST_F(Bulk, GoesOnWhereThePartBeforeEnded) {
 
 TEST_F(Bulk, TakesNothingBeyondItsBound) {
   bury("q", 3);
-  auto filter = tasks_of("q");
-  filter.below = task(3);
+  auto part = tasks_of("q");
+  part.below = task(3);
 
-  EXPECT_EQ(change_many(purge_dead, filter), "p: 2 changed");
+  EXPECT_EQ(change_many(purge_dead, part), "p: 2 changed");
   EXPECT_EQ(state_of(3), "dead");
 }
 
 TEST_F(Bulk, LooksAtABoundedNumberOfTasks) {
   auto many = limits::bulk_looked_at_max + 1;
   enqueue("q", many, {.body_size = 8});
-  force(1, core::force::kind::complete);
+  force(1, force_kind::complete);
 
   auto part = change_many(purge_dead, tasks_of("q"));
 
@@ -136,7 +136,7 @@ TEST_F(Bulk, WhoAwaitsAPurgedTaskHearsOfIt) {
 
 TEST_F(Bulk, LastPartOfAPurgeOfAllCoversWhatEndedLongAgo) {
   enqueue("q", 3);
-  force(1, core::force::kind::complete);
+  force(1, force_kind::complete);
   const queue_address queue{"default", "q"};
 
   change_many(purge_all, tasks_of("q", 2));
@@ -150,20 +150,20 @@ TEST_F(Bulk, LastPartOfAPurgeOfAllCoversWhatEndedLongAgo) {
 
 TEST_F(Bulk, PurgeOfOneStateLeavesWhatEndedLongAgo) {
   bury("q", 1);
-  auto filter = tasks_of("q");
-  filter.state = task_state::dead;
+  auto part = tasks_of("q");
+  part.filter.state = task_state::dead;
 
-  EXPECT_EQ(change_many(purge_all, filter), "p: 1 changed");
+  EXPECT_EQ(change_many(purge_all, part), "p: 1 changed");
 
   EXPECT_EQ(state().purged, nullptr);
 }
 
 TEST_F(Bulk, PurgeMarksNothingThatIsStillToCome) {
   enqueue("q");
-  auto filter = tasks_of("q");
-  filter.below = ~sequence{0};
+  auto part = tasks_of("q");
+  part.below = ~sequence{0};
 
-  change_many(purge_all, filter);
+  change_many(purge_all, part);
 
   EXPECT_EQ(state().purged->at({"default", "q"}), task(2));
 }

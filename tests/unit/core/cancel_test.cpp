@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 class Cancel : public shard_fixture {
 protected:
   /// One task, leased to `w` as 1/t1.
-  void lease_one(const core::task_settings& settings = {.lease = 1min}) {
+  void lease_one(const task_settings& settings = {.lease = 1min}) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});
@@ -40,7 +40,7 @@ TEST_F(Cancel, TaskThatWaitsForARetryEndsAtOnceWithItsLastError) {
   lease_one({.retry = {retry_kind::fixed, 1s, 1s}});
   await("p", {1});
   core::lease_report failed;
-  failed.how = core::disposition::failed;
+  failed.how = disposition::failed;
   failed.text = bytes::from("broken");
   report("w", held(1, 1), failed);
 
@@ -108,7 +108,7 @@ TEST_F(Cancel, HandlerThatStopsEndsTheTask) {
   lease_one();
   cancel(1);
   core::lease_report stopped;
-  stopped.how = core::disposition::cancelled;
+  stopped.how = disposition::cancelled;
 
   EXPECT_EQ(report("w", held(1, 1), stopped), "w: answered 1/t1 ok");
   EXPECT_EQ(state_of(1), "cancelled");
@@ -210,7 +210,7 @@ TEST_F(Cancel, HeartbeatAfterACancelRevivesNothing) {
   lease_one();
   cancel(1);
   core::lease_report stopped;
-  stopped.how = core::disposition::cancelled;
+  stopped.how = disposition::cancelled;
   report("w", held(1, 1), stopped);
 
   EXPECT_EQ(beat("w", held(1, 1)), "w: lost 1/t1");

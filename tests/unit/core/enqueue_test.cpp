@@ -160,12 +160,12 @@ TEST_F(Enqueue, RequestOfManyLanesIsAnsweredAlikeAfterARestart) {
 }
 
 TEST_F(Enqueue, WhatComesBehindAPurgeOfTheQueueLiesBehindItsMark) {
-  core::task_filter all;
-  all.queue = "q";
+  core::task_part all;
+  all.filter.queue = "q";
   together([&] {
     enqueue("q");
     enqueue("r");
-    change_many(core::change_many::kind::purge_all, all);
+    change_many(core::bulk_kind::purge_all, all);
     enqueue("q");
   });
 
@@ -192,7 +192,7 @@ TEST_F(Enqueue, SegmentIsClosedAtItsLimitAndALargeTaskIsAlone) {
 }
 
 TEST_F(Enqueue, TaskThatSaysNothingHasTheUsualSettings) {
-  core::task_settings usual;
+  task_settings usual;
 
   EXPECT_EQ(usual.max_attempts, 5);
   EXPECT_EQ(usual.retry, (retry_policy{retry_kind::exponential_jitter, 1s, 15min}));

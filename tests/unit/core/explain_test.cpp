@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 class Explain : public shard_fixture {
 protected:
   /// One task, leased to `w` as 1/t1.
-  void lease_one(const core::task_settings& settings = {}) {
+  void lease_one(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});

@@ -132,7 +132,7 @@ TEST_F(FollowUp, OfAStaleCompletionIsNotEnqueued) {
 TEST_F(FollowUp, ComesWithACompletionOnly) {
   lease_one();
   core::lease_report failed;
-  failed.how = core::disposition::failed;
+  failed.how = disposition::failed;
   failed.follow_ups = {to_shard(0), to_shard(2)};
 
   EXPECT_EQ(report("w", held(1, 1), failed), "w: answered 1/t1 ok");
@@ -387,9 +387,9 @@ TEST_F(FollowUp, ThatMetATaskWithItsKeyIsNotTakenAgain) {
   taken.runs = {keyed("x", on_duplicate::existing).run};
   take(taken);
   cancel(1);
-  advance(core::task_settings{}.retention + 1ms);
+  advance(task_settings{}.retention + 1ms);
   take_checkpoint();
-  advance(core::task_settings{}.retention + 1ms);
+  advance(task_settings{}.retention + 1ms);
 
   restart();
   take(taken);
@@ -399,7 +399,7 @@ TEST_F(FollowUp, ThatMetATaskWithItsKeyIsNotTakenAgain) {
 
 TEST_F(FollowUp, HasTheSettingsOfItsQueue) {
   lease_one();
-  core::queue_settings settings;
+  queue_config settings;
   settings.defaults.max_attempts = 1;
   configure("q", settings);
   auto made = to_shard(0);
@@ -412,7 +412,7 @@ TEST_F(FollowUp, HasTheSettingsOfItsQueue) {
 
 TEST_F(FollowUp, IsEnqueuedThoughItsQueueIsFull) {
   lease_one();
-  core::queue_settings settings;
+  queue_config settings;
   settings.max_depth = 1;
   configure("q", settings);
 

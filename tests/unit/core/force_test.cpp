@@ -8,9 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto revoke_it = core::force::kind::revoke;
-constexpr auto complete_it = core::force::kind::complete;
-constexpr auto fail_it = core::force::kind::fail;
+constexpr auto revoke_it = force_kind::revoke;
+constexpr auto complete_it = force_kind::complete;
+constexpr auto fail_it = force_kind::fail;
 
 class Force : public shard_fixture {
 protected:

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 class Group : public shard_fixture {
 protected:
   /// Three tasks of one group, the first leased to `w` as 1/t1; `w` waits for more.
-  void lease_first_of_three(const core::task_settings& settings = {}) {
+  void lease_first_of_three(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 5);
     enqueue("q", 3, {.settings = settings, .group = "g"});

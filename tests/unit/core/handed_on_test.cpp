@@ -90,7 +90,7 @@ TEST_F(HandedOn, NewAttemptCountsFromOneAgain) {
 
 TEST_F(HandedOn, FailureCarriesWhatWasNotAnswered) {
   core::lease_report how;
-  how.how = core::disposition::failed;
+  how.how = disposition::failed;
   how.checkpoint = {task(1), {held(1, 1).token, 3}, bytes::from("state 3")};
   report("w", held(1, 1), how);
   EXPECT_EQ(written(), "state 3");

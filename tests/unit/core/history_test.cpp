@@ -55,7 +55,7 @@ TEST_F(History, FailureTellsOfTheAttemptAndOfWhatComesNext) {
   advance(2s);
 
   core::lease_report how;
-  how.how = core::disposition::failed;
+  how.how = disposition::failed;
   how.text = bytes::from("no disk");
   report("w", held(1, 1), how);
 
@@ -138,18 +138,18 @@ TEST_F(History, ForceIsTheOperators) {
   attach("w", {"q"});
   claim("w", 1);
 
-  force(1, core::force::kind::revoke);
+  force(1, force_kind::revoke);
   EXPECT_EQ(note().event.what, kind::revoked);
   EXPECT_EQ(note().event.by, author::operator_user);
   EXPECT_EQ(note().event.worker, "w");
 
-  force(2, core::force::kind::fail, "by hand");
+  force(2, force_kind::fail, "by hand");
   EXPECT_EQ(note().event.what, kind::forced_to_fail);
   EXPECT_EQ(note().event.text, "by hand");
   EXPECT_EQ(note().event.token, fencing_token{});
   EXPECT_EQ(note().granted_at, timestamp{});
 
-  force(3, core::force::kind::complete);
+  force(3, force_kind::complete);
   EXPECT_EQ(note().event.what, kind::forced_to_complete);
 }
 
@@ -157,7 +157,7 @@ TEST_F(History, FailureByForceOfACancelledLeaseIsStillOne) {
   lease_one();
   cancel(1);
 
-  force(1, core::force::kind::fail);
+  force(1, force_kind::fail);
 
   EXPECT_EQ(note().event.what, kind::forced_to_fail);
   EXPECT_EQ(note().event.state, task_state::cancelled);

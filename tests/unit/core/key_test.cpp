@@ -36,7 +36,7 @@ protected:
   std::string push(duration delay = {}) { return duplicate(on_duplicate::promote, delay); }
 
   /// Leases the first task to `w` as 1/t1.
-  void lease_first(const core::task_settings& settings = {}) {
+  void lease_first(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 1);
     first({.settings = settings});

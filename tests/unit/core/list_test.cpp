@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::task_filter all_of(const std::string& tenant, const std::string& queue = {}) {
-  return {.tenant = tenant, .queue = queue, .state = {}, .after = 0, .below = 0, .limit = 100};
+core::task_part all_of(const std::string& tenant, const std::string& queue = {}) {
+  return {.filter = {.tenant = tenant, .queue = queue}, .limit = 100};
 }
 
 class List : public shard_fixture {};
@@ -45,11 +45,11 @@ TEST_F(List, OnlyTasksInTheStateAreListed) {
   enqueue("q", 3);
   complete("w", held(1, 1));
   fail_permanently("w", held(2, 2));
-  auto filter = all_of("default");
+  auto part = all_of("default");
 
-  EXPECT_EQ(list(filter), "o: listed 1 completed 2 dead 3 leased after 3");
-  filter.state = task_state::dead;
-  EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
+  EXPECT_EQ(list(part), "o: listed 1 completed 2 dead 3 leased after 3");
+  part.filter.state = task_state::dead;
+  EXPECT_EQ(list(part), "o: listed 2 dead after 3");
 }
 
 TEST_F(List, DeadTasksThatBlockTheirGroupAreListed) {
@@ -60,70 +60,70 @@ TEST_F(List, DeadTasksThatBlockTheirGroupAreListed) {
   claim("w", 2);
   fail_permanently("w", held(1, 1));
   fail_permanently("w", held(2, 2));
-  auto filter = all_of("default");
-  filter.is_blocking = true;
+  auto part = all_of("default");
+  part.filter.is_blocking = true;
 
-  EXPECT_EQ(list(filter), "o: listed 2 dead after 3");
+  EXPECT_EQ(list(part), "o: listed 2 dead after 3");
 }
 
 TEST_F(List, PartsFollowEachOther) {
   enqueue("q", 5);
-  auto filter = all_of("default");
-  filter.limit = 2;
+  auto part = all_of("default");
+  part.limit = 2;
 
-  EXPECT_EQ(list(filter), "o: listed 1 ready 2 ready after 2 and there is more");
-  filter.after = task(2);
-  EXPECT_EQ(list(filter), "o: listed 3 ready 4 ready after 4 and there is more");
-  filter.after = task(4);
-  EXPECT_EQ(list(filter), "o: listed 5 ready after 5");
+  EXPECT_EQ(list(part), "o: listed 1 ready 2 ready after 2 and there is more");
+  part.after = task(2);
+  EXPECT_EQ(list(part), "o: listed 3 ready 4 ready after 4 and there is more");
+  part.after = task(4);
+  EXPECT_EQ(list(part), "o: listed 5 ready after 5");
 }
 
 TEST_F(List, TasksFromTheBoundOnAreLeftOut) {
   enqueue("q", 5);
   enqueue("r", 1);
-  auto filter = all_of("default");
-  filter.after = task(1);
-  filter.below = task(4);
+  auto part = all_of("default");
+  part.after = task(1);
+  part.below = task(4);
 
-  EXPECT_EQ(list(filter), "o: listed 2 ready 3 ready after 3");
-  filter.queue = "r";
-  EXPECT_EQ(list(filter), "o: listed after 3");
+  EXPECT_EQ(list(part), "o: listed 2 ready 3 ready after 3");
+  part.filter.queue = "r";
+  EXPECT_EQ(list(part), "o: listed after 3");
 }
 
 TEST_F(List, NewestFirstPartsFollowEachOtherDownwards) {
   enqueue("q", 3);
   enqueue("r", 2);
   enqueue("q", 2);
-  auto filter = all_of("default", "q");
-  filter.limit = 3;
-  filter.newest_first = true;
+  auto part = all_of("default", "q");
+  part.limit = 3;
+  part.newest_first = true;
 
-  EXPECT_EQ(list(filter), "o: listed 7 ready 6 ready 3 ready after 3 and there is more");
-  filter.below = task(3);
-  EXPECT_EQ(list(filter), "o: listed 2 ready 1 ready after 1");
+  EXPECT_EQ(list(part), "o: listed 7 ready 6 ready 3 ready after 3 and there is more");
+  part.below = task(3);
+  EXPECT_EQ(list(part), "o: listed 2 ready 1 ready after 1");
 }
 
 TEST_F(List, NewestFirstWorkIsBoundedToo) {
   enqueue("q", 1, {.delay = 1h});
   enqueue("q", limits::bulk_looked_at_max);
-  auto filter = all_of("default");
-  filter.state = task_state::scheduled;
-  filter.newest_first = true;
+  auto part = all_of("default");
+  part.filter.state = task_state::scheduled;
+  part.newest_first = true;
 
-  EXPECT_EQ(list(filter), "o: listed after 2 and there is more");
-  filter.below = task(2);
-  EXPECT_EQ(list(filter), "o: listed 1 scheduled after 1");
+  EXPECT_EQ(list(part), "o: listed after 2 and there is more");
+  part.below = task(2);
+  EXPECT_EQ(list(part), "o: listed 1 scheduled after 1");
 }
 
 TEST_F(List, BoundsThatCrossPickNothing) {
   enqueue("q", 5);
-  auto filter = all_of("default");
-  filter.after = task(3);
-  filter.below = task(2);
+  auto part = all_of("default");
+  part.after = task(3);
+  part.below = task(2);
 
-  EXPECT_EQ(list(filter), "o: listed after 3");
-  filter.newest_first = true;
-  EXPECT_EQ(list(filter), "o: listed after 2");
+  EXPECT_EQ(list(part), "o: listed after 3");
+  part.newest_first = true;
+  EXPECT_EQ(list(part), "o: listed after 2");
 }
 
 TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
@@ -140,12 +140,12 @@ TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
 TEST_F(List, WorkOfOneCommandIsBounded) {
   enqueue("q", limits::bulk_looked_at_max);
   enqueue("q", 1, {.delay = 1h});
-  auto filter = all_of("default");
-  filter.state = task_state::scheduled;
+  auto part = all_of("default");
+  part.filter.state = task_state::scheduled;
 
-  EXPECT_EQ(list(filter), "o: listed after 10000 and there is more");
-  filter.after = task(10'000);
-  EXPECT_EQ(list(filter), "o: listed 10001 scheduled after 10001");
+  EXPECT_EQ(list(part), "o: listed after 10000 and there is more");
+  part.after = task(10'000);
+  EXPECT_EQ(list(part), "o: listed 10001 scheduled after 10001");
 }
 
 TEST_F(List, SegmentOfAnotherQueueIsOneLook) {
@@ -157,10 +157,10 @@ TEST_F(List, SegmentOfAnotherQueueIsOneLook) {
 
 TEST_F(List, NoFilterPicksMoreThanTheLimitOfACommand) {
   enqueue("q", limits::bulk_tasks_max + 1);
-  auto filter = all_of("default");
-  filter.limit = 5000;
+  auto part = all_of("default");
+  part.limit = 5000;
 
-  auto selected = core::select_tasks(state(), filter);
+  auto selected = core::select_tasks(state(), part);
 
   EXPECT_EQ(selected.tasks.size(), limits::bulk_tasks_max);
   EXPECT_EQ(selected.after, task(limits::bulk_tasks_max));

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class Progress : public shard_fixture {
 protected:
   /// One task of these settings, leased to `w` as 1/t1.
-  void lease_one(const core::task_settings& settings) {
+  void lease_one(const task_settings& settings) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});

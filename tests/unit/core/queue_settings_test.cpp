@@ -16,7 +16,7 @@ constexpr std::uint16_t bit(setting_bit b) {
 
 class QueueSettings : public shard_fixture {
 protected:
-  const core::task_settings& settings_of(int number) {
+  const task_settings& settings_of(int number) {
     return core::find_segment(state().segments, task(number))->settings;
   }
 
@@ -51,7 +51,7 @@ TEST_F(QueueSettings, NewSettingsLeaveThePauseAsItIs) {
 
   EXPECT_EQ(configure("q", {.max_leased = 3}), "o: q depth 0 leased 3 attempts 5 paused");
   EXPECT_EQ(unpause("q"), "o: q depth 0 leased 3 attempts 5");
-  EXPECT_EQ(configure("q", {.paused = true}), "o: q depth 0 leased 0 attempts 5");
+  EXPECT_EQ(configure("q", {}), "o: q depth 0 leased 0 attempts 5");
 }
 
 TEST_F(QueueSettings, SurviveARestart) {
@@ -91,18 +91,19 @@ TEST_F(QueueSettings, NewQueuesOfOneRequestCountTogether) {
     return runs;
   };
 
-  auto refusal = core::refusal_by_queues(state(), request_for("default", "second"));
+  auto checked = core::check_queues(state(), request_for("default", "second"));
 
-  EXPECT_EQ(refusal.code, errc::too_large);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, errc::too_large);
   EXPECT_EQ(
-    refusal.context,
+    checked.error().context,
     "queue \"second\" would be one more than the 10000 queues that tenant \"default\" may have");
-  EXPECT_EQ(core::refusal_by_queues(state(), request_for("default", "first")).code, errc::none);
-  EXPECT_EQ(core::refusal_by_queues(state(), request_for("other", "second")).code, errc::none);
+  EXPECT_TRUE(core::check_queues(state(), request_for("default", "first")));
+  EXPECT_TRUE(core::check_queues(state(), request_for("other", "second")));
 }
 
 TEST_F(QueueSettings, FieldsLeftToTheQueueAreAsItHasThem) {
-  core::task_settings defaults;
+  task_settings defaults;
   defaults.max_attempts = 9;
   defaults.retry = {retry_kind::fixed, 3s, 4s};
   defaults.run_timeout = 5s;
@@ -117,7 +118,7 @@ TEST_F(QueueSettings, FieldsLeftToTheQueueAreAsItHasThem) {
 
   defaults.lease = 0s;
   EXPECT_EQ(settings_of(1), defaults);
-  core::task_settings own;
+  task_settings own;
   own.max_attempts = 2;
   own.retry = defaults.retry;
   EXPECT_EQ(settings_of(2), own);
@@ -126,7 +127,7 @@ TEST_F(QueueSettings, FieldsLeftToTheQueueAreAsItHasThem) {
 TEST_F(QueueSettings, QueueWithoutSettingsGivesTheUsualDefaults) {
   enqueue("q", 1, {.settings = {.max_attempts = 2}, .left_to_queue = 0x7f});
 
-  core::task_settings usual;
+  task_settings usual;
   usual.lease = 0s;
   EXPECT_EQ(settings_of(1), usual);
 }
@@ -270,12 +271,14 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
   r.queue = {"default", "q"};
   r.tasks = {bytes::from("ab"), {1, 1}};
 
-  auto refusal = core::refusal_by_queues(state(), {r, r});
+  auto checked = core::check_queues(state(), {r, r});
 
-  EXPECT_EQ(refusal.code, errc::queue_full);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, errc::queue_full);
   EXPECT_EQ(
-    refusal.context, "queue \"q\" has 0 live tasks here and would have 4; its max_depth is 3");
-  EXPECT_EQ(core::refusal_by_queues(state(), {r}).code, errc::none);
+    checked.error().context,
+    "queue \"q\" has 0 live tasks here and would have 4; its max_depth is 3");
+  EXPECT_TRUE(core::check_queues(state(), {r}));
 }
 
 TEST_F(QueueSettings, RepeatOfARequestIsAnsweredAlsoWhenTheQueueIsFull) {

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 class Report : public shard_fixture {
 protected:
   /// One task of these settings, leased to `w` as 1/t1.
-  void lease_one(const core::task_settings& settings = {}) {
+  void lease_one(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});
@@ -206,7 +206,7 @@ TEST_F(Report, ChargedAbandonOfTheLastAttemptIsDead) {
 TEST_F(Report, FailureThatNeverStartedIsUncharged) {
   lease_one();
   core::lease_report r;
-  r.how = core::disposition::failed;
+  r.how = disposition::failed;
   r.started = false;
 
   report("w", held(1, 1), r);

@@ -51,7 +51,7 @@ private:
     if (hits(3))
       s.group = std::string("group\0with a zero", 17);
     if (hits(3))
-      s.key = std::make_unique<task_key>(task_key{"key", position_ + below(9)});
+      s.key = std::make_unique<held_key>(held_key{"key", position_ + below(9)});
     s.replaced = s.key && hits(2);
   }
 

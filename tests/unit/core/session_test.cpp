@@ -125,7 +125,7 @@ TEST_F(WorkerSession, NewIncarnationLeavesOtherWorkersAlone) {
 
 class Inquiry : public shard_fixture {
 protected:
-  void lease_one(const core::task_settings& settings = {}) {
+  void lease_one(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});

@@ -64,11 +64,11 @@ TEST_F(Tenant, PurgeOfOneLeavesTheOthersAlsoAfterARestart) {
   claim("w", 1);
   enqueue("q", 2);
   enqueue("q", 2, theirs());
-  core::task_filter all;
-  all.tenant = "theirs";
+  core::task_part all;
+  all.filter.tenant = "theirs";
   all.limit = 100;
 
-  EXPECT_EQ(change_many(core::change_many::kind::purge_all, all), "p: 2 changed");
+  EXPECT_EQ(change_many(core::bulk_kind::purge_all, all), "p: 2 changed");
   restart();
 
   EXPECT_EQ(describe("p", 1), "p: 1 is leased by w");

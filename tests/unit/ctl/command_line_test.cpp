@@ -276,15 +276,15 @@ TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {
       "3s"}});
   queue_config before;
   before.max_leased = 4;
-  before.retry = {retry_kind::linear, 1s, 9s};
+  before.defaults.retry = {retry_kind::linear, 1s, 9s};
 
   auto after = api.changes.applied_to(before);
 
   auto expected = before;
   expected.max_depth = 10;
-  expected.lease = 1min;
+  expected.defaults.lease = 1min;
   expected.keep_payload = true;
-  expected.retry.base = 3s;
+  expected.defaults.retry.base = 3s;
   EXPECT_EQ(after, expected);
   EXPECT_EQ(
     refused({{"queue", "set", "q", "--keep-payload", "maybe"}}),

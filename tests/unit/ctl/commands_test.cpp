@@ -49,7 +49,7 @@ task_end ended(task_state state) {
 
 TEST(CtlCommands, ValuesAreShownInTheCommandsWords) {
   recorded_api api;
-  api.outcome = change_outcome{change_outcome::kind::requested, task_state::leased, id};
+  api.outcome = change_outcome{change_result::requested, task_state::leased, id};
 
   EXPECT_EQ(
     shown(api, {{"cancel", word}}),
@@ -68,7 +68,7 @@ TEST(CtlCommands, DocumentsAreShownAsTheyCame) {
 
 TEST(CtlCommands, ChangeThatCannotBeFails) {
   recorded_api api;
-  api.outcome = change_outcome{change_outcome::kind::key_taken, task_state::dead, id};
+  api.outcome = change_outcome{change_result::key_taken, task_state::dead, id};
 
   EXPECT_EQ(
     shown(api, {{"redrive", word}}),

@@ -66,11 +66,12 @@ public:
     return said<queue_info>((paused ? "pause " : "resume ") + text(queue));
   }
 
-  ctl::answer<std::vector<task_status>> list(const task_filter& filter) override {
+  ctl::answer<std::vector<task_status>>
+  list(const task_filter& filter, std::size_t limit) override {
     auto state = filter.state ? std::string(to_string(*filter.state)) : "any";
     return said<std::vector<task_status>>(
       "list " + text(queue_address{filter.tenant, filter.queue}) + " " + state
-      + (filter.is_blocking ? " blocking" : "") + " limit " + std::to_string(filter.limit));
+      + (filter.is_blocking ? " blocking" : "") + " limit " + std::to_string(limit));
   }
 
   ctl::answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
@@ -130,7 +131,7 @@ private:
     if (const auto* id = std::get_if<task_id>(&task))
       return to_string(*id);
     const auto& key = std::get<task_key>(task);
-    return key.tenant + "/" + key.queue + "/" + key.group + "/" + key.key;
+    return text(key.queue) + "/" + key.group + "/" + key.key;
   }
 
   template <class T>

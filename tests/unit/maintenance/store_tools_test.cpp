@@ -41,7 +41,7 @@ protected:
   void complete_some(int tasks) {
     for (int i = 0; i < tasks; ++i) {
       enqueue("q");
-      force(++enqueued_, core::force::kind::complete);
+      force(++enqueued_, force_kind::complete);
     }
   }
 

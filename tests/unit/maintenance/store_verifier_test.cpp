@@ -2,7 +2,7 @@
 #include "codeq/limits.hpp"
 
 #include "core/segment_block.hpp"
-#include "storage/checkpoint_key.hpp"
+#include "storage/keyspace.hpp"
 #include "storage/retention_codec.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 
@@ -26,15 +26,15 @@ protected:
     enqueue("q", 4);
     complete("w", held(1, 1), "result");
     enqueue("other");
-    force(5, core::force::kind::fail);
+    force(5, force_kind::fail);
     enqueue("q", 1, {.delay = 1h, .key = "six"});
     enqueue(
       "q",
       1,
       {.delay = 2h, .key = "six", .duplicate = on_duplicate::defer, .replace_payload = true});
     enqueue("q", 1, {.key = "seven"});
-    force(7, core::force::kind::complete);
-    core::queue_settings settings;
+    force(7, force_kind::complete);
+    queue_config settings;
     settings.max_depth = 1'000;
     configure("q", settings);
     take_checkpoint();
@@ -104,11 +104,11 @@ TEST_F(StoreVerifier, TakesEndsOfOneTurnInAnyOrderOfTheirTimes) {
   enqueue("late", 2);
   enqueue("late", 1, kept_for_a_week);
   together([&] {
-    force(8, core::force::kind::complete);
+    force(8, force_kind::complete);
     advance(1s);
-    force(10, core::force::kind::complete);
+    force(10, force_kind::complete);
     advance(1s);
-    force(9, core::force::kind::complete);
+    force(9, force_kind::complete);
   });
 
   EXPECT_EQ(findings(), "");

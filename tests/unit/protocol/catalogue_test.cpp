@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "encoding/operator_enums.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/messages.hpp"
 
@@ -51,6 +52,41 @@ TEST(Catalogue, NumbersBeyondItAreRefused) {
 
   EXPECT_EQ(type_behind(static_cast<std::uint16_t>(members.size())), 0u);
   EXPECT_EQ(type_behind(0xffff), 0u);
+}
+
+/// Every name of the enum in the schema is in the table of its C++ enum.
+template <class Enum>
+void expect_whole() {
+  auto names = capnp::Schema::from<encoding::schema_enum<Enum>>();
+  EXPECT_EQ(encoding::enum_size<Enum>, names.getEnumerants().size())
+    << names.getProto().getDisplayName().cStr();
+}
+
+TEST(SchemaEnums, EveryNameHasItsEnumInCode) {
+  expect_whole<task_state>();
+  expect_whole<retry_kind>();
+  expect_whole<on_dead>();
+  expect_whole<on_duplicate>();
+  expect_whole<task_change>();
+  expect_whole<disposition>();
+  expect_whole<core::lease_end_kind>();
+  expect_whole<change_result>();
+  expect_whole<force_kind>();
+  expect_whole<core::bulk_kind>();
+  expect_whole<task_reason>();
+  expect_whole<task_event::kind>();
+  expect_whole<task_event::author>();
+  expect_whole<backup_state>();
+  expect_whole<core::change_kind>();
+}
+
+TEST(SchemaEnums, ANumberOfALaterVersionIsNotCutToAKnownOne) {
+  auto later = static_cast<schema::ForceKind>(0x100);
+
+  EXPECT_FALSE(encoding::is_known<force_kind>(later));
+  EXPECT_GE(
+    static_cast<std::size_t>(encoding::from_schema<force_kind>(later)),
+    encoding::enum_size<force_kind>);
 }
 
 TEST(ErrorCode, EveryNameOnTheWireIsTheNameOfItsCode) {

@@ -314,7 +314,7 @@ TEST(EnqueueConvert, ValuesOfFieldsLeftToTheQueueMeanNothing) {
   });
 
   ASSERT_TRUE(command) << to_string(command.error());
-  EXPECT_EQ(command->runs.front().settings, core::task_settings{});
+  EXPECT_EQ(command->runs.front().settings, task_settings{});
 }
 
 TEST(EnqueueConvert, WhatAProducerLeavesOutIsTheQueues) {

@@ -206,11 +206,10 @@ TEST(OperatorConvert, QueueRequestsBecomeTheirCommands) {
   }));
   EXPECT_EQ(configure.number, 9u);
   EXPECT_EQ(configure.queue, (queue_address{"t", "q"}));
-  EXPECT_EQ(configure.settings.defaults.lease, 5s);
-  EXPECT_EQ(configure.settings.max_depth, 10u);
-  EXPECT_EQ(configure.settings.max_leased, 11u);
-  EXPECT_TRUE(configure.settings.keep_payload);
-  EXPECT_FALSE(configure.settings.paused);
+  EXPECT_EQ(configure.config.defaults.lease, 5s);
+  EXPECT_EQ(configure.config.max_depth, 10u);
+  EXPECT_EQ(configure.config.max_leased, 11u);
+  EXPECT_TRUE(configure.config.keep_payload);
 }
 
 TEST(OperatorConvert, FiltersAreChecked) {

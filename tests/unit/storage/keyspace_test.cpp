@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/checkpoint_key.hpp"
 #include "storage/keyspace.hpp"
 #include "support/seed.hpp"
 

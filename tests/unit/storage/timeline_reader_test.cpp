@@ -143,7 +143,7 @@ TEST_F(Timeline, KeepsTheLatestAndCountsTheOthers) {
   constexpr int redrives = 20;
   enqueue("q");
   for (int i = 0; i < redrives; ++i) {
-    force(1, core::force::kind::fail);
+    force(1, force_kind::fail);
     redrive(1);
   }
 
@@ -156,11 +156,11 @@ TEST_F(Timeline, KeepsTheLatestAndCountsTheOthers) {
 
 TEST_F(Timeline, ViewOlderThanAllThatIsKeptHasNothingButItsNumber) {
   enqueue("q");
-  force(1, core::force::kind::fail);
+  force(1, force_kind::fail);
   auto then = view_of(1);
   for (int i = 0; i < 20; ++i) {
     redrive(1);
-    force(1, core::force::kind::fail);
+    force(1, force_kind::fail);
   }
 
   EXPECT_EQ(read(then), "enqueued; dropped 1; dead");
@@ -169,11 +169,11 @@ TEST_F(Timeline, ViewOlderThanAllThatIsKeptHasNothingButItsNumber) {
 TEST_F(Timeline, PurgeLeavesNothing) {
   enqueue("q", 2);
   for (int i = 0; i < 20; ++i) {
-    force(1, core::force::kind::fail);
+    force(1, force_kind::fail);
     redrive(1);
   }
-  force(1, core::force::kind::fail);
-  force(2, core::force::kind::fail);
+  force(1, force_kind::fail);
+  force(2, force_kind::fail);
   auto then = view_of(1);
 
   purge(1);
@@ -186,10 +186,10 @@ TEST_F(Timeline, PurgeLeavesNothing) {
 TEST_F(Timeline, LeaseThatIsPurgedLeavesNothing) {
   lease_one();
 
-  core::task_filter filter;
-  filter.queue = "q";
-  filter.limit = 10;
-  change_many(core::change_many::kind::purge_all, filter);
+  core::task_part part;
+  part.filter.queue = "q";
+  part.limit = 10;
+  change_many(core::bulk_kind::purge_all, part);
 
   EXPECT_EQ(records(), 0u);
 }

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using kind = outcome::kind;
+using kind = disposition;
 
 /// Handlers that the tests add, and a testbed with them.
 class Testbed : public ::testing::Test {

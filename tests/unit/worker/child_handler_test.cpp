@@ -101,7 +101,7 @@ TEST_F(ChildHandler, ChildThatDiedIdleIsReplaced) {
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
   auto second = run();
 
-  EXPECT_EQ(second.what(), outcome::kind::completed) << second.text();
+  EXPECT_EQ(second.what(), disposition::completed) << second.text();
   EXPECT_NE(second.text(), first);
 }
 
@@ -123,7 +123,7 @@ TEST_F(ChildHandler, CrashIsSeenAlthoughAnHeirKeepsThePipesOpen) {
 
     auto ended = run_for(10s);
 
-    EXPECT_EQ(ended.what(), outcome::kind::failed);
+    EXPECT_EQ(ended.what(), disposition::failed);
     EXPECT_THAT(ended.text(), HasSubstr("was killed by signal 6")) << name;
   }
 }
@@ -148,7 +148,7 @@ TEST_F(ChildHandler, CheckpointsPassBothWaysAndAreAnswered) {
     ended = handler(attempt);
   }
 
-  EXPECT_EQ(ended.what(), outcome::kind::completed) << ended.text();
+  EXPECT_EQ(ended.what(), disposition::completed) << ended.text();
   EXPECT_EQ(ended.text(), "3");
 }
 
@@ -167,7 +167,7 @@ TEST_F(ChildHandler, FollowUpsPass) {
 
   auto ended = run();
 
-  ASSERT_EQ(ended.what(), outcome::kind::completed) << ended.text();
+  ASSERT_EQ(ended.what(), disposition::completed) << ended.text();
   ASSERT_EQ(ended.follow_ups().size(), 2u);
   const auto& plain = ended.follow_ups()[0];
   EXPECT_EQ(plain.tenant, "default");
@@ -222,12 +222,12 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
 TEST_F(ChildHandler, MoreThanMayPassIsAFailureThatSaysSo) {
   serve("add_too_many");
   auto too_many = run();
-  EXPECT_EQ(too_many.what(), outcome::kind::failed);
+  EXPECT_EQ(too_many.what(), disposition::failed);
   EXPECT_THAT(too_many.text(), HasSubstr("64"));
 
   serve("answer_too_much");
   auto too_much = run();
-  EXPECT_EQ(too_much.what(), outcome::kind::failed_permanently);
+  EXPECT_EQ(too_much.what(), disposition::failed_permanently);
   EXPECT_THAT(too_much.text(), HasSubstr("over the limit of 1048576"));
 }
 

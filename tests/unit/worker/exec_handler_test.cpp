@@ -64,7 +64,7 @@ TEST_F(ExecHandler, PayloadGoesInAndOutputIsTheResult) {
 
   auto ended = run("cat; printf x");
 
-  EXPECT_EQ(ended.what(), outcome::kind::completed);
+  EXPECT_EQ(ended.what(), disposition::completed);
   EXPECT_EQ(ended.text(), std::string("a\0bx", 4));
 }
 
@@ -74,7 +74,7 @@ TEST_F(ExecHandler, LargePayloadAndResultFlowAtOnce) {
 
   auto ended = run("cat");
 
-  EXPECT_EQ(ended.what(), outcome::kind::completed);
+  EXPECT_EQ(ended.what(), disposition::completed);
   EXPECT_EQ(ended.text(), payload);
 }
 
@@ -83,7 +83,7 @@ TEST_F(ExecHandler, ProgramNeedNotReadItsInput) {
 
   auto ended = run("exec <&-; echo done");
 
-  EXPECT_EQ(ended.what(), outcome::kind::completed);
+  EXPECT_EQ(ended.what(), disposition::completed);
   EXPECT_EQ(ended.text(), "done\n");
 }
 
@@ -101,21 +101,21 @@ TEST_F(ExecHandler, EnvironmentSaysWhatItWorksOnAndHidesTheWorkersSettings) {
 TEST_F(ExecHandler, OtherExitStatusIsAFailureWithTheErrorText) {
   auto ended = run("echo ignored; echo bad input >&2; exit 3");
 
-  EXPECT_EQ(ended.what(), outcome::kind::failed);
+  EXPECT_EQ(ended.what(), disposition::failed);
   EXPECT_EQ(ended.text(), "exit status 3: bad input");
 }
 
 TEST_F(ExecHandler, Exit75IsANackByTheRetryPolicy) {
   auto ended = run("exit 75");
 
-  EXPECT_EQ(ended.what(), outcome::kind::nack);
+  EXPECT_EQ(ended.what(), disposition::nack);
   EXPECT_EQ(ended.delay(), std::nullopt);
 }
 
 TEST_F(ExecHandler, SignalIsNamed) {
   auto ended = run("kill -SEGV $$");
 
-  EXPECT_EQ(ended.what(), outcome::kind::failed);
+  EXPECT_EQ(ended.what(), disposition::failed);
   EXPECT_THAT(ended.text(), StartsWith("killed by signal 11"));
 }
 
@@ -133,7 +133,7 @@ TEST_F(ExecHandler, OnlyTheEndOfALongErrorTextIsKept) {
 TEST_F(ExecHandler, OutputOverTheLimitKillsTheProgramForGood) {
   auto ended = run("cat /dev/zero");
 
-  EXPECT_EQ(ended.what(), outcome::kind::failed_permanently);
+  EXPECT_EQ(ended.what(), disposition::failed_permanently);
   EXPECT_THAT(ended.text(), HasSubstr("1048576"));
 }
 
@@ -211,7 +211,7 @@ TEST_F(ExecHandler, EndThatNobodyLearnsIsAFailureWithTheReason) {
   auto ended = run("exit 0");
 
   signal(SIGCHLD, before);
-  EXPECT_EQ(ended.what(), outcome::kind::failed);
+  EXPECT_EQ(ended.what(), disposition::failed);
   EXPECT_THAT(ended.text(), HasSubstr("SIGCHLD"));
 }
 
@@ -221,7 +221,7 @@ TEST_F(ExecHandler, ChildrenThatOutliveTheProgramAreKilled) {
   auto ended = run("sleep 600 & echo $!");
 
   EXPECT_LT(std::chrono::steady_clock::now() - started, 60s);
-  ASSERT_EQ(ended.what(), outcome::kind::completed);
+  ASSERT_EQ(ended.what(), disposition::completed);
   auto child = static_cast<pid_t>(std::stol(ended.text()));
   // SIGKILL was sent before the handler returned; the kernel may need a moment to do it.
   while (kill(child, 0) == 0) {
@@ -241,7 +241,7 @@ TEST_F(ExecHandler, ProgramThatCannotBeExecutedFailsWithTheReason) {
 
   auto ended = make_exec_handler({"thumbs", script, {script}})(attempt);
 
-  EXPECT_EQ(ended.what(), outcome::kind::failed);
+  EXPECT_EQ(ended.what(), disposition::failed);
   EXPECT_THAT(ended.text(), HasSubstr("cannot start program " + script));
 }
 

@@ -88,7 +88,7 @@ TEST(BatchHandler, WrongNumberOfOutcomesFailsEveryTask) {
     [](std::span<const task>) { return std::vector<outcome>{outcome::completed()}; }, tasks);
 
   ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers[0].what(), outcome::kind::failed);
+  EXPECT_EQ(answers[0].what(), disposition::failed);
   EXPECT_THAT(answers[0].text(), HasSubstr("1 outcomes for 2 tasks"));
 }
 

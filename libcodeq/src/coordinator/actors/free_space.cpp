@@ -13,22 +13,23 @@ free_space::free_space(std::filesystem::path directory, std::uint64_t least_byte
   : directory_(std::move(directory)), least_bytes_(least_bytes) {
 }
 
-const error& free_space::refusal(monotonic_time now) {
+const result<void>& free_space::check(monotonic_time now) {
   if (!looked_ || now - *looked_ >= limits::free_space_look_interval) {
     looked_ = now;
-    refusal_ = look();
+    found_ = look();
   }
-  return refusal_;
+  return found_;
 }
 
-error free_space::look() const {
+result<void> free_space::look() const {
   std::error_code why;
   auto space = std::filesystem::space(directory_, why);
   if (why)
-    return {errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
+    return error{
+      errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
   if (space.available >= least_bytes_)
     return {};
-  return {
+  return error{
     errc::disk_full,
     "the coordinator's disk has " + std::to_string(space.available)
       + " bytes free; tasks are added from " + std::to_string(least_bytes_) + " on"};

@@ -18,17 +18,17 @@ public:
   /// Of the file system that `directory` is on.
   free_space(std::filesystem::path directory, std::uint64_t least_bytes);
 
-  /// Why no task may be added, `disk_full`, or `errc::none` when there is room. Looks at most every
+  /// Whether tasks may be added. Errors: `disk_full`. Looks at most every
   /// `limits::free_space_look_interval`.
-  [[nodiscard]] const error& refusal(monotonic_time now);
+  [[nodiscard]] const result<void>& check(monotonic_time now);
 
 private:
-  [[nodiscard]] error look() const;
+  [[nodiscard]] result<void> look() const;
 
   std::filesystem::path directory_;
   std::uint64_t least_bytes_;
   std::optional<monotonic_time> looked_;
-  error refusal_{};
+  result<void> found_;
 };
 
 } // namespace codeq::coordinator

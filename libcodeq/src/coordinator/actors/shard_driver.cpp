@@ -117,9 +117,9 @@ void shard_driver::wake_after(duration wait, std::uint64_t number) {
   self_->delayed_send(self_, wait, wake_shard{number});
 }
 
-const error& shard_driver::disk_refusal(monotonic_time now) {
-  static const error none{};
-  return options_.space ? options_.space->refusal(now) : none;
+const result<void>& shard_driver::check_disk(monotonic_time now) {
+  static const result<void> ok;
+  return options_.space ? options_.space->check(now) : ok;
 }
 
 shard_internal_actor::behavior_type drive_shard(

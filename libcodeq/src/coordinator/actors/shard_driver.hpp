@@ -3,8 +3,8 @@
 
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
-#include "coordinator/shard/shard.hpp"
 #include "coordinator/actors/free_space.hpp"
+#include "coordinator/shard/shard.hpp"
 
 #include <memory>
 #include <optional>
@@ -56,7 +56,7 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
   void settled() override;
-  [[nodiscard]] const error& disk_refusal(monotonic_time now) override;
+  [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
 
 private:
   [[nodiscard]] shard_internal_actor me() const;

@@ -140,11 +140,11 @@ result<void> check(const principal& who, const core::show_queue& c) {
 }
 
 result<void> check(const principal& who, const core::change_many& c) {
-  return check_admin_of(who, c.filter.tenant);
+  return check_admin_of(who, c.part.filter.tenant);
 }
 
 result<void> check(const principal& who, const core::list_tasks& c) {
-  return check_admin_of(who, c.filter.tenant);
+  return check_admin_of(who, c.part.filter.tenant);
 }
 
 std::vector<core::lease_beat>

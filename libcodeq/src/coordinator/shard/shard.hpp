@@ -79,8 +79,8 @@ public:
   /// Everything is durable that was decided before `stop`.
   virtual void settled() = 0;
 
-  /// Why the disk takes no more tasks, `disk_full`; `errc::none` when it does.
-  [[nodiscard]] virtual const error& disk_refusal(monotonic_time now) = 0;
+  /// Whether the disk takes more tasks. Errors: `disk_full`.
+  [[nodiscard]] virtual const result<void>& check_disk(monotonic_time now) = 0;
 };
 
 /// One shard of the store, the single writer of its keys: reads what peers ask, lets the core

@@ -68,7 +68,8 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
   };
   auto command = protocol::to_command(m, by.peer, now.shard, place());
   if (command) {
-    command->refusal = port_.disk_refusal(now.steady);
+    if (const auto& ok = port_.check_disk(now.steady); !ok)
+      command->refusal = ok.error();
     if (auto ok = by.sender ? access::check(*by.sender, *command) : result<void>{}; !ok)
       return refuse(command->request.number, ok.error());
     return std::move(*command);

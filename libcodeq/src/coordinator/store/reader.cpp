@@ -20,8 +20,8 @@ core::task_explained explain_ended(const core::inquiry& why, const core::task_vi
   e.peer = why.peer;
   e.number = why.number;
   e.view = view;
-  e.reason = view.entry.state == task_state::completed ? core::task_reason::completed
-                                                       : core::task_reason::cancelled;
+  e.reason =
+    view.entry.state == task_state::completed ? task_reason::completed : task_reason::cancelled;
   return e;
 }
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/backup_status.hpp"
+#include "codeq/operator_types.hpp"
+
+#include "core/operator_command.hpp"
+#include "encoding/schema_enums.hpp"
+#include "operator.capnp.h"
+
+/// The enums of what operators ask and learn.
+namespace codeq::encoding {
+
+template <>
+struct names_of<task_change> {
+  using ours = task_change;
+  using theirs = schema::TaskChange;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::cancel, theirs::CANCEL},
+    {ours::promote, theirs::PROMOTE},
+    {ours::redrive, theirs::REDRIVE},
+    {ours::purge, theirs::PURGE}};
+};
+
+template <>
+struct names_of<change_result> {
+  using ours = change_result;
+  using theirs = schema::ChangeResult;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::changed, theirs::CHANGED},
+    {ours::requested, theirs::REQUESTED},
+    {ours::unchanged, theirs::UNCHANGED},
+    {ours::guarded, theirs::GUARDED},
+    {ours::key_taken, theirs::KEY_TAKEN},
+    {ours::not_found, theirs::NOT_FOUND}};
+};
+
+template <>
+struct names_of<force_kind> {
+  using ours = force_kind;
+  using theirs = schema::ForceKind;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::revoke, theirs::REVOKE}, {ours::complete, theirs::COMPLETE}, {ours::fail, theirs::FAIL}};
+};
+
+template <>
+struct names_of<core::bulk_kind> {
+  using ours = core::bulk_kind;
+  using theirs = schema::BulkKind;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::redrive, theirs::REDRIVE},
+    {ours::purge_dead, theirs::PURGE_DEAD},
+    {ours::purge_all, theirs::PURGE_ALL}};
+};
+
+template <>
+struct names_of<task_reason> {
+  using ours = task_reason;
+  using theirs = schema::TaskReason;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::deferred, theirs::DEFERRED},
+    {ours::retry_waiting, theirs::RETRY_WAITING},
+    {ours::gated, theirs::GATED},
+    {ours::blocked, theirs::BLOCKED},
+    {ours::queue_paused, theirs::QUEUE_PAUSED},
+    {ours::no_worker, theirs::NO_WORKER},
+    {ours::queue_at_max_leased, theirs::QUEUE_AT_MAX_LEASED},
+    {ours::no_free_slots, theirs::NO_FREE_SLOTS},
+    {ours::next, theirs::NEXT},
+    {ours::leased, theirs::LEASED},
+    {ours::completed, theirs::COMPLETED},
+    {ours::dead, theirs::DEAD},
+    {ours::cancelled, theirs::CANCELLED}};
+};
+
+template <>
+struct names_of<task_event::kind> {
+  using ours = task_event::kind;
+  using theirs = schema::TaskEventKind;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::enqueued, theirs::ENQUEUED},
+    {ours::granted, theirs::GRANTED},
+    {ours::completed, theirs::COMPLETED},
+    {ours::failed, theirs::FAILED},
+    {ours::failed_permanently, theirs::FAILED_PERMANENTLY},
+    {ours::nacked, theirs::NACKED},
+    {ours::abandoned, theirs::ABANDONED},
+    {ours::lost, theirs::LOST},
+    {ours::revoked, theirs::REVOKED},
+    {ours::cancel_requested, theirs::CANCEL_REQUESTED},
+    {ours::cancelled, theirs::CANCELLED},
+    {ours::rescheduled, theirs::RESCHEDULED},
+    {ours::redriven, theirs::REDRIVEN},
+    {ours::forced_to_complete, theirs::FORCED_TO_COMPLETE},
+    {ours::forced_to_fail, theirs::FORCED_TO_FAIL},
+    {ours::timed_out, theirs::TIMED_OUT},
+    {ours::payload_replaced, theirs::PAYLOAD_REPLACED}};
+};
+
+template <>
+struct names_of<task_event::author> {
+  using ours = task_event::author;
+  using theirs = schema::TaskEventAuthor;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::coordinator, theirs::COORDINATOR},
+    {ours::producer, theirs::PRODUCER},
+    {ours::worker, theirs::WORKER},
+    {ours::operator_user, theirs::OPERATOR_USER}};
+};
+
+template <>
+struct names_of<backup_state> {
+  using ours = backup_state;
+  using theirs = schema::BackupState;
+  static constexpr same_value<ours, theirs> all[] = {
+    {ours::none, theirs::NONE},
+    {ours::running, theirs::RUNNING},
+    {ours::done, theirs::DONE},
+    {ours::failed, theirs::FAILED}};
+};
+
+} // namespace codeq::encoding
