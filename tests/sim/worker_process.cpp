@@ -53,7 +53,7 @@ std::vector<worker::report> read_reports(const protocol::result_request& request
         auto& one = made.emplace_back();
         one.key = {0, shard_id{root.getShard()}, fencing_token{line.getToken()}};
         one.seq = line.getSeq();
-        one.what = static_cast<worker::disposition>(line.getDisposition());
+        one.what = static_cast<disposition>(line.getDisposition());
         if (line.getDelayMs() >= 0)
           one.delay = duration{line.getDelayMs()};
         one.started = line.getStarted();
