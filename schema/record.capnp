@@ -43,7 +43,7 @@ struct StoreRecord {
 }
 
 struct ShardRecord {
-  # The checkpoint of a shard: what is not in the records of its segments, as of `position`.
+  # The snapshot of a shard: what is not in the records of its segments, as of `position`.
   position @0 :UInt64;
   atMs @1 :Int64;
   # Shard time.
@@ -65,7 +65,7 @@ struct ShardRecord {
 }
 
 struct ProducerRecord {
-  # A producer's session at a shard. Overwritten by each checkpoint in which it changed, removed
+  # A producer's session at a shard. Overwritten by each snapshot in which it changed, removed
   # when it has been idle for too long.
   answeredBelow @0 :UInt64;
   lastUsedMs @1 :Int64;
@@ -181,7 +181,7 @@ enum ChangeKind @0xd1e2f3a4b5c60719 {
 
 struct ChangeRecord {
   # What was decided about tasks outside of their leases, in the order decided. Removed by the next
-  # checkpoint, which holds what the changes came to.
+  # snapshot, which holds what the changes came to.
   position @0 :UInt64;
   atMs @1 :Int64;
   changes @2 :List(Change);
@@ -233,7 +233,7 @@ struct QueueRecord {
 
 struct FollowUpRecord {
   # Tasks that completions of one turn add to other shards, in the same write as the completions.
-  # Removed by a checkpoint when all those shards have theirs; until then handed to them again by
+  # Removed by a snapshot when all those shards have theirs; until then handed to them again by
   # each start.
   position @0 :UInt64;
   # Also the number under which the other shards know them.
@@ -263,11 +263,11 @@ struct FollowUpRecord {
 }
 
 struct BlockRecord {
-  # Segments that are neighbours with the state of all their tasks, as of a checkpoint; their bodies
-  # are in their own records. Overwritten by each checkpoint in which one of them changed, removed
+  # Segments that are neighbours with the state of all their tasks, as of a snapshot; their bodies
+  # are in their own records. Overwritten by each snapshot in which one of them changed, removed
   # with the last of them.
   position @0 :UInt64;
-  # Of that checkpoint.
+  # Of that snapshot.
   segments @1 :Data;
   # Packed as `core/segment_block.hpp` says; begins with the version of that form.
 }

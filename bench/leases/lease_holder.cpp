@@ -7,7 +7,7 @@
 #include "transport/configure.hpp"
 #include "transport/deliver.hpp"
 #include "transport/link.hpp"
-#include "worker/wire.hpp"
+#include "worker/node/wire.hpp"
 
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>

@@ -3,9 +3,9 @@
 #include "micro/lone_shard.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/task_convert.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/projection.hpp"
-#include "storage/record_codec.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/write_set.hpp"
 
 #include <benchmark/benchmark.h>

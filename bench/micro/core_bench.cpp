@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/apply.hpp"
+#include "core/state/apply.hpp"
 #include "micro/fixed_iterations.hpp"
 #include "micro/lone_shard.hpp"
 
@@ -9,8 +9,8 @@ namespace codeq::bench {
 
 namespace {
 
-/// Turns between checkpoints, which give memory back.
-constexpr int turns_per_checkpoint = 64;
+/// Turns between snapshots, which give memory back.
+constexpr int turns_per_snapshot = 64;
 
 /// How far each iteration takes its tasks.
 enum class depth { enqueued, claimed, finished };
@@ -25,8 +25,8 @@ void decide(benchmark::State& state, depth how_far) {
       shard.claim(batch);
     if (how_far == depth::finished)
       shard.finish();
-    if (++turns % turns_per_checkpoint == 0)
-      shard.take_checkpoint();
+    if (++turns % turns_per_snapshot == 0)
+      shard.take_snapshot();
   }
   state.SetItemsProcessed(state.iterations() * batch);
 }
@@ -36,7 +36,7 @@ void apply(benchmark::State& state) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
   lone_shard shard;
   std::vector<core::event> events;
-  for (int i = 0; i < turns_per_checkpoint; ++i)
+  for (int i = 0; i < turns_per_snapshot; ++i)
     for (auto turn : {shard.enqueue(batch), shard.claim(batch), shard.finish()})
       events.insert(events.end(), turn.begin(), turn.end());
   for (auto _ : state) {
@@ -45,7 +45,7 @@ void apply(benchmark::State& state) {
       core::apply(fresh, event);
     benchmark::DoNotOptimize(fresh);
   }
-  state.SetItemsProcessed(state.iterations() * batch * turns_per_checkpoint);
+  state.SetItemsProcessed(state.iterations() * batch * turns_per_snapshot);
 }
 
 BENCHMARK_CAPTURE(decide, enqueue, depth::enqueued)

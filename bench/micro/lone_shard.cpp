@@ -46,8 +46,8 @@ std::vector<core::event> lone_shard::finish() {
   return run(core::report{worker, std::exchange(held_, {})});
 }
 
-std::vector<core::event> lone_shard::take_checkpoint() {
-  return run(core::take_checkpoint{});
+std::vector<core::event> lone_shard::take_snapshot() {
+  return run(core::take_snapshot{});
 }
 
 std::vector<core::event> lone_shard::run(const core::command& c) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "core/effect.hpp"
-#include "core/shard_state.hpp"
-#include "core/turn.hpp"
+#include "core/commands/effect.hpp"
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -26,7 +26,7 @@ public:
   /// Completes what is leased.
   std::vector<core::event> finish();
 
-  std::vector<core::event> take_checkpoint();
+  std::vector<core::event> take_snapshot();
 
 private:
   std::vector<core::event> run(const core::command& c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/processes.hpp"
 #include "micro/lone_shard.hpp"
-#include "storage/projection.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "storage/write_set.hpp"
 
 #include <benchmark/benchmark.h>

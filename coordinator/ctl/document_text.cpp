@@ -2,7 +2,7 @@
 #include "ctl/document_text.hpp"
 
 #include "ctl/text.hpp"
-#include "http/json_reader.hpp"
+#include "http/json/json_reader.hpp"
 
 #include <algorithm>
 #include <utility>

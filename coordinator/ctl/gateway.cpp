@@ -7,7 +7,7 @@
 #include "base/text_encoding.hpp"
 #include "config/values.hpp"
 #include "ctl/command_options.hpp"
-#include "http/json_reader.hpp"
+#include "http/json/json_reader.hpp"
 #include "security/token_file.hpp"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "codeq/task.hpp"
 
 #include "ctl/queue_settings.hpp"
-#include "http/outgoing.hpp"
+#include "http/server/outgoing.hpp"
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 #include "ctl/command_options.hpp"
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
-#include "http/json_reader.hpp"
+#include "http/json/json_reader.hpp"
 
 #include <algorithm>
 #include <chrono>

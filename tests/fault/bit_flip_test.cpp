@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fault/totals.hpp"
-#include "storage/rocksdb_inspection.hpp"
+#include "storage/rocksdb/rocksdb_inspection.hpp"
 #include "support/crash_rig.hpp"
 #include "support/seed.hpp"
 

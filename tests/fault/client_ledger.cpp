@@ -2,7 +2,7 @@
 #include "fault/client_ledger.hpp"
 
 #include "fault/random_commands.hpp"
-#include "storage/task_reader.hpp"
+#include "storage/recovery/task_reader.hpp"
 
 #include <algorithm>
 

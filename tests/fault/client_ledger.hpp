@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/effect.hpp"
-#include "core/shard_state.hpp"
+#include "core/commands/effect.hpp"
+#include "core/state/shard_state.hpp"
 #include "storage/task_store.hpp"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/log_syncer.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/fault_file_system.hpp"
 #include "support/random_writes.hpp"
@@ -79,8 +79,8 @@ protected:
     system_.run();
   }
 
-  /// As `commit_many`, with a checkpoint of a shard up to this position.
-  void commit_checkpoint(core::log_position through) {
+  /// As `commit_many`, with a snapshot of a shard up to this position.
+  void commit_snapshot(core::log_position through) {
     storage::shard_horizon horizon{shard_id{}, through, timestamp{}, {}};
     for (auto& set : writes_.next())
       caf::anon_send(
@@ -229,9 +229,9 @@ TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
   EXPECT_EQ(meter_->groups - groups, 2u);
 }
 
-TEST_F(JournalOnABadDisk, PublishesACheckpointOnceItIsSynced) {
+TEST_F(JournalOnABadDisk, PublishesASnapshotOnceItIsSynced) {
   ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
-  commit_checkpoint(7);
+  commit_snapshot(7);
   finish_sync();
   EXPECT_TRUE(horizons_->view().horizons.empty()) << "that sync did not cover it";
 
@@ -243,7 +243,7 @@ TEST_F(JournalOnABadDisk, PublishesACheckpointOnceItIsSynced) {
 
 TEST_F(JournalOnABadDisk, PublishesNothingBehindASyncThatFailed) {
   ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
-  commit_checkpoint(7);
+  commit_snapshot(7);
   finish_sync();
   system_.advance(limits::os_sync_interval);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/command.hpp"
-#include "core/shard_state.hpp"
+#include "core/commands/command.hpp"
+#include "core/state/shard_state.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -26,8 +26,8 @@ struct place {
   fault_point point;
   /// The point is the `1 .. spread`th operation of its sort.
   std::size_t spread;
-  /// Counted from the commit of a checkpoint on.
-  bool at_checkpoint = false;
+  /// Counted from the commit of a snapshot on.
+  bool at_snapshot = false;
 };
 
 constexpr fault_point log_append{file_kind::log, disk_operation::append};
@@ -40,8 +40,8 @@ constexpr place places[] = {
   {"Compaction", {file_kind::table, disk_operation::append, 1, disk_user::compaction}, 6},
   {"AppendToTheManifest", {file_kind::manifest, disk_operation::append}, 8},
   {"SyncOfTheManifest", {file_kind::manifest, disk_operation::sync}, 8},
-  {"AppendOfACheckpoint", log_append, 1, true},
-  {"SyncOfACheckpoint", log_sync, 1, true},
+  {"AppendOfASnapshot", log_append, 1, true},
+  {"SyncOfASnapshot", log_sync, 1, true},
 };
 
 class ShardPowerCut : public testing::TestWithParam<place> {
@@ -53,8 +53,8 @@ protected:
     // Something to lose, so that not every cut is the first thing that happens to a store.
     if (!rig.start() || !rig.commit_groups(10))
       return "does not work before the cut";
-    if (GetParam().at_checkpoint)
-      rig.cut_power_at_checkpoint(point, policy);
+    if (GetParam().at_snapshot)
+      rig.cut_power_at_snapshot(point, policy);
     else
       rig.disk().cut_power_at(point, policy);
     constexpr std::size_t groups_max = 1500;

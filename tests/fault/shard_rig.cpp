@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fault/shard_rig.hpp"
 
-#include "core/apply.hpp"
-#include "core/invariants.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/projection.hpp"
-#include "storage/recovery.hpp"
-#include "storage/task_reader.hpp"
+#include "core/state/apply.hpp"
+#include "core/state/invariants.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/recovery/recovery.hpp"
+#include "storage/recovery/task_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -233,7 +233,7 @@ void shard_rig::run_turn(std::size_t index) {
     if (const auto* added = std::get_if<core::segment_appended>(&e))
       if (added->settings.retention == random_commands::brief_retention)
         s.ledger.may_go({added->first, added->count});
-    if (const auto* c = std::get_if<core::checkpoint_taken>(&e))
+    if (const auto* c = std::get_if<core::snapshot_taken>(&e))
       t.horizon = std::make_shared<const shard_horizon>(horizon_of(*s.state, *c));
   }
   t.writes = std::move(writes);
@@ -255,10 +255,10 @@ result<void> shard_rig::commit_groups(std::size_t groups) {
 result<void> shard_rig::commit_group() {
   decide_ahead();
   std::vector<decided_turn> group;
-  bool has_checkpoint = false;
+  bool has_snapshot = false;
   for (auto turns = std::min<std::size_t>(1 + below(6), ahead_.size()); turns > 0; --turns) {
     group.push_back(ahead_[group.size()]);
-    has_checkpoint |= group.back().horizon != nullptr;
+    has_snapshot |= group.back().horizon != nullptr;
   }
   std::vector<std::shared_ptr<const write_set>> sets;
   for (const auto& t : group)
@@ -267,9 +267,9 @@ result<void> shard_rig::commit_group() {
   mark->put(group_mark, std::to_string(++made_));
   sets.push_back(std::move(mark));
   written_.emplace_back(made_, group);
-  if (has_checkpoint && at_checkpoint_) {
-    disk_.cut_power_at(at_checkpoint_->first, at_checkpoint_->second);
-    at_checkpoint_.reset();
+  if (has_snapshot && at_snapshot_) {
+    disk_.cut_power_at(at_snapshot_->first, at_snapshot_->second);
+    at_snapshot_.reset();
   }
   if (auto done = store_->commit(sets, mode_); !done)
     return done;
@@ -322,8 +322,8 @@ void shard_rig::publish_horizons() {
     horizons_->publish(std::move(horizon));
 }
 
-void shard_rig::cut_power_at_checkpoint(const fault_point& point, cut_policy policy) {
-  at_checkpoint_.emplace(point, policy);
+void shard_rig::cut_power_at_snapshot(const fault_point& point, cut_policy policy) {
+  at_snapshot_.emplace(point, policy);
 }
 
 void shard_rig::end() {
@@ -343,7 +343,7 @@ std::optional<std::string> shard_rig::recover() {
     end();
   disk_.heal();
   disk_.restore_power();
-  at_checkpoint_.reset();
+  at_snapshot_.reset();
   if (auto started = start(); !started)
     return "does not start: " + to_string(started.error());
   if (wrong_.empty())

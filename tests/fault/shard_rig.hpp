@@ -5,8 +5,8 @@
 #include "coordinator/shard/turn_runner.hpp"
 #include "fault/client_ledger.hpp"
 #include "fault/random_commands.hpp"
-#include "storage/retention_filter.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/retention/retention_filter.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/fault_file_system.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -46,8 +46,8 @@ public:
   /// Commits groups until one fails. In `os` mode syncs the log now and then.
   [[nodiscard]] result<void> commit_groups(std::size_t groups);
 
-  /// Cuts the power at that point once a group with a checkpoint is committed.
-  void cut_power_at_checkpoint(const fault_point& point, cut_policy policy);
+  /// Cuts the power at that point once a group with a snapshot is committed.
+  void cut_power_at_snapshot(const fault_point& point, cut_policy policy);
 
   /// The process ends in order, with turns that were never committed.
   void close();
@@ -132,7 +132,7 @@ private:
   std::uint64_t must_survive_ = 0;
   std::uint64_t lost_ = 0;
   std::size_t in_flight_at_end_ = 0;
-  std::optional<std::pair<fault_point, cut_policy>> at_checkpoint_;
+  std::optional<std::pair<fault_point, cut_policy>> at_snapshot_;
   std::shared_ptr<std::atomic<std::size_t>> background_errors_ =
     std::make_shared<std::atomic<std::size_t>>(0);
   std::string said_;

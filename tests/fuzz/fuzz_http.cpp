@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "http/json_reader.hpp"
-#include "http/rfc3339.hpp"
-#include "http/target.hpp"
-#include "http/task_input.hpp"
-#include "http/task_json.hpp"
-#include "http/url.hpp"
+#include "http/json/json_reader.hpp"
+#include "http/json/rfc3339.hpp"
+#include "http/json/task_input.hpp"
+#include "http/json/task_json.hpp"
+#include "http/server/target.hpp"
+#include "http/server/url.hpp"
 
 #include <cstdlib>
 #include <string>

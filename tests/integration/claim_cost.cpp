@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives tasks through one queue of a real store and, under callgrind, has the instructions of the
 // first and of the last claims counted. Usage: claim_cost DIRECTORY TASKS
-#include "storage/rocksdb_store.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/steady_shard.hpp"
 
 #include <cstdio>
@@ -20,7 +20,7 @@ constexpr std::uint32_t batch = 64;
 constexpr std::uint32_t backlog = 6'400;
 /// Claims that are counted at each end.
 constexpr int counted_turns = 50;
-constexpr int turns_per_checkpoint = 100;
+constexpr int turns_per_snapshot = 100;
 /// So that results and fates pass their retention on the way.
 constexpr auto turn = 1s;
 
@@ -64,8 +64,8 @@ private:
     if (counts)
       CALLGRIND_TOGGLE_COLLECT;
     shard_.finish(0);
-    if (++turns_ % turns_per_checkpoint == 0)
-      shard_.take_checkpoint();
+    if (++turns_ % turns_per_snapshot == 0)
+      shard_.take_snapshot();
   }
 
   codeq::test::steady_shard shard_;

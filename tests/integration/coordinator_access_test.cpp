@@ -133,7 +133,7 @@ TEST_F(CoordinatorAccess, ReportOfAForeignWorkerIsOfAnUnknownTask) {
 TEST_F(CoordinatorAccess, RepeatedReportOfAForeignWorkerIsOfAnUnknownTaskForEver) {
   send(worker_, completion_of(1, 1), ours_);
   take(worker_);
-  advance(2 * limits::checkpoint_interval);
+  advance(2 * limits::snapshot_interval);
 
   for (const auto& bearer : foreign_) {
     auto stranger = attach("s", 1, bearer);

@@ -4,7 +4,7 @@
 #include "codeq/producer.hpp"
 
 #include "protocol/task_convert.hpp"
-#include "storage/recovery.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <utility>
 #include <variant>

@@ -5,7 +5,7 @@
 #include "coordinator/actors/log_syncer.hpp"
 #include "coordinator/actors/reader_driver.hpp"
 #include "coordinator/actors/shard_driver.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/memory/memory_store.hpp"
 #include "support/deterministic_system.hpp"
 
 #include <gtest/gtest.h>

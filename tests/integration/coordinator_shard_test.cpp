@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "integration/coordinator_fixture.hpp"
-#include "storage/recovery.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <gmock/gmock.h>
 
@@ -89,23 +89,23 @@ TEST_F(CoordinatorShard, GoesOnInItsEpochUntilTheNextIsDurable) {
   EXPECT_EQ(*epochs_asked_, 1);
 }
 
-TEST_F(CoordinatorShard, LetsRecordsGoWithTheirCheckpoint) {
+TEST_F(CoordinatorShard, LetsRecordsGoWithTheirSnapshot) {
   start();
   enqueue(attach(""), 1, 1, 10s);
   EXPECT_TRUE(horizons_->view().horizons.empty());
 
-  advance(limits::checkpoint_interval);
+  advance(limits::snapshot_interval);
 
   ASSERT_EQ(horizons_->view().horizons.size(), 1u);
   EXPECT_GT(horizons_->view().horizons.at(shard_id{})->through, core::first_of_epoch(1));
 }
 
-TEST_F(CoordinatorShard, LetsNoRecordGoBeforeItsCheckpointIsSynced) {
+TEST_F(CoordinatorShard, LetsNoRecordGoBeforeItsSnapshotIsSynced) {
   mode_ = storage::durability::os;
   start();
   enqueue(attach(""), 1, 1, 10s);
 
-  advance(limits::checkpoint_interval);
+  advance(limits::snapshot_interval);
   EXPECT_TRUE(horizons_->view().horizons.empty());
   advance(limits::os_sync_interval);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/http_fixture.hpp"
 
-#include "http/target.hpp"
-#include "storage/recovery.hpp"
+#include "http/server/target.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <sstream>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "http/gateway_actor.hpp"
-#include "http/json_reader.hpp"
+#include "http/gateway/gateway_actor.hpp"
+#include "http/json/json_reader.hpp"
 #include "integration/coordinator_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
-#include "storage/retention_keeper.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/retention/retention_keeper.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/steady_shard.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -47,7 +47,7 @@ protected:
       shard_->finish(failing);
       if (passed % 60s != 0s)
         continue;
-      shard_->take_checkpoint();
+      shard_->take_snapshot();
       ASSERT_TRUE(keeper.look(cancelled_));
     }
   }

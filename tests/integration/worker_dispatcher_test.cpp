@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/worker_fixture.hpp"
-#include "worker/dispatcher_sink.hpp"
+#include "worker/host/dispatcher_sink.hpp"
 
 #include <caf/typed_response_promise.hpp>
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 
 #include "actors/actors.hpp"
 #include "support/channel.hpp"
-#include "worker/dispatcher_driver.hpp"
+#include "worker/host/dispatcher_driver.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/lock_step.hpp"
 
-#include "core/apply.hpp"
-#include "core/invariants.hpp"
-#include "core/task_keys.hpp"
+#include "core/state/apply.hpp"
+#include "core/state/invariants.hpp"
+#include "core/state/task_keys.hpp"
 #include "model/words.hpp"
 
 #include <algorithm>
@@ -123,16 +123,16 @@ void lock_step::close_turn() {
 
 void lock_step::compare_turn(observed_turn& seen) {
   // A timer that answers a hint was expected; the others are because of a lease's age.
-  std::vector<core::timer_wanted> grown_up;
+  std::vector<core::timer_wanted> timer_due;
   for (const auto& t : seen.timers) {
     auto line = say_timer({t.seq, t.token}, t.deadline);
     auto asked = std::find(reference_.expected.begin(), reference_.expected.end(), line);
     if (asked == reference_.expected.end())
-      grown_up.push_back(t);
+      timer_due.push_back(t);
     else
       reference_.expected.erase(asked);
   }
-  reference_.start_timers(grown_up, clock_.now());
+  reference_.start_timers(timer_due, clock_.now());
   auto& expected = reference_.expected;
   std::sort(expected.begin(), expected.end());
   std::sort(seen.lines.begin(), seen.lines.end());

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "core/shard_state.hpp"
-#include "core/turn.hpp"
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
 #include "model/observer.hpp"
 #include "model/reference_shard.hpp"
 #include "model/step.hpp"

@@ -21,10 +21,10 @@ void observer::go_back_to(core::shard_state& state) {
 
 void observer::remember_fates(const core::sealed_turn& turn) {
   for (const auto& e : turn.events) {
-    const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e);
-    if (!checkpoint)
+    const auto* snapshot = std::get_if<core::snapshot_taken>(&e);
+    if (!snapshot)
       continue;
-    for (const auto& fate : checkpoint->closed)
+    for (const auto& fate : snapshot->closed)
       for (std::size_t i = 0; i < fate.entries.size(); ++i)
         fates_[fate.first + i] = {fate.queue, fate.entries[i]};
   }
@@ -61,7 +61,7 @@ void observer::see(const core::tasks_granted& e) {
       core::task_lease lease{run.first + i, static_cast<fencing_token>(value(run.first_token) + i)};
       auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
       seen_.lines.push_back(
-        say_redelivered(e.peer, lease, attempt) + say_handed_on(run, lease.seq));
+        say_redelivered(e.peer, lease, attempt) + say_checkpoint(run, lease.seq));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/turn.hpp"
+#include "core/turn/turn.hpp"
 
 #include <map>
 #include <string>

@@ -53,7 +53,7 @@ void reference_shard::hand_out(const std::vector<core::deliver_follow_ups>& deli
   }
   for (const auto& d : outgoing)
     require(d.said || d.confirmed, "follow-ups are kept back: " + d.tasks);
-  if (!std::exchange(checkpointed_, false))
+  if (!std::exchange(snapshotted_, false))
     return;
   for (auto& d : outgoing)
     d.is_over = std::all_of(outgoing.begin(), outgoing.end(), [&](const auto& other) {
@@ -74,7 +74,7 @@ void reference_shard::hand_out_one(const core::deliver_follow_ups& d) {
   if (at == outgoing.end() || at->tasks != tasks)
     return require(false, "follow-ups that no completion asked for: " + tasks);
   require(!at->said, "follow-ups were handed out twice: " + tasks);
-  require(!at->is_over, "follow-ups are handed out that a checkpoint dropped: " + tasks);
+  require(!at->is_over, "follow-ups are handed out that a snapshot dropped: " + tasks);
   at->number = d.number;
   at->said = true;
   for (const auto& other : outgoing)

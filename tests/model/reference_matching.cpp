@@ -66,7 +66,7 @@ void reference_shard::settle(const std::vector<core::tasks_granted>& grants, con
     if (!leases.empty())
       token_floor_ = std::max(token_floor_, value(leases.rbegin()->first));
   tell_workers(grants);
-  if (std::exchange(checkpoint_wanted_, false))
+  if (std::exchange(snapshot_wanted_, false))
     close_keyed();
 }
 
@@ -110,7 +110,8 @@ void reference_shard::grant_one(
   auto attempt = run.attempts.empty() ? std::uint16_t{1} : run.attempts.at(i);
   require(attempt == task.attempt, name + " is delivered with another attempt");
   require(
-    say_handed_on(task) == say_handed_on(run, seq), name + " is delivered with another checkpoint");
+    say_checkpoint(task) == say_checkpoint(run, seq),
+    name + " is delivered with another checkpoint");
   require(task.attempt <= task.settings.max_attempts, name + " is delivered too often");
   task.lease = lease_for(worker, task);
   require(run.lease == task.lease, name + " has another lease");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/reference_shard.hpp"
 
-#include "core/retry.hpp"
+#include "core/turn/retry.hpp"
 #include "model/words.hpp"
 
 #include <algorithm>
@@ -363,7 +363,7 @@ void reference_shard::run(const core::resume& c) {
     auto& task = tasks.at(seq);
     if (!known.contains(seq))
       expected.push_back(
-        say_redelivered(c.peer, {seq, task.token}, task.attempt) + say_handed_on(task));
+        say_redelivered(c.peer, {seq, task.token}, task.attempt) + say_checkpoint(task));
     if (task.cancelling)
       tell_to_stop(c.peer, task);
   }
@@ -435,7 +435,7 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
   awaited.clear();
   watched.clear();
   lists.clear();
-  checkpointed_ = false;
+  snapshotted_ = false;
   for (auto& d : outgoing)
     d.said = d.confirmed_now = false;
   release_due(now.shard);

@@ -6,8 +6,8 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
-#include "core/command.hpp"
-#include "core/effect.hpp"
+#include "core/commands/command.hpp"
+#include "core/commands/effect.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -137,7 +137,7 @@ struct reference_delivery {
   bool confirmed = false;
   /// Confirmed to this process.
   bool confirmed_now = false;
-  /// A checkpoint knows that nobody misses them.
+  /// A snapshot knows that nobody misses them.
   bool is_over = false;
 };
 
@@ -256,7 +256,7 @@ private:
 
   void run(const core::tick&) {}
 
-  void run(const core::take_checkpoint&) { checkpoint_wanted_ = checkpointed_ = true; }
+  void run(const core::take_snapshot&) { snapshot_wanted_ = snapshotted_ = true; }
 
   void forget_past_dead();
   [[nodiscard]] errc session_trouble(const core::request_id& request) const;
@@ -310,15 +310,15 @@ private:
   instant now_{};
   /// Tasks whose leases ended in this turn.
   std::vector<sequence> ended_;
-  bool checkpoint_wanted_ = false;
+  bool snapshot_wanted_ = false;
   std::uint64_t next_live_ = 1;
   sequence next_seq_;
   /// Of the tasks of the next command, ascending.
   std::deque<sequence> numbers_;
   /// The last task of each queue and priority.
   std::map<std::pair<queue_address, int>, sequence> newest_;
-  /// This turn takes a checkpoint.
-  bool checkpointed_ = false;
+  /// This turn takes a snapshot.
+  bool snapshotted_ = false;
   /// Above every token ever given, those of crashed turns included.
   std::uint64_t token_floor_ = 0;
 };

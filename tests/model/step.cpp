@@ -25,7 +25,7 @@ const weight_list mixture{{step_kind::enqueue, 14},    {step_kind::repeat_reques
                           {step_kind::detach, 1},      {step_kind::resume, 2},
                           {step_kind::goodbye, 1},     {step_kind::replace, 1},
                           {step_kind::await, 3},       {step_kind::describe, 3},
-                          {step_kind::checkpoint, 3},  {step_kind::tick, 1},
+                          {step_kind::snapshot, 3},    {step_kind::tick, 1},
                           {step_kind::advance, 12},    {step_kind::end_turn, 22},
                           {step_kind::restart, 2},     {step_kind::promote, 3},
                           {step_kind::redrive, 2},     {step_kind::explain, 4},
@@ -50,7 +50,7 @@ const weight_list stopping{
   {step_kind::goodbye, 1},
   {step_kind::replace, 1},
   {step_kind::await, 3},
-  {step_kind::checkpoint, 5},
+  {step_kind::snapshot, 5},
   {step_kind::advance, 12},
   {step_kind::end_turn, 26},
   {step_kind::restart, 4}};
@@ -71,7 +71,7 @@ const weight_list operating{
   {step_kind::resume, 2},
   {step_kind::await, 6},
   {step_kind::describe, 4},
-  {step_kind::checkpoint, 4},
+  {step_kind::snapshot, 4},
   {step_kind::advance, 6},
   {step_kind::end_turn, 20},
   {step_kind::restart, 2}};
@@ -85,7 +85,7 @@ const weight_list to_and_fro{
   {step_kind::goodbye, 1},
   {step_kind::attach, 1},
   {step_kind::end_turn, 40},
-  {step_kind::checkpoint, 1},
+  {step_kind::snapshot, 1},
   {step_kind::restart, 1}};
 
 /// Queues are set, paused and full, and operators look at what that does.
@@ -95,7 +95,7 @@ const weight_list limiting{
   {step_kind::attach, 2},    {step_kind::detach, 1},         {step_kind::goodbye, 1},
   {step_kind::cancel, 2},    {step_kind::redrive, 2},        {step_kind::explain, 10},
   {step_kind::list, 6},      {step_kind::configure, 6},      {step_kind::pause, 8},
-  {step_kind::show, 3},      {step_kind::checkpoint, 3},     {step_kind::advance, 6},
+  {step_kind::show, 3},      {step_kind::snapshot, 3},       {step_kind::advance, 6},
   {step_kind::end_turn, 24}, {step_kind::restart, 2}};
 
 /// The same few keys over and over.
@@ -110,7 +110,7 @@ const weight_list keyed{
   {step_kind::promote, 2},
   {step_kind::redrive, 6},
   {step_kind::attach, 1},
-  {step_kind::checkpoint, 8},
+  {step_kind::snapshot, 8},
   {step_kind::advance, 8},
   {step_kind::leap, 4},
   {step_kind::end_turn, 22},
@@ -125,7 +125,7 @@ const weight_list handing_over{
   {step_kind::confirm, 10},
   {step_kind::take, 8},
   {step_kind::attach, 1},
-  {step_kind::checkpoint, 6},
+  {step_kind::snapshot, 6},
   {step_kind::advance, 3},
   {step_kind::end_turn, 26},
   {step_kind::restart, 6}};
@@ -169,12 +169,12 @@ core::claim random_claim(core::peer_id peer, dice& d) {
 
 std::string_view to_string(step_kind kind) noexcept {
   constexpr std::array<std::string_view, 36> names{
-    "enqueue", "repeat_request", "claim",   "revoke",        "beat",       "report",
-    "abandon", "confirm",        "take",    "expire",        "cancel",     "promote",
-    "redrive", "purge",          "force",   "change_many",   "attach",     "detach",
-    "resume",  "goodbye",        "replace", "await",         "describe",   "explain",
-    "list",    "configure",      "pause",   "show",          "checkpoint", "tick",
-    "advance", "end_turn",       "restart", "enqueue_keyed", "by_key",     "leap"};
+    "enqueue", "repeat_request", "claim",   "revoke",        "beat",     "report",
+    "abandon", "confirm",        "take",    "expire",        "cancel",   "promote",
+    "redrive", "purge",          "force",   "change_many",   "attach",   "detach",
+    "resume",  "goodbye",        "replace", "await",         "describe", "explain",
+    "list",    "configure",      "pause",   "show",          "snapshot", "tick",
+    "advance", "end_turn",       "restart", "enqueue_keyed", "by_key",   "leap"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -257,8 +257,8 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
     return replace(w, d);
   case step_kind::await:
     return {random_await(d, reference)};
-  case step_kind::checkpoint:
-    return {core::take_checkpoint{}};
+  case step_kind::snapshot:
+    return {core::take_snapshot{}};
   case step_kind::tick:
     return {core::tick{}};
   case step_kind::enqueue_keyed:

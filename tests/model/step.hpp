@@ -4,7 +4,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
-#include "core/command.hpp"
+#include "core/commands/command.hpp"
 #include "model/dice.hpp"
 #include "model/reference_shard.hpp"
 #include "model/words.hpp"
@@ -47,7 +47,7 @@ enum class step_kind : std::uint8_t {
   configure,
   pause,
   show,
-  checkpoint,
+  snapshot,
   tick,
   advance,
   end_turn,

@@ -5,11 +5,11 @@
 
 #include "maintenance/store_verifier.hpp"
 #include "model/words.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/projection.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/recovery.hpp"
-#include "storage/task_reader.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/recovery/recovery.hpp"
+#include "storage/recovery/task_reader.hpp"
 #include "storage/write_set.hpp"
 
 #include <algorithm>
@@ -55,12 +55,12 @@ void store_history::append(const std::vector<core::event>& events) {
   commit(writes);
   turns_.push_back(std::move(writes));
   for (const auto& e : events)
-    if (const auto* c = std::get_if<core::checkpoint_taken>(&e))
-      note_checkpoint(*c);
+    if (const auto* c = std::get_if<core::snapshot_taken>(&e))
+      note_snapshot(*c);
   compact();
 }
 
-void store_history::note_checkpoint(const core::checkpoint_taken& c) {
+void store_history::note_snapshot(const core::snapshot_taken& c) {
   auto state = recover(passing_epoch, {});
   horizons_[turns_.size()] =
     std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state, c));

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "model/lock_step.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/retention_filter.hpp"
-#include "storage/task_reader.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/recovery/task_reader.hpp"
+#include "storage/recovery/timeline_reader.hpp"
+#include "storage/retention/retention_filter.hpp"
 #include "storage/task_store.hpp"
-#include "storage/timeline_reader.hpp"
 
 #include <functional>
 #include <map>
@@ -41,9 +41,9 @@ private:
   /// Writes the store's own record.
   void identify();
   void commit(const std::shared_ptr<const storage::write_set>& writes);
-  void note_checkpoint(const core::checkpoint_taken& c);
+  void note_snapshot(const core::snapshot_taken& c);
 
-  /// Drops what has passed its retention as of the latest checkpoint that is not cut any more.
+  /// Drops what has passed its retention as of the latest snapshot that is not cut any more.
   void compact();
 
   /// Removes what may go as of `view`.
@@ -68,7 +68,7 @@ private:
   store_maker make_store_;
   std::unique_ptr<storage::task_store> store_;
   std::vector<std::shared_ptr<const storage::write_set>> turns_;
-  /// By the number of turns at the checkpoint.
+  /// By the number of turns at the snapshot.
   std::map<std::size_t, std::shared_ptr<const storage::shard_horizon>> horizons_;
   std::vector<std::string> dropped_;
   std::map<sequence, timestamp> closed_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/lock_step.hpp"
 #include "model/store_history.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/seed.hpp"
 #include "support/temporary_directory.hpp"
 

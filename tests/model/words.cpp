@@ -127,11 +127,11 @@ std::string say_mark(fencing_token token, std::uint32_t number) {
 
 } // namespace
 
-std::string say_handed_on(const reference_task& task) {
+std::string say_checkpoint(const reference_task& task) {
   return task.checkpoint ? say_mark(task.checkpoint->token, task.checkpoint->number) : "";
 }
 
-std::string say_handed_on(const core::granted_run& run, sequence seq) {
+std::string say_checkpoint(const core::granted_run& run, sequence seq) {
   for (const auto& checkpoint : run.checkpoints)
     if (checkpoint.seq == seq)
       return say_mark(checkpoint.mark.token, checkpoint.mark.number);

@@ -7,7 +7,7 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
-#include "core/effect.hpp"
+#include "core/commands/effect.hpp"
 
 #include <string>
 #include <vector>
@@ -52,8 +52,8 @@ say_redelivered(core::peer_id peer, const core::task_lease& lease, std::uint32_t
 [[nodiscard]] std::string say_saved(core::peer_id peer, const core::saved_checkpoint& saved);
 
 /// What the task, or a task of a run that is handed out, has of an earlier attempt.
-[[nodiscard]] std::string say_handed_on(const reference_task& task);
-[[nodiscard]] std::string say_handed_on(const core::granted_run& run, sequence seq);
+[[nodiscard]] std::string say_checkpoint(const reference_task& task);
+[[nodiscard]] std::string say_checkpoint(const core::granted_run& run, sequence seq);
 
 [[nodiscard]] std::string say_timer(const core::task_lease& lease, monotonic_time deadline);
 

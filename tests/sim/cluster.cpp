@@ -19,7 +19,7 @@ constexpr virtual_time settle_max = 5min;
 /// So many more steps than any run takes would mean that it goes round in circles.
 constexpr std::uint64_t steps_max = 20'000'000;
 
-/// Longer than the shortest retention, and than the checkpoint that it counts from.
+/// Longer than the shortest retention, and than the snapshot that it counts from.
 constexpr virtual_time later = 70min;
 
 } // namespace

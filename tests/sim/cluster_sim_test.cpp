@@ -91,12 +91,12 @@ TEST(ClusterSimulation, SameSeedGivesTheSameRun) {
     EXPECT_EQ(run_seed(seed).trace_hash, run_seed(seed).trace_hash) << seed;
 }
 
-TEST(ClusterSimulation, DroppingByASyncedCheckpointLosesNothing) {
+TEST(ClusterSimulation, DroppingByASyncedSnapshotLosesNothing) {
   for (std::uint64_t seed = 1; seed <= forgetful_seeds; ++seed)
     EXPECT_EQ(cluster(seed, forgetful_scenario(seed)).run().failure, "") << seed;
 }
 
-TEST(ClusterSimulation, DroppingByAnUnsyncedCheckpointIsFound) {
+TEST(ClusterSimulation, DroppingByAnUnsyncedSnapshotIsFound) {
   std::string found;
   for (std::uint64_t seed = 1; seed <= forgetful_seeds; ++seed) {
     auto scenario = forgetful_scenario(seed);

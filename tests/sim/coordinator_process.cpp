@@ -21,7 +21,7 @@ T or_throw(result<T> r) {
   return std::move(*r);
 }
 
-/// So small that nearly everything is packed by every checkpoint.
+/// So small that nearly everything is packed by every snapshot.
 core::paging_limits small_pages() {
   core::paging_limits limits;
   limits.weight_kept = 2 * core::segment_table::segment_weight;

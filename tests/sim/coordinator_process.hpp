@@ -2,14 +2,14 @@
 #pragma once
 
 #include "coordinator/session/registrar.hpp"
-#include "sim/auditor.hpp"
+#include "sim/audit/auditor.hpp"
 #include "sim/network.hpp"
 #include "sim/sim_disk.hpp"
 #include "sim/sim_session.hpp"
 #include "sim/sim_shard.hpp"
 #include "sim/sim_store.hpp"
 #include "sim/world.hpp"
-#include "storage/recovery.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <map>
 #include <memory>

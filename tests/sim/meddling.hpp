@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "sim/auditor.hpp"
+#include "sim/audit/auditor.hpp"
 #include "sim/operator_process.hpp"
 #include "sim/world.hpp"
 

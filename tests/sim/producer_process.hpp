@@ -3,7 +3,7 @@
 
 #include "client/enqueue_outbox.hpp"
 #include "client/watch_list.hpp"
-#include "sim/auditor.hpp"
+#include "sim/audit/auditor.hpp"
 #include "sim/peer_link.hpp"
 #include "sim/workload.hpp"
 #include "sim/world.hpp"

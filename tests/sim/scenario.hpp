@@ -46,7 +46,7 @@ struct scenario {
   std::uint64_t spent_epochs = 200;
   /// How long ended tasks are known; 0 is as long as their producers want.
   duration retention{0};
-  /// A disk that is wrong on purpose: drops what only an unsynced checkpoint allows to.
+  /// A disk that is wrong on purpose: drops what only an unsynced snapshot allows to.
   bool drops_unsynced = false;
   /// In a thousand batches a worker loses so many of them between its connection and its memory.
   std::uint64_t forgotten_batches = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_disk.hpp"
 
-#include "core/apply.hpp"
-#include "storage/keyspace.hpp"
+#include "core/state/apply.hpp"
+#include "storage/keys/keyspace.hpp"
 
 #include <stdexcept>
 #include <utility>
@@ -49,7 +49,7 @@ virtual_time sim_disk::cut_power() {
   auto since = world_.time.now();
   if (kept < unsynced_.size()) {
     since = unsynced_[kept].when;
-    events_.resize(unsynced_[kept].events_before, {shard_id{}, core::checkpoint_taken{}});
+    events_.resize(unsynced_[kept].events_before, {shard_id{}, core::snapshot_taken{}});
   }
   unsynced_.clear();
   return since;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/event.hpp"
-#include "core/shard_state.hpp"
+#include "core/commands/event.hpp"
+#include "core/state/shard_state.hpp"
 #include "sim/world.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/memory/memory_store.hpp"
 
 #include <memory>
 #include <utility>
@@ -17,7 +17,7 @@ struct turn_writes {
   shard_id shard{};
   std::vector<core::event> events;
   std::shared_ptr<const storage::write_set> writes;
-  /// Of the checkpoint among the events; null without one.
+  /// Of the snapshot among the events; null without one.
   std::shared_ptr<const storage::shard_horizon> horizon{};
 };
 

@@ -4,9 +4,9 @@
 #include "codeq/attempt.hpp"
 #include "codeq/outcome.hpp"
 
-#include "sim/auditor.hpp"
+#include "sim/audit/auditor.hpp"
 #include "sim/world.hpp"
-#include "worker/slot_pool.hpp"
+#include "worker/node/slot_pool.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_shard.hpp"
 
-#include "core/epoch.hpp"
+#include "core/state/epoch.hpp"
 #include "sim/sim_session.hpp"
 #include "sim/sim_store.hpp"
 
@@ -131,8 +131,8 @@ void sim_shard::detach(core::peer_id peer) {
 
 void sim_shard::close_turn() {
   // Many records are never there; by chance they count as many.
-  if (shard_.has_turn() && state_.records_since_checkpoint > 0 && world_.random.faults.hits(20))
-    call([this] { shard_.decide(core::take_checkpoint{}, clock()); });
+  if (shard_.has_turn() && state_.records_since_snapshot > 0 && world_.random.faults.hits(20))
+    call([this] { shard_.decide(core::take_snapshot{}, clock()); });
   call([this] { shard_.close_turn(clock()); });
 }
 

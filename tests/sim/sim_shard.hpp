@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "coordinator/shard/shard.hpp"
-#include "sim/auditor.hpp"
+#include "sim/audit/auditor.hpp"
 #include "sim/world.hpp"
 
 #include <functional>

@@ -140,8 +140,8 @@ worker::dispatcher_options worker_process::some_options() {
   for (const auto& queue : parts_.queues)
     served_.push_back(some_queue(random, queue, options.slots));
   options.queues = served_;
-  options.bell =
-    std::make_shared<worker::news_bell>([this] { box_.send([this] { dispatcher_.take_news(); }); });
+  options.wake = std::make_shared<worker::wake_signal>(
+    [this] { box_.send([this] { dispatcher_.take_news(); }); });
   return options;
 }
 

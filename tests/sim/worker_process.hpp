@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "sim/auditor.hpp"
+#include "sim/audit/auditor.hpp"
 #include "sim/peer_link.hpp"
 #include "sim/sim_handlers.hpp"
 #include "sim/world.hpp"
-#include "worker/dispatcher.hpp"
+#include "worker/node/dispatcher.hpp"
 
 #include <functional>
 #include <map>

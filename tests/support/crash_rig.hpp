@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "storage/rocksdb_store.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/fault_file_system.hpp"
 #include "support/random_writes.hpp"
 #include "support/temporary_directory.hpp"

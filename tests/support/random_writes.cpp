@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/random_writes.hpp"
 
-#include "storage/keyspace.hpp"
+#include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/shard_fixture.hpp"
 
-#include "core/apply.hpp"
-#include "core/invariants.hpp"
+#include "core/state/apply.hpp"
+#include "core/state/invariants.hpp"
 #include "support/task_builder.hpp"
 #include "support/transcript.hpp"
 
@@ -346,8 +346,8 @@ std::string shard_fixture::list(const core::task_part& part) {
   return run(core::list_tasks{peer_of(operator_name), 1, part});
 }
 
-std::string shard_fixture::take_checkpoint() {
-  return run(core::take_checkpoint{});
+std::string shard_fixture::take_snapshot() {
+  return run(core::take_snapshot{});
 }
 
 std::string shard_fixture::advance(duration by) {

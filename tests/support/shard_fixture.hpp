@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "core/shard_state.hpp"
-#include "core/turn.hpp"
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
 
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ protected:
   std::string unpause(const std::string& queue);
   std::string show(const std::string& queue);
   std::string list(const core::task_part& part);
-  std::string take_checkpoint();
+  std::string take_snapshot();
   /// Lets time pass; what happens by time alone happens in the turn returned.
   std::string advance(duration by);
 

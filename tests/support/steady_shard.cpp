@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/steady_shard.hpp"
 
-#include "storage/projection.hpp"
-#include "storage/task_reader.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/recovery/task_reader.hpp"
 #include "storage/write_set.hpp"
 #include "support/task_builder.hpp"
 
@@ -70,8 +70,8 @@ void steady_shard::finish(std::uint32_t failing) {
   run(c);
 }
 
-void steady_shard::take_checkpoint() {
-  run(core::take_checkpoint{});
+void steady_shard::take_snapshot() {
+  run(core::take_snapshot{});
 }
 
 std::uint64_t steady_shard::completed() const {
@@ -87,9 +87,9 @@ void steady_shard::run(const core::command& c) {
   std::shared_ptr<const storage::shard_horizon> horizon;
   for (const auto& e : sealed.events) {
     storage::project(state_.id, e, *writes);
-    if (const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e))
+    if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e))
       horizon =
-        std::make_shared<const storage::shard_horizon>(storage::horizon_of(state_, *checkpoint));
+        std::make_shared<const storage::shard_horizon>(storage::horizon_of(state_, *snapshot));
   }
   std::shared_ptr<const storage::write_set> set = std::move(writes);
   if (auto ok = store_.commit({&set, 1}, storage::durability::os); !ok)

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "core/effect.hpp"
-#include "core/shard_state.hpp"
-#include "core/task_settings.hpp"
-#include "core/turn.hpp"
-#include "storage/retention_filter.hpp"
+#include "core/commands/effect.hpp"
+#include "core/commands/task_settings.hpp"
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
+#include "storage/retention/retention_filter.hpp"
 #include "storage/task_store.hpp"
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace codeq::test {
 /// without its threads and messages. Anything that goes wrong throws.
 class steady_shard {
 public:
-  /// Tells `horizons` of each checkpoint; all commits count as synced.
+  /// Tells `horizons` of each snapshot; all commits count as synced.
   steady_shard(storage::task_store& store, std::shared_ptr<storage::retention_horizons> horizons);
 
   /// One turn that adds tasks; their results are kept for `retention`.
@@ -31,7 +31,7 @@ public:
   /// One turn that ends what is leased; every `failing`-th fails and is tried again, 0 is none.
   void finish(std::uint32_t failing);
 
-  void take_checkpoint();
+  void take_snapshot();
 
   void advance(duration by) { clock_.advance(by); }
 

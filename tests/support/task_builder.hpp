@@ -3,7 +3,7 @@
 
 #include "codeq/bytes.hpp"
 
-#include "core/encoded_tasks.hpp"
+#include "core/commands/encoded_tasks.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/effect.hpp"
+#include "core/commands/effect.hpp"
 
 #include <map>
 #include <string>

@@ -9,6 +9,7 @@ from finding import Finding
 # Folders whose README also speaks for the folders below them.
 _SPEAKS_BELOW = (
     "tests/", "examples/", "bench/", "coordinator/", "libcodeq/include/", "libcodeq/src/")
+SOURCES_MAX = 40
 _NEEDS_NONE = {"", ".ci", "libcodeq/cmake", "libcodeq/include", "libcodeq/src"}
 _BEGIN, _END = "// [begin readme]\n", "// [end readme]\n"
 
@@ -28,6 +29,17 @@ def check_readmes(sources):
     for folder in sorted(folders):
         if not _spoken_for(folder, with_readme):
             yield Finding(f"{folder}/README.md", 1, "readme", "say what this folder is for")
+
+
+def check_folder_sizes(sources):
+    """A folder with many sources holds several ideas."""
+    paths = [s.path for s in sources if s.path.endswith((".cpp", ".hpp", ".py"))]
+    folders = [posixpath.dirname(path) for path in paths]
+    for folder in sorted(set(folders)):
+        count = folders.count(folder)
+        if count > SOURCES_MAX:
+            yield Finding(folder, 1, "folder-size",
+                          f"{count} sources, at most {SOURCES_MAX}: make rooms by idea")
 
 
 def check_own_header_first(sources):

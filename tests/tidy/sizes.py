@@ -6,6 +6,7 @@ import re
 from finding import bare_cpp
 
 COLUMNS = 100
+FILE_LINES = 600
 FUNCTION_LINES = 70
 PARAMETERS = 5
 NESTING = 3
@@ -20,9 +21,7 @@ def _file_limit(path):
         return 100
     if re.fullmatch(r"(coordinator|worker)/main\.cpp", path):
         return 150
-    if path.startswith("tests/"):
-        return 600
-    return 250 if path.endswith(".hpp") else 400
+    return FILE_LINES
 
 
 def check_file(source):

@@ -37,14 +37,15 @@ struct handler_said {
   std::vector<std::string> checkpoints;
 };
 
-struct once {
+/// What `run_once` returns.
+struct run_result {
   codeq::outcome outcome;
   handler_said said;
 };
 
 /// Calls a function for one attempt at `spec`, on the calling thread. What it throws becomes a
 /// failure with the text, as in a node.
-[[nodiscard]] once
+[[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
 
 /// What the handler library that is linked into the test registers.

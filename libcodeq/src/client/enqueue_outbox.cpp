@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "protocol/error_code.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/operator_questions.hpp"
 
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/messages.hpp"

@@ -4,7 +4,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/task.hpp"
 
-#include "core/operator_command.hpp"
+#include "core/commands/operator_command.hpp"
 #include "protocol/frame.hpp"
 
 #include <cstdint>

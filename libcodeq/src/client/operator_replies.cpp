@@ -20,20 +20,20 @@ using protocol::string_of;
 /// Reads a reply: what the coordinator refused is the answer, else `fill(reader, value)` reads it,
 /// whose errors mean that the reply cannot be used.
 template <class T, class S, class Fill>
-result<told<T>> read_reply(const protocol::frame<S>& reply, Fill&& fill) {
-  return reply.read([&](auto from) -> result<told<T>> {
+result<answered<T>> read_reply(const protocol::frame<S>& reply, Fill&& fill) {
+  return reply.read([&](auto from) -> result<answered<T>> {
     auto code = protocol::from_schema(from.getCode());
     if (code != errc::none) {
       auto context = read_text(from.getContext());
       if (context.empty())
         context = code == errc::unknown_task ? "no such task, or it is past its retention"
                                              : "the coordinator refused";
-      return told<T>{error{code, std::move(context)}};
+      return answered<T>{error{code, std::move(context)}};
     }
     T value;
     if (result<void> ok = fill(from, value); !ok)
       return ok.error();
-    return told<T>{std::move(value)};
+    return answered<T>{std::move(value)};
   });
 }
 
@@ -140,7 +140,7 @@ queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
 
 } // namespace
 
-result<told<task_status>> read_status(const protocol::status_reply& reply) {
+result<answered<task_status>> read_status(const protocol::status_reply& reply) {
   return read_reply<task_status>(reply, [](auto from, task_status& to) -> result<void> {
     if (auto ok = read_common(from, to); !ok)
       return ok;
@@ -150,7 +150,7 @@ result<told<task_status>> read_status(const protocol::status_reply& reply) {
   });
 }
 
-result<told<change_outcome>> read_change(const protocol::change_reply& reply) {
+result<answered<change_outcome>> read_change(const protocol::change_reply& reply) {
   return read_reply<change_outcome>(reply, [](auto from, change_outcome& to) -> result<void> {
     if (auto ok = take_known("result of a change", from.getResult(), to.what); !ok)
       return ok;
@@ -163,7 +163,7 @@ result<told<change_outcome>> read_change(const protocol::change_reply& reply) {
   });
 }
 
-result<told<core::queue_settings>> read_queue(const protocol::queue_reply& reply) {
+result<answered<core::queue_settings>> read_queue(const protocol::queue_reply& reply) {
   return read_reply<core::queue_settings>(
     reply, [](auto from, core::queue_settings& to) -> result<void> {
       to = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
@@ -171,14 +171,14 @@ result<told<core::queue_settings>> read_queue(const protocol::queue_reply& reply
     });
 }
 
-result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply) {
+result<answered<bulk_part>> read_bulk(const protocol::bulk_reply& reply) {
   return read_reply<bulk_part>(reply, [](auto from, bulk_part& to) -> result<void> {
     to = {from.getChanged(), from.getAfter(), from.getMore()};
     return {};
   });
 }
 
-result<told<list_part>> read_list(const protocol::list_reply& reply) {
+result<answered<list_part>> read_list(const protocol::list_reply& reply) {
   return read_reply<list_part>(reply, [](auto from, list_part& to) -> result<void> {
     for (auto view : from.getTasks()) {
       auto& status = to.tasks.emplace_back();
@@ -192,15 +192,15 @@ result<told<list_part>> read_list(const protocol::list_reply& reply) {
   });
 }
 
-result<told<task_explanation>> read_explain(const protocol::explain_reply& reply) {
+result<answered<task_explanation>> read_explain(const protocol::explain_reply& reply) {
   return read_reply<task_explanation>(reply, fill_explanation);
 }
 
-result<told<task_timeline>> read_events(const protocol::events_reply& reply) {
+result<answered<task_timeline>> read_events(const protocol::events_reply& reply) {
   return read_reply<task_timeline>(reply, fill_timeline);
 }
 
-result<told<backup_status>> read_backup(const protocol::backup_reply& reply) {
+result<answered<backup_status>> read_backup(const protocol::backup_reply& reply) {
   return read_reply<backup_status>(reply, [](auto from, backup_status& to) -> result<void> {
     to.number = from.getBackup();
     to.bytes = from.getBytes();
@@ -210,7 +210,7 @@ result<told<backup_status>> read_backup(const protocol::backup_reply& reply) {
   });
 }
 
-result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {
+result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {
   return read_reply<coordinator_stats>(reply, [](auto from, coordinator_stats& to) -> result<void> {
     for (auto queue : from.getQueues())
       to.queues.push_back(read_counts(queue));

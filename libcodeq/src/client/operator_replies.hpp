@@ -6,7 +6,7 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
-#include "core/task_settings.hpp"
+#include "core/commands/task_settings.hpp"
 #include "protocol/messages.hpp"
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace codeq::client {
 
 template <class T>
-struct told {
+struct answered {
   result<T> answer;
 };
 
@@ -36,14 +36,14 @@ struct list_part {
   bool more = false;
 };
 
-[[nodiscard]] result<told<task_status>> read_status(const protocol::status_reply& reply);
-[[nodiscard]] result<told<change_outcome>> read_change(const protocol::change_reply& reply);
-[[nodiscard]] result<told<core::queue_settings>> read_queue(const protocol::queue_reply& reply);
-[[nodiscard]] result<told<bulk_part>> read_bulk(const protocol::bulk_reply& reply);
-[[nodiscard]] result<told<list_part>> read_list(const protocol::list_reply& reply);
-[[nodiscard]] result<told<task_explanation>> read_explain(const protocol::explain_reply& reply);
-[[nodiscard]] result<told<task_timeline>> read_events(const protocol::events_reply& reply);
-[[nodiscard]] result<told<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
-[[nodiscard]] result<told<backup_status>> read_backup(const protocol::backup_reply& reply);
+[[nodiscard]] result<answered<task_status>> read_status(const protocol::status_reply& reply);
+[[nodiscard]] result<answered<change_outcome>> read_change(const protocol::change_reply& reply);
+[[nodiscard]] result<answered<core::queue_settings>> read_queue(const protocol::queue_reply& reply);
+[[nodiscard]] result<answered<bulk_part>> read_bulk(const protocol::bulk_reply& reply);
+[[nodiscard]] result<answered<list_part>> read_list(const protocol::list_reply& reply);
+[[nodiscard]] result<answered<task_explanation>> read_explain(const protocol::explain_reply& reply);
+[[nodiscard]] result<answered<task_timeline>> read_events(const protocol::events_reply& reply);
+[[nodiscard]] result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
+[[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
 
 } // namespace codeq::client

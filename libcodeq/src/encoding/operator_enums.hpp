@@ -4,7 +4,7 @@
 #include "codeq/backup_status.hpp"
 #include "codeq/operator_types.hpp"
 
-#include "core/operator_command.hpp"
+#include "core/commands/operator_command.hpp"
 #include "encoding/schema_enums.hpp"
 #include "operator.capnp.h"
 

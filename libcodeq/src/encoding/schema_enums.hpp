@@ -3,8 +3,8 @@
 
 #include "codeq/task.hpp"
 
-#include "core/change_event.hpp"
-#include "core/task_state.hpp"
+#include "core/commands/change_event.hpp"
+#include "core/commands/task_state.hpp"
 #include "protocol.capnp.h"
 #include "record.capnp.h"
 #include "task.capnp.h"

@@ -4,9 +4,9 @@
 #include "codeq/ids.hpp"
 
 #include "common.capnp.h"
-#include "core/encoded_tasks.hpp"
-#include "core/event.hpp"
-#include "core/task_settings.hpp"
+#include "core/commands/encoded_tasks.hpp"
+#include "core/commands/event.hpp"
+#include "core/commands/task_settings.hpp"
 #include "task.capnp.h"
 
 #include <span>

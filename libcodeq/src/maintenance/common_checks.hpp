@@ -3,10 +3,10 @@
 
 #include "codeq/result.hpp"
 
-#include "core/event.hpp"
-#include "core/seq_run.hpp"
+#include "core/commands/event.hpp"
+#include "core/commands/seq_run.hpp"
 #include "maintenance/finding_list.hpp"
-#include "maintenance/key_words.hpp"
+#include "maintenance/key_text.hpp"
 #include "maintenance/shard_facts.hpp"
 
 #include <cstdint>

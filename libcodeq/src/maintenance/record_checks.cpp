@@ -3,11 +3,11 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/segment_block.hpp"
+#include "core/blocks/segment_block.hpp"
 #include "maintenance/common_checks.hpp"
-#include "maintenance/key_words.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/retention_codec.hpp"
+#include "maintenance/key_text.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/retention_codec.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ void check_segment_record(
   if (facts.has(storage::fate_key{facts.id, e.first}.encode()))
     found.add(where, "is there although it was closed");
   else if (facts.state && !facts.known(e.first))
-    found.add(where, "is older than the checkpoint, which does not know it");
+    found.add(where, "is older than the snapshot, which does not know it");
 }
 
 void check(
@@ -73,9 +73,9 @@ void check(
 
 void check(
   shard_facts& facts, const storage::shard_key& key, std::string_view value, finding_list& found) {
-  auto checkpoint = storage::decode_checkpoint(value);
-  if (is_read(key, checkpoint, found))
-    check_given(facts, in_words(key), {"position", checkpoint->position}, found);
+  auto snapshot = storage::decode_snapshot(value);
+  if (is_read(key, snapshot, found))
+    check_given(facts, in_words(key), {"position", snapshot->position}, found);
 }
 
 void check(
@@ -131,8 +131,8 @@ void check(
   check_position(facts, where, {key.number, e->position}, found);
   for (const auto& change : e->changes)
     check_given(facts, where, {"sequence", change.seq}, found);
-  if (key.number <= facts.checkpoint)
-    found.add(where, "is there although a checkpoint holds what it came to");
+  if (key.number <= facts.snapshot)
+    found.add(where, "is there although a snapshot holds what it came to");
 }
 
 void check(
@@ -242,7 +242,7 @@ void check(
   const storage::checkpoint_key& key,
   std::string_view value,
   finding_list& found) {
-  auto record = storage::decode_task_checkpoint(value, key.number);
+  auto record = storage::decode_checkpoint(value, key.number);
   if (!is_read(key, record, found) || !facts.state)
     return;
   auto token = codeq::value(record->checkpoint.mark.token);
@@ -315,7 +315,7 @@ constexpr record_kind kind_of(std::string_view name) {
 }
 
 constexpr std::array kinds{
-  kind_of<storage::shard_key>("checkpoint"),
+  kind_of<storage::shard_key>("snapshot"),
   kind_of<storage::segment_key>("segment"),
   kind_of<storage::aside_key>("aside"),
   kind_of<storage::grant_key>("grant"),

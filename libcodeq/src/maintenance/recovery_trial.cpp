@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/recovery_trial.hpp"
 
-#include "storage/recovery.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <array>
 #include <cerrno>

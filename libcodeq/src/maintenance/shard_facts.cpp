@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/shard_facts.hpp"
 
-#include "storage/record_codec.hpp"
+#include "storage/records/record_codec.hpp"
 
 namespace codeq::maintenance {
 

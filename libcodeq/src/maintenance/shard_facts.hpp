@@ -5,10 +5,10 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
-#include "core/event.hpp"
-#include "core/seq_run.hpp"
-#include "core/shard_state.hpp"
-#include "storage/keyspace.hpp"
+#include "core/commands/event.hpp"
+#include "core/commands/seq_run.hpp"
+#include "core/state/shard_state.hpp"
+#include "storage/keys/keyspace.hpp"
 #include "storage/task_store.hpp"
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct shard_facts {
   const storage::task_store* store = nullptr;
   /// Null when the shard cannot be recovered; a finding says why.
   std::unique_ptr<core::shard_state> state;
-  /// The position of the checkpoint; 0 when there is none.
-  core::log_position checkpoint = 0;
+  /// The position of the snapshot; 0 when there is none.
+  core::log_position snapshot = 0;
   /// No position, sequence or token of the store reaches this number.
   std::uint64_t given_below = 0;
 

@@ -3,8 +3,8 @@
 
 #include "codeq/limits.hpp"
 
-#include "storage/keyspace.hpp"
-#include "storage/recovery.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/recovery/recovery.hpp"
 #include "storage/write_set.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
-#include "storage/record_codec.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/task_store.hpp"
 
 #include <cstdint>

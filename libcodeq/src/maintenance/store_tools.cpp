@@ -4,9 +4,9 @@
 #include "base/random.hpp"
 #include "maintenance/store_restore.hpp"
 #include "maintenance/store_verifier.hpp"
-#include "storage/rocksdb_backup.hpp"
-#include "storage/rocksdb_inspection.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/rocksdb/rocksdb_backup.hpp"
+#include "storage/rocksdb/rocksdb_inspection.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 
 #include <cerrno>
 #include <chrono>

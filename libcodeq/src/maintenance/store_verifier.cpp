@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/store_verifier.hpp"
 
-#include "core/invariants.hpp"
+#include "core/state/invariants.hpp"
 #include "maintenance/common_checks.hpp"
 #include "maintenance/finding_list.hpp"
-#include "maintenance/key_words.hpp"
+#include "maintenance/key_text.hpp"
 #include "maintenance/record_checks.hpp"
 #include "maintenance/recovery_trial.hpp"
 #include "maintenance/shard_facts.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/recovery.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -51,8 +51,8 @@ std::vector<shard_facts> recover_all(
     auto value = store.read(storage::shard_key{facts.id}.encode());
     if (!value || !*value)
       continue;
-    if (auto checkpoint = storage::decode_checkpoint(**value))
-      facts.checkpoint = checkpoint->position;
+    if (auto snapshot = storage::decode_snapshot(**value))
+      facts.snapshot = snapshot->position;
   }
   return shards;
 }

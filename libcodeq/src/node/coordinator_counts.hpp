@@ -2,9 +2,9 @@
 #pragma once
 
 #include "coordinator/actors/journal_driver.hpp"
-#include "http/server.hpp"
+#include "http/server/server.hpp"
 #include "observe/metrics.hpp"
-#include "storage/retention_filter.hpp"
+#include "storage/retention/retention_filter.hpp"
 #include "storage/task_store.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "http/caller.hpp"
+#include "http/server/caller.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/token_source.hpp"
 

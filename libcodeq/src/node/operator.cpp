@@ -129,7 +129,7 @@ struct operator_client::impl {
   template <class T, class S>
   result<T> ask(
     client::question question,
-    result<client::told<T>> (*read)(const protocol::frame<S>&),
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
 
   /// Asks every shard about a queue; `of` gives the question.
@@ -168,7 +168,7 @@ result<void> operator_client::impl::connected() {
 template <class T, class S>
 result<T> operator_client::impl::ask(
   client::question question,
-  result<client::told<T>> (*read)(const protocol::frame<S>&),
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
   bool repeatable) {
   auto slot = std::make_shared<client::answer_slot<T>>();
   actors::ask_coordinator wish;

@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "observe/log.hpp"
-#include "storage/recovery.hpp"
+#include "storage/recovery/recovery.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -3,8 +3,8 @@
 
 #include "codeq/result.hpp"
 
-#include "core/shard_state.hpp"
-#include "storage/record_codec.hpp"
+#include "core/state/shard_state.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/task_store.hpp"
 
 #include <memory>

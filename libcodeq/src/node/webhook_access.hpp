@@ -4,7 +4,7 @@
 #include "codeq/coordinator_node.hpp"
 #include "codeq/result.hpp"
 
-#include "http/webhook_options.hpp"
+#include "http/webhooks/webhook_options.hpp"
 
 namespace codeq::node {
 

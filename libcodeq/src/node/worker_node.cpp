@@ -5,11 +5,11 @@
 #include "node/link_security.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
-#include "worker/child_handler.hpp"
-#include "worker/dispatcher_driver.hpp"
-#include "worker/dispatcher_sink.hpp"
-#include "worker/handler_set.hpp"
-#include "worker/wire.hpp"
+#include "worker/host/dispatcher_driver.hpp"
+#include "worker/host/dispatcher_sink.hpp"
+#include "worker/host/handler_set.hpp"
+#include "worker/node/wire.hpp"
+#include "worker/process/child_handler.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

@@ -116,7 +116,7 @@ constexpr shard_metric shard_metrics[] = {
    MetricType::Gauge},
   {"codeq_segments_packed",
    "codeq_segments_packed",
-   "Segments of tasks that the latest checkpoints packed",
+   "Segments of tasks that the latest snapshots packed",
    MetricType::Gauge},
   {"codeq_packed_bytes",
    "codeq_packed_bytes",

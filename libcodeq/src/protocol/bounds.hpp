@@ -5,7 +5,7 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
-#include "core/task_settings.hpp"
+#include "core/commands/task_settings.hpp"
 
 #include <cstdint>
 #include <string>

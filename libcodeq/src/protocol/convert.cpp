@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
 #include "protocol/shared_data.hpp"

@@ -3,7 +3,7 @@
 
 #include "codeq/result.hpp"
 
-#include "core/command.hpp"
+#include "core/commands/command.hpp"
 #include "protocol/messages.hpp"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 
 #include "codeq/result.hpp"
 
-#include "core/command.hpp"
-#include "core/operator_command.hpp"
+#include "core/commands/command.hpp"
+#include "core/commands/operator_command.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/messages.hpp"

@@ -6,7 +6,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
-#include "core/operator_effect.hpp"
+#include "core/commands/operator_effect.hpp"
 #include "protocol/messages.hpp"
 
 #include <cstdint>

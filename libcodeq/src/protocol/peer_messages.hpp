@@ -5,7 +5,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
-#include "core/effect.hpp"
+#include "core/commands/effect.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/operator_reply.hpp"
 #include "protocol/reply.hpp"

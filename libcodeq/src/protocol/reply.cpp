@@ -53,7 +53,7 @@ void write_run(schema::TaskRun::Builder to, const core::granted_run& run) {
   }
 }
 
-std::size_t bytes_handed_on(const core::granted_run& run) {
+std::size_t checkpoint_bytes(const core::granted_run& run) {
   std::size_t total = 0;
   for (const auto& checkpoint : run.checkpoints)
     total += checkpoint.data.size();
@@ -89,7 +89,7 @@ task_batch make_task_batch(
   }
   std::size_t name_words = 0;
   for (const auto& run : granted.runs)
-    name_words += (run.group.size() + run.key.size() + bytes_handed_on(run)) / sizeof(capnp::word)
+    name_words += (run.group.size() + run.key.size() + checkpoint_bytes(run)) / sizeof(capnp::word)
                   + 2 + 4 * run.checkpoints.size();
   auto words =
     encoding::packed_words(byte_count, tasks) + granted.runs.size() * 32 + tasks + name_words;

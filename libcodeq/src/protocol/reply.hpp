@@ -3,7 +3,7 @@
 
 #include "codeq/result.hpp"
 
-#include "core/effect.hpp"
+#include "core/commands/effect.hpp"
 #include "protocol/messages.hpp"
 
 #include <span>

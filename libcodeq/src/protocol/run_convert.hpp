@@ -4,7 +4,7 @@
 #include "codeq/bytes.hpp"
 #include "codeq/result.hpp"
 
-#include "core/command.hpp"
+#include "core/commands/command.hpp"
 #include "protocol/messages.hpp"
 
 #include <string_view>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/said_runtime.hpp"
-#include "worker/call_handler.hpp"
+#include "worker/handlers/call_handler.hpp"
 
 namespace codeq::testing {
 
-once run_once(
-  const handler_function& function, const task_spec& spec, const attempt_options& options) {
+run_result
+run_once(const handler_function& function, const task_spec& spec, const attempt_options& options) {
   task attempt;
   attempt.id = {shard_id{0}, 1};
   attempt.tenant = spec.tenant;

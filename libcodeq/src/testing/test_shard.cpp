@@ -73,7 +73,7 @@ void test_shard::keep(core::event& e) {
   } else if (const auto* ended = std::get_if<core::leases_ended>(&e)) {
     for (const auto& end : ended->ends)
       texts_[ended->position].push_back(end.text);
-  } else if (const auto* handed = std::get_if<core::checkpoints_handed_on>(&e)) {
+  } else if (const auto* handed = std::get_if<core::checkpoints_changed>(&e)) {
     for (const auto& checkpoint : handed->saved)
       checkpoints_[checkpoint.seq] = checkpoint.data;
     for (auto seq : handed->dropped)

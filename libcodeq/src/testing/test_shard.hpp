@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "coordinator/shard/segment_cache.hpp"
-#include "core/shard_state.hpp"
-#include "core/turn.hpp"
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
 #include "protocol/messages.hpp"
 
 #include <map>

@@ -4,10 +4,10 @@
 #include "codeq/limits.hpp"
 
 #include "protocol/convert.hpp"
-#include "worker/batch_handler.hpp"
-#include "worker/call_handler.hpp"
-#include "worker/report.hpp"
-#include "worker/wire.hpp"
+#include "worker/handlers/batch_handler.hpp"
+#include "worker/handlers/call_handler.hpp"
+#include "worker/node/report.hpp"
+#include "worker/node/wire.hpp"
 
 #include <algorithm>
 #include <utility>

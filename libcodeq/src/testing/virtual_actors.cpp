@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/virtual_actors.hpp"
 
-#include "worker/call_handler.hpp"
+#include "worker/handlers/call_handler.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/atom.hpp>

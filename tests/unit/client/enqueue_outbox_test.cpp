@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/enqueue_outbox.hpp"
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "protocol/error_code.hpp"
 
 #include <gtest/gtest.h>

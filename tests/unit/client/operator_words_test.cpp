@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/operator_reply.hpp"
 

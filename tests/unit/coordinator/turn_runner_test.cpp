@@ -102,21 +102,21 @@ TEST_F(TurnRunner, ALaterCommitCoversEarlierTurns) {
   EXPECT_TRUE(runner_.is_settled());
 }
 
-TEST_F(TurnRunner, TakesACheckpointWhenTheIntervalHasPassed) {
+TEST_F(TurnRunner, TakesASnapshotWhenTheIntervalHasPassed) {
   enqueue();
   EXPECT_EQ(close(), 1u);
-  clock_.advance(limits::checkpoint_interval);
+  clock_.advance(limits::snapshot_interval);
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 1u);
-  EXPECT_EQ(state_.records_since_checkpoint, 0u);
+  EXPECT_EQ(state_.records_since_snapshot, 0u);
 }
 
-TEST_F(TurnRunner, TakesACheckpointSoonWhenALotWasWritten) {
+TEST_F(TurnRunner, TakesASnapshotSoonWhenALotWasWritten) {
   enqueue();
   close();
-  runner_.note_written(limits::checkpoint_log_bytes - 1);
-  clock_.advance(limits::checkpoint_interval_min);
+  runner_.note_written(limits::snapshot_log_bytes - 1);
+  clock_.advance(limits::snapshot_interval_min);
   runner_.decide(core::tick{}, clock_.now());
   EXPECT_EQ(close(), 0u);
   runner_.note_written(1);
@@ -124,23 +124,23 @@ TEST_F(TurnRunner, TakesACheckpointSoonWhenALotWasWritten) {
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 1u);
-  EXPECT_EQ(state_.records_since_checkpoint, 0u);
+  EXPECT_EQ(state_.records_since_snapshot, 0u);
 }
 
-TEST_F(TurnRunner, LeavesTimeBetweenCheckpointsHoweverMuchIsWritten) {
+TEST_F(TurnRunner, LeavesTimeBetweenSnapshotsHoweverMuchIsWritten) {
   enqueue();
   close();
-  runner_.note_written(limits::checkpoint_log_bytes);
-  EXPECT_EQ(arm()->wait, limits::checkpoint_interval_min);
-  clock_.advance(limits::checkpoint_interval_min - duration{1});
+  runner_.note_written(limits::snapshot_log_bytes);
+  EXPECT_EQ(arm()->wait, limits::snapshot_interval_min);
+  clock_.advance(limits::snapshot_interval_min - duration{1});
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 0u);
-  EXPECT_EQ(state_.records_since_checkpoint, 1u);
+  EXPECT_EQ(state_.records_since_snapshot, 1u);
 }
 
-TEST_F(TurnRunner, TakesNoCheckpointWhenNothingWasWritten) {
-  clock_.advance(limits::checkpoint_interval);
+TEST_F(TurnRunner, TakesNoSnapshotWhenNothingWasWritten) {
+  clock_.advance(limits::snapshot_interval);
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 0u);
@@ -154,7 +154,7 @@ TEST_F(TurnRunner, WakesForWhateverIsFirst) {
   enqueue();
   close();
 
-  EXPECT_EQ(arm()->wait, limits::checkpoint_interval);
+  EXPECT_EQ(arm()->wait, limits::snapshot_interval);
   EXPECT_EQ(arm(in(20ms))->wait, 20ms);
 }
 

@@ -18,7 +18,7 @@ constexpr int tasks_per_segment = 16;
 /// an entry for each of its tasks it would be 800.
 constexpr std::size_t held_segment_bytes_max = 80;
 
-/// A shard with many waiting tasks that keeps nothing unpacked beyond a checkpoint.
+/// A shard with many waiting tasks that keeps nothing unpacked beyond a snapshot.
 class Backlog : public shard_fixture {
 protected:
   Backlog() {
@@ -58,28 +58,28 @@ protected:
     EXPECT_LT(state().segments.packed_bytes(), segments * held_segment_bytes_max);
   }
 
-  /// Blocks that the latest checkpoint wrote or removed.
+  /// Blocks that the latest snapshot wrote or removed.
   std::size_t blocks_written() {
-    return std::get<core::checkpoint_taken>(events().back()).blocks.size();
+    return std::get<core::snapshot_taken>(events().back()).blocks.size();
   }
 };
 
 TEST_F(Backlog, SegmentHeldOpenByASlowTaskCostsABoundedAmount) {
   enqueue_segments("q");
   complete_all_but_first();
-  take_checkpoint();
+  take_snapshot();
   expect_small();
 
-  // Beats and further checkpoints change nothing about it.
+  // Beats and further snapshots change nothing about it.
   for (int i = 0; i < segments; ++i)
     beat("w", first_of(i));
-  take_checkpoint();
+  take_snapshot();
   EXPECT_EQ(blocks_written(), 0u);
   expect_small();
 
   for (int i = 0; i < segments; ++i)
     complete("w", first_of(i));
-  take_checkpoint();
+  take_snapshot();
   EXPECT_EQ(state().segments.packed_segments(), 0u);
   EXPECT_EQ(state().segments.packed_bytes(), 0u);
 }
@@ -89,7 +89,7 @@ TEST_F(Backlog, SegmentHeldOpenByADeferredTaskCostsABoundedAmount) {
   complete_all_but_first();
   for (int i = 0; i < segments; ++i)
     nack("w", first_of(i), 30min);
-  take_checkpoint();
+  take_snapshot();
   expect_small();
   restart();
   advance(1h);
@@ -100,9 +100,9 @@ TEST_F(Backlog, SegmentHeldOpenByADeferredTaskCostsABoundedAmount) {
     EXPECT_EQ(state_of(i * tasks_per_segment + 1), "leased") << i;
 }
 
-TEST_F(Backlog, CheckpointsOfASmallQueueDoNotDependOnADeepOneBesideIt) {
+TEST_F(Backlog, SnapshotsOfASmallQueueDoNotDependOnADeepOneBesideIt) {
   enqueue_segments("deep");
-  take_checkpoint();
+  take_snapshot();
   auto deep = state().segments.packed_segments();
 
   for (int round = 0; round < 50; ++round) {
@@ -111,7 +111,7 @@ TEST_F(Backlog, CheckpointsOfASmallQueueDoNotDependOnADeepOneBesideIt) {
     enqueue("q");
     complete("w", held(number, round + 1));
     EXPECT_LE(state().segments.unpacked_segments(), 1u);
-    take_checkpoint();
+    take_snapshot();
     // The last block, and no other: new segments go to its end.
     EXPECT_LE(blocks_written(), 1u);
     EXPECT_EQ(state().segments.packed_segments(), deep);
@@ -120,7 +120,7 @@ TEST_F(Backlog, CheckpointsOfASmallQueueDoNotDependOnADeepOneBesideIt) {
 
 TEST_F(Backlog, ClaimsFromADeepQueueUnpackNoMoreThanTheyTake) {
   enqueue_segments("q");
-  take_checkpoint();
+  take_snapshot();
 
   for (int round = 0; round < segments; ++round) {
     claim("w", tasks_per_segment);
@@ -129,7 +129,7 @@ TEST_F(Backlog, ClaimsFromADeepQueueUnpackNoMoreThanTheyTake) {
     for (int j = 1; j <= tasks_per_segment; ++j)
       done.push_back(held(round * tasks_per_segment + j, round * tasks_per_segment + j));
     complete_all("w", done);
-    take_checkpoint();
+    take_snapshot();
     EXPECT_LE(blocks_written(), 2u);
   }
   EXPECT_EQ(state().segments.packed_segments(), 0u);

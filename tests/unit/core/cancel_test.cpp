@@ -261,15 +261,15 @@ TEST_F(Cancel, TaskThatIsNotInMemoryIsLeftToTheStore) {
   EXPECT_EQ(cancel(7), "p: 7 is not here");
 }
 
-TEST_F(Cancel, CheckpointMergesTheChangesOnce) {
+TEST_F(Cancel, SnapshotMergesTheChangesOnce) {
   enqueue("q", 2);
   cancel(1);
-  take_checkpoint();
-  EXPECT_EQ(std::get<core::checkpoint_taken>(events().back()).merged_changes.size(), 1u);
+  take_snapshot();
+  EXPECT_EQ(std::get<core::snapshot_taken>(events().back()).merged_changes.size(), 1u);
 
-  take_checkpoint();
+  take_snapshot();
 
-  EXPECT_EQ(std::get<core::checkpoint_taken>(events().back()).merged_changes.size(), 0u);
+  EXPECT_EQ(std::get<core::snapshot_taken>(events().back()).merged_changes.size(), 0u);
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "core/epoch.hpp"
-#include "core/invariants.hpp"
+#include "core/state/epoch.hpp"
+#include "core/state/invariants.hpp"
 #include "support/shard_fixture.hpp"
 
 namespace codeq::core {
@@ -53,7 +53,7 @@ TEST_F(Epoch, RecoveryTakesRecordsOfBothInTheirOrder) {
   begin_epoch(state(), 2);
   nack("w", held(1, 1), duration{0});
   enqueue("q");
-  take_checkpoint();
+  take_snapshot();
   enqueue("q");
 
   auto again = recovered(turns());

@@ -143,7 +143,7 @@ TEST_F(Explain, CancelledTaskIsSaidToBe) {
 TEST_F(Explain, TaskThatLeftTheMemoryIsLookedForOnDisk) {
   lease_one();
   complete("w", held(1, 1));
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(explain(1), "o: 1 is not here");
 }

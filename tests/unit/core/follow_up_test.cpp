@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/task_builder.hpp"
 
@@ -206,30 +206,30 @@ TEST_F(FollowUp, IsHandedOutAgainAfterARestartUntilItIsConfirmed) {
   EXPECT_EQ(advance(0s), "deliver 4 below 4 to shard 1: 1; deliver 4 below 4 to shard 2: 1");
 
   confirm(1, position(4));
-  take_checkpoint();
+  take_snapshot();
   restart();
   EXPECT_EQ(advance(0s), "deliver 4 below 4 to shard 1: 1; deliver 4 below 4 to shard 2: 1");
 
   confirm(1, position(4));
   confirm(2, position(4));
-  take_checkpoint();
+  take_snapshot();
   restart();
   EXPECT_EQ(advance(0s), "");
 }
 
-TEST_F(FollowUp, ThatIsConfirmedIsDroppedByTheNextCheckpoint) {
+TEST_F(FollowUp, ThatIsConfirmedIsDroppedByTheNextSnapshot) {
   lease_one();
   complete_with("w", held(1, 1), {to_shard(2)});
-  take_checkpoint();
-  EXPECT_EQ(state().records_since_checkpoint, 0u);
+  take_snapshot();
+  EXPECT_EQ(state().records_since_snapshot, 0u);
 
   confirm(2, position(4));
-  EXPECT_GT(state().records_since_checkpoint, 0u);
+  EXPECT_GT(state().records_since_snapshot, 0u);
   confirm(2, position(4));
-  take_checkpoint();
+  take_snapshot();
 
-  const auto& checkpoint = std::get<core::checkpoint_taken>(events().back());
-  EXPECT_EQ(checkpoint.delivered_follow_ups, std::vector{position(4)});
+  const auto& snapshot = std::get<core::snapshot_taken>(events().back());
+  EXPECT_EQ(snapshot.delivered_follow_ups, std::vector{position(4)});
   EXPECT_TRUE(state().follow_up_records.empty());
 }
 
@@ -291,7 +291,7 @@ TEST_F(FollowUp, IsStillKnownWhenProducersAreForgotten) {
   take(from_shard(3, 7));
   enqueue("q", 1, {.request = 1});
   advance(limits::producer_session_idle_max + 1ms);
-  take_checkpoint();
+  take_snapshot();
 
   take(from_shard(3, 7));
 
@@ -388,7 +388,7 @@ TEST_F(FollowUp, ThatMetATaskWithItsKeyIsNotTakenAgain) {
   take(taken);
   cancel(1);
   advance(task_settings{}.retention + 1ms);
-  take_checkpoint();
+  take_snapshot();
   advance(task_settings{}.retention + 1ms);
 
   restart();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/history.hpp"
+#include "core/state/history.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -209,7 +209,7 @@ TEST_F(History, PurgeSaysHowMuchHasToGo) {
 TEST_F(History, RestartCountsOn) {
   lease_one();
   nack("w", held(1, 1), 0s);
-  take_checkpoint();
+  take_snapshot();
   cancel(1);
 
   restart();

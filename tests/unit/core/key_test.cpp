@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/granted_run.hpp"
-#include "core/invariants.hpp"
-#include "core/task_keys.hpp"
+#include "core/state/invariants.hpp"
+#include "core/state/task_keys.hpp"
+#include "core/turn/granted_run.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST_F(KeyedTask, ExistingNamesTheRecordWhateverItsState) {
   EXPECT_EQ(duplicate(on_duplicate::existing, hour), "p: enqueued 1 existing");
   complete("w", held(1, 1));
   EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 1 existing");
-  take_checkpoint();
+  take_snapshot();
   EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 1 existing");
   EXPECT_EQ(state_of(1), "not in memory");
 }
@@ -242,7 +242,7 @@ TEST_F(KeyedTask, PromoteDoesNotHandOutALeasedTask) {
 TEST_F(KeyedTask, PromoteOfATaskThatIsGoneFindsNothingAndCreatesNothing) {
   lease_first({.retention = hour});
   complete("w", held(1, 1));
-  take_checkpoint();
+  take_snapshot();
   advance(hour);
 
   EXPECT_EQ(promote_key("q", "x"), "p: not found 0 ready");
@@ -321,7 +321,7 @@ TEST_F(KeyedTask, IsFoundByItsKey) {
 
 TEST_F(KeyedTask, IsFoundByItsKeyWhenItIsClosed) {
   complete_first();
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(describe_key("q", "x"), "p: 1 is not here");
   EXPECT_EQ(cancel_key("q", "x"), "p: 1 is not here");
@@ -339,7 +339,7 @@ TEST_F(KeyedTask, RepeatedRequestGetsItsFirstAnswerAlsoWhenNothingWasEnqueued) {
   EXPECT_EQ(enqueue("q", 1, later), "p: enqueued 1 deferred");
   restart();
   EXPECT_EQ(enqueue("q", 1, later), "p: enqueued 1 deferred");
-  take_checkpoint();
+  take_snapshot();
   restart();
   EXPECT_EQ(enqueue("q", 1, later), "p: enqueued 1 deferred");
 }
@@ -366,11 +366,11 @@ TEST_F(KeyedTask, RedrivenTaskOwnsItsKeyAlsoAfterItsClosing) {
   defer();
   complete("w", held(2, 2));
   redrive(1);
-  take_checkpoint();
+  take_snapshot();
   EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 1 existing");
   claim("w", 1);
   complete("w", held(1, 3));
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(describe_key("q", "x"), "p: 1 is not here");
   EXPECT_EQ(core::durable_text(*recovered(turns())), core::durable_text(state()));
@@ -399,7 +399,7 @@ TEST_F(KeyedTask, OfTwoRedrivenInOneTurnTheLaterOneHasTheKey) {
 TEST_F(KeyedTask, KeyIsFreeWhenItsRetentionIsOver) {
   lease_first({.retention = hour});
   complete("w", held(1, 1));
-  take_checkpoint();
+  take_snapshot();
 
   advance(hour - 1ms);
   EXPECT_EQ(duplicate(on_duplicate::reject), "p: enqueued 1 duplicate");
@@ -407,14 +407,14 @@ TEST_F(KeyedTask, KeyIsFreeWhenItsRetentionIsOver) {
   EXPECT_EQ(duplicate(on_duplicate::reject), "p: enqueued 2; w: work available");
 }
 
-TEST_F(KeyedTask, RecordOfAFreeKeyGoesWithTheNextCheckpoint) {
+TEST_F(KeyedTask, RecordOfAFreeKeyGoesWithTheNextSnapshot) {
   lease_first({.retention = hour});
   complete("w", held(1, 1));
-  take_checkpoint();
+  take_snapshot();
   advance(hour);
   EXPECT_EQ(state().keys.retained_count(), 1u);
 
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(state().keys.retained_count(), 0u);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/lane.hpp"
+#include "core/state/lane.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/apply.hpp"
+#include "core/state/apply.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -260,7 +260,7 @@ TEST_F(Lease, RecoveredLeaseKeepsItsTokenAndStartsAfresh) {
   EXPECT_EQ(complete("w", held(1, 1)), "timer t1 dropped; w: answered 1/t1 ok");
 }
 
-TEST_F(Lease, LeaseOfACheckpointedGrantEndsAtItsRunTimeout) {
+TEST_F(Lease, LeaseOfASnapshottedGrantEndsAtItsRunTimeout) {
   lease_one({.lease = 10s, .run_timeout = 3s});
   const auto& granted = std::get<core::batch_granted>(events().back());
   core::shard_state recovered(shard_id{}, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/task_selection.hpp"
+#include "core/turn/task_selection.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
   claim("w", 1);
   enqueue("q", 1);
   complete("w", held(1, 1));
-  take_checkpoint();
+  take_snapshot();
   enqueue("q", 1);
 
   EXPECT_EQ(list(all_of("default")), "o: listed 2 ready after 2");

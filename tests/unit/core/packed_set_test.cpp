@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/packed_set.hpp"
+#include "core/blocks/packed_set.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>

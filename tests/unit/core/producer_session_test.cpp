@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/producer_sessions.hpp"
+#include "core/state/producer_sessions.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -14,9 +14,7 @@ protected:
   /// A session of `p`, created so long after the clock of the shard.
   producer_id create(duration ahead = {}) { return make_producer_id(now() + ahead, 7, ++created_); }
 
-  const core::checkpoint_taken& checkpoint() {
-    return std::get<core::checkpoint_taken>(events().back());
-  }
+  const core::snapshot_taken& snapshot() { return std::get<core::snapshot_taken>(events().back()); }
 
 private:
   std::uint64_t created_ = 0;
@@ -42,7 +40,7 @@ TEST_F(ProducerSession, ThatWasForgottenIsNeverTakenForANewOne) {
   enqueue("q", 1, {.request = 1, .session = session});
   for (int hours = 0; hours < 50; ++hours) {
     advance(30min);
-    take_checkpoint();
+    take_snapshot();
     auto said = enqueue("q", 1, {.request = 1, .session = session});
     EXPECT_TRUE(said == "p: enqueued 1" || said == "p: refused session_expired") << said;
   }
@@ -65,38 +63,38 @@ TEST_F(ProducerSession, OfTheCoordinatorItselfNeverExpires) {
   producer_id internal{0, 9};
   enqueue("q", 1, {.request = 1, .session = internal});
   advance(1000h);
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(enqueue("q", 1, {.request = 1, .session = internal}), "p: enqueued 1");
 }
 
-TEST_F(ProducerSession, IsWrittenByCheckpointsInWhichItChanged) {
+TEST_F(ProducerSession, IsWrittenBySnapshotsInWhichItChanged) {
   auto first = create();
   auto second = create();
   enqueue("q", 1, {.session = first});
   enqueue("q", 1, {.session = second});
-  take_checkpoint();
-  EXPECT_EQ(checkpoint().producers.size(), 2u);
+  take_snapshot();
+  EXPECT_EQ(snapshot().producers.size(), 2u);
   enqueue("q", 1, {.session = second});
 
-  take_checkpoint();
+  take_snapshot();
 
-  ASSERT_EQ(checkpoint().producers.size(), 1u);
-  EXPECT_EQ(checkpoint().producers[0].producer, second);
-  EXPECT_EQ(checkpoint().producers[0].answers.size(), 2u);
+  ASSERT_EQ(snapshot().producers.size(), 1u);
+  EXPECT_EQ(snapshot().producers[0].producer, second);
+  EXPECT_EQ(snapshot().producers[0].answers.size(), 2u);
 }
 
-TEST_F(ProducerSession, IsForgottenByACheckpoint) {
+TEST_F(ProducerSession, IsForgottenByASnapshot) {
   auto session = create();
   enqueue("q", 1, {.session = session});
-  take_checkpoint();
-  EXPECT_TRUE(checkpoint().ended_producers.empty());
+  take_snapshot();
+  EXPECT_TRUE(snapshot().ended_producers.empty());
   advance(24h);
 
-  take_checkpoint();
+  take_snapshot();
 
-  EXPECT_EQ(checkpoint().ended_producers, std::vector<producer_id>{session});
-  EXPECT_TRUE(checkpoint().producers.empty());
+  EXPECT_EQ(snapshot().ended_producers, std::vector<producer_id>{session});
+  EXPECT_TRUE(snapshot().producers.empty());
   EXPECT_TRUE(state().producers.empty());
   EXPECT_TRUE(state().producer_ends.empty());
 }

@@ -76,11 +76,11 @@ TEST_F(Purge, SegmentOfPurgedTasksIsClosed) {
   bury_first_of(1);
   purge(1);
 
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(state_of(1), "not in memory");
-  const auto& checkpoint = std::get<core::checkpoint_taken>(events().back());
-  EXPECT_TRUE(checkpoint.closed.at(0).entries.at(0).gone);
+  const auto& snapshot = std::get<core::snapshot_taken>(events().back());
+  EXPECT_TRUE(snapshot.closed.at(0).entries.at(0).gone);
 }
 
 TEST_F(Purge, SurvivesARestart) {

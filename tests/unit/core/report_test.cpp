@@ -241,7 +241,7 @@ TEST_F(Report, EachOfAMessageIsDecidedOnItsOwn) {
 TEST_F(Report, RepeatLongAfterTheSegmentClosedIsLeftToTheStore) {
   lease_one();
   complete("w", held(1, 1));
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(complete("w", held(1, 1)), "w: 1 is not here");
 }

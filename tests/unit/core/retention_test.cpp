@@ -68,9 +68,9 @@ TEST_F(Retention, OfAFateIsThatOfItsTasks) {
   enqueue_kept(1h);
   complete("w", held(1, 1));
 
-  take_checkpoint();
+  take_snapshot();
 
-  const auto& fate = std::get<core::checkpoint_taken>(events().back()).closed.at(0);
+  const auto& fate = std::get<core::snapshot_taken>(events().back()).closed.at(0);
   EXPECT_EQ(fate.retention, 1h);
 }
 
@@ -132,7 +132,7 @@ TEST_F(DeadRetention, TaskGoesWhenItIsOverAndNotBefore) {
   advance(1h - 1ms);
   EXPECT_EQ(state_of(1), "dead");
   advance(1ms);
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(state_of(1), "not in memory");
 }
@@ -141,14 +141,14 @@ TEST_F(DeadRetention, IsForEverWhenNobodySetOne) {
   bury({.settings = {.retention = 1h}});
 
   advance(10'000h);
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(state_of(1), "dead");
 }
 
 TEST_F(DeadRetention, GoesOnOverARestart) {
   bury({.settings = {.dead_retention = 1h}});
-  take_checkpoint();
+  take_snapshot();
   restart();
 
   advance(1h);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/retry.hpp"
+#include "core/turn/retry.hpp"
 
 #include <gtest/gtest.h>
 

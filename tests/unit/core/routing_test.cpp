@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/segment_block.hpp"
+#include "core/blocks/segment_block.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>

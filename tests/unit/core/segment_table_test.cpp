@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/segment_table.hpp"
+#include "core/blocks/segment_table.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ protected:
   }
 
   /// Returns the first sequences of the blocks that are written; removed ones are negative.
-  std::vector<std::int64_t> checkpoint() {
+  std::vector<std::int64_t> snapshot() {
     std::vector<sequence> changed(changed_.begin(), changed_.end());
     auto blocks = table_.pack(changed, name_of);
     for (auto first : closed_)
@@ -102,7 +102,7 @@ TEST_F(SegmentTable, LooksUpWhatIsPackedAsWhatIsNot) {
   add(1, 4);
   add(10, 2);
   touch(3, 7);
-  checkpoint();
+  snapshot();
   EXPECT_EQ(table_.unpacked_segments(), 0u);
 
   EXPECT_EQ(table_.find(3)->view(3).attempt, 7);
@@ -116,14 +116,14 @@ TEST_F(SegmentTable, LooksUpWhatIsPackedAsWhatIsNot) {
 TEST_F(SegmentTable, LooksUpInAnyOrder) {
   for (sequence first = 1; first <= 12; first += 2)
     add(first, 2);
-  checkpoint();
+  snapshot();
 
   for (sequence seq : {2, 6, 3, 5, 1, 12, 8, 11, 10})
     EXPECT_EQ(table_.find(seq)->first, (seq - 1) / 2 * 2 + 1) << seq;
-  checkpoint();
+  snapshot();
   touch(3, 9);
   touch(6, 9);
-  checkpoint();
+  snapshot();
 
   EXPECT_EQ(table_.find(1)->first, 1u);
   EXPECT_EQ(table_.find(3)->view(3).attempt, 9);
@@ -134,12 +134,12 @@ TEST_F(SegmentTable, LooksUpInAnyOrder) {
 TEST_F(SegmentTable, ChangeOfAnUnpackedSegmentCountsBeforeItsBlock) {
   add(1, 2);
   add(3, 2);
-  checkpoint();
+  snapshot();
   touch(2, 5);
 
   EXPECT_EQ(table_.find(2)->view(2).attempt, 5);
   EXPECT_EQ(walk(), (std::vector<sequence>{1, 3}));
-  checkpoint();
+  snapshot();
   EXPECT_EQ(table_.find(2)->view(2).attempt, 5);
 }
 
@@ -148,7 +148,7 @@ TEST_F(SegmentTable, KeepsTheOldestUnpacked) {
   for (sequence first = 1; first <= 5; ++first)
     add(first);
 
-  checkpoint();
+  snapshot();
 
   EXPECT_EQ(table_.unpacked_segments(), 2u);
   EXPECT_TRUE(table_.find_unpacked(2));
@@ -159,23 +159,23 @@ TEST_F(SegmentTable, KeepsTheOldestUnpacked) {
 TEST_F(SegmentTable, WritesOnlyBlocksInWhichSomethingChanged) {
   for (sequence first = 1; first <= 9; ++first)
     add(first);
-  EXPECT_EQ(checkpoint(), (std::vector<std::int64_t>{1, 4, 7}));
-  EXPECT_EQ(checkpoint(), (std::vector<std::int64_t>{}));
+  EXPECT_EQ(snapshot(), (std::vector<std::int64_t>{1, 4, 7}));
+  EXPECT_EQ(snapshot(), (std::vector<std::int64_t>{}));
 
   touch(5, 1);
-  EXPECT_EQ(checkpoint(), (std::vector<std::int64_t>{4}));
+  EXPECT_EQ(snapshot(), (std::vector<std::int64_t>{4}));
   add(10);
-  EXPECT_EQ(checkpoint(), (std::vector<std::int64_t>{7, 10}));
+  EXPECT_EQ(snapshot(), (std::vector<std::int64_t>{7, 10}));
 }
 
 TEST_F(SegmentTable, RemovesBlocksWithoutSegments) {
   for (sequence first = 1; first <= 6; ++first)
     add(first);
-  checkpoint();
+  snapshot();
   for (sequence first = 4; first <= 6; ++first)
     close(first);
 
-  EXPECT_EQ(checkpoint(), (std::vector<std::int64_t>{-4}));
+  EXPECT_EQ(snapshot(), (std::vector<std::int64_t>{-4}));
   EXPECT_EQ(walk(), (std::vector<sequence>{1, 2, 3}));
   EXPECT_FALSE(table_.find(4));
   EXPECT_EQ(table_.packed_segments(), 3u);
@@ -184,18 +184,18 @@ TEST_F(SegmentTable, RemovesBlocksWithoutSegments) {
 TEST_F(SegmentTable, PutsWhatIsLeftOfNeighboursTogether) {
   for (sequence first = 1; first <= 9; ++first)
     add(first);
-  checkpoint();
+  snapshot();
   for (sequence first : {1, 3, 4, 6, 8})
     close(first);
 
-  EXPECT_EQ(checkpoint(), (std::vector<std::int64_t>{1, 9, -4, -7}));
+  EXPECT_EQ(snapshot(), (std::vector<std::int64_t>{1, 9, -4, -7}));
   EXPECT_EQ(walk(), (std::vector<sequence>{2, 5, 7, 9}));
 }
 
 TEST_F(SegmentTable, WalksFromTheSegmentThatHoldsATask) {
   add(1, 4);
   add(5, 4);
-  checkpoint();
+  snapshot();
   add(9, 4);
 
   EXPECT_EQ(walk(3), (std::vector<sequence>{1, 5, 9}));
@@ -210,7 +210,7 @@ TEST_F(SegmentTable, WalksFromTheSegmentThatHoldsATask) {
 TEST_F(SegmentTable, WalksDownFromTheLastSegmentBefore) {
   for (sequence first = 1; first <= 17; first += 4)
     add(first, 4);
-  checkpoint();
+  snapshot();
   add(21, 4);
   touch(6, 1);
   touch(13, 1);
@@ -226,7 +226,7 @@ TEST_F(SegmentTable, WalksDownFromTheLastSegmentBefore) {
 TEST_F(SegmentTable, WalkEndsWhenItIsTold) {
   for (sequence first = 1; first <= 5; ++first)
     add(first);
-  checkpoint();
+  snapshot();
   touch(2, 1);
   touch(4, 1);
   for (sequence last = 1; last <= 5; ++last) {
@@ -242,7 +242,7 @@ TEST_F(SegmentTable, WalkEndsWhenItIsTold) {
   }
 }
 
-TEST_F(SegmentTable, IsHeavyWhenMuchIsUnpackedAndLightAfterACheckpoint) {
+TEST_F(SegmentTable, IsHeavyWhenMuchIsUnpackedAndLightAfterASnapshot) {
   paging_limits limits;
   limits.weight_kept = 0;
   limits.weight_max = 3 * segment_table::segment_weight;
@@ -253,7 +253,7 @@ TEST_F(SegmentTable, IsHeavyWhenMuchIsUnpackedAndLightAfterACheckpoint) {
   add(3);
   EXPECT_TRUE(table_.is_heavy());
 
-  checkpoint();
+  snapshot();
 
   EXPECT_FALSE(table_.is_heavy());
 }
@@ -283,13 +283,13 @@ TEST_F(SegmentTable, DoesWhatAMapDoesAndItsBlocksHoldTheSame) {
       for (auto first : closed_)
         expected.erase(first);
       limit(random() % 4);
-      checkpoint();
+      snapshot();
       break;
     }
   }
   for (auto first : closed_)
     expected.erase(first);
-  checkpoint();
+  snapshot();
 
   std::map<sequence, std::uint16_t> found;
   table_.for_each([&](const segment& s) { found.emplace(s.first, s.view(s.first).attempt); });

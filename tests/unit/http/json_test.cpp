@@ -3,8 +3,8 @@
 
 #include "base/json_writer.hpp"
 #include "base/text_encoding.hpp"
-#include "http/gateway_limits.hpp"
-#include "http/json_reader.hpp"
+#include "http/json/json_reader.hpp"
+#include "http/server/gateway_limits.hpp"
 
 #include <gtest/gtest.h>
 

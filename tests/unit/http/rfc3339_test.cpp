@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/rfc3339.hpp"
+#include "http/json/rfc3339.hpp"
 
 #include <gtest/gtest.h>
 

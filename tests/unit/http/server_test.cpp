@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/server.hpp"
+#include "http/server/server.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "http/target.hpp"
+#include "http/server/target.hpp"
 
 #include <gtest/gtest.h>
 

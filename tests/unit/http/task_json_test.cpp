@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/json_reader.hpp"
-#include "http/task_input.hpp"
-#include "http/task_json.hpp"
+#include "http/json/json_reader.hpp"
+#include "http/json/task_input.hpp"
+#include "http/json/task_json.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/timer_list.hpp"
+#include "http/desk/timer_list.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/outgoing.hpp"
-#include "http/url.hpp"
+#include "http/server/outgoing.hpp"
+#include "http/server/url.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 #include "codeq/limits.hpp"
 
 #include "maintenance/store_restore.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/recovery.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/recovery/recovery.hpp"
 #include "support/write_sets.hpp"
 
 #include <gtest/gtest.h>

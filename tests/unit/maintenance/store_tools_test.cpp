@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/store_tools.hpp"
 
-#include "storage/recovery.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/recovery/recovery.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/temporary_directory.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "core/segment_block.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/retention_codec.hpp"
+#include "core/blocks/segment_block.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/retention_codec.hpp"
 #include "unit/maintenance/verifier_fixture.hpp"
 
 #include <functional>
@@ -37,7 +37,7 @@ protected:
     queue_config settings;
     settings.max_depth = 1'000;
     configure("q", settings);
-    take_checkpoint();
+    take_snapshot();
     nack("w", held(2, 2), 1h);
     write();
   }
@@ -82,7 +82,7 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
   EXPECT_EQ(report.epoch, 1u);
   const auto& records = report.records.at(only_shard);
   for (const char* kind :
-       {"checkpoint",
+       {"snapshot",
         "segment",
         "aside",
         "grant",
@@ -148,7 +148,7 @@ TEST_F(StoreVerifier, TellsOfNoMoreFindingsThanAsked) {
 }
 
 TEST_F(StoreVerifier, ResultsOfEndedTasksMayBeGone) {
-  take_checkpoint();
+  take_snapshot();
   write();
   auto range = outcomes_of(only_shard);
   auto outcomes = test::read_all(store_, range.begin, range.end);
@@ -239,7 +239,7 @@ const harm harms[] = {
    "block 0/1:3: overlaps the one before it"},
   {"BlockForgetsASegment",
    [](auto& s) { s.change_block([](auto& segments) { segments.erase(segments.begin() + 1); }); },
-   "segment 0/1:5: is older than the checkpoint, which does not know it"},
+   "segment 0/1:5: is older than the snapshot, which does not know it"},
   {"BlockForgetsADeath",
    [](auto& s) { s.change_block([](auto& segments) { segments[1].entries.clear(); }); },
    "dead 0/1:5: is of a task that is not dead"},
@@ -313,7 +313,7 @@ const harm harms[] = {
      e.position = s.task(2);
      s.put(change_key{s.only_shard, e.position}.encode(), encode(e));
    },
-   "change 0/1:2: is there although a checkpoint holds what it came to"},
+   "change 0/1:2: is there although a snapshot holds what it came to"},
   {"OutcomeElsewhere",
    [](auto& s) {
      core::leases_ended e;
@@ -321,15 +321,15 @@ const harm harms[] = {
      s.put(outcome_key{s.only_shard, s.task(1)}.encode(), encode(e));
    },
    "outcome 0/1:1: says that it is at position 1:2"},
-  {"CheckpointLost",
+  {"SnapshotLost",
    [](auto& s) { s.remove(shard_key{s.only_shard}.encode()); },
-   "shard 0: cannot be recovered: corruption: blocks without a checkpoint"},
+   "shard 0: cannot be recovered: corruption: blocks without a snapshot"},
   {"TotalsLost",
    [](auto& s) {
      auto key = shard_key{s.only_shard}.encode();
-     auto checkpoint = decode_checkpoint(s.value_of(key));
-     checkpoint->queues.clear();
-     s.put(key, encode(*checkpoint));
+     auto snapshot = decode_snapshot(s.value_of(key));
+     snapshot->queues.clear();
+     s.put(key, encode(*snapshot));
    },
    "I9: fewer ends are counted than tasks have ended"},
   {"KeyOfALiveTask",

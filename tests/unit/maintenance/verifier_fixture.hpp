@@ -2,10 +2,10 @@
 #pragma once
 
 #include "maintenance/store_verifier.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/projection.hpp"
-#include "storage/record_codec.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/records/record_codec.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/write_sets.hpp"
 

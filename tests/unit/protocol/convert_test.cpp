@@ -135,7 +135,7 @@ TEST(Convert, HeartbeatCarriesCheckpointsWithinTheirLimit) {
 
   auto taken = to_command(with(limits::checkpoint_bytes_max, 3), 1).value().checkpoints.at(0);
   EXPECT_EQ(taken.seq, 5u);
-  EXPECT_EQ(taken.mark, (core::handed_on_mark{fencing_token{50}, 3}));
+  EXPECT_EQ(taken.mark, (core::checkpoint_mark{fencing_token{50}, 3}));
   EXPECT_EQ(taken.data.size(), limits::checkpoint_bytes_max);
   auto refused = to_command(with(limits::checkpoint_bytes_max + 1, 3), 1).error();
   EXPECT_EQ(refused.code, errc::protocol_error);

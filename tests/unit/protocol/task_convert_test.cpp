@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "core/routing.hpp"
+#include "core/commands/routing.hpp"
 #include "protocol/task_convert.hpp"
 #include "protocol/task_validation.hpp"
 

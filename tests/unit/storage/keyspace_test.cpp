@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
+#include "storage/keys/keyspace.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/log_check.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/rocksdb/log_check.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/write_sets.hpp"
 

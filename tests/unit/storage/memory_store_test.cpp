@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/memory_store.hpp"
+#include "storage/memory/memory_store.hpp"
 #include "support/write_sets.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/invariants.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/projection.hpp"
-#include "storage/recovery.hpp"
+#include "core/state/invariants.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/recovery/recovery.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/write_sets.hpp"
 
@@ -63,9 +63,9 @@ protected:
   std::size_t written_ = 0;
 };
 
-TEST_F(Recovery, ReadsNoSegmentThatTheCheckpointKnows) {
+TEST_F(Recovery, ReadsNoSegmentThatTheSnapshotKnows) {
   make_tasks();
-  take_checkpoint();
+  take_snapshot();
   write();
   remove_bodies();
 
@@ -78,9 +78,9 @@ TEST_F(Recovery, ReadsNoSegmentThatTheCheckpointKnows) {
   EXPECT_EQ(core::find_violations(**recovered), std::vector<std::string>{});
 }
 
-TEST_F(Recovery, ReadsTheSegmentsBehindTheCheckpoint) {
+TEST_F(Recovery, ReadsTheSegmentsBehindTheSnapshot) {
   make_tasks();
-  take_checkpoint();
+  take_snapshot();
   write();
   remove_bodies();
   enqueue("q", 3);
@@ -95,7 +95,7 @@ TEST_F(Recovery, ReadsTheSegmentsBehindTheCheckpoint) {
 
 TEST_F(Recovery, DamagedBlockIsCorruption) {
   make_tasks();
-  take_checkpoint();
+  take_snapshot();
   write();
   auto blocks = read(blocks_of(shard_id{}));
   ASSERT_FALSE(blocks.empty());
@@ -117,9 +117,9 @@ TEST_F(Recovery, ClosedSegmentsLeaveNoBlock) {
   attach("w", {"q"});
   claim("w", 2);
   enqueue("q", 2);
-  take_checkpoint();
+  take_snapshot();
   complete_all("w", {held(1, 1), held(2, 2)});
-  take_checkpoint();
+  take_snapshot();
   write();
 
   EXPECT_TRUE(read(blocks_of(shard_id{})).empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/retention_filter.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/retention/retention_filter.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr shard_id shard{3};
 constexpr timestamp start{duration{1'000'000}};
 
-/// Everything is judged as of a checkpoint at position 100, a day after the start.
+/// Everything is judged as of a snapshot at position 100, a day after the start.
 class RetentionFilter : public testing::Test {
 protected:
   void hold(core::log_position position) { horizon_.held.push_back(position); }
@@ -78,7 +78,7 @@ TEST_F(RetentionFilter, DropsWhatIsPastItsRetentionToTheMillisecond) {
   EXPECT_FALSE(drops_fate(100, now_ - 1h + 1ms));
 }
 
-TEST_F(RetentionFilter, KeepsWhatIsBehindTheCheckpoint) {
+TEST_F(RetentionFilter, KeepsWhatIsBehindTheSnapshot) {
   EXPECT_FALSE(drops_outcome(101, start));
   EXPECT_FALSE(drops_fate(101, start));
 }
@@ -119,7 +119,7 @@ TEST_F(RetentionFilter, TellsWhatIsEvictedFromWhatIsPast) {
   EXPECT_EQ(of(2h), verdict::evicted);
 }
 
-TEST_F(RetentionFilter, KeepsShardsWithoutACheckpoint) {
+TEST_F(RetentionFilter, KeepsShardsWithoutASnapshot) {
   EXPECT_FALSE(drops_outcome(1, start, 1h, shard_id{4}));
 }
 
@@ -164,7 +164,7 @@ TEST_F(RetentionFilter, KeepsYoungHistoriesWithoutLooking) {
   EXPECT_TRUE(drops_history(now_ - 1h));
 }
 
-TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutACheckpointOrALookup) {
+TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutASnapshotOrALookup) {
   core::task_note note;
   note.event.at = start;
   retention_view view{

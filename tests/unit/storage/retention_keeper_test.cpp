@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/retention_keeper.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/retention/retention_keeper.hpp"
 #include "support/write_sets.hpp"
 
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST_F(RetentionKeeper, DropsTheOldestFatesWhereThereAreNoOutcomes) {
 TEST_F(RetentionKeeper, RewritesNothingUntilItWouldJudgeOtherwise) {
   add(1);
   horizons_->evict_before(now_);
-  // Too much, of which no checkpoint knows.
+  // Too much, of which no snapshot knows.
   write(1'300);
   look();
   auto long_ended = outcome_key{shard, 1}.encode();

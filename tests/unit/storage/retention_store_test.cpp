@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
-#include "storage/projection.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/write_sets.hpp"
 
@@ -50,13 +50,13 @@ protected:
     note.seq = note.segment = fate.first;
     note.event.at = now_;
     ended.notes.push_back(note);
-    core::checkpoint_taken checkpoint;
-    checkpoint.position = ++position_;
-    checkpoint.at = now_;
-    checkpoint.closed.push_back(fate);
+    core::snapshot_taken snapshot;
+    snapshot.position = ++position_;
+    snapshot.at = now_;
+    snapshot.closed.push_back(fate);
     auto writes = std::make_shared<write_set>();
     project(shard, ended, *writes);
-    project(shard, checkpoint, *writes);
+    project(shard, snapshot, *writes);
     std::shared_ptr<const write_set> set = writes;
     ASSERT_TRUE(store_->commit({&set, 1}, durability::os));
   }
@@ -159,7 +159,7 @@ TEST_F(RetentionInRocksdb, CompactionDropsWhatIsPastOrEvicted) {
   EXPECT_GE(horizons->evicted(), turns_kept - 10);
 }
 
-TEST_F(RetentionInRocksdb, NothingIsDroppedBehindTheLastSyncedCheckpoint) {
+TEST_F(RetentionInRocksdb, NothingIsDroppedBehindTheLastSyncedSnapshot) {
   auto horizons = std::make_shared<retention_horizons>();
   open(horizons);
   run_turn();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/position_hint.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/rocksdb/position_hint.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/write_sets.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/recovery.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/recovery/recovery.hpp"
 #include "support/write_sets.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/rocksdb_store.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/random_writes.hpp"
 #include "support/seed.hpp"
 #include "support/temporary_directory.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/projection.hpp"
-#include "storage/retention_codec.hpp"
-#include "storage/task_reader.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/records/retention_codec.hpp"
+#include "storage/recovery/task_reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ protected:
     fate.closed_at = start + 30min;
     fate.retention = 1h;
     fate.entries.push_back(view(state).entry);
-    core::checkpoint_taken c;
+    core::snapshot_taken c;
     c.position = 11;
     c.closed.push_back(fate);
     commit(c);
@@ -147,7 +147,7 @@ TEST_F(TaskReader, RedrivenTaskHasNoRecordOfItsDeath) {
 }
 
 TEST_F(TaskReader, CheckpointsAreReadUntilTheirTasksEnd) {
-  core::checkpoints_handed_on e{12, start, {}, {}};
+  core::checkpoints_changed e{12, start, {}, {}};
   e.saved.push_back({5, {fencing_token{4}, 1}, bytes::from("a")});
   e.saved.push_back({6, {fencing_token{5}, 1}, bytes::from("b")});
   commit(e);
@@ -161,7 +161,7 @@ TEST_F(TaskReader, CheckpointsAreReadUntilTheirTasksEnd) {
 
   ASSERT_EQ(run.checkpoints.size(), 1u);
   EXPECT_EQ(run.checkpoints[0].seq, 6u);
-  EXPECT_EQ(run.checkpoints[0].mark, (core::handed_on_mark{fencing_token{5}, 2}));
+  EXPECT_EQ(run.checkpoints[0].mark, (core::checkpoint_mark{fencing_token{5}, 2}));
   EXPECT_EQ(run.checkpoints[0].data.view(), "c");
 }
 

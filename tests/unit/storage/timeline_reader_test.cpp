@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/task_index.hpp"
-#include "storage/keyspace.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/projection.hpp"
-#include "storage/recovery.hpp"
-#include "storage/task_reader.hpp"
-#include "storage/timeline_reader.hpp"
+#include "core/state/task_index.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "storage/records/projection.hpp"
+#include "storage/recovery/recovery.hpp"
+#include "storage/recovery/task_reader.hpp"
+#include "storage/recovery/timeline_reader.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST_F(Timeline, PlainCompletionComesFromItsOutcome) {
   lease_one();
   complete("w", held(1, 1), std::string(2000, 'x'));
   EXPECT_EQ(read(1), "enqueued, completed 1; completed");
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(read_closed(1), "enqueued, completed 1; completed");
   EXPECT_EQ(records(), 0u);
@@ -122,7 +122,7 @@ TEST_F(Timeline, GrantsStandBeforeWhatHappenedDuringThem) {
   cancel(1);
   EXPECT_EQ(read(1), "enqueued, granted 1, nacked 1, granted 2, cancel_requested 2; leased");
   complete("w", held(1, 2));
-  take_checkpoint();
+  take_snapshot();
 
   EXPECT_EQ(
     read_closed(1),
@@ -198,7 +198,7 @@ TEST_F(Timeline, RecoveredShardNumbersOn) {
   lease_one();
   nack("w", held(1, 1), 0s);
   write();
-  take_checkpoint();
+  take_snapshot();
   cancel(1);
   write();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "worker/checkpoint_line.hpp"
+#include "worker/handlers/checkpoint_line.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

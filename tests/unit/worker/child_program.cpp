@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/child_handler.hpp"
+#include "worker/process/child_handler.hpp"
 
 #include <cstdio>
 #include <cstdlib>

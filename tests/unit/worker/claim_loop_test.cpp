@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/claim_loop.hpp"
+#include "worker/node/claim_loop.hpp"
 
 #include <gtest/gtest.h>
 

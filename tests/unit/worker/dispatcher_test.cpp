@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/dispatcher.hpp"
+#include "worker/node/dispatcher.hpp"
 
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ private:
 class DispatcherAlone : public testing::Test {
 protected:
   void start(dispatcher_options options) {
-    options.bell = std::make_shared<news_bell>([] {});
+    options.wake = std::make_shared<wake_signal>([] {});
     dispatcher_.emplace(options, port);
     dispatcher_->take_links(1);
     auto ack =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
-#include "worker/exec_command.hpp"
+#include "worker/process/exec_command.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

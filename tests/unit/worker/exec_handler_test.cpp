@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/temporary_directory.hpp"
-#include "worker/exec_handler.hpp"
+#include "worker/process/exec_handler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/batch_handler.hpp"
-#include "worker/child_messages.hpp"
-#include "worker/handler_set.hpp"
+#include "worker/handlers/batch_handler.hpp"
+#include "worker/host/handler_set.hpp"
+#include "worker/process/child_messages.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/lease_book.hpp"
+#include "worker/node/lease_book.hpp"
 
 #include <gtest/gtest.h>
 

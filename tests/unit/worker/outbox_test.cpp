@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/outbox.hpp"
+#include "worker/node/outbox.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/plugin_loader.hpp"
+#include "worker/host/plugin_loader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/report.hpp"
+#include "worker/node/report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/queue_quota.hpp"
-#include "worker/waiting_tasks.hpp"
+#include "worker/node/queue_quota.hpp"
+#include "worker/node/waiting_tasks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

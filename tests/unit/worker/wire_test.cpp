@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/wire.hpp"
+#include "worker/node/wire.hpp"
 
 #include <gtest/gtest.h>
 

@@ -27,7 +27,7 @@ struct journal_driver_options {
   journal_options journal;
   /// Called when the store failed; must not return. Nothing is answered from then on.
   std::function<void(const error&)> on_failure;
-  /// Learns of synced checkpoints; null when nothing is ever dropped.
+  /// Learns of synced snapshots; null when nothing is ever dropped.
   std::shared_ptr<storage::retention_horizons> horizons{};
   /// Null when nobody asks.
   std::shared_ptr<journal_meter> meter{};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "coordinator/actors/coordinator_actors.hpp"
-#include "storage/retention_keeper.hpp"
+#include "storage/retention/retention_keeper.hpp"
 
 #include <atomic>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/access.hpp"
 
-#include "core/lane.hpp"
+#include "core/state/lane.hpp"
 
 #include <algorithm>
 #include <iterator>

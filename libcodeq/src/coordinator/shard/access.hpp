@@ -4,8 +4,8 @@
 #include "codeq/errc.hpp"
 #include "codeq/result.hpp"
 
-#include "core/command.hpp"
-#include "core/shard_state.hpp"
+#include "core/commands/command.hpp"
+#include "core/state/shard_state.hpp"
 #include "protocol/convert.hpp"
 #include "security/principal.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "codeq/ids.hpp"
 
-#include "core/encoded_tasks.hpp"
-#include "core/event.hpp"
+#include "core/commands/encoded_tasks.hpp"
+#include "core/commands/event.hpp"
 
 #include <list>
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
-#include "core/epoch.hpp"
-#include "storage/projection.hpp"
+#include "core/state/epoch.hpp"
+#include "storage/records/projection.hpp"
 
 #include <utility>
 
@@ -63,10 +63,10 @@ void shard::commit(std::vector<core::event> events) {
   auto writes = std::make_shared<storage::write_set>();
   for (const auto& e : events) {
     storage::project(state_->id, e, *writes);
-    // The last event of its turn, so that the state is the checkpoint's.
-    if (const auto* checkpoint = std::get_if<core::checkpoint_taken>(&e))
+    // The last event of its turn, so that the state is the snapshot's.
+    if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e))
       turn.horizon =
-        std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *checkpoint));
+        std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
   }
   if (!turn.horizon)
     turns_.note_written(writes->byte_size());
@@ -131,7 +131,7 @@ void shard::begin_epoch(std::uint32_t epoch) {
 
 void shard::stop(const instant& now) {
   is_stopping_ = true;
-  decide(core::take_checkpoint{}, now);
+  decide(core::take_snapshot{}, now);
   close_turn(now);
   release(now);
 }

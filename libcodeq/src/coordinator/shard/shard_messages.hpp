@@ -4,12 +4,12 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
-#include "core/command.hpp"
-#include "core/effect.hpp"
-#include "core/event.hpp"
+#include "core/commands/command.hpp"
+#include "core/commands/effect.hpp"
+#include "core/commands/event.hpp"
 #include "protocol/peer_messages.hpp"
 #include "security/principal.hpp"
-#include "storage/retention_filter.hpp"
+#include "storage/retention/retention_filter.hpp"
 #include "storage/write_set.hpp"
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace codeq::coordinator {
 
 turn_runner::turn_runner(core::shard_state& state, monotonic_time now, const turn_limits& limits)
-  : state_(state), limits_(limits), last_checkpoint_(now) {
+  : state_(state), limits_(limits), last_snapshot_(now) {
 }
 
 bool turn_runner::decide(const core::command& command, const instant& now) {
@@ -27,25 +27,24 @@ bool turn_runner::is_full() const {
   return has_many || turn_->body_bytes() >= limits_.bytes_max;
 }
 
-monotonic_time turn_runner::next_checkpoint() const {
-  // Twice what the last checkpoint may have left.
+monotonic_time turn_runner::next_snapshot() const {
+  // Twice what the last snapshot may have left.
   bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
-  bool has_much = is_unpacked || written_bytes_ >= limits::checkpoint_log_bytes;
-  return last_checkpoint_
-         + (has_much ? limits::checkpoint_interval_min : limits::checkpoint_interval);
+  bool has_much = is_unpacked || written_bytes_ >= limits::snapshot_log_bytes;
+  return last_snapshot_ + (has_much ? limits::snapshot_interval_min : limits::snapshot_interval);
 }
 
-bool turn_runner::is_checkpoint_due(monotonic_time now) const {
-  auto records = state_.records_since_checkpoint;
-  bool is_late = now >= next_checkpoint();
-  bool is_much = records >= limits_.checkpoint_records || state_.segments.is_heavy();
+bool turn_runner::is_snapshot_due(monotonic_time now) const {
+  auto records = state_.records_since_snapshot;
+  bool is_late = now >= next_snapshot();
+  bool is_much = records >= limits_.snapshot_records || state_.segments.is_heavy();
   return is_much || (records > 0 && is_late);
 }
 
 std::vector<core::event> turn_runner::close(const instant& now) {
-  if (is_checkpoint_due(now.steady)) {
-    turn_->decide(core::take_checkpoint{}, now);
-    last_checkpoint_ = now.steady;
+  if (is_snapshot_due(now.steady)) {
+    turn_->decide(core::take_snapshot{}, now);
+    last_snapshot_ = now.steady;
     written_bytes_ = 0;
   }
   auto sealed = turn_->seal(now);
@@ -73,8 +72,8 @@ turn_runner::arm(const instant& now, const std::optional<monotonic_time>& timers
   auto sooner = [&](monotonic_time at) { next = next ? std::min(*next, at) : at; };
   if (auto wait = core::next_wakeup(state_, now))
     sooner(now.steady + *wait);
-  if (state_.records_since_checkpoint > 0)
-    sooner(next_checkpoint());
+  if (state_.records_since_snapshot > 0)
+    sooner(next_snapshot());
   if (!next || (armed_ && *armed_ <= *next))
     return std::nullopt;
   armed_ = next;

@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "core/turn.hpp"
+#include "core/turn/turn.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -13,17 +13,17 @@
 
 namespace codeq::coordinator {
 
-/// When a turn is closed and when a checkpoint is taken.
+/// When a turn is closed and when a snapshot is taken.
 struct turn_limits {
   /// Commands of a turn, and bytes of the bodies that they bring.
   std::size_t commands_max = limits::turn_commands_max;
   std::size_t bytes_max = limits::turn_bytes_max;
-  /// Records since the last checkpoint after which one is taken at once.
-  std::size_t checkpoint_records = limits::checkpoint_records;
+  /// Records since the last snapshot after which one is taken at once.
+  std::size_t snapshot_records = limits::snapshot_records;
 };
 
 /// What a shard does between the core and the journal, without either's threads: opens and
-/// closes turns, takes checkpoints in time, holds what a turn leads to until the journal has
+/// closes turns, takes snapshots in time, holds what a turn leads to until the journal has
 /// committed it and all before it, and says when to wake up. Used from one thread.
 class turn_runner {
 public:
@@ -46,7 +46,7 @@ public:
   /// The number of the latest commit.
   [[nodiscard]] std::uint64_t submitted() const noexcept { return submitted_; }
 
-  /// The turn closed last, without a checkpoint, took so many bytes of the log, which a start would
+  /// The turn closed last, without a snapshot, took so many bytes of the log, which a start would
   /// replay.
   void note_written(std::size_t bytes) noexcept { written_bytes_ += bytes; }
 
@@ -74,12 +74,13 @@ public:
   [[nodiscard]] bool wake(std::uint64_t number);
 
 private:
-  /// When the next checkpoint is due by time: soon when there is much that a start would replay, or
-  /// that a checkpoint would pack.
-  [[nodiscard]] monotonic_time next_checkpoint() const;
+  /// When the next snapshot is due by time: soon when there is much that a start would replay, or
+  /// that a snapshot would pack.
+  [[nodiscard]] monotonic_time next_snapshot() const;
 
-  /// True when so much or so long was not checkpointed that closing a turn takes a checkpoint.
-  [[nodiscard]] bool is_checkpoint_due(monotonic_time now) const;
+  /// True when closing a turn takes a snapshot: the last one is too old, or too much was written
+  /// since.
+  [[nodiscard]] bool is_snapshot_due(monotonic_time now) const;
 
   struct held_turn {
     std::uint64_t commit = 0;
@@ -89,12 +90,12 @@ private:
   core::shard_state& state_;
   turn_limits limits_;
   std::unique_ptr<core::turn> turn_;
-  /// Since the last checkpoint.
+  /// Since the last snapshot.
   std::size_t written_bytes_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t committed_ = 0;
   std::deque<held_turn> held_;
-  monotonic_time last_checkpoint_;
+  monotonic_time last_snapshot_;
   std::optional<monotonic_time> armed_;
   std::uint64_t armed_number_ = 0;
 };

@@ -3,7 +3,7 @@
 
 #include "codeq/limits.hpp"
 
-#include "storage/keyspace.hpp"
+#include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
 #include <utility>

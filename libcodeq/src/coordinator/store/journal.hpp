@@ -5,7 +5,7 @@
 
 #include "coordinator/shard/shard_messages.hpp"
 #include "coordinator/store/sync_pace.hpp"
-#include "storage/record_codec.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/task_store.hpp"
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 #include "coordinator/store/reader.hpp"
 
 #include "coordinator/shard/access.hpp"
-#include "storage/task_reader.hpp"
-#include "storage/timeline_reader.hpp"
+#include "storage/recovery/task_reader.hpp"
+#include "storage/recovery/timeline_reader.hpp"
 
 #include <string>
 #include <type_traits>

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/blocks/block_format.hpp"
+#include "core/blocks/segment_block.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core::block_format {
+
+namespace {
+
+void append_shape(std::string& out, const task_entry& e) {
+  append_number(
+    out,
+    static_cast<std::uint64_t>(e.state) | (e.cancelling ? is_cancelling : 0)
+      | (e.gone ? is_gone : 0));
+  append_number(out, static_cast<std::uint64_t>(e.last_end));
+  append_number(out, e.attempt);
+  append_number(out, e.notes);
+  append_number(out, e.lost);
+  append_number(out, e.refunds);
+}
+
+void append_settings(std::string& out, const task_settings& s) {
+  append_number(out, s.max_attempts);
+  append_number(out, static_cast<std::uint64_t>(s.retry.kind));
+  append_number(out, number_of(s.retry.base));
+  append_number(out, number_of(s.retry.cap));
+  append_number(out, number_of(s.lease));
+  append_number(out, number_of(s.run_timeout));
+  append_number(out, number_of(s.progress_timeout));
+  append_number(out, number_of(s.retention));
+  append_number(out, number_of(s.dead_retention));
+  append_number(out, static_cast<std::uint64_t>(s.when_dead));
+}
+
+bool has_no_numbers(const task_entry& e) {
+  return e.token == fencing_token{} && e.outcome == 0 && e.outcome_index == 0
+         && e.retry_at == timestamp{};
+}
+
+/// Appends what of an entry differs from the one before, and takes its place.
+void append_entry(std::string& out, task_entry& before, const task_entry& e) {
+  if (e == task_entry{})
+    return append_number(out, is_fresh);
+  std::uint64_t flags = same_shape(before, e) ? has_same_shape : 0;
+  if (has_no_numbers(e)) {
+    flags |= is_unleased;
+  } else {
+    flags |= value(e.token) == value(before.token) + 1 ? has_next_token : 0;
+    flags |= e.outcome == before.outcome ? has_same_outcome : 0;
+    flags |= e.outcome_index == before.outcome_index + 1 ? has_next_index : 0;
+    flags |= e.retry_at == before.retry_at ? has_same_time : 0;
+  }
+  append_number(out, flags);
+  if ((flags & has_same_shape) == 0)
+    append_shape(out, e);
+  copy_shape(before, e);
+  if ((flags & is_unleased) != 0)
+    return;
+  if ((flags & has_next_token) == 0)
+    append_distance(out, value(before.token), value(e.token));
+  if ((flags & has_same_outcome) == 0)
+    append_distance(out, before.outcome, e.outcome);
+  if ((flags & has_next_index) == 0)
+    append_number(out, e.outcome_index);
+  if ((flags & has_same_time) == 0)
+    append_distance(out, number_of(before.retry_at), number_of(e.retry_at));
+  copy_numbers(before, e);
+}
+
+std::uint64_t flags_of(const segment& s) {
+  std::uint64_t flags = s.aside ? is_aside : 0;
+  flags |= s.entries.empty() ? 0 : is_touched;
+  flags |= s.not_before == timestamp{} ? 0 : is_deferred;
+  flags |= s.allow_promotion ? allows_promotion : 0;
+  flags |= s.group.empty() ? 0 : has_group;
+  flags |= s.key ? has_key : 0;
+  flags |= s.replaced ? is_replaced : 0;
+  return flags;
+}
+
+} // namespace
+
+} // namespace codeq::core::block_format
+
+namespace codeq::core {
+
+void block_builder::open(const segment& s) {
+  first_ = last_ = s.first;
+  time_ = s.enqueued_at;
+  position_ = s.appended;
+}
+
+std::size_t block_builder::index_of(const kind& wanted) {
+  auto at = std::find(kinds_.begin(), kinds_.end(), wanted);
+  if (at == kinds_.end())
+    at = kinds_.insert(at, wanted);
+  return static_cast<std::size_t>(at - kinds_.begin());
+}
+
+void block_builder::add(const segment& s) {
+  if (segments_ == 0)
+    open(s);
+  auto queue = std::find(queues_.begin(), queues_.end(), s.queue);
+  if (queue == queues_.end())
+    queue = queues_.insert(queue, s.queue);
+  kind wanted{static_cast<std::uint32_t>(queue - queues_.begin()), s.priority, s.settings};
+  std::string record;
+  append_number(record, s.first - last_);
+  append_number(record, s.count);
+  append_number(record, index_of(wanted));
+  append_number(record, block_format::flags_of(s));
+  append_distance(record, block_format::number_of(time_), block_format::number_of(s.enqueued_at));
+  append_distance(record, position_, s.appended);
+  append_number(record, s.body_bytes);
+  if (s.not_before != timestamp{})
+    append_distance(record, block_format::number_of(time_), block_format::number_of(s.not_before));
+  if (!s.group.empty())
+    append_text(record, s.group);
+  if (s.key) {
+    append_text(record, s.key->name);
+    append_distance(record, position_, s.key->since);
+  }
+  task_entry before = typical_.value_or(task_entry{});
+  for (const auto& e : s.entries) {
+    if (!typical_ && e != task_entry{})
+      typical_ = before = e;
+    block_format::append_entry(record, before, e);
+  }
+  append_text(body_, record);
+  last_ = s.first;
+  tasks_ += s.count;
+  ++segments_;
+}
+
+std::string block_builder::take() {
+  std::string block;
+  auto typical = typical_.value_or(task_entry{});
+  append_number(block, block_format::version);
+  append_number(block, first_);
+  append_number(block, block_format::number_of(time_));
+  append_number(block, position_);
+  append_number(block, value(typical.token));
+  append_number(block, typical.outcome);
+  append_number(block, typical.outcome_index);
+  append_number(block, block_format::number_of(typical.retry_at));
+  block_format::append_shape(block, typical);
+  append_number(block, queues_.size());
+  for (auto queue : queues_) {
+    const auto& address = name_of_(queue);
+    append_text(block, address.tenant);
+    append_text(block, address.queue);
+  }
+  append_number(block, kinds_.size());
+  for (const auto& kind : kinds_) {
+    append_number(block, kind.queue);
+    append_number(block, kind.priority);
+    block_format::append_settings(block, kind.settings);
+  }
+  append_number(block, segments_);
+  block += body_;
+  *this = block_builder(std::move(name_of_));
+  return block;
+}
+
+} // namespace codeq::core

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/blocks/packed_numbers.hpp"
+#include "core/commands/event.hpp"
+#include "core/commands/task_settings.hpp"
+
+#include <cstdint>
+#include <string>
+
+/// What builder and reader of blocks agree on. Stored on disk, never renumber.
+namespace codeq::core::block_format {
+
+inline constexpr std::uint64_t version = 1;
+
+// Flags of a segment.
+
+inline constexpr std::uint64_t is_aside = 1;
+inline constexpr std::uint64_t is_touched = 2;
+inline constexpr std::uint64_t is_deferred = 4;
+inline constexpr std::uint64_t allows_promotion = 8;
+inline constexpr std::uint64_t has_group = 16;
+inline constexpr std::uint64_t has_key = 32;
+inline constexpr std::uint64_t is_replaced = 64;
+
+// Flags of an entry, compared with the one before it in the segment or else with the typical one.
+
+/// As it was enqueued; nothing follows.
+inline constexpr std::uint64_t is_fresh = 1;
+/// Never leased, never ended, not waiting for a retry: none of the numbers follow.
+inline constexpr std::uint64_t is_unleased = 2;
+inline constexpr std::uint64_t has_same_shape = 4;
+inline constexpr std::uint64_t has_next_token = 8;
+inline constexpr std::uint64_t has_same_outcome = 16;
+inline constexpr std::uint64_t has_next_index = 32;
+inline constexpr std::uint64_t has_same_time = 64;
+
+// Flags beside the state in one number.
+
+inline constexpr std::uint64_t state_mask = 7;
+inline constexpr std::uint64_t is_cancelling = 8;
+inline constexpr std::uint64_t is_gone = 16;
+
+/// What says nothing about time and place.
+[[nodiscard]] constexpr bool same_shape(const task_entry& a, const task_entry& b) noexcept {
+  return a.notes == b.notes && a.attempt == b.attempt && a.state == b.state
+         && a.last_end == b.last_end && a.lost == b.lost && a.refunds == b.refunds
+         && a.cancelling == b.cancelling && a.gone == b.gone;
+}
+
+inline void copy_shape(task_entry& to, const task_entry& from) {
+  to.notes = from.notes;
+  to.attempt = from.attempt;
+  to.state = from.state;
+  to.last_end = from.last_end;
+  to.lost = from.lost;
+  to.refunds = from.refunds;
+  to.cancelling = from.cancelling;
+  to.gone = from.gone;
+}
+
+inline void copy_numbers(task_entry& to, const task_entry& from) {
+  to.token = from.token;
+  to.outcome = from.outcome;
+  to.outcome_index = from.outcome_index;
+  to.retry_at = from.retry_at;
+}
+
+[[nodiscard]] constexpr std::uint64_t number_of(timestamp t) noexcept {
+  return static_cast<std::uint64_t>(t.time_since_epoch().count());
+}
+
+[[nodiscard]] constexpr std::uint64_t number_of(duration d) noexcept {
+  return static_cast<std::uint64_t>(d.count());
+}
+
+[[nodiscard]] constexpr duration duration_of(std::uint64_t number) noexcept {
+  return duration{static_cast<duration::rep>(number)};
+}
+
+[[nodiscard]] constexpr timestamp time_of(std::uint64_t number) noexcept {
+  return timestamp{duration_of(number)};
+}
+
+} // namespace codeq::core::block_format

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "core/blocks/block_format.hpp"
+#include "core/blocks/segment_block.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace codeq::core::block_format {
+
+namespace {
+
+/// More tasks than any turn can put into one segment.
+constexpr std::uint64_t segment_tasks_max = 1u << 24;
+
+void read_shape(number_reader& from, task_entry& e) {
+  auto state = from.number();
+  e.state = static_cast<task_state>(state & state_mask);
+  e.cancelling = (state & is_cancelling) != 0;
+  e.gone = (state & is_gone) != 0;
+  e.last_end = static_cast<lease_end_kind>(from.number());
+  e.attempt = static_cast<std::uint16_t>(from.number());
+  e.notes = static_cast<std::uint32_t>(from.number());
+  e.lost = static_cast<std::uint8_t>(from.number());
+  e.refunds = static_cast<std::uint8_t>(from.number());
+}
+
+task_settings read_settings(number_reader& from) {
+  task_settings s;
+  s.max_attempts = static_cast<std::uint16_t>(from.number());
+  s.retry.kind = static_cast<retry_kind>(from.number());
+  s.retry.base = duration_of(from.number());
+  s.retry.cap = duration_of(from.number());
+  s.lease = duration_of(from.number());
+  s.run_timeout = duration_of(from.number());
+  s.progress_timeout = duration_of(from.number());
+  s.retention = duration_of(from.number());
+  s.dead_retention = duration_of(from.number());
+  s.when_dead = static_cast<on_dead>(from.number());
+  return s;
+}
+
+/// Reads an entry behind `before`, and puts it in its place.
+task_entry read_entry(number_reader& from, task_entry& before) {
+  auto flags = from.number();
+  task_entry e;
+  if ((flags & is_fresh) != 0)
+    return e;
+  if ((flags & has_same_shape) != 0)
+    copy_shape(e, before);
+  else
+    read_shape(from, e);
+  copy_shape(before, e);
+  if ((flags & is_unleased) != 0)
+    return e;
+  auto token = (flags & has_next_token) != 0 ? value(before.token) + 1
+                                             : from.distance_from(value(before.token));
+  e.token = static_cast<fencing_token>(token);
+  e.outcome = (flags & has_same_outcome) != 0 ? before.outcome : from.distance_from(before.outcome);
+  e.outcome_index = (flags & has_next_index) != 0 ? before.outcome_index + 1
+                                                  : static_cast<std::uint32_t>(from.number());
+  e.retry_at = (flags & has_same_time) != 0
+                 ? before.retry_at
+                 : time_of(from.distance_from(number_of(before.retry_at)));
+  copy_numbers(before, e);
+  return e;
+}
+
+std::vector<queue_address> read_queues(number_reader& from) {
+  std::vector<queue_address> queues;
+  for (auto left = from.number(); left > 0 && !from.failed(); --left) {
+    auto tenant = from.text();
+    queues.push_back({std::string(tenant), std::string(from.text())});
+  }
+  return queues;
+}
+
+/// Reads everything before the queues; only `version` tells whether it means anything.
+void skip_to_queues(number_reader& from) {
+  constexpr int numbers = 4 + 4 + 6;
+  for (int i = 0; i < numbers; ++i)
+    std::ignore = from.number();
+}
+
+} // namespace
+
+} // namespace codeq::core::block_format
+
+namespace codeq::core {
+
+std::optional<std::vector<queue_address>> block_reader::queues_of(std::string_view packed) {
+  number_reader from(packed);
+  if (from.number() != block_format::version)
+    return std::nullopt;
+  from = number_reader(packed);
+  block_format::skip_to_queues(from);
+  auto queues = block_format::read_queues(from);
+  if (from.failed())
+    return std::nullopt;
+  return queues;
+}
+
+block_reader::block_reader(std::string_view packed, const std::vector<std::uint32_t>& queues)
+  : packed_(packed), queues_(queues) {
+  read_header();
+}
+
+void block_reader::read_header() {
+  number_reader from(packed_);
+  failed_ = from.number() != block_format::version;
+  last_ = from.number();
+  time_ = block_format::time_of(from.number());
+  position_ = from.number();
+  typical_.token = static_cast<fencing_token>(from.number());
+  typical_.outcome = from.number();
+  typical_.outcome_index = static_cast<std::uint32_t>(from.number());
+  typical_.retry_at = block_format::time_of(from.number());
+  block_format::read_shape(from, typical_);
+  for (auto left = from.number(); left > 0 && !from.failed(); --left) {
+    std::ignore = from.text();
+    std::ignore = from.text();
+  }
+  for (auto left = from.number(); left > 0 && !from.failed(); --left) {
+    kind read;
+    auto queue = from.number();
+    failed_ = failed_ || queue >= queues_.size();
+    read.queue = failed_ ? 0 : queues_[queue];
+    read.priority = static_cast<std::uint8_t>(from.number());
+    failed_ = failed_ || read.priority > limits::priority_max;
+    read.settings = block_format::read_settings(from);
+    kinds_.push_back(read);
+  }
+  segments_ = static_cast<std::uint32_t>(from.number());
+  failed_ = failed_ || from.failed();
+  at_ = from.at();
+}
+
+std::optional<segment> block_reader::next(sequence from) {
+  while (read_ < segments_ && !failed_) {
+    number_reader records(packed_, at_);
+    auto record = records.text();
+    number_reader place(record);
+    auto before = std::exchange(last_, last_ + place.number());
+    auto count = place.number();
+    failed_ =
+      records.failed() || place.failed() || count == 0 || count > block_format::segment_tasks_max;
+    ++read_;
+    at_ = records.at();
+    end_ = last_ + count;
+    if (failed_ || end_ <= from)
+      continue;
+    return read_segment(record, before);
+  }
+  return std::nullopt;
+}
+
+segment block_reader::read_segment(std::string_view record, sequence before) const {
+  number_reader from(record);
+  segment s;
+  s.first = before + from.number();
+  s.count = static_cast<std::uint32_t>(from.number());
+  auto index = from.number();
+  failed_ = failed_ || index >= kinds_.size();
+  if (failed_)
+    return s;
+  const auto& kind = kinds_[index];
+  s.queue = kind.queue;
+  s.priority = kind.priority;
+  s.settings = kind.settings;
+  auto flags = from.number();
+  s.aside = (flags & block_format::is_aside) != 0;
+  s.allow_promotion = (flags & block_format::allows_promotion) != 0;
+  s.replaced = (flags & block_format::is_replaced) != 0;
+  s.enqueued_at = block_format::time_of(from.distance_from(block_format::number_of(time_)));
+  s.appended = from.distance_from(position_);
+  s.body_bytes = from.number();
+  if ((flags & block_format::is_deferred) != 0)
+    s.not_before = block_format::time_of(from.distance_from(block_format::number_of(time_)));
+  if ((flags & block_format::has_group) != 0)
+    s.group = from.text();
+  if ((flags & block_format::has_key) != 0) {
+    auto name = from.text();
+    s.key = std::make_unique<held_key>(held_key{std::string(name), from.distance_from(position_)});
+  }
+  s.kept = s.count;
+  if ((flags & block_format::is_touched) != 0) {
+    s.entries.reserve(std::min<std::size_t>(s.count, record.size()));
+    auto previous = typical_;
+    for (std::uint32_t i = 0; i < s.count && !from.failed(); ++i)
+      s.entries.push_back(block_format::read_entry(from, previous));
+    s.kept = static_cast<std::uint32_t>(std::count_if(s.entries.begin(), s.entries.end(), is_kept));
+  }
+  failed_ = failed_ || from.failed() || from.at() != record.size();
+  return s;
+}
+
+} // namespace codeq::core

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/blocks/segment.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Segments with all that is known of their tasks, packed: what a shard keeps of the many that
+/// nothing happens to, some ten bytes for each, in memory and on disk alike. The bodies stay where
+/// they are.
+///
+///   block    = version first time position entry queues kinds segments
+///   entry    = token outcome outcome_index retry_at shape       what entries are compared with
+///   shape    = state|flags last_end attempt notes lost refunds
+///   queues   = count (tenant queue)*
+///   kinds    = count (queue priority setting*)*
+///   segments = count (size segment)*
+///   segment  = first count kind flags enqueued_at appended body_bytes
+///              [not_before] [group] [key since] [entry flags and what they leave open]*
+///
+/// All of it numbers and texts of `packed_numbers.hpp`; sequences, times, positions and tokens are
+/// distances. Stored on disk: another meaning needs another version.
+namespace codeq::core {
+
+/// Says which queue has a number within the shard.
+using queue_namer = std::function<const queue_address&(std::uint32_t)>;
+
+/// Packs segments one behind the other.
+class block_builder {
+public:
+  explicit block_builder(queue_namer name_of) : name_of_(std::move(name_of)) {}
+
+  /// @pre behind those added before
+  void add(const segment& s);
+
+  [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
+
+  [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }
+
+  /// The sequence of the first segment added. @pre there is one
+  [[nodiscard]] sequence first() const noexcept { return first_; }
+
+  /// The block; the builder is empty again.
+  [[nodiscard]] std::string take();
+
+private:
+  /// What is the same for many segments.
+  struct kind {
+    std::uint32_t queue = 0;
+    std::uint8_t priority = 0;
+    task_settings settings;
+
+    friend bool operator==(const kind&, const kind&) = default;
+  };
+
+  void open(const segment& s);
+  [[nodiscard]] std::size_t index_of(const kind& wanted);
+
+  queue_namer name_of_;
+  std::uint32_t segments_ = 0;
+  std::size_t tasks_ = 0;
+  sequence first_ = 0;
+  sequence last_ = 0;
+  timestamp time_;
+  log_position position_ = 0;
+  std::optional<task_entry> typical_;
+  std::vector<std::uint32_t> queues_;
+  std::vector<kind> kinds_;
+  std::string body_;
+};
+
+/// Reads the segments of a block, in order or one of them.
+class block_reader {
+public:
+  /// `queues`: the shard's numbers of the queues that the block names, in its order.
+  block_reader(std::string_view packed, const std::vector<std::uint32_t>& queues);
+
+  /// The queues that a block names, or nothing when these are not the bytes of a block.
+  [[nodiscard]] static std::optional<std::vector<queue_address>> queues_of(std::string_view packed);
+
+  /// The next segment whose tasks reach `from` or beyond, or nothing when there is none.
+  [[nodiscard]] std::optional<segment> next(sequence from = 0);
+
+  /// Behind every task that was read or passed over so far; 0 before the first.
+  [[nodiscard]] sequence end() const noexcept { return end_; }
+
+  /// Segments in the block.
+  [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
+
+  /// What was read so far is no block.
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+private:
+  struct kind {
+    std::uint32_t queue = 0;
+    std::uint8_t priority = 0;
+    task_settings settings;
+  };
+
+  void read_header();
+  [[nodiscard]] segment read_segment(std::string_view record, sequence before) const;
+
+  std::string_view packed_;
+  const std::vector<std::uint32_t>& queues_;
+  std::uint32_t segments_ = 0;
+  std::uint32_t read_ = 0;
+  std::size_t at_ = 0;
+  sequence last_ = 0;
+  sequence end_ = 0;
+  timestamp time_;
+  log_position position_ = 0;
+  task_entry typical_;
+  std::vector<kind> kinds_;
+  mutable bool failed_ = false;
+};
+
+} // namespace codeq::core

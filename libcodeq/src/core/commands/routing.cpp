@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/commands/routing.hpp"
+
+namespace codeq::core {
+
+namespace {
+
+constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325ull;
+constexpr std::uint64_t fnv_prime = 0x100000001b3ull;
+
+std::uint64_t add(std::uint64_t hash, std::string_view text) {
+  for (auto c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * fnv_prime;
+  return hash;
+}
+
+/// Spreads every bit over all others, since a remainder looks at the low ones only.
+std::uint64_t mix(std::uint64_t hash) {
+  hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
+  hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ull;
+  return hash ^ hash >> 33;
+}
+
+} // namespace
+
+shard_id shard_of_name(
+  const queue_address& queue, std::string_view name, std::uint16_t shard_count) noexcept {
+  constexpr std::string_view zero{"\0", 1};
+  auto hash = add(add(fnv_offset, queue.tenant), zero);
+  hash = add(add(hash, queue.queue), zero);
+  return static_cast<shard_id>(mix(add(hash, name)) % shard_count);
+}
+
+shard_id
+shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept {
+  const auto& name = run.group.empty() ? run.key : run.group;
+  return name.empty() ? own : shard_of_name(run.queue, name, shard_count);
+}
+
+} // namespace codeq::core

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/key_invariants.hpp"
+
+#include "core/state/task_keys.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+namespace codeq::core {
+
+namespace {
+
+std::string text_of(const task_key& name) {
+  return name.queue.tenant + '/' + name.queue.queue + " group '" + name.group + "' key '" + name.key
+         + '\'';
+}
+
+void check_holder(const shard_state& state, const segment& s, std::vector<std::string>& found) {
+  auto id = key_id_of(s);
+  auto at = state.keys.holders().find(id);
+  key_holder holder{s.key->since, s.first};
+  bool is_known = at != state.keys.holders().end()
+                  && std::count(at->second.begin(), at->second.end(), holder) == 1;
+  if (!is_known)
+    found.push_back("I8: " + to_string(state.id_of(s.first)) + " is not in the index of keys");
+  if (!s.aside || s.count != 1)
+    found.push_back("I8: " + to_string(state.id_of(s.first)) + " has a key but is no aside");
+}
+
+void write_holder(std::ostream& out, const segment& s) {
+  out << ' ' << s.key->since << ':' << s.first << " until "
+      << s.not_before.time_since_epoch().count() << (s.allow_promotion ? " open" : " guarded")
+      << " bytes " << s.body_bytes << (s.replaced ? " replaced" : "");
+}
+
+} // namespace
+
+void find_key_violations(const shard_state& state, std::vector<std::string>& found) {
+  std::map<key_id, std::size_t> live;
+  std::size_t holders = 0;
+  state.segments.for_each([&](const segment& s) {
+    // What is purged has left its key before its segment closes.
+    if (!s.key || s.view(s.first).gone)
+      return;
+    ++holders;
+    check_holder(state, s, found);
+    if (is_terminal(s.view(s.first).state))
+      return;
+    if (++live[key_id_of(s)] > 1)
+      found.push_back("I10: " + text_of(name_of(state, key_id_of(s))) + " has two live tasks");
+    auto owner = state.keys.owner_of(key_id_of(s), state.at);
+    if (!owner || owner->seq != s.first)
+      found.push_back("I10: " + to_string(state.id_of(s.first)) + " is live without its key");
+  });
+  std::size_t indexed = 0;
+  for (const auto& [id, of_key] : state.keys.holders())
+    indexed += of_key.size();
+  if (indexed != holders)
+    found.push_back("I8: the index of keys has tasks that are gone");
+}
+
+void write_keys(std::ostream& out, const shard_state& state) {
+  // Looking one up unpacks it, which nobody can tell.
+  auto& segments = const_cast<shard_state&>(state).segments;
+  std::map<task_key, const std::vector<key_holder>*> holders;
+  for (const auto& [id, of_key] : state.keys.holders())
+    holders.emplace(name_of(state, id), &of_key);
+  for (const auto& [name, of_key] : holders) {
+    out << text_of(name) << " held by";
+    for (const auto& holder : *of_key)
+      write_holder(out, segments.at(holder.seq));
+    out << '\n';
+  }
+  std::map<task_key, retained_key> closed;
+  for (const auto& [id, record] : state.keys.retained())
+    if (record.expires_at > state.at)
+      closed.emplace(name_of(state, id), record);
+  for (const auto& [name, record] : closed)
+    out << text_of(name) << " was of " << record.since << ':' << record.seq << " until "
+        << record.expires_at.time_since_epoch().count() << '\n';
+}
+
+} // namespace codeq::core

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/lane.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+/// True while the task has not been leased or ended since its enqueue.
+bool is_fresh(const segment& s, sequence seq) {
+  if (s.entries.empty())
+    return true;
+  const auto& entry = s.entries[seq - s.first];
+  return entry.state == task_state::ready && !has_history(entry);
+}
+
+} // namespace
+
+segment* lane::settle(segment_table& segments) {
+  while (!fresh_.empty()) {
+    if (auto* head = segments.find(fresh_.front().first)) {
+      auto& s = *head;
+      cursor_ = std::max(cursor_, s.first);
+      while (s.contains(cursor_) && !is_fresh(s, cursor_))
+        ++cursor_;
+      if (s.contains(cursor_))
+        return head;
+    }
+    fresh_.pop_front();
+  }
+  return nullptr;
+}
+
+seq_run lane::front(segment_table& segments, std::uint32_t limit) {
+  auto* head = settle(segments);
+  bool has_returned = !returned_.empty();
+  if (has_returned && (!head || returned_.front().first < cursor_))
+    return {returned_.front().first, 1};
+  if (!head)
+    return {};
+  auto end = std::min<sequence>(head->first + head->count, cursor_ + limit);
+  if (has_returned)
+    end = std::min(end, returned_.front().first);
+  auto last = cursor_ + 1;
+  while (last < end && is_fresh(*head, last))
+    ++last;
+  return {cursor_, static_cast<std::uint32_t>(last - cursor_)};
+}
+
+} // namespace codeq::core

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/lease_table.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+/// A lease this old gets a timer: an eighth of its duration, at most 1 s. Never longer than the
+/// shortest lease, so none expires without one, whatever stands before it in the row.
+duration youth_of(duration lease) {
+  return std::min(limits::lease_youth_max, lease / 8);
+}
+
+} // namespace
+
+void lease_table::insert(fencing_token token, const lease& l, monotonic_time now) {
+  auto& grant = grants_.at(l.grant);
+  ++grant.live;
+  bool is_new = leases_.emplace(token, l).second;
+  CODEQ_ASSERT(is_new);
+  // A run timeout may be shorter than any lease: such an attempt waits behind nobody.
+  if (l.deadline - now < limits::lease_youth_max)
+    untimed_.push_front({token, now});
+  else
+    untimed_.push_back({token, now + youth_of(grant.lease)});
+}
+
+lease* lease_table::find(fencing_token token) {
+  auto at = leases_.find(token);
+  return at == leases_.end() ? nullptr : &at->second;
+}
+
+void lease_table::erase(fencing_token token) {
+  auto at = leases_.find(token);
+  CODEQ_ASSERT(at != leases_.end());
+  auto grant = grants_.find(at->second.grant);
+  if (--grant->second.live == 0) {
+    ended_grants_.push_back(grant->first);
+    grants_.erase(grant);
+  }
+  leases_.erase(at);
+}
+
+std::vector<fencing_token>
+lease_table::tokens_of(const std::function<bool(const live_grant&)>& wanted) const {
+  std::vector<fencing_token> tokens;
+  for (const auto& [token, l] : leases_) {
+    if (wanted(grants_.at(l.grant)))
+      tokens.push_back(token);
+  }
+  std::sort(tokens.begin(), tokens.end());
+  return tokens;
+}
+
+std::vector<log_position> lease_table::take_ended_grants() {
+  std::sort(ended_grants_.begin(), ended_grants_.end());
+  return std::exchange(ended_grants_, {});
+}
+
+void lease_table::drop_ended_untimed() {
+  while (!untimed_.empty() && !leases_.contains(untimed_.front().token))
+    untimed_.pop_front();
+}
+
+std::optional<fencing_token> lease_table::take_due_for_timer(monotonic_time now) {
+  drop_ended_untimed();
+  if (untimed_.empty() || untimed_.front().timer_due > now)
+    return std::nullopt;
+  auto token = untimed_.front().token;
+  untimed_.pop_front();
+  return token;
+}
+
+std::optional<monotonic_time> lease_table::next_due_for_timer() {
+  drop_ended_untimed();
+  if (untimed_.empty())
+    return std::nullopt;
+  return untimed_.front().timer_due;
+}
+
+} // namespace codeq::core

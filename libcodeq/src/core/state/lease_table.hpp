@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/limits.hpp"
+#include "codeq/time.hpp"
+
+#include "core/commands/event.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::core {
+
+/// A live lease. Its deadline is volatile: heartbeats move it and write nothing.
+struct lease {
+  sequence seq = 0;
+  log_position grant = 0;
+  monotonic_time deadline;
+  /// No heartbeat extends past it; the latest time point when there is no limit.
+  monotonic_time run_deadline;
+  /// Nor past this one, which moves with the handler's progress.
+  monotonic_time progress_deadline;
+  /// Last reported as received but not started.
+  bool queued = false;
+  /// Old enough to have a timer.
+  bool timed = false;
+  /// The worker was told to stop; `run_deadline` is the end of its grace.
+  bool cancel_sent = false;
+};
+
+/// A grant some of whose leases are live.
+struct live_grant {
+  std::shared_ptr<const worker_identity> worker;
+  duration lease{0};
+  /// Shard time.
+  timestamp at;
+  std::uint32_t live = 0;
+};
+
+/// The live leases of a shard by token, their grants, and which of them still need no timer.
+/// Lookups are constant time; walks are linear and in order of tokens.
+class lease_table {
+public:
+  void add_grant(log_position position, live_grant grant) {
+    grants_.emplace(position, std::move(grant));
+  }
+
+  /// @pre the grant was added and the token is new
+  void insert(fencing_token token, const lease& l, monotonic_time now);
+
+  [[nodiscard]] lease* find(fencing_token token);
+
+  /// @pre the lease is in the table
+  void erase(fencing_token token);
+
+  /// The grant at a position. @pre some of its leases are live, or it was just added
+  [[nodiscard]] const live_grant& grant_at(log_position at) const { return grants_.at(at); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
+
+  /// The tokens, ascending, of the leases that `wanted` picks by their grant.
+  [[nodiscard]] std::vector<fencing_token>
+  tokens_of(const std::function<bool(const live_grant&)>& wanted) const;
+
+  /// Calls `visit(grant)` for each grant some of whose leases are live.
+  template <class Visit>
+  void for_each_grant(Visit&& visit) const {
+    for (const auto& [position, grant] : grants_)
+      visit(grant);
+  }
+
+  /// Grants that ended since the last call.
+  [[nodiscard]] std::vector<log_position> take_ended_grants();
+
+  /// Removes and returns a lease that has become old enough to need a timer; empty when there is
+  /// none. The lease of a short task ends before that and never costs a timer.
+  [[nodiscard]] std::optional<fencing_token> take_due_for_timer(monotonic_time now);
+
+  /// When `take_due_for_timer` will return a lease next.
+  [[nodiscard]] std::optional<monotonic_time> next_due_for_timer();
+
+private:
+  struct untimed_lease {
+    fencing_token token;
+    monotonic_time timer_due;
+  };
+
+  void drop_ended_untimed();
+
+  std::unordered_map<fencing_token, lease> leases_;
+  std::map<log_position, live_grant> grants_;
+  std::vector<log_position> ended_grants_;
+  std::deque<untimed_lease> untimed_;
+};
+
+} // namespace codeq::core

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_rules.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace codeq::core {
+
+namespace {
+
+/// Tasks that a request adds, by their queue.
+using added_tasks =
+  std::map<std::reference_wrapper<const queue_address>, std::uint64_t, std::less<queue_address>>;
+
+error queue_full(const queue_state& queue, std::uint64_t added) {
+  return {
+    errc::queue_full,
+    "queue \"" + queue.address.queue + "\" has " + std::to_string(queue.depth())
+      + " live tasks here and would have " + std::to_string(queue.depth() + added)
+      + "; its max_depth is " + std::to_string(queue.settings.config.max_depth)};
+}
+
+result<void> check_new(const shard_state& state, const added_tasks& added) {
+  std::map<std::string_view, std::size_t> new_queues;
+  for (const auto& [queue, count] : added) {
+    const auto& address = queue.get();
+    if (state.find_queue(address))
+      continue;
+    auto known = state.tenant_queues.find(address.tenant);
+    auto has = known == state.tenant_queues.end() ? 0 : known->second;
+    if (has + ++new_queues[address.tenant] > limits::queues_per_tenant_max)
+      return too_many_queues(address);
+  }
+  return {};
+}
+
+} // namespace
+
+task_settings settings_of(const shard_state& state, const enqueue_run& run) {
+  auto settings = run.settings;
+  if (run.left_to_queue == 0)
+    return settings;
+  const auto* queue = state.find_queue(run.queue);
+  auto defaults = queue ? queue->settings.config.defaults : task_settings{};
+  auto is_left = [&](setting_bit bit) {
+    return (run.left_to_queue & static_cast<std::uint16_t>(bit)) != 0;
+  };
+  if (is_left(setting_bit::max_attempts))
+    settings.max_attempts = defaults.max_attempts;
+  if (is_left(setting_bit::retry))
+    settings.retry = defaults.retry;
+  if (is_left(setting_bit::lease))
+    settings.lease = duration{0};
+  if (is_left(setting_bit::run_timeout))
+    settings.run_timeout = defaults.run_timeout;
+  if (is_left(setting_bit::progress_timeout))
+    settings.progress_timeout = defaults.progress_timeout;
+  if (is_left(setting_bit::retention))
+    settings.retention = defaults.retention;
+  if (is_left(setting_bit::dead_retention))
+    settings.dead_retention = defaults.dead_retention;
+  if (is_left(setting_bit::on_dead))
+    settings.when_dead = defaults.when_dead;
+  return settings;
+}
+
+duration effective_lease(const shard_state& state, const segment& s, duration wish) {
+  auto lease = wish;
+  if (lease == duration{0})
+    lease = s.settings.lease;
+  if (lease == duration{0})
+    lease = state.queues[s.queue]->settings.config.defaults.lease;
+  return std::clamp(lease, limits::lease_min, limits::lease_max);
+}
+
+result<void> check_queues(const shard_state& state, const std::vector<enqueue_run>& runs) {
+  added_tasks added;
+  for (const auto& r : runs)
+    added[r.queue] += r.tasks.count();
+  if (auto ok = check_new(state, added); !ok)
+    return ok;
+  for (const auto& [address, count] : added) {
+    const auto* queue = state.find_queue(address);
+    bool is_limited = queue && queue->settings.config.max_depth != 0;
+    if (is_limited && queue->depth() + count > queue->settings.config.max_depth)
+      return queue_full(*queue, count);
+  }
+  return {};
+}
+
+result<void> check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks) {
+  added_tasks added;
+  for (const auto& task : tasks)
+    if (task.shard == state.id)
+      added[task.run.queue] += task.run.tasks.count();
+  return check_new(state, added);
+}
+
+error too_many_queues(const queue_address& queue) {
+  return {
+    errc::too_large,
+    "queue \"" + queue.queue + "\" would be one more than the "
+      + std::to_string(limits::queues_per_tenant_max) + " queues that tenant \"" + queue.tenant
+      + "\" may have"};
+}
+
+} // namespace codeq::core

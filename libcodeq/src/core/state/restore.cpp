@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/restore.hpp"
+
+#include "core/state/task_index.hpp"
+#include "core/state/task_keys.hpp"
+#include "core/state/task_outcomes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core {
+
+namespace {
+
+/// Neighbours mostly ended together.
+void count_outcome(std::vector<number_pair>& counted, log_position outcome, std::uint64_t tasks) {
+  if (counted.empty() || counted.back().first != outcome)
+    counted.emplace_back(outcome, 0);
+  counted.back().second += tasks;
+}
+
+} // namespace
+
+void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
+  if (!s.aside && s.entries.empty()) {
+    s.kept = s.count;
+    count_fresh(state, s, s.count);
+    return;
+  }
+  s.kept = 0;
+  for (std::uint32_t i = 0; i < s.count; ++i) {
+    auto seq = s.first + i;
+    auto entry = s.view(seq);
+    s.kept += is_kept(entry) ? 1 : 0;
+    if (entry.state == task_state::scheduled) {
+      gathered.due.push_back(place_of(s.eligible_at(seq), seq));
+      ++state.queue_of(s).scheduled;
+    } else if (entry.state == task_state::dead && entry.retry_at != timestamp{}) {
+      gathered.dead_ends.push_back(place_of(entry.retry_at, seq));
+      ++state.queue_of(s).dead;
+    } else {
+      enter_index(state, s, seq, entry);
+    }
+    if (holds_outcome(entry))
+      count_outcome(gathered.outcomes, entry.outcome, 1);
+    if (!s.group.empty() && keeps_place(s, entry))
+      state.groups[{s.queue, s.group}].members.insert(s.first);
+  }
+}
+
+void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
+  // One that nobody finds fresh in its lane is not to be looked at there.
+  bool any_fresh = s.entries.empty()
+                   || std::any_of(s.entries.begin(), s.entries.end(), [](const task_entry& entry) {
+                        return entry.state == task_state::ready && !has_history(entry);
+                      });
+  if (!s.aside && any_fresh)
+    state.lane_of(s).append(s.first);
+  if (s.key)
+    hold_key(state, s, s.key->since);
+  index_segment(state, s, gathered);
+}
+
+void fill_indexes(shard_state& state, gathered_index gathered) {
+  std::sort(gathered.due.begin(), gathered.due.end());
+  state.due.assign(gathered.due);
+  std::sort(gathered.dead_ends.begin(), gathered.dead_ends.end());
+  state.dead_ends.assign(gathered.dead_ends);
+  std::sort(gathered.outcomes.begin(), gathered.outcomes.end());
+  std::vector<number_pair> held;
+  for (const auto& [outcome, tasks] : gathered.outcomes)
+    count_outcome(held, outcome, tasks);
+  state.held_outcomes.assign(held);
+}
+
+} // namespace codeq::core

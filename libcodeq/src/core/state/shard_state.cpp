@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/shard_state.hpp"
+
+namespace codeq::core {
+
+shard_state::shard_state(shard_id id, std::uint32_t epoch)
+  : id(id),
+    epoch(epoch),
+    sequences{first_of_epoch(epoch)},
+    tokens{first_of_epoch(epoch)},
+    positions{first_of_epoch(epoch)} {
+}
+
+std::uint32_t shard_state::intern(const queue_address& address) {
+  auto [at, is_new] = queue_index.try_emplace(address, static_cast<std::uint32_t>(queues.size()));
+  if (is_new) {
+    auto queue = std::make_unique<queue_state>();
+    queue->address = address;
+    queue->totals.queue = address;
+    queues.push_back(std::move(queue));
+    ++tenant_queues[address.tenant];
+  }
+  return at->second;
+}
+
+const queue_state* shard_state::find_queue(const queue_address& address) const {
+  auto at = queue_index.find(address);
+  return at == queue_index.end() ? nullptr : queues[at->second].get();
+}
+
+bool shard_state::has_room_for(const queue_address& address) const {
+  if (queue_index.contains(address))
+    return true;
+  auto tenant = tenant_queues.find(address.tenant);
+  return tenant == tenant_queues.end() || tenant->second < limits::queues_per_tenant_max;
+}
+
+void shard_state::stir(std::uint32_t queue) {
+  if (!std::exchange(queues[queue]->is_stirred, true))
+    stirred.push_back(queue);
+}
+
+lane& shard_state::lane_of(const segment& s) {
+  auto& slot = queues[s.queue]->lanes[s.priority];
+  if (!slot)
+    slot = std::make_unique<lane>();
+  return *slot;
+}
+
+std::optional<peer_id> shard_state::peer_of(const worker_identity& worker) const {
+  for (const auto& [peer, a] : attached) {
+    if (*a.worker == worker)
+      return peer;
+  }
+  return std::nullopt;
+}
+
+} // namespace codeq::core

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/time.hpp"
+
+#include "base/assert.hpp"
+#include "core/commands/task_checkpoint.hpp"
+#include "core/state/key_index.hpp"
+#include "core/state/lane.hpp"
+#include "core/state/lease_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace codeq::core {
+
+/// One queue of the shard: its lanes, who claims from it, and its counts.
+struct queue_state {
+  queue_address address;
+  /// By priority; null until used.
+  std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
+  /// Attached peers that claim from it, in order of their arrival.
+  std::vector<peer_id> claimers;
+  std::uint64_t scheduled = 0;
+  std::uint64_t gated = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t leased = 0;
+  /// Dead tasks that are still kept.
+  std::uint64_t dead = 0;
+  /// Parts of `ready`, by priority.
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
+  /// Ends since the store was created.
+  queue_totals totals;
+  queue_settings settings;
+  /// In `shard_state::stirred`.
+  bool is_stirred = false;
+  /// The number of the turn that leased tasks of it last. Volatile.
+  std::uint64_t served = 0;
+
+  /// Live tasks.
+  [[nodiscard]] std::uint64_t depth() const noexcept { return scheduled + gated + ready + leased; }
+
+  /// Leases that the settings leave room for.
+  [[nodiscard]] std::uint64_t lease_room() const noexcept {
+    if (settings.config.max_leased == 0)
+      return std::numeric_limits<std::uint64_t>::max();
+    return settings.config.max_leased - std::min(settings.config.max_leased, leased);
+  }
+
+  /// Ready tasks that may be leased now.
+  [[nodiscard]] std::uint64_t grantable() const noexcept {
+    return settings.paused ? 0 : std::min(ready, lease_room());
+  }
+};
+
+/// A queue's index and a group's name within it.
+using group_name = std::pair<std::uint32_t, std::string>;
+
+/// The tasks of one group that keep their place in it: live ones, and dead ones that block it.
+struct task_group {
+  std::set<sequence> members;
+  /// The one that is not gated: leased, or else the first. 0 when none was chosen yet.
+  sequence open = 0;
+};
+
+/// A worker's session, as the shard sees it. Volatile.
+struct attached_worker {
+  std::shared_ptr<const worker_identity> worker;
+  std::vector<std::uint32_t> queues;
+  std::uint32_t credits = 0;
+  duration lease_wish{0};
+  /// Tasks that are granted together at most.
+  std::uint32_t batch_tasks = limits::grant_tasks_max;
+  /// Was told that work is available, and has not claimed since.
+  bool notified = false;
+  /// Claimed in this turn.
+  bool claimed = false;
+};
+
+/// A producer session: what was answered, so that a repeat is answered alike.
+struct producer_session {
+  std::uint64_t answered_below = 0;
+  timestamp last_used;
+  /// Used since the last snapshot.
+  bool dirty = false;
+  std::map<std::uint64_t, request_answer> answers;
+};
+
+/// Counters whose high bits are the epoch, so that none is ever given twice, whatever was lost.
+struct id_counter {
+  std::uint64_t next = 0;
+
+  /// Takes `n` consecutive numbers and returns the first. Ends the process when the epoch has no
+  /// more, before a number is given that the next epoch would give again.
+  std::uint64_t take(std::uint64_t n) {
+    CODEQ_ASSERT((next & limits::token_counter_max) + n <= limits::token_counter_max);
+    return std::exchange(next, next + n);
+  }
+};
+
+/// The place of a task in an index of times.
+[[nodiscard]] constexpr number_pair place_of(timestamp when, sequence seq) noexcept {
+  return {static_cast<std::uint64_t>(when.time_since_epoch().count()), seq};
+}
+
+[[nodiscard]] constexpr timestamp time_of(const number_pair& place) noexcept {
+  return timestamp{duration{static_cast<duration::rep>(place.first)}};
+}
+
+/// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
+/// function of the records on disk, `volatile` ones are forgotten with the process.
+struct shard_state {
+  explicit shard_state(shard_id id, std::uint32_t epoch);
+
+  // Durable.
+  shard_id id;
+  std::uint32_t epoch;
+  id_counter sequences;
+  id_counter tokens;
+  id_counter positions;
+  segment_table segments;
+  std::vector<std::unique_ptr<queue_state>> queues;
+  std::unordered_map<queue_address, std::uint32_t> queue_index;
+  /// Queues of each tenant.
+  std::unordered_map<std::string, std::size_t> tenant_queues;
+  /// Tasks that wait for a time, by their places.
+  packed_set due;
+  /// When dead tasks go that do not stay for ever.
+  packed_set dead_ends;
+  lease_table leases;
+  std::map<group_name, task_group> groups;
+  key_index keys;
+  /// Records of changes that no snapshot holds yet.
+  std::vector<log_position> change_records;
+  std::unordered_map<producer_id, producer_session> producers;
+  /// When each session ends if it is not used again; the coordinator's own never do.
+  std::set<std::pair<timestamp, producer_id>> producer_ends;
+  /// Outcome records that hold the latest text of a live task, each with how many.
+  packed_set held_outcomes;
+  /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
+  /// purged; replaced, never changed.
+  std::shared_ptr<const purge_marks> purged;
+  /// Records of follow-ups for other shards; how many of those have not confirmed is volatile.
+  std::map<log_position, std::size_t> follow_up_records;
+  /// What attempts of live tasks saved for the next ones.
+  std::map<sequence, checkpoint_mark> checkpoints;
+  /// The latest shard time seen.
+  timestamp at;
+
+  // Volatile.
+  monotonic_time steady;
+  std::map<peer_id, attached_worker> attached;
+  std::unordered_map<sequence, std::vector<peer_id>> awaited;
+  std::map<peer_id, std::unordered_set<sequence>> awaiting;
+  /// Those who await a task and want to know as well how far its handler is.
+  std::set<std::pair<sequence, peer_id>> watched;
+  /// What other shards have not confirmed, by the record that holds it.
+  std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
+  /// Records up to this one were handed to their shards by this process.
+  log_position outgoing_said = 0;
+  /// Records that the next snapshot may drop.
+  std::vector<log_position> delivered_follow_ups;
+  /// Segments to pack or to close at the next snapshot.
+  std::vector<sequence> dirty;
+  /// Sessions to write at the next snapshot.
+  std::vector<producer_id> dirty_producers;
+  /// Queues that may match at the end of the turn because something changed since the last one:
+  /// tasks became ready, room for leases was made or credits came.
+  std::vector<std::uint32_t> stirred;
+  /// Turns sealed so far.
+  std::uint64_t turns = 0;
+  /// Log records since the last snapshot.
+  std::size_t records_since_snapshot = 0;
+  /// Refused since the start, because their lease is over.
+  std::uint64_t stale_reports = 0;
+  std::uint64_t stale_beats = 0;
+
+  /// The queue's index; adds the queue when it is new.
+  std::uint32_t intern(const queue_address& address);
+
+  /// Has the queue matched at the end of the turn.
+  void stir(std::uint32_t queue);
+
+  [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
+
+  /// The queue, or null when it is not known.
+  [[nodiscard]] const queue_state* find_queue(const queue_address& address) const;
+
+  /// True when the queue is known or its tenant may have another one.
+  [[nodiscard]] bool has_room_for(const queue_address& address) const;
+
+  /// The lane of a segment's tasks; made when it is the first.
+  lane& lane_of(const segment& s);
+
+  /// The attached peer that is this worker, if any.
+  [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;
+
+  [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
+};
+
+/// The first number of an epoch, for tokens, sequences and positions: (epoch, counter 1).
+[[nodiscard]] constexpr std::uint64_t first_of_epoch(std::uint32_t epoch) noexcept {
+  return (std::uint64_t{epoch} << 39) + 1;
+}
+
+} // namespace codeq::core

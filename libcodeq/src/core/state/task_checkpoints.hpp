@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/commands/task_checkpoint.hpp"
+#include "core/state/shard_state.hpp"
+
+/// The checkpoints of tasks that a shard knows. A turn takes the same steps as the event.
+namespace codeq::core {
+
+/// True when the save replaces what the shard knows: it is a later one of the same attempt, or the
+/// first one of a newer attempt. @pre the attempt is the task's latest
+[[nodiscard]] bool
+is_newer_checkpoint(const shard_state& state, sequence seq, const checkpoint_mark& mark);
+
+void set_checkpoint(shard_state& state, sequence seq, const checkpoint_mark& mark);
+void forget_checkpoint(shard_state& state, sequence seq);
+
+} // namespace codeq::core

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/commands/command.hpp"
+#include "core/commands/effect.hpp"
+#include "core/commands/event.hpp"
+#include "core/state/shard_state.hpp"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace codeq::core {
+
+/// What a turn came to: write the events, then carry out the effects, both in order.
+struct sealed_turn {
+  std::vector<event> events;
+  std::vector<effect> effects;
+};
+
+/// One mailbox turn of one shard: commands are decided one by one against the state that the
+/// earlier ones left; what they lead to is gathered in batch records. Sealing matches ready tasks
+/// with waiting credits, so that a task meets a waiting worker in the turn that enqueued it.
+/// Effects may leave only after the sealed events are durable.
+class turn {
+public:
+  explicit turn(shard_state& state);
+  ~turn();
+  turn(const turn&) = delete;
+  turn& operator=(const turn&) = delete;
+
+  /// Decides one command. A refusal leaves the state untouched and is answered by an effect.
+  /// @pre `now` of either clock is not before that of the last call (it is clamped)
+  void decide(const command& c, const instant& now);
+
+  /// Closes the turn. Nothing may be decided afterwards.
+  [[nodiscard]] sealed_turn seal(const instant& now);
+
+  /// Commands decided so far.
+  [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
+
+  /// Bytes of task bodies and texts gathered so far.
+  [[nodiscard]] std::size_t body_bytes() const noexcept { return body_bytes_; }
+
+private:
+  /// What one worker gets in this turn, and the bytes of its bodies.
+  struct open_grant {
+    tasks_granted batch;
+    std::uint64_t bytes = 0;
+    std::uint32_t tasks = 0;
+  };
+
+  void advance(const instant& now);
+
+  // Enqueue.
+  void run(const enqueue& c);
+  [[nodiscard]] result<void> check(const enqueue& c) const;
+  [[nodiscard]] result<void> check_session(const request_id& request) const;
+  [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
+  /// Adds the tasks of a request, or meets those that have their keys.
+  request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);
+  /// Adds the tasks of a run; their segments tell of the request `marked` unless it is null.
+  std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
+  [[nodiscard]] bool is_untouched(sequence segment) const;
+  /// How many more tasks the segment may hold.
+  [[nodiscard]] std::size_t room_of(const segment_appended& s) const;
+  /// The open segment of the lane, or a new one. Each lane has at most one open, so that its tasks
+  /// keep their order; sequences are kept for it, so that tasks of many lanes that come in turn
+  /// make one segment for each.
+  segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
+  std::vector<std::size_t>::iterator find_lane(const enqueue_run& r);
+  segment_appended&
+  open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before);
+  /// Keeps sequences for the segment opened last, before another one begins.
+  void keep_sequences();
+
+  // Claim.
+  void run(const attach_worker& c);
+  void run(const change_queues& c);
+  void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
+  void leave_queues(const attached_worker& a, peer_id peer);
+  void run(const detach_peer& c);
+  void run(const claim& c);
+  void run(const revoke_credits& c);
+  [[nodiscard]] std::vector<std::uint32_t> match();
+  void match_queue(std::uint32_t queue);
+  void grant(std::uint32_t queue, peer_id peer, std::uint32_t count);
+  void lease_run(segment& s, const seq_run& tasks, peer_id peer);
+  [[nodiscard]] fencing_token extend_grant(
+    const std::shared_ptr<const worker_identity>& worker, duration lease, const seq_run& tasks);
+  [[nodiscard]] bool has_ready(const attached_worker& a) const;
+  void tell_claimers(const std::vector<std::uint32_t>& with_work);
+
+  // Leases.
+  void run(const heartbeat& c);
+  void run(const expire_lease& c);
+  void run(const resume& c);
+  void run(const release_worker& c);
+  void run(const replace_worker& c);
+  void extend(lease& l, const lease_beat& beat);
+  void tell_progress(const std::vector<lease_progress>& lines);
+  void tell_progress(const lease_progress& p);
+  void expire(fencing_token token, const lease& l);
+  void give_back(fencing_token token, const lease& l);
+  void redeliver(peer_id peer, const std::vector<fencing_token>& tokens);
+  void want_timers();
+
+  // Checkpoints of tasks.
+  void save_all(const heartbeat& c);
+  /// False when the lease is over; what it saves is refused.
+  bool save(const lease_checkpoint& c);
+  /// The task ended: nobody will need what it has.
+  void drop_checkpoint(sequence seq);
+  void close_checkpoints();
+
+  // Reports.
+  void run(const report& c);
+  /// What a report is answered, with `errc::none` when it is accepted now; nothing when the store
+  /// has to be asked.
+  [[nodiscard]] std::optional<error> answer_to(const lease_report& r, peer_id peer);
+  void end_reported(const lease_report& r);
+  void end_failed(lease_end e, const std::optional<duration>& delay);
+  [[nodiscard]] leases_ended& record_for(duration retention);
+  void append_end(lease_end e);
+
+  // Follow-ups.
+  void run(const take_follow_ups& c);
+  void run(const confirm_follow_ups& c);
+  [[nodiscard]] result<void> check(const lease_report& r) const;
+  void add_follow_ups(const lease_report& r);
+  void append_follow_up(const follow_up& task);
+  void say_follow_ups();
+
+  // Changes.
+  void run(const cancel& c);
+  void run(const promote& c);
+  void run(const redrive& c);
+  [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
+  void append_change(task_change change, task_event::author by);
+  /// The record that takes the next change; a new one when the last cannot, or when `is_new`.
+  [[nodiscard]] tasks_changed& open_changes(bool is_new = false);
+  void send_cancel(peer_id peer, fencing_token token);
+
+  // History.
+  void run(const tell_history& c);
+  /// What is to be noted of a task, before it changes.
+  [[nodiscard]] task_note
+  begin_note(const segment& s, sequence seq, task_event::kind what, task_event::author by);
+  /// The same, after it changed.
+  [[nodiscard]] static task_note finish_note(task_note note, const segment& s);
+
+  // Queues.
+  void run(const configure_queue& c);
+  void run(const pause_queue& c);
+  void run(const show_queue& c);
+  void change_queue(queue_answered answer);
+
+  // Purge, force and changes of many tasks.
+  void run(const purge& c);
+  void run(const force& c);
+  void run(const change_many& c);
+  void end_by_force(segment& s, const force& c);
+  void tell_holder(fencing_token token);
+  std::size_t redrive_all(const std::vector<sequence>& tasks);
+  void purge_all(const std::vector<sequence>& tasks);
+  void mark_purged(const task_part& part);
+  void purge_past_dead();
+
+  // Keys.
+  [[nodiscard]] result<void> check_keys(const enqueue& c) const;
+  request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
+  /// Adds a run no segment of which tells of a request, or meets the task that has its key; appends
+  /// to `tasks` which ones they are.
+  enqueue_kind add_or_meet(const enqueue_run& r, std::vector<seq_run>& tasks);
+  enqueue_kind meet_owner(const enqueue_run& r, sequence seq);
+  enqueue_kind reschedule(const enqueue_run& r, const segment& s);
+  void replace_body(const enqueue_run& r, const segment& s);
+  [[nodiscard]] std::optional<sequence> find_named(
+    peer_id peer, std::uint64_t number, sequence seq, const std::shared_ptr<const task_key>& key);
+  [[nodiscard]] bool is_key_taken(const segment& s) const;
+
+  // Inquiries.
+  void run(const await_tasks& c);
+  void run(const describe_task& c);
+  void run(const explain_task& c);
+  void run(const list_tasks& c);
+  void describe(const inquiry& why, sequence seq);
+  void explain(task_explained& e, const segment& s);
+  void say_not_here(const inquiry& why, sequence seq);
+  void tell_awaiting(sequence seq);
+  [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
+  [[nodiscard]] task_view view_of(segment& s, sequence seq);
+
+  void run(const tick&) {}
+
+  void run(const take_snapshot&) { snapshot_wanted_ = true; }
+
+  [[nodiscard]] snapshot_taken make_snapshot();
+
+  shard_state& state_;
+  instant now_{};
+  std::size_t commands_ = 0;
+  std::size_t body_bytes_ = 0;
+  std::vector<segment_appended> segments_;
+  /// Places in `segments_` of the lanes' open segments, ascending.
+  std::vector<std::size_t> open_lanes_;
+  /// The place of the segment that the request at hand came into last. It comes into no earlier
+  /// one: what was answered is found again in the order of the segments.
+  std::size_t joined_from_ = 0;
+  std::vector<batch_granted> grants_;
+  std::vector<leases_ended> ended_;
+  std::vector<tasks_changed> changed_;
+  std::vector<queue_configured> configured_;
+  std::vector<follow_ups_sent> follow_ups_;
+  /// What tasks have from this turn on, and whose is gone.
+  std::map<sequence, lease_checkpoint> saved_;
+  std::set<sequence> dropped_;
+  std::vector<checkpoints_changed> changed_checkpoints_;
+  bool snapshot_wanted_ = false;
+  std::vector<open_grant> granted_;
+  /// Workers that came or claimed, or whose queues have work: they may have to be told so.
+  std::set<peer_id> touched_;
+  std::vector<effect> effects_;
+};
+
+/// How long until something happens by time alone: a task becomes due or a lease needs a timer.
+/// Empty when nothing waits for time.
+[[nodiscard]] std::optional<duration> next_wakeup(shard_state& state, const instant& now);
+
+} // namespace codeq::core

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/assert.hpp"
+#include "core/state/apply.hpp"
+#include "core/state/queue_rules.hpp"
+#include "core/turn/granted_run.hpp"
+#include "core/turn/turn.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core {
+
+namespace {
+
+/// Bytes of bodies that a batch of these tasks takes; the segment's average stands for each.
+std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
+  return s.body_bytes / s.count * count;
+}
+
+std::uint32_t batch_tasks_of(const claim& c) {
+  constexpr std::uint32_t most = limits::grant_tasks_max;
+  return c.batch_tasks == 0 ? most : std::min(c.batch_tasks, most);
+}
+
+} // namespace
+
+void turn::run(const attach_worker& c) {
+  run(detach_peer{c.peer});
+  attached_worker a;
+  a.worker = c.worker;
+  take_queues(a, c.peer, c.queues);
+  state_.attached.insert_or_assign(c.peer, std::move(a));
+  touched_.insert(c.peer);
+}
+
+void turn::run(const change_queues& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  leave_queues(at->second, c.peer);
+  take_queues(at->second, c.peer, c.queues);
+  // What it was told of work was about other queues.
+  at->second.notified = false;
+  touched_.insert(c.peer);
+  if (at->second.credits > 0)
+    for (auto queue : at->second.queues)
+      state_.stir(queue);
+}
+
+void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  a.queues.clear();
+  for (const auto& address : queues) {
+    // Nobody can enqueue there either, and it will not change: queues stay.
+    if (!state_.has_room_for(address))
+      continue;
+    auto queue = state_.intern(address);
+    // Named twice, it would be served twice from the same credits.
+    if (std::find(a.queues.begin(), a.queues.end(), queue) != a.queues.end())
+      continue;
+    a.queues.push_back(queue);
+    state_.queues[queue]->claimers.push_back(peer);
+  }
+}
+
+void turn::leave_queues(const attached_worker& a, peer_id peer) {
+  for (auto queue : a.queues)
+    std::erase(state_.queues[queue]->claimers, peer);
+}
+
+void turn::run(const detach_peer& c) {
+  if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
+    leave_queues(at->second, c.peer);
+    state_.attached.erase(at);
+  }
+  if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
+    for (auto seq : at->second) {
+      auto waiters = state_.awaited.find(seq);
+      std::erase(waiters->second, c.peer);
+      if (waiters->second.empty())
+        state_.awaited.erase(waiters);
+      state_.watched.erase({seq, c.peer});
+    }
+    state_.awaiting.erase(at);
+  }
+}
+
+void turn::run(const claim& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  at->second.credits += c.credits;
+  at->second.lease_wish = c.lease;
+  at->second.batch_tasks = batch_tasks_of(c);
+  at->second.notified = false;
+  at->second.claimed = true;
+  touched_.insert(c.peer);
+  for (auto queue : at->second.queues)
+    state_.stir(queue);
+}
+
+void turn::run(const revoke_credits& c) {
+  auto at = state_.attached.find(c.peer);
+  if (at == state_.attached.end())
+    return;
+  auto taken = std::min(at->second.credits, c.credits);
+  at->second.credits -= taken;
+  effects_.emplace_back(credits_revoked{c.peer, taken});
+}
+
+std::vector<std::uint32_t> turn::match() {
+  auto stirred = std::exchange(state_.stirred, {});
+  for (auto queue : stirred)
+    state_.queues[queue]->is_stirred = false;
+  // The one that was served longest ago is first, so that a worker with few credits serves all.
+  std::sort(stirred.begin(), stirred.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(state_.queues[a]->served, a) < std::pair(state_.queues[b]->served, b);
+  });
+  ++state_.turns;
+  auto has_work = [&](std::uint32_t queue) { return state_.queues[queue]->grantable() > 0; };
+  for (auto queue : stirred) {
+    if (has_work(queue))
+      match_queue(queue);
+  }
+  std::erase_if(stirred, [&](std::uint32_t queue) { return !has_work(queue); });
+  return stirred;
+}
+
+void turn::match_queue(std::uint32_t queue) {
+  auto& q = *state_.queues[queue];
+  // There may be a thousand of them, so each is looked up once.
+  std::vector<std::pair<std::uint32_t, peer_id>> waiting;
+  for (auto peer : q.claimers) {
+    if (auto credits = state_.attached.at(peer).credits; credits > 0)
+      waiting.emplace_back(credits, peer);
+  }
+  // The least loaded first, equal shares; what some cannot take goes round again.
+  std::stable_sort(
+    waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  while (q.grantable() > 0 && !waiting.empty()) {
+    for (std::size_t i = 0; i < waiting.size() && q.grantable() > 0; ++i) {
+      auto sharers = waiting.size() - i;
+      auto share = (q.grantable() + sharers - 1) / sharers;
+      auto& [credits, peer] = waiting[i];
+      grant(queue, peer, static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
+      credits = state_.attached.at(peer).credits;
+    }
+    std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
+  }
+}
+
+void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
+  auto& q = *state_.queues[queue];
+  auto together = state_.attached.at(peer).batch_tasks;
+  q.served = state_.turns;
+  for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
+    auto* from = q.lanes[priority].get();
+    while (from && count > 0) {
+      auto tasks = from->front(state_.segments, std::min(count, together));
+      if (tasks.count == 0)
+        break;
+      auto* s = find_segment(state_.segments, tasks.first);
+      lease_run(*s, tasks, peer);
+      count -= tasks.count;
+    }
+  }
+}
+
+void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
+  auto& a = state_.attached.at(peer);
+  CODEQ_ASSERT(tasks.count <= a.credits);
+  a.credits -= tasks.count;
+  auto lease = effective_lease(state_, s, a.lease_wish);
+  auto first = extend_grant(a.worker, lease, tasks);
+  auto position = grants_.back().position;
+  for (std::uint32_t i = 0; i < tasks.count; ++i) {
+    auto token = static_cast<fencing_token>(value(first) + i);
+    start_lease(state_, s, tasks.first + i, token, position);
+  }
+  auto bytes = bytes_of(s, tasks.count);
+  auto open = std::find_if(
+    granted_.rbegin(), granted_.rend(), [&](const open_grant& g) { return g.batch.peer == peer; });
+  bool fits = open != granted_.rend() && open->bytes + bytes <= limits::grant_bytes_max
+              && open->tasks + tasks.count <= a.batch_tasks;
+  if (!fits) {
+    granted_.push_back({{peer, false, false, {}}, 0, 0});
+    open = granted_.rbegin();
+  }
+  open->bytes += bytes;
+  open->tasks += tasks.count;
+  open->batch.runs.push_back(describe_run(state_, s, tasks, first, lease));
+}
+
+fencing_token turn::extend_grant(
+  const std::shared_ptr<const worker_identity>& worker, duration lease, const seq_run& tasks) {
+  bool continues =
+    !grants_.empty() && grants_.back().worker == worker && grants_.back().lease == lease;
+  if (!continues) {
+    batch_granted g;
+    g.position = state_.positions.take(1);
+    g.at = now_.shard;
+    g.worker = worker;
+    g.lease = lease;
+    g.first_token = static_cast<fencing_token>(state_.tokens.next);
+    state_.leases.add_grant(g.position, {worker, lease, g.at});
+    grants_.push_back(std::move(g));
+  }
+  auto& runs = grants_.back().runs;
+  if (!runs.empty() && runs.back().first + runs.back().count == tasks.first)
+    runs.back().count += tasks.count;
+  else
+    runs.push_back(tasks);
+  return static_cast<fencing_token>(state_.tokens.take(tasks.count));
+}
+
+bool turn::has_ready(const attached_worker& a) const {
+  return std::any_of(a.queues.begin(), a.queues.end(), [&](std::uint32_t queue) {
+    return state_.queues[queue]->grantable() > 0;
+  });
+}
+
+void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
+  for (auto& g : granted_) {
+    auto& a = state_.attached.at(g.batch.peer);
+    g.batch.more = has_ready(a);
+    a.notified = g.batch.more;
+  }
+  // Nobody else can hear anything new: whoever has credits left found no work in the last turn.
+  for (auto queue : with_work) {
+    for (auto peer : state_.queues[queue]->claimers) {
+      if (!state_.attached.at(peer).notified)
+        touched_.insert(peer);
+    }
+  }
+  for (auto peer : touched_) {
+    auto at = state_.attached.find(peer);
+    if (at == state_.attached.end())
+      continue;
+    auto& a = at->second;
+    if (a.credits > 0 && a.claimed) {
+      effects_.emplace_back(claim_parked{peer});
+    } else if (a.credits == 0 && !a.notified && has_ready(a)) {
+      a.notified = true;
+      effects_.emplace_back(work_available{peer});
+    }
+    a.claimed = false;
+  }
+}
+
+} // namespace codeq::core

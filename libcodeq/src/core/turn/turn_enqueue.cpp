@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/apply.hpp"
+#include "core/state/producer_sessions.hpp"
+#include "core/state/queue_rules.hpp"
+#include "core/turn/turn.hpp"
+
+#include <algorithm>
+
+namespace codeq::core {
+
+namespace {
+
+bool has_key(const std::vector<enqueue_run>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
+}
+
+} // namespace
+
+result<void> turn::check(const enqueue& c) const {
+  if (auto ok = check_session(c.request); !ok)
+    return ok;
+  if (c.refusal.code != errc::none)
+    return c.refusal;
+  if (auto ok = check_keys(c); !ok)
+    return ok;
+  return check_queues(state_, c.runs);
+}
+
+result<void> turn::check_session(const request_id& request) const {
+  const auto* known = find_session(state_, request.producer, now_.shard);
+  if (!known)
+    return check_new_session(state_, request.producer, now_.shard);
+  const auto& session = *known;
+  if (request.number < session.answered_below)
+    return error{
+      errc::session_expired,
+      "request " + std::to_string(request.number) + " is below the producer's own answered_below "
+        + std::to_string(session.answered_below)};
+  if (
+    session.answers.size() >= limits::producer_requests_max
+    && request.answered_below <= session.answers.begin()->first)
+    return error{
+      errc::overloaded,
+      "the producer has " + std::to_string(session.answers.size())
+        + " requests at this shard whose answers it has not acknowledged; the limit is "
+        + std::to_string(limits::producer_requests_max)};
+  return {};
+}
+
+const request_answer* turn::known_answer(const request_id& request) const {
+  const auto* session = find_session(state_, request.producer, now_.shard);
+  if (!session)
+    return nullptr;
+  auto answer = session->answers.find(request.number);
+  return answer == session->answers.end() ? nullptr : &answer->second;
+}
+
+void turn::run(const enqueue& c) {
+  enqueue_answered answer{c.peer, c.request.number, {}};
+  if (const auto* known = known_answer(c.request)) {
+    answer.tasks = known->tasks;
+    answer.kinds = known->kinds;
+  } else if (auto ok = check(c); !ok) {
+    answer.refusal = ok.error();
+  } else {
+    auto given = add(c.request, c.runs);
+    answer.tasks = std::move(given.tasks);
+    answer.kinds = std::move(given.kinds);
+  }
+  effects_.emplace_back(std::move(answer));
+}
+
+request_answer turn::add(const request_id& request, const std::vector<enqueue_run>& runs) {
+  joined_from_ = 0;
+  if (has_key(runs))
+    return add_keyed(request, runs);
+  for (const auto& r : runs)
+    add_run(r, &request);
+  return *known_answer(request);
+}
+
+std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marked) {
+  std::vector<seq_run> added;
+  std::size_t next = 0;
+  while (next < r.tasks.count()) {
+    auto& open = segment_for(r, r.tasks.sizes[next]);
+    joined_from_ = static_cast<std::size_t>(&open - segments_.data());
+    // As many tasks as fit: an aside is alone, a large task too.
+    auto end = std::min<std::size_t>(r.tasks.count(), next + room_of(open));
+    std::size_t last = next;
+    std::uint64_t bytes = 0;
+    do {
+      bytes += r.tasks.sizes[last++];
+    } while (last < end
+             && open.body_bytes + bytes + r.tasks.sizes[last] <= limits::segment_bytes_max);
+    auto count = static_cast<std::uint32_t>(last - next);
+    if (marked)
+      open.requests.push_back({*marked, open.count, count});
+    open.pieces.push_back(r.tasks.part(next, count));
+    auto first = open.first + open.count;
+    open.count += count;
+    open.body_bytes += bytes;
+    body_bytes_ += bytes;
+    if (auto behind = open.first + open.count; behind > state_.sequences.next)
+      state_.sequences.take(behind - state_.sequences.next);
+    grow_segment(state_, state_.segments.at(open.first), count, bytes);
+    if (marked)
+      remember_request(state_, *marked, {first, count}, now_.shard);
+    added.push_back({first, count});
+    next = last;
+  }
+  return added;
+}
+
+bool turn::is_untouched(sequence segment) const {
+  return state_.segments.at(segment).entries.empty();
+}
+
+std::size_t turn::room_of(const segment_appended& s) const {
+  if (s.is_aside())
+    return 1;
+  bool is_last = s.first == segments_.back().first;
+  auto end = s.first + limits::turn_lane_sequences;
+  return is_last ? limits::enqueue_tasks_max : end - std::min(end, s.first + s.count);
+}
+
+std::vector<std::size_t>::iterator turn::find_lane(const enqueue_run& r) {
+  return std::find_if(open_lanes_.begin(), open_lanes_.end(), [&](std::size_t place) {
+    return segments_[place].priority == r.priority && segments_[place].queue == r.queue;
+  });
+}
+
+segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
+  bool deferred = r.not_before > now_.shard;
+  auto settings = settings_of(state_, r);
+  auto lane = find_lane(r);
+  bool is_plain = !deferred && r.group.empty() && r.key.empty();
+  if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
+    auto& open = segments_[*lane];
+    bool fits = open.settings == settings && room_of(open) > 0 && is_untouched(open.first)
+                && open.body_bytes + bytes <= limits::segment_bytes_max;
+    if (fits)
+      return open;
+  }
+  if (lane != open_lanes_.end())
+    open_lanes_.erase(lane);
+  return open_segment(r, settings, deferred ? r.not_before : timestamp{});
+}
+
+segment_appended&
+turn::open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before) {
+  keep_sequences();
+  segment_appended opened;
+  opened.position = state_.positions.take(1);
+  opened.at = now_.shard;
+  opened.first = state_.sequences.next;
+  opened.queue = r.queue;
+  opened.priority = r.priority;
+  opened.settings = settings;
+  opened.not_before = not_before;
+  // A task with a key may be deferred later.
+  opened.allow_promotion = (not_before != timestamp{} || !r.key.empty()) && r.allow_promotion;
+  opened.group = r.group;
+  opened.key = r.key;
+  add_segment(state_, opened);
+  if (!opened.is_aside())
+    open_lanes_.push_back(segments_.size());
+  if (open_lanes_.size() > limits::turn_open_lanes_max)
+    open_lanes_.erase(open_lanes_.begin());
+  segments_.push_back(std::move(opened));
+  return segments_.back();
+}
+
+void turn::keep_sequences() {
+  bool is_open = !open_lanes_.empty() && open_lanes_.back() + 1 == segments_.size();
+  if (!is_open)
+    return;
+  auto end = segments_.back().first + limits::turn_lane_sequences;
+  if (end > state_.sequences.next)
+    state_.sequences.take(end - state_.sequences.next);
+}
+
+} // namespace codeq::core

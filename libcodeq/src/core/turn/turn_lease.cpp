@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/apply.hpp"
+#include "core/state/task_checkpoints.hpp"
+#include "core/turn/granted_run.hpp"
+#include "core/turn/turn.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace codeq::core {
+
+void turn::run(const heartbeat& c) {
+  leases_lost lost{c.peer, {}};
+  for (const auto& beat : c.beats) {
+    auto* l = state_.leases.find(beat.token);
+    if (!l || l->seq != beat.seq) {
+      lost.leases.push_back({beat.seq, beat.token});
+      continue;
+    }
+    extend(*l, beat);
+  }
+  state_.stale_beats += lost.leases.size();
+  if (!lost.leases.empty())
+    effects_.emplace_back(std::move(lost));
+  save_all(c);
+  tell_progress(c.progress);
+}
+
+void turn::tell_progress(const std::vector<lease_progress>& lines) {
+  // Of a lease only the latest line: nobody wants to hear the others, however many there are.
+  std::map<fencing_token, const lease_progress*> latest;
+  for (const auto& p : lines)
+    latest.insert_or_assign(p.token, &p);
+  for (const auto& [token, p] : latest)
+    tell_progress(*p);
+}
+
+void turn::tell_progress(const lease_progress& p) {
+  auto* l = state_.leases.find(p.token);
+  if (!l || l->seq != p.seq)
+    return;
+  auto attempt = find_segment(state_.segments, p.seq)->view(p.seq).attempt;
+  for (auto at = state_.watched.lower_bound({p.seq, 0});
+       at != state_.watched.end() && at->first == p.seq;
+       ++at)
+    effects_.emplace_back(progress_told{at->second, p.seq, attempt, p.percent, p.note});
+}
+
+void turn::extend(lease& l, const lease_beat& beat) {
+  // To have begun is a sign of progress as well.
+  bool progressed = beat.progressed || (l.queued && !beat.queued);
+  l.queued = beat.queued;
+  if (progressed && l.progress_deadline != monotonic_time::max())
+    l.progress_deadline =
+      now_.steady + find_segment(state_.segments, l.seq)->settings.progress_timeout;
+  auto valid_for = std::max(state_.leases.grant_at(l.grant).lease, beat.extend);
+  auto extended = std::max(l.deadline, now_.steady + valid_for);
+  l.deadline = std::min({extended, l.run_deadline, l.progress_deadline});
+}
+
+void turn::run(const expire_lease& c) {
+  auto* l = state_.leases.find(c.token);
+  if (!l || l->seq != c.seq)
+    return;
+  if (l->deadline > now_.steady) {
+    effects_.emplace_back(timer_wanted{c.seq, c.token, l->deadline});
+    return;
+  }
+  if (auto peer = state_.peer_of(*state_.leases.grant_at(l->grant).worker))
+    effects_.emplace_back(leases_lost{*peer, {{c.seq, c.token}}});
+  expire(c.token, *l);
+}
+
+void turn::expire(fencing_token token, const lease& l) {
+  lease_end e{l.seq, token, lease_end_kind::expired, !l.queued, task_state::ready, {}, {}};
+  auto entry = find_segment(state_.segments, l.seq)->view(l.seq);
+  if (entry.cancelling && now_.steady >= l.run_deadline) {
+    e.kind = lease_end_kind::revoked;
+    e.text = bytes::from("cancelled: the handler did not stop in time");
+    return append_end(std::move(e));
+  }
+  if (now_.steady >= std::min(l.run_deadline, l.progress_deadline)) {
+    e.kind = lease_end_kind::timed_out;
+    e.text = now_.steady >= l.run_deadline
+               ? bytes::from("run_timeout: the attempt ran longer than its limit")
+               : bytes::from("progress_timeout: the handler gave no sign of progress in time");
+    return l.queued ? append_end(std::move(e)) : end_failed(std::move(e), std::nullopt);
+  }
+  if (l.queued)
+    return append_end(std::move(e));
+  e.text = bytes::from("lease_expired: the worker did not report in time");
+  // The first loss in a row may be a dying node's fault and is retried at once; a task that goes on
+  // losing its workers is slowed down and ends dead.
+  bool first_in_row = entry.lost == 0;
+  end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
+}
+
+void turn::give_back(fencing_token token, const lease& l) {
+  append_end({l.seq, token, lease_end_kind::abandoned, false, task_state::ready, {}, {}});
+}
+
+void turn::run(const release_worker& c) {
+  auto is_of_worker = [&](const live_grant& g) { return *g.worker == *c.worker; };
+  for (auto token : state_.leases.tokens_of(is_of_worker))
+    give_back(token, *state_.leases.find(token));
+}
+
+void turn::run(const replace_worker& c) {
+  auto is_of_older = [&](const live_grant& g) {
+    return g.worker->name == c.worker->name && g.worker->incarnation != c.worker->incarnation;
+  };
+  for (auto token : state_.leases.tokens_of(is_of_older))
+    expire(token, *state_.leases.find(token));
+}
+
+void turn::run(const resume& c) {
+  leases_lost lost{c.peer, {}};
+  std::vector<fencing_token> held;
+  for (const auto& claimed : c.leases) {
+    auto* l = state_.leases.find(claimed.token);
+    bool is_own =
+      l && l->seq == claimed.seq && *state_.leases.grant_at(l->grant).worker == *c.worker;
+    if (is_own)
+      held.push_back(claimed.token);
+    else
+      lost.leases.push_back(claimed);
+  }
+  if (!lost.leases.empty())
+    effects_.emplace_back(std::move(lost));
+  std::sort(held.begin(), held.end());
+  auto own = state_.leases.tokens_of([&](const live_grant& g) { return *g.worker == *c.worker; });
+  std::vector<fencing_token> unknown;
+  std::set_difference(
+    own.begin(), own.end(), held.begin(), held.end(), std::back_inserter(unknown));
+  redeliver(c.peer, unknown);
+  for (auto token : own) {
+    auto seq = state_.leases.find(token)->seq;
+    if (find_segment(state_.segments, seq)->view(seq).cancelling)
+      send_cancel(c.peer, token);
+  }
+  effects_.emplace_back(resumed{c.peer});
+}
+
+void turn::redeliver(peer_id peer, const std::vector<fencing_token>& tokens) {
+  tasks_granted batch{peer, true, false, {}};
+  std::uint64_t held_bytes = 0;
+  for (auto token : tokens) {
+    const auto& l = *state_.leases.find(token);
+    const auto& s = *find_segment(state_.segments, l.seq);
+    auto bytes = s.body_bytes / s.count;
+    if (held_bytes + bytes > limits::grant_bytes_max) {
+      effects_.emplace_back(std::exchange(batch, {peer, true, false, {}}));
+      held_bytes = 0;
+    }
+    held_bytes += bytes;
+    batch.runs.push_back(
+      describe_run(state_, s, {l.seq, 1}, token, state_.leases.grant_at(l.grant).lease));
+  }
+  if (!batch.runs.empty())
+    effects_.emplace_back(std::move(batch));
+}
+
+void turn::want_timers() {
+  while (auto token = state_.leases.take_due_for_timer(now_.steady)) {
+    auto& l = *state_.leases.find(*token);
+    l.timed = true;
+    effects_.emplace_back(timer_wanted{l.seq, *token, l.deadline});
+  }
+}
+
+void turn::save_all(const heartbeat& c) {
+  checkpoints_saved saved{c.peer, {}};
+  leases_lost lost{c.peer, {}};
+  for (const auto& checkpoint : c.checkpoints) {
+    if (save(checkpoint))
+      saved.checkpoints.push_back({checkpoint.seq, checkpoint.mark});
+    else
+      lost.leases.push_back({checkpoint.seq, checkpoint.mark.token});
+  }
+  if (!saved.checkpoints.empty())
+    effects_.emplace_back(std::move(saved));
+  if (!lost.leases.empty())
+    effects_.emplace_back(std::move(lost));
+}
+
+bool turn::save(const lease_checkpoint& c) {
+  const auto* l = state_.leases.find(c.mark.token);
+  bool is_held = l && l->seq == c.seq;
+  if (!is_held)
+    return false;
+  // What came before already is as durable as this turn will be.
+  if (!is_newer_checkpoint(state_, c.seq, c.mark))
+    return true;
+  set_checkpoint(state_, c.seq, c.mark);
+  body_bytes_ += c.data.size();
+  dropped_.erase(c.seq);
+  saved_.insert_or_assign(c.seq, c);
+  return true;
+}
+
+void turn::drop_checkpoint(sequence seq) {
+  if (!state_.checkpoints.contains(seq))
+    return;
+  forget_checkpoint(state_, seq);
+  saved_.erase(seq);
+  dropped_.insert(seq);
+}
+
+void turn::close_checkpoints() {
+  if (saved_.empty() && dropped_.empty())
+    return;
+  checkpoints_changed e;
+  e.position = state_.positions.take(1);
+  // Only what is saved has a record that tells the time; of the others the ends of their tasks do.
+  if (!saved_.empty())
+    e.at = now_.shard;
+  for (auto& [seq, checkpoint] : saved_)
+    e.saved.push_back(std::move(checkpoint));
+  e.dropped.assign(dropped_.begin(), dropped_.end());
+  changed_checkpoints_.push_back(std::move(e));
+}
+
+} // namespace codeq::core

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/apply.hpp"
+#include "core/state/queue_rules.hpp"
+#include "core/turn/turn.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core {
+
+void turn::run(const configure_queue& c) {
+  const auto* known = state_.find_queue(c.queue);
+  bool paused = known && known->settings.paused;
+  queue_answered answer{c.peer, c.number, c.queue, {c.config, paused}, {}};
+  if (c.config.keep_payload)
+    answer.refusal = {
+      errc::unsupported,
+      "keep_payload is true; it must be false: this version keeps no payload longer than its "
+      "segment"};
+  change_queue(std::move(answer));
+}
+
+void turn::run(const pause_queue& c) {
+  const auto* known = state_.find_queue(c.queue);
+  queue_answered answer{c.peer, c.number, c.queue, known ? known->settings : queue_settings{}, {}};
+  answer.settings.paused = c.paused;
+  change_queue(std::move(answer));
+}
+
+void turn::run(const show_queue& c) {
+  const auto* known = state_.find_queue(c.queue);
+  auto settings = known ? known->settings : queue_settings{};
+  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}});
+}
+
+void turn::change_queue(queue_answered answer) {
+  if (answer.refusal.code == errc::none && !state_.has_room_for(answer.queue))
+    answer.refusal = too_many_queues(answer.queue);
+  const auto* known = state_.find_queue(answer.queue);
+  if (answer.refusal.code != errc::none) {
+    answer.settings = known ? known->settings : queue_settings{};
+  } else if (!known || known->settings != answer.settings) {
+    set_queue(state_, answer.queue, answer.settings);
+    configured_.push_back({state_.positions.take(1), now_.shard, answer.queue, answer.settings});
+  }
+  effects_.emplace_back(std::move(answer));
+}
+
+void turn::run(const purge& c) {
+  auto* s = find_to_change(c.peer, c.number, c.seq);
+  if (!s)
+    return;
+  change_answered answer{c.peer, c.number, c.seq, change_result::unchanged, s->view(c.seq).state};
+  if (answer.state == task_state::dead) {
+    purge_all({c.seq});
+    answer.result = change_result::changed;
+    answer.state = s->view(c.seq).state;
+  }
+  effects_.emplace_back(answer);
+}
+
+void turn::purge_all(const std::vector<sequence>& tasks) {
+  // All leases first: a change behind an end begins a record, and so does an end behind a change.
+  for (auto seq : tasks) {
+    auto& s = *find_segment(state_.segments, seq);
+    if (s.view(seq).state == task_state::leased)
+      end_by_force(s, {0, 0, seq, force_kind::revoke, {}});
+  }
+  for (auto seq : tasks) {
+    append_change({seq, change_kind::purged, {}, {}}, task_event::author::operator_user);
+    tell_awaiting(seq);
+  }
+}
+
+void turn::purge_past_dead() {
+  std::vector<sequence> past;
+  state_.dead_ends.for_each([&](const number_pair& end) {
+    bool is_past = time_of(end) <= now_.shard && past.size() < limits::dead_purged_per_turn_max;
+    if (is_past)
+      past.push_back(end.second);
+    return is_past;
+  });
+  if (!past.empty())
+    purge_all(past);
+}
+
+void turn::mark_purged(const task_part& part) {
+  const auto& filter = part.filter;
+  auto next = state_.sequences.next;
+  auto below = part.below == 0 ? next : std::min(part.below, next);
+  std::vector<queue_purge> purges;
+  for (const auto& queue : state_.queues) {
+    bool is_meant = queue->address.tenant == filter.tenant
+                    && (filter.queue.empty() || queue->address.queue == filter.queue);
+    if (is_meant && queue->totals.purged_below < below)
+      purges.push_back({queue->address, below});
+  }
+  if (purges.empty())
+    return;
+  note_purges(state_, purges);
+  // What is enqueued from here on must lie behind the mark.
+  open_lanes_.clear();
+  auto& record = open_changes();
+  record.purges.insert(record.purges.end(), purges.begin(), purges.end());
+}
+
+} // namespace codeq::core

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/apply.hpp"
+#include "core/state/producer_sessions.hpp"
+#include "core/state/task_keys.hpp"
+#include "core/turn/turn.hpp"
+
+namespace codeq::core {
+
+namespace {
+
+segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
+  segment_fate fate;
+  fate.first = s.first;
+  fate.aside = s.aside;
+  fate.closed_at = now;
+  fate.enqueued_at = s.enqueued_at;
+  fate.queue = state.queue_of(s).address;
+  fate.priority = s.priority;
+  fate.max_attempts = s.settings.max_attempts;
+  fate.entries = s.entries;
+  fate.replaced = s.replaced;
+  fate.retention = s.settings.retention;
+  return fate;
+}
+
+} // namespace
+
+snapshot_taken turn::make_snapshot() {
+  snapshot_taken c;
+  c.position = state_.positions.take(1);
+  c.at = now_.shard;
+  c.ended_producers = ended_sessions(state_, now_.shard);
+  c.producers = used_sessions(state_, now_.shard);
+  for (const auto& queue : state_.queues)
+    c.queues.push_back(queue->totals);
+  for (auto first : state_.dirty) {
+    auto& s = state_.segments.at(first);
+    if (s.kept > 0)
+      continue;
+    c.closed.push_back(fate_of(state_, s, now_.shard));
+    note_closed_key(state_, s, c);
+  }
+  c.blocks = pack_changed(state_);
+  c.next_sequence = state_.sequences.next;
+  note_expired_keys(state_, c);
+  c.merged_changes = state_.change_records;
+  c.delivered_follow_ups = state_.delivered_follow_ups;
+  c.ended_grants = state_.leases.take_ended_grants();
+  return c;
+}
+
+} // namespace codeq::core

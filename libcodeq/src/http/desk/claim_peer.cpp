@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/desk/claim_peer.hpp"
+
+#include "client/operator_questions.hpp"
+#include "observe/log.hpp"
+#include "worker/node/wire.hpp"
+
+#include <iterator>
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+/// Rounds of questions before a claim that may not wait gives up to follow moving work.
+constexpr std::uint64_t rounds_max = 32;
+
+} // namespace
+
+void claim_state::start(claim_actor::pointer self, const claim_options& options) {
+  self_ = self;
+  options_ = options;
+  // Claims begin at different shards, so that all are served alike.
+  router_.emplace(options_.shards.size(), options_.claim);
+  coordinator::peer_attached me{options_.peer, options_.worker, options_.queues};
+  for (const auto& shard : options_.shards)
+    self_->send(shard, coordinator::attach_peer{me, claim_actor(self_)});
+  carry_out(router_->add_credits(options_.count));
+  if (options_.only_now)
+    ask_all();
+}
+
+void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
+  using kind = coordinator::claim_router::move::kind;
+  for (const auto& move : moves) {
+    const auto& shard = options_.shards[value(move.shard)];
+    coordinator::shard_command command;
+    if (move.what == kind::claim)
+      command.what = core::claim{options_.peer, move.credits, options_.lease};
+    else
+      command.what = core::revoke_credits{options_.peer, move.credits};
+    self_->send(shard, std::move(command));
+  }
+}
+
+void claim_state::ask_all() {
+  ++round_;
+  any_news_ = false;
+  unanswered_ = options_.shards.size();
+  for (std::uint16_t i = 0; i < options_.shards.size(); ++i) {
+    auto question = client::show_queue(i, options_.queues.front())(round_);
+    auto request = protocol::queue_request::parse(question.body);
+    self_->send(options_.shards[i], coordinator::peer_request{options_.peer, std::move(*request)});
+  }
+}
+
+void claim_state::take(const coordinator::shard_reply& m) {
+  const auto* answered = std::get_if<core::queue_answered>(&m.reply);
+  const auto* refused = std::get_if<protocol::request_refused<schema::QueueRequest>>(&m.reply);
+  if (!answered && !refused)
+    return;
+  auto number = answered ? answered->number : refused->number;
+  if (number != round_ || --unanswered_ > 0 || ending_)
+    return;
+  // What a shard says of work comes at the end of the turn that the first question was in.
+  bool is_certain = round_ > 1 && !any_news_;
+  if (is_certain || round_ == rounds_max)
+    end();
+  else
+    ask_all();
+}
+
+void claim_state::take(const coordinator::task_delivery& m) {
+  any_news_ = true;
+  std::uint32_t count = 0;
+  for (const auto& run : m.granted.runs)
+    count += run.count;
+  protocol::write_tasks(m.shard, m.granted, m.bodies, [this](const protocol::wire_frame& frame) {
+    auto batch = protocol::task_batch::parse(frame.body);
+    auto delivery = batch ? worker::read_task_batch(*batch) : batch.error();
+    if (delivery)
+      std::move(delivery->tasks.begin(), delivery->tasks.end(), std::back_inserter(tasks_));
+    else
+      CODEQ_LOG_ERROR("claim cannot read its tasks reason=\"{}\"", to_string(delivery.error()));
+  });
+  if (!m.granted.redelivered)
+    carry_out(router_->granted(m.shard, count, m.more));
+  finish_if_settled();
+}
+
+void claim_state::take(const coordinator::credit_news& m) {
+  any_news_ = true;
+  switch (m.what) {
+  case coordinator::credit_news::kind::drained:
+    return carry_out(router_->drained(m.shard));
+  case coordinator::credit_news::kind::has_work:
+    return carry_out(router_->has_work(m.shard));
+  case coordinator::credit_news::kind::returned:
+    carry_out(router_->returned(m.shard, m.credits));
+    return finish_if_settled();
+  }
+}
+
+void claim_state::add(const std::vector<queue_address>& queues) {
+  if (ending_ || finished_)
+    return;
+  options_.queues.insert(options_.queues.end(), queues.begin(), queues.end());
+  for (const auto& shard : options_.shards)
+    self_->send(
+      shard, coordinator::shard_command{core::change_queues{options_.peer, options_.queues}});
+}
+
+void claim_state::end() {
+  if (std::exchange(ending_, true))
+    return;
+  carry_out(router_->pause(true));
+  finish_if_settled();
+}
+
+void claim_state::finish_if_settled() {
+  bool is_full = router_->credits() == 0;
+  bool is_done = is_full || (ending_ && router_->waiting() == 0);
+  if (!is_done || std::exchange(finished_, true))
+    return;
+  for (const auto& shard : options_.shards)
+    self_->send(shard, coordinator::detach_peer{options_.peer});
+  self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_)});
+  self_->quit();
+}
+
+claim_actor::behavior_type
+claim(claim_actor::stateful_pointer<claim_state> self, const claim_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](const coordinator::shard_reply& m) { self->state.take(m); },
+    [self](const coordinator::task_delivery& m) { self->state.take(m); },
+    [self](const coordinator::credit_news& m) { self->state.take(m); },
+    [](const coordinator::queues_added&) {},
+    [self](const coordinator::peer_misbehaved&) { self->state.end(); },
+    [self](const add_queues& m) { self->state.add(m.queues); },
+    [self](end_claim) { self->state.end(); },
+  };
+}
+
+} // namespace codeq::http

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/desk/shard_desk.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "base/random.hpp"
+#include "coordinator/actors/gather_stats.hpp"
+#include "coordinator/session/stats_sum.hpp"
+#include "encoding/shared_structs.hpp"
+#include "http/server/gateway_limits.hpp"
+#include "observe/log.hpp"
+#include "protocol/convert.hpp"
+#include "protocol/shared_data.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace codeq::http {
+
+namespace {
+
+/// The registrar counts its sessions from 1 and never comes this far.
+constexpr core::peer_id first_peer = 0x8000'0000;
+
+const error& going_away() {
+  static const error reason{errc::going_away, "the coordinator is stopping"};
+  return reason;
+}
+
+/// The payload of an encoded task body.
+result<std::string> payload_of(const bytes& body) {
+  auto frame = protocol::frame<schema::TaskBody>::parse(body);
+  if (!frame)
+    return frame.error();
+  return frame->read([](schema::TaskBody::Reader reader) -> result<std::string> {
+    return protocol::string_of(reader.getPayload());
+  });
+}
+
+result<client::answered<task_detail>> read_detail(const protocol::status_reply& reply) {
+  auto status = client::read_status(reply);
+  if (!status)
+    return status.error();
+  if (!status->answer)
+    return client::answered<task_detail>{status->answer.error()};
+  return reply.read([&](auto from) -> result<client::answered<task_detail>> {
+    task_detail detail{std::move(*status->answer)};
+    detail.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
+    if (auto body = protocol::share(reply.body(), from.getBody()); !body.empty()) {
+      auto payload = payload_of(body);
+      if (!payload)
+        return payload.error();
+      detail.payload = std::move(*payload);
+    }
+    return client::answered<task_detail>{std::move(detail)};
+  });
+}
+
+} // namespace
+
+void shard_desk::start(gateway_actor::pointer self, const desk_options& options) {
+  self_ = self;
+  options_ = options;
+  peer_ = last_peer_ = first_peer;
+  attach();
+  outbox_.emplace(client::enqueue_outbox::options{
+    limits::http_enqueues_in_flight_max, [this] {
+      return make_producer_id(
+        now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
+    }});
+  client::store_identity store{options_.store_id, shard_count()};
+  outbox_->connect(
+    [this](const protocol::enqueue_request& m) { send_frame(0, m.to_wire()); }, store);
+  watch_list_.connect(
+    [this](const protocol::await_request& m) { send_frame(0, m.to_wire()); }, store);
+}
+
+void shard_desk::attach() {
+  coordinator::peer_attached me{peer_};
+  me.watches_queues = true;
+  for (const auto& shard : options_.shards)
+    self_->send(shard, coordinator::attach_peer{me, gateway_actor(self_)});
+}
+
+core::peer_id shard_desk::next_peer() {
+  // After two thousand million of them the first are free again.
+  last_peer_ = std::max(last_peer_ + 1, peer_ + 1);
+  return last_peer_;
+}
+
+void shard_desk::send_frame(std::uint16_t shard, const protocol::wire_frame& frame) {
+  auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
+    if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
+      // Requests that the client's parts build name their shard themselves.
+      if constexpr (requires(typename S::Reader r) { r.getShard(); }) {
+        auto named = protocol::shard_of(message, options_.shards.size());
+        shard = named ? value(*named) : shard;
+      }
+      self_->send(options_.shards[shard], coordinator::peer_request{peer_, std::move(message)});
+    }
+  });
+  if (!sent)
+    CODEQ_LOG_ERROR("gateway cannot send a frame reason=\"{}\"", to_string(sent.error()));
+}
+
+void shard_desk::enqueue(const task_spec& task, then<enqueued_task> done) {
+  if (stopped_)
+    return done(going_away());
+  auto encoded = protocol::encoded_tasks::encode({&task, 1});
+  if (!encoded)
+    return done(encoded.error());
+  auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+  outbox_->submit(std::move(tasks), [done](result<enqueue_answers> answers) {
+    if (answers)
+      done(std::move(answers->front()));
+    else
+      done(answers.error());
+  });
+}
+
+void shard_desk::describe(
+  const client::task_address& task, bool with_body, then<task_detail> done) {
+  if (value(task.task.shard) >= shard_count())
+    return done(error{errc::unknown_task, "no such task: its shard is not there"});
+  if (with_body)
+    return describe_body(task, std::move(done));
+  ask<task_detail>(value(task.task.shard), client::ask_status(task), &read_detail, std::move(done));
+}
+
+void shard_desk::describe_body(const client::task_address& task, then<task_detail> done) {
+  waiting_bodies_.push_back([this, task, done = std::move(done)] {
+    auto finish = [this, done](result<task_detail> found) {
+      --open_bodies_;
+      done(std::move(found));
+      read_next_bodies();
+    };
+    ask<task_detail>(
+      value(task.task.shard), client::ask_status(task, true), &read_detail, std::move(finish));
+  });
+  read_next_bodies();
+}
+
+void shard_desk::read_next_bodies() {
+  // What is refused at once comes back here.
+  if (std::exchange(reads_bodies_, true))
+    return;
+  while (!waiting_bodies_.empty() && open_bodies_ < limits::http_bodies_read_max) {
+    auto next = std::move(waiting_bodies_.front());
+    waiting_bodies_.pop_front();
+    ++open_bodies_;
+    next();
+  }
+  reads_bodies_ = false;
+}
+
+void shard_desk::stats(then<coordinator_stats> done) {
+  stats_by_shard([done = std::move(done)](const result<std::vector<coordinator_stats>>& parts) {
+    if (parts)
+      done(coordinator::sum_of(*parts));
+    else
+      done(parts.error());
+  });
+}
+
+void shard_desk::stats_by_shard(then<std::vector<coordinator_stats>> done) {
+  coordinator::gather_stats(self_, options_.shards, std::move(done));
+}
+
+void shard_desk::take(const coordinator::shard_reply& m) {
+  if (const auto* answered = std::get_if<core::reports_answered>(&m.reply))
+    return take_reports(m.shard, *answered);
+  if (const auto* lost = std::get_if<core::leases_lost>(&m.reply))
+    return take_lost(m.shard, *lost);
+  // The client's parts read frames.
+  protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
+}
+
+void shard_desk::take_frame(const protocol::wire_frame& frame) {
+  auto read = result<void>{};
+  if (frame.type == protocol::frame_type<schema::EnqueueReply>) {
+    if (auto reply = protocol::enqueue_reply::parse(frame.body))
+      take_enqueued(*reply);
+  } else if (frame.type == protocol::frame_type<schema::TasksEnded>) {
+    if (auto ended = protocol::tasks_ended::parse(frame.body))
+      read = watch_list_.accept(*ended);
+  } else {
+    take_reply(frame);
+  }
+  if (!read)
+    CODEQ_LOG_ERROR("gateway cannot read ends reason=\"{}\"", to_string(read.error()));
+}
+
+void shard_desk::take_reply(const protocol::wire_frame& frame) {
+  std::uint64_t number = 0;
+  auto read = protocol::visit_frame(frame, [&](const auto& typed) {
+    using reader = typename std::decay_t<decltype(typed)>::reader_type;
+    if constexpr (requires(reader r) { r.getNumber(); }) {
+      auto found = typed.read([](auto r) -> result<std::uint64_t> { return r.getNumber(); });
+      number = found ? *found : 0;
+    }
+  });
+  auto open = read ? questions_.extract(number) : decltype(questions_)::node_type{};
+  if (!open.empty())
+    open.mapped().answered(frame);
+}
+
+void shard_desk::take_enqueued(const protocol::enqueue_reply& reply) {
+  auto accepted = outbox_->accept(reply);
+  if (!accepted)
+    CODEQ_LOG_ERROR("gateway cannot read an answer reason=\"{}\"", to_string(accepted.error()));
+  else if (*accepted)
+    after((*accepted)->pause, [this, number = (*accepted)->number] { outbox_->retry_due(number); });
+}
+
+void shard_desk::misbehaved(const error& reason) {
+  CODEQ_LOG_WARN("gateway begins a new session reason=\"{}\"", to_string(reason));
+  for (const auto& shard : options_.shards)
+    self_->send(shard, coordinator::detach_peer{peer_});
+  // Whoever is told of it may ask again at once.
+  peer_ = next_peer();
+  attach();
+  fail_all({errc::overloaded, reason.context});
+}
+
+void shard_desk::fail_all(const error& reason) {
+  for (auto& [number, open] : std::exchange(questions_, {}))
+    open.failed(reason);
+  for (auto& [name, done] : std::exchange(reports_, {}))
+    done(reason);
+  beats_.clear();
+  watch_list_.fail_all(reason);
+  outbox_->fail_all(reason);
+}
+
+void shard_desk::stop() {
+  stopped_ = true;
+  fail_all(going_away());
+  for (auto& [claim, start] : std::exchange(early_claims_, {}))
+    start();
+  for (auto& [claim, open] : claims_)
+    self_->send(open.actor, end_claim{});
+  // Whoever waits for a time has to answer now.
+  timers_.run_due(monotonic_time::max());
+}
+
+void shard_desk::after(duration wait, std::function<void()> action) {
+  if (stopped_)
+    return action();
+  timers_.add(options_.clock->now().steady + wait, std::move(action));
+  arm();
+}
+
+void shard_desk::tick() {
+  armed_.reset();
+  timers_.run_due(options_.clock->now().steady);
+  arm();
+}
+
+void shard_desk::arm() {
+  auto next = timers_.next();
+  if (!next || (armed_ && *armed_ <= *next))
+    return;
+  armed_ = next;
+  auto wait = std::max(duration{0}, *next - options_.clock->now().steady);
+  self_->delayed_send(self_, wait, gateway_tick{});
+}
+
+void add_last_change(shard_desk& desk, task_detail task, std::function<void(task_detail)> done) {
+  // Nothing happens to a task that was never leased but what its state tells.
+  auto id = task.status.id;
+  auto add = [task = std::move(task),
+              done = std::move(done)](const result<task_timeline>& timeline) mutable {
+    if (timeline && !timeline->events.empty())
+      task.updated_at = timeline->events.back().at;
+    done(std::move(task));
+  };
+  desk.ask<task_timeline>(
+    value(id.shard),
+    client::ask_events(id),
+    &client::read_events,
+    shard_desk::then<task_timeline>(std::move(add)));
+}
+
+} // namespace codeq::http

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/operator_types.hpp"
+#include "codeq/result.hpp"
+
+#include "base/clock.hpp"
+#include "client/enqueue_outbox.hpp"
+#include "client/operator_questions.hpp"
+#include "client/operator_replies.hpp"
+#include "client/watch_list.hpp"
+#include "core/commands/command.hpp"
+#include "http/desk/gateway_actors.hpp"
+#include "http/desk/timer_list.hpp"
+#include "http/json/task_json.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace codeq::http {
+
+struct desk_options {
+  /// By number.
+  std::vector<coordinator::shard_actor> shards;
+  std::uint64_t store_id = 0;
+  /// Used by the gateway's actor only.
+  std::shared_ptr<base::clock> clock;
+};
+
+/// A claim of an HTTP worker.
+struct claim_wish {
+  std::shared_ptr<const worker_identity> worker;
+  /// Those to claim from; empty is every queue that the tenant has or gets.
+  std::vector<queue_address> queues{};
+  std::string tenant{};
+  std::uint32_t count = 1;
+  duration lease{0};
+  /// Zero does not wait.
+  duration wait{0};
+};
+
+/// How an attempt ended.
+struct attempt_end {
+  task_id task;
+  fencing_token token{};
+  disposition how = disposition::completed;
+  std::string text{};
+  /// With nack; empty leaves it to the retry policy.
+  std::optional<duration> delay{};
+};
+
+/// Asks the shards on behalf of the routes and takes their answers to whoever asked: one session
+/// for all requests, and one more per claim. Owned by the gateway's actor; functions that are given
+/// are called on it, later, once.
+class shard_desk {
+public:
+  template <class T>
+  using then = std::function<void(result<T>)>;
+
+  void start(gateway_actor::pointer self, const desk_options& options);
+
+  /// Ends everything that is open; what is asked from here on fails with `going_away`.
+  void stop();
+
+  [[nodiscard]] std::uint16_t shard_count() const {
+    return static_cast<std::uint16_t>(options_.shards.size());
+  }
+
+  /// Shard time.
+  [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
+
+  /// Errors: what the coordinator refused; `going_away`.
+  void enqueue(const task_spec& task, then<enqueued_task> done);
+  void describe(const client::task_address& task, bool with_body, then<task_detail> done);
+
+  /// What all shards count, together. Errors: `timeout`.
+  void stats(then<coordinator_stats> done);
+
+  /// The same, by number of the shard.
+  void stats_by_shard(then<std::vector<coordinator_stats>> done);
+
+  /// Asks a shard a question whose reply is `S`.
+  template <class T, class S>
+  void ask(
+    std::uint16_t shard,
+    const client::question& question,
+    result<client::answered<T>> (*read)(const protocol::frame<S>&),
+    then<T> done);
+
+  /// `errc::none`, `already`, `stale_lease`, `unknown_task`, or why what it carries is refused.
+  void report(const attempt_end& end, std::function<void(error)> done);
+
+  /// Extends a lease; zero is by its own length. Errors: `stale_lease`.
+  void beat(task_id task, fencing_token token, duration extend, then<void> done);
+
+  /// Returns a name for `end_claim_of`.
+  std::uint64_t claim(claim_wish wish, std::function<void(std::vector<task>)> done);
+
+  /// Has a claim end early; it still says what it came to.
+  void end_claim_of(std::uint64_t claim);
+
+  /// Waits for the end of a task, at most so long: then `timeout`. Returns a name for `unwatch`.
+  std::uint64_t watch(task_id task, std::optional<duration> wait, then<task_status> ended);
+
+  /// Forgets a wait that has not ended.
+  void unwatch(std::uint64_t watch);
+
+  /// Runs `action` later, or at once when the desk has stopped.
+  void after(duration wait, std::function<void()> action);
+
+  // Messages.
+
+  void take(const coordinator::shard_reply& m);
+  void take(const coordinator::queues_added& m);
+  void take(claim_ended& m);
+  void misbehaved(const error& reason);
+  void tick();
+
+private:
+  struct question_open {
+    std::function<void(const protocol::wire_frame&)> answered;
+    std::function<void(const error&)> failed;
+  };
+
+  struct open_claim {
+    claim_actor actor;
+    timer_list::id timer = 0;
+    std::function<void(std::vector<task>)> done;
+    /// Of a claim from every queue of a tenant; else empty.
+    std::string tenant;
+    std::size_t queues = 0;
+  };
+
+  struct open_watch {
+    task_id task;
+    timer_list::id timer = 0;
+  };
+
+  using lease_name = std::tuple<shard_id, sequence, fencing_token>;
+
+  void attach();
+
+  /// Reads what a task carries, when others have been answered if there are many.
+  void describe_body(const client::task_address& task, then<task_detail> done);
+  void read_next_bodies();
+  void
+  start_claim(std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done);
+  [[nodiscard]] core::peer_id next_peer();
+  void send_frame(std::uint16_t shard, const protocol::wire_frame& frame);
+  void take_reports(shard_id shard, const core::reports_answered& answered);
+  void take_lost(shard_id shard, const core::leases_lost& lost);
+  void take_frame(const protocol::wire_frame& frame);
+  void take_enqueued(const protocol::enqueue_reply& reply);
+  void take_reply(const protocol::wire_frame& frame);
+  void fail_all(const error& reason);
+  void arm();
+
+  gateway_actor::pointer self_ = nullptr;
+  desk_options options_;
+  core::peer_id peer_ = 0;
+  core::peer_id last_peer_ = 0;
+  std::uint64_t last_number_ = 0;
+  std::unordered_map<std::uint64_t, question_open> questions_;
+  std::multimap<lease_name, std::function<void(error)>> reports_;
+  /// Beats that no answer has come for; true once their lease is known to be lost.
+  std::multimap<lease_name, std::shared_ptr<bool>> beats_;
+  std::unordered_map<std::uint64_t, open_claim> claims_;
+  /// Questions for what tasks carry that wait for their turn, and how many are open.
+  std::deque<std::function<void()>> waiting_bodies_;
+  std::size_t open_bodies_ = 0;
+  bool reads_bodies_ = false;
+  /// By tenant, the names of the queues that any shard knows.
+  std::map<std::string, std::set<std::string>> queues_;
+  /// The shards that have told of their queues, and the claims that wait for all of them to do so.
+  std::set<shard_id> known_shards_;
+  std::map<std::uint64_t, std::function<void()>> early_claims_;
+  std::unordered_map<std::uint64_t, open_watch> watches_;
+  std::optional<client::enqueue_outbox> outbox_;
+  client::watch_list watch_list_;
+  timer_list timers_;
+  std::optional<monotonic_time> armed_;
+  bool stopped_ = false;
+};
+
+template <class T, class S>
+void shard_desk::ask(
+  std::uint16_t shard,
+  const client::question& question,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  then<T> done) {
+  if (stopped_)
+    return done(error{errc::going_away, "the coordinator is stopping"});
+  auto number = ++last_number_;
+  auto answered = [read, done](const protocol::wire_frame& wire) {
+    auto frame = protocol::frame<S>::parse(wire.body);
+    if (!frame)
+      return done(frame.error());
+    auto told = read(*frame);
+    done(told ? std::move(told->answer) : result<T>(told.error()));
+  };
+  questions_.emplace(number, question_open{std::move(answered), done});
+  send_frame(shard, question(number));
+}
+
+/// Adds the time of the task's last change, if its history is still there.
+void add_last_change(shard_desk& desk, task_detail task, std::function<void(task_detail)> done);
+
+} // namespace codeq::http

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "encoding/schema_enums.hpp"
+#include "http/desk/claim_peer.hpp"
+#include "http/desk/shard_desk.hpp"
+#include "protocol/shared_data.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <algorithm>
+#include <utility>
+
+/// What the desk does about leases and waits.
+namespace codeq::http {
+
+namespace {
+
+protocol::result_request make_report(const attempt_end& end) {
+  constexpr std::size_t other_words = 64;
+  return protocol::result_request::build(
+    [&](auto request) {
+      request.setShard(value(end.task.shard));
+      auto report = request.initReports(1)[0];
+      report.setSeq(end.task.seq);
+      report.setToken(value(end.token));
+      report.setDisposition(encoding::to_schema(end.how));
+      if (end.delay)
+        report.setDelayMs(end.delay->count());
+      auto texts = request.initTexts();
+      texts.initEnds(1).set(0, static_cast<std::uint32_t>(end.text.size()));
+      texts.setBytes(protocol::data_of(end.text));
+    },
+    end.text.size() / 8 + other_words);
+}
+
+protocol::heartbeat_request make_beat(task_id task, fencing_token token, duration extend) {
+  return protocol::heartbeat_request::build([&](auto request) {
+    request.setShard(value(task.shard));
+    auto beat = request.initLeases(1)[0];
+    beat.setSeq(task.seq);
+    beat.setToken(value(token));
+    beat.setProgressed(true);
+    beat.setExtendMs(static_cast<std::uint64_t>(extend.count()));
+  });
+}
+
+} // namespace
+
+void shard_desk::report(const attempt_end& end, std::function<void(error)> done) {
+  if (value(end.task.shard) >= shard_count())
+    return done({errc::unknown_task, {}});
+  reports_.emplace(lease_name{end.task.shard, end.task.seq, end.token}, std::move(done));
+  send_frame(value(end.task.shard), make_report(end).to_wire());
+}
+
+void shard_desk::take_reports(shard_id shard, const core::reports_answered& answered) {
+  std::vector<std::pair<std::function<void(error)>, error>> ended;
+  for (const auto& answer : answered.answers) {
+    auto at = reports_.find({shard, answer.seq, answer.token});
+    if (at == reports_.end())
+      continue;
+    ended.emplace_back(std::move(at->second), error{answer.code, answer.context});
+    reports_.erase(at);
+  }
+  // Only now, because an answer may lead to the next report.
+  for (auto& [done, how] : ended)
+    done(std::move(how));
+}
+
+void shard_desk::beat(task_id task, fencing_token token, duration extend, then<void> done) {
+  lease_name name{task.shard, task.seq, token};
+  auto lost = std::make_shared<bool>(false);
+  beats_.emplace(name, lost);
+  send_frame(value(task.shard), make_beat(task, token, extend).to_wire());
+  // Only beats of lost leases are answered; the answer to this comes behind that.
+  client::task_address where{task, {}};
+  auto answered = [this, name, lost, done](const result<task_status>& told) {
+    auto [begin, end] = beats_.equal_range(name);
+    for (auto i = begin; i != end; ++i) {
+      if (i->second == lost) {
+        beats_.erase(i);
+        break;
+      }
+    }
+    if (!told)
+      done(told.error());
+    else if (*lost)
+      done(error{errc::stale_lease, "the lease is over"});
+    else
+      done({});
+  };
+  ask<task_status>(
+    value(task.shard), client::ask_status(where), &client::read_status, std::move(answered));
+}
+
+void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
+  for (const auto& lease : lost.leases) {
+    auto [begin, end] = beats_.equal_range({shard, lease.seq, lease.token});
+    for (auto i = begin; i != end; ++i)
+      *i->second = true;
+  }
+}
+
+std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<task>)> done) {
+  auto name = ++last_number_;
+  bool is_early = wish.queues.empty() && known_shards_.size() < shard_count() && !stopped_;
+  auto start = [this, name, wish = std::move(wish), done = std::move(done)]() mutable {
+    start_claim(name, std::move(wish), std::move(done));
+  };
+  if (is_early)
+    early_claims_.emplace(name, std::move(start));
+  else
+    start();
+  return name;
+}
+
+void shard_desk::start_claim(
+  std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done) {
+  bool is_of_all = wish.queues.empty();
+  if (is_of_all)
+    for (const auto& queue : queues_[wish.tenant])
+      if (wish.queues.size() < limits::http_claim_queues_max)
+        wish.queues.push_back({wish.tenant, queue});
+  bool is_over = wish.queues.empty() && wish.wait == duration{0};
+  if (is_over || stopped_)
+    return done({});
+  claim_options options;
+  options.claim = name;
+  options.gateway = self_;
+  options.peer = next_peer();
+  options.shards = options_.shards;
+  options.worker = std::move(wish.worker);
+  options.queues = std::move(wish.queues);
+  auto queues = options.queues.size();
+  options.count = wish.count;
+  options.lease = wish.lease;
+  options.only_now = wish.wait == duration{0};
+  auto actor = self_->system().spawn(http::claim, options);
+  timer_list::id timer = 0;
+  if (!options.only_now) {
+    timer =
+      timers_.add(options_.clock->now().steady + wish.wait, [this, name] { end_claim_of(name); });
+    arm();
+  }
+  auto tenant = is_of_all ? std::move(wish.tenant) : std::string();
+  claims_.emplace(name, open_claim{actor, timer, std::move(done), std::move(tenant), queues});
+}
+
+void shard_desk::take(const coordinator::queues_added& m) {
+  std::map<std::string, std::vector<queue_address>> fresh;
+  for (const auto& queue : m.queues)
+    if (queues_[queue.tenant].insert(queue.queue).second)
+      fresh[queue.tenant].push_back(queue);
+  for (auto& [name, open] : claims_) {
+    auto news = fresh.find(open.tenant);
+    if (open.tenant.empty() || news == fresh.end())
+      continue;
+    auto room =
+      limits::http_claim_queues_max - std::min(limits::http_claim_queues_max, open.queues);
+    auto added = news->second;
+    added.resize(std::min(added.size(), room));
+    open.queues += added.size();
+    if (!added.empty())
+      self_->send(open.actor, add_queues{std::move(added)});
+  }
+  known_shards_.insert(m.shard);
+  if (known_shards_.size() == shard_count())
+    for (auto& [name, start] : std::exchange(early_claims_, {}))
+      start();
+}
+
+void shard_desk::end_claim_of(std::uint64_t claim) {
+  if (auto early = early_claims_.extract(claim); !early.empty())
+    early.mapped()();
+  if (auto at = claims_.find(claim); at != claims_.end())
+    self_->send(at->second.actor, end_claim{});
+}
+
+void shard_desk::take(claim_ended& m) {
+  auto open = claims_.extract(m.claim);
+  if (open.empty())
+    return;
+  timers_.remove(open.mapped().timer);
+  open.mapped().done(std::move(m.tasks));
+}
+
+std::uint64_t
+shard_desk::watch(task_id task, std::optional<duration> wait, then<task_status> ended) {
+  auto name = ++last_number_;
+  if (stopped_) {
+    ended(error{errc::going_away, "the coordinator is stopping"});
+    return name;
+  }
+  auto shared = std::make_shared<then<task_status>>(std::move(ended));
+  timer_list::id timer = 0;
+  if (wait) {
+    timer = timers_.add(options_.clock->now().steady + *wait, [this, name, shared] {
+      unwatch(name);
+      (*shared)(error{errc::timeout, "the task has not ended in time"});
+    });
+    arm();
+  }
+  watches_.emplace(name, open_watch{task, timer});
+  watch_list_.add(name, {task}, [this, name, shared](result<task_status> how) {
+    auto open = watches_.extract(name);
+    if (open.empty())
+      return;
+    timers_.remove(open.mapped().timer);
+    (*shared)(std::move(how));
+  });
+  return name;
+}
+
+void shard_desk::unwatch(std::uint64_t watch) {
+  auto open = watches_.extract(watch);
+  if (open.empty())
+    return;
+  timers_.remove(open.mapped().timer);
+  watch_list_.remove(watch, {open.mapped().task});
+}
+
+} // namespace codeq::http

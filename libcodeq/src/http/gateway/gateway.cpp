@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/gateway/gateway.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "http/server/replies.hpp"
+#include "transport/socket.hpp"
+
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+/// May see the metrics, of whatever tenant, and nothing else is asked for in its name.
+std::shared_ptr<const caller> metrics_reader() {
+  caller by{"metrics", {}};
+  by.is_admin = true;
+  by.sees_all_tenants = true;
+  return std::make_shared<const caller>(std::move(by));
+}
+
+} // namespace
+
+result<std::unique_ptr<gateway_node>>
+gateway_node::start(caf::actor_system& system, gateway_options options) {
+  auto actor = system.spawn(gateway, options.actor);
+  std::unique_ptr<gateway_node> node(new gateway_node(system, actor, options.meter));
+  auto serve = [actor](exchange_ptr call) { caf::anon_send(actor, call_arrived{std::move(call)}); };
+  auto server = node->listen(options.listen, serve, options.tls);
+  if (!server)
+    return server.error();
+  node->server_ = std::move(*server);
+  if (options.metrics_listen.empty())
+    return node;
+  auto serve_metrics = [serve, by = metrics_reader()](exchange_ptr call) {
+    const auto& in = call->in;
+    if (in.method != "GET" || in.path.size() != 1 || in.path.front() != "metrics")
+      return call->answer(refusal(404, "not found"));
+    call->by = by;
+    serve(std::move(call));
+  };
+  auto metrics = node->listen(options.metrics_listen, std::move(serve_metrics));
+  if (!metrics)
+    return metrics.error();
+  node->metrics_server_ = std::move(*metrics);
+  return node;
+}
+
+result<std::unique_ptr<server>> gateway_node::listen(
+  const std::string& address,
+  std::function<void(exchange_ptr)> serve,
+  std::shared_ptr<security::tls_source> tls) {
+  auto endpoint = transport::parse_listen_address(address);
+  if (!endpoint)
+    return endpoint.error();
+  server_options s;
+  s.address = endpoint->host;
+  s.port = endpoint->port;
+  s.serve = std::move(serve);
+  s.gone = [actor = actor_](exchange_ptr call) {
+    caf::anon_send(actor, client_gone{std::move(call)});
+  };
+  s.meter = meter_;
+  s.tls = std::move(tls);
+  return server::start(std::move(s));
+}
+
+gateway_node::~gateway_node() {
+  stop();
+}
+
+void gateway_node::stop() {
+  if (!actor_)
+    return;
+  for (auto* one : {server_.get(), metrics_server_.get()})
+    if (one)
+      one->stop_accepting();
+  caf::scoped_actor self{system_};
+  self->request(actor_, limits::http_shutdown_max, stop_gateway{})
+    .receive([](bool) {}, [](const caf::error&) {});
+  for (auto* one : {server_.get(), metrics_server_.get()})
+    if (one)
+      one->stop();
+  // The exchanges that it may still hold are of the server's connections.
+  caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
+  self->wait_for(actor_);
+  actor_ = nullptr;
+  metrics_server_.reset();
+  server_.reset();
+}
+
+} // namespace codeq::http

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "http/gateway/gateway_actor.hpp"
+#include "http/server/server.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace codeq::http {
+
+struct gateway_options {
+  /// `address:port`; port 0 lets the system choose.
+  std::string listen;
+  /// Another address, for `GET /metrics` alone and without a token; empty for none.
+  std::string metrics_listen{};
+  /// Secures `listen`; null without TLS.
+  std::shared_ptr<security::tls_source> tls{};
+  gateway_actor_options actor;
+  std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
+};
+
+/// The HTTP gateway of a coordinator: a server on a thread of its own, and the actor that asks the
+/// shards.
+class gateway_node {
+public:
+  /// Listens. Errors: `invalid_argument` for an address that is none, `unavailable`.
+  [[nodiscard]] static result<std::unique_ptr<gateway_node>>
+  start(caf::actor_system& system, gateway_options options);
+
+  ~gateway_node();
+  gateway_node(const gateway_node&) = delete;
+  gateway_node& operator=(const gateway_node&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return server_ ? server_->port() : 0; }
+
+  /// The port of the metrics; 0 without an address of their own.
+  [[nodiscard]] std::uint16_t metrics_port() const noexcept {
+    return metrics_server_ ? metrics_server_->port() : 0;
+  }
+
+  /// Answers what is open, then closes everything; at most about a second. Call before the shards
+  /// stop.
+  void stop();
+
+private:
+  gateway_node(caf::actor_system& system, gateway_actor actor, std::shared_ptr<server_meter> meter)
+    : system_(system), actor_(std::move(actor)), meter_(std::move(meter)) {}
+
+  /// Listens, and hands what `serve` lets through to the actor.
+  [[nodiscard]] result<std::unique_ptr<server>> listen(
+    const std::string& address,
+    std::function<void(exchange_ptr)> serve,
+    std::shared_ptr<security::tls_source> tls = {});
+
+  caf::actor_system& system_;
+  gateway_actor actor_;
+  std::shared_ptr<server_meter> meter_;
+  std::unique_ptr<server> server_;
+  std::unique_ptr<server> metrics_server_;
+};
+
+} // namespace codeq::http

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/gateway/gateway_actor.hpp"
+
+#include "http/server/replies.hpp"
+
+#include <caf/actor_cast.hpp>
+
+#include <utility>
+
+namespace codeq::http {
+
+void gateway_state::start(gateway_actor::pointer self, const gateway_actor_options& options) {
+  self_ = self;
+  context_.who = options.who;
+  context_.limit = options.limit;
+  context_.is_loopback_only = options.is_loopback_only;
+  context_.needs_token = options.needs_token;
+  context_.check_disk = options.check_disk;
+  context_.metrics = options.metrics;
+  context_.desk.start(self, options.desk);
+  auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {
+    // Without a hold on it, since it may have ended long before the answer comes.
+    if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
+      caf::anon_send(caf::actor_cast<caf::actor>(me), webhook_answered{number, std::move(answer)});
+  };
+  context_.webhooks.start(context_.desk, options.webhooks, std::move(post));
+}
+
+void gateway_state::serve(const call_arrived& m) {
+  if (stopped_)
+    return m.call->answer(refusal_of({errc::going_away, "the coordinator is stopping"}));
+  ++open_;
+  auto answer = std::move(m.call->answer);
+  m.call->answer = [this, answer = std::move(answer)](response r) {
+    answer(std::move(r));
+    answered();
+  };
+  dispatch(context_, m.call);
+}
+
+void gateway_state::forget(const client_gone& m) {
+  if (auto gone = std::exchange(m.call->on_gone, nullptr))
+    gone();
+}
+
+void gateway_state::answered() {
+  --open_;
+  if (stopping_ && open_ == 0)
+    std::exchange(stopping_, std::nullopt)->deliver(true);
+}
+
+caf::result<bool> gateway_state::stop() {
+  stopped_ = true;
+  context_.webhooks.stop();
+  context_.desk.stop();
+  if (open_ == 0)
+    return true;
+  auto promise = self_->make_response_promise<bool>();
+  stopping_ = promise;
+  return promise;
+}
+
+gateway_actor::behavior_type
+gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor_options& options) {
+  self->set_default_handler(caf::drop);
+  self->state.start(self, options);
+  return {
+    [self](const coordinator::shard_reply& m) { self->state.desk().take(m); },
+    [](const coordinator::task_delivery&) {},
+    [](const coordinator::credit_news&) {},
+    [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
+    [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
+    [self](const call_arrived& m) { self->state.serve(m); },
+    [self](const client_gone& m) { self->state.forget(m); },
+    [self](claim_ended& m) { self->state.desk().take(m); },
+    [self](const webhook_answered& m) { self->state.take(m); },
+    [self](gateway_tick) { self->state.desk().tick(); },
+    [self](stop_gateway) { return self->state.stop(); },
+  };
+}
+
+} // namespace codeq::http

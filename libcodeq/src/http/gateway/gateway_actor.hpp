@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "http/routes/router.hpp"
+
+#include <memory>
+#include <optional>
+#include <unordered_set>
+
+namespace codeq::http {
+
+struct gateway_actor_options {
+  desk_options desk;
+  authenticate who;
+  limit_rate limit;
+  bool is_loopback_only = false;
+  bool needs_token = false;
+  std::function<result<void>()> check_disk;
+  std::function<std::string(const coordinator_stats&)> metrics;
+  webhook_options webhooks{};
+};
+
+/// The state of the gateway: which requests are not answered yet.
+class gateway_state {
+public:
+  static constexpr const char* name = "gateway";
+
+  void start(gateway_actor::pointer self, const gateway_actor_options& options);
+  void serve(const call_arrived& m);
+  void forget(const client_gone& m);
+  [[nodiscard]] caf::result<bool> stop();
+
+  void take(const webhook_answered& m) { context_.webhooks.answered(m.number, m.answer); }
+
+  [[nodiscard]] shard_desk& desk() { return context_.desk; }
+
+private:
+  void answered();
+
+  gateway_actor::pointer self_ = nullptr;
+  gateway_context context_;
+  std::size_t open_ = 0;
+  bool stopped_ = false;
+  std::optional<caf::typed_response_promise<bool>> stopping_;
+};
+
+[[nodiscard]] gateway_actor::behavior_type
+gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor_options& options);
+
+} // namespace codeq::http

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/json/task_json.hpp"
+
+#include "base/text_encoding.hpp"
+#include "http/json/json_reader.hpp"
+#include "http/json/rfc3339.hpp"
+
+namespace codeq::http {
+
+namespace {
+
+/// No node may have a name with a colon or a slash in it.
+constexpr std::string_view worker_prefix = "http:";
+
+/// The first member of a stored result that has artifacts.
+constexpr std::string_view artifacts_name = "codeq:artifacts";
+
+std::string_view location_name(task_state state) noexcept {
+  switch (state) {
+  case task_state::scheduled:
+    return "DELAYED_ZSET";
+  case task_state::gated:
+  case task_state::ready:
+    return "PENDING_LIST";
+  case task_state::leased:
+    return "INPROG_SET";
+  case task_state::dead:
+    return "DLQ_SET";
+  case task_state::completed:
+  case task_state::cancelled:
+    return "NONE";
+  }
+  return "NONE";
+}
+
+void write_payload(base::json_writer& json, const task_detail& task) {
+  if (!task.payload) {
+    json.key("payload").null().field("payloadExpired", true);
+  } else if (base::is_utf8(*task.payload)) {
+    json.field("payload", *task.payload);
+  } else {
+    json.key("payload").null().field("payloadBase64", base::to_base64(*task.payload));
+  }
+}
+
+void write_lease(base::json_writer& json, const task_detail& task, timestamp now) {
+  json.field("workerId", subject_of(task.status.worker))
+    .field("leaseUntil", to_rfc3339(now + task.lease_left))
+    .field("fencingToken", std::to_string(value(task.status.token)));
+}
+
+void write_names(base::json_writer& json, const task_status& task) {
+  if (!task.key.empty() && base::is_utf8(task.key))
+    json.field("idempotencyKey", task.key);
+  if (!task.group.empty() && base::is_utf8(task.group))
+    json.field("group", task.group);
+}
+
+void write_error(base::json_writer& json, std::string_view text) {
+  if (text.empty())
+    return;
+  json.field("error", base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text));
+}
+
+/// What all views of a task have, up to the names.
+void write_common(base::json_writer& json, const task_status& task) {
+  json.field("priority", task.priority)
+    .field("status", status_name(task.state))
+    .field("lastKnownLocation", location_name(task.state))
+    .field("state", to_string(task.state))
+    .field("attempts", task.attempt)
+    .field("maxAttempts", task.max_attempts)
+    .field("tenantId", task.tenant)
+    .field("createdAt", to_rfc3339(task.enqueued_at));
+  if (task.eligible_at)
+    json.field("eligibleAt", to_rfc3339(*task.eligible_at));
+  write_names(json, task);
+}
+
+} // namespace
+
+std::string worker_name_of(std::string_view tenant, std::string_view subject) {
+  std::string name(worker_prefix);
+  name.append(tenant).append("/").append(subject);
+  return name;
+}
+
+std::string_view subject_of(std::string_view worker_name) noexcept {
+  if (!worker_name.starts_with(worker_prefix))
+    return worker_name;
+  return worker_name.substr(worker_name.find('/') + 1);
+}
+
+std::string_view status_name(task_state state) noexcept {
+  switch (state) {
+  case task_state::scheduled:
+  case task_state::gated:
+  case task_state::ready:
+    return "PENDING";
+  case task_state::leased:
+    return "IN_PROGRESS";
+  case task_state::completed:
+    return "COMPLETED";
+  case task_state::dead:
+  case task_state::cancelled:
+    return "FAILED";
+  }
+  return "FAILED";
+}
+
+void write_task(base::json_writer& json, const task_detail& task, timestamp now) {
+  const auto& status = task.status;
+  json.begin_object().field("id", to_string(status.id)).field("command", status.queue);
+  if (!task.is_known) {
+    json.field("tenantId", status.tenant);
+    if (task.outcome)
+      json.field("outcome", to_string(*task.outcome));
+    json.end_object();
+    return;
+  }
+  write_payload(json, task);
+  write_common(json, status);
+  json.field("updatedAt", to_rfc3339(task.updated_at.value_or(status.enqueued_at)));
+  if (status.state == task_state::leased)
+    write_lease(json, task, now);
+  if (status.state == task_state::completed)
+    json.field("resultKey", "codeq:results");
+  if (task.outcome)
+    json.field("outcome", to_string(*task.outcome));
+  write_error(json, status.error_text);
+  json.end_object();
+}
+
+void write_listed(base::json_writer& json, const task_status& task) {
+  json.begin_object().field("id", to_string(task.id)).field("command", task.queue);
+  write_common(json, task);
+  if (task.state == task_state::leased)
+    json.field("workerId", subject_of(task.worker));
+  json.end_object();
+}
+
+void write_value(base::json_writer& json, std::string_view bytes) {
+  if (bytes.empty())
+    json.null();
+  else if (is_json(bytes))
+    json.raw(bytes);
+  else if (base::is_utf8(bytes))
+    json.text(bytes);
+  else
+    json.begin_object().field("base64", base::to_base64(bytes)).end_object();
+}
+
+void write_result(base::json_writer& json, const result_record& record) {
+  json.begin_object()
+    .field("taskId", to_string(record.id))
+    .field("status", record.state == task_state::completed ? "COMPLETED" : "FAILED");
+  if (record.state == task_state::completed)
+    write_stored_result(json, record.result, false);
+  else
+    write_error(json, record.error_text);
+  json.field("completedAt", to_rfc3339(record.at));
+  if (record.will_retry)
+    json.field("willRetry", *record.will_retry);
+  if (record.retry_at)
+    json.field("retryAt", to_rfc3339(*record.retry_at));
+  json.end_object();
+}
+
+void write_stored_result(base::json_writer& json, std::string_view stored, bool always) {
+  auto object = stored.starts_with("{\"codeq:artifacts\":") ? json_object::parse(stored)
+                                                            : std::optional<json_object>{};
+  if (object) {
+    json.key("result").raw(object->raw("result"));
+    json.key("artifacts").raw(object->raw(artifacts_name));
+    return;
+  }
+  write_value(json.key("result"), stored);
+  if (always)
+    json.key("artifacts").null();
+}
+
+void write_explanation(base::json_writer& json, const task_explanation& why) {
+  auto shown = why;
+  shown.task.worker = subject_of(why.task.worker);
+  json.begin_object()
+    .field("id", to_string(why.task.id))
+    .field("reason", to_string(why.reason))
+    .field("sentence", to_sentence(shown))
+    .field("state", to_string(why.task.state))
+    .field("command", why.task.queue)
+    .field("workers", why.workers);
+  if (why.until != timestamp{})
+    json.field("until", to_rfc3339(why.until));
+  if (why.blocker.seq != 0)
+    json.field("blocker", to_string(why.blocker))
+      .field("blockerState", to_string(why.blocker_state));
+  if (why.reason == task_reason::leased)
+    json.field("workerId", shown.task.worker).field("leaseLeftMs", why.lease_left.count());
+  json.end_object();
+}
+
+void write_timeline(base::json_writer& json, const task_timeline& timeline) {
+  json.begin_object().key("events").begin_array();
+  for (const auto& event : timeline.events) {
+    json.begin_object()
+      .field("at", to_rfc3339(event.at))
+      .field("event", to_string(event.what))
+      .field("by", to_string(event.by))
+      .field("state", to_string(event.state));
+    if (event.until != timestamp{})
+      json.field("until", to_rfc3339(event.until));
+    if (event.attempt != 0)
+      json.field("attempt", event.attempt);
+    if (value(event.token) != 0)
+      json.field("fencingToken", std::to_string(value(event.token)));
+    if (!event.worker.empty())
+      json.field("workerId", subject_of(event.worker));
+    if (!event.text.empty())
+      json.field(
+        "text", base::is_utf8(event.text) ? event.text : "base64:" + base::to_base64(event.text));
+    json.end_object();
+  }
+  json.end_array()
+    .field("dropped", timeline.dropped)
+    .field("state", to_string(timeline.state))
+    .end_object();
+}
+
+std::string stored_result(std::string_view result, std::string_view artifacts) {
+  base::json_writer json;
+  json.begin_object().key(artifacts_name).raw(artifacts);
+  json.key("result").raw(result.empty() ? "null" : result).end_object();
+  return json.take();
+}
+
+} // namespace codeq::http

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "http/json/json_reader.hpp"
+#include "http/routes/router.hpp"
+#include "http/server/replies.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Steps that many routes take. A route's refusals are errors whose context is the text to answer.
+namespace codeq::http {
+
+/// The caller's own task. Errors: `unknown_task`, which also stands for one of another tenant or of
+/// a queue that its token does not name.
+void find_own(
+  gateway_context& context,
+  const exchange_ptr& call,
+  std::string_view id,
+  bool with_body,
+  shard_desk::then<task_detail> done);
+
+/// Goes on with what all shards count; answers why that is unknown when it is.
+void with_stats(
+  gateway_context& context,
+  const exchange_ptr& call,
+  std::function<void(const coordinator_stats&)> go_on);
+
+/// The JSON object of a request's body; answers `invalid body` and returns nothing when it is none.
+[[nodiscard]] std::optional<json_object> body_of(const exchange_ptr& call);
+
+/// As `body_of`, but no body is an empty object.
+[[nodiscard]] std::optional<json_object> optional_body_of(const exchange_ptr& call);
+
+/// A whole number of a query; `otherwise` when it is missing or none, else within the bounds.
+[[nodiscard]] std::int64_t query_number(
+  const request& in,
+  const std::string& name,
+  std::pair<std::int64_t, std::int64_t> bounds,
+  std::int64_t otherwise);
+
+/// A query's text; empty when it is missing.
+[[nodiscard]] std::string query_text(const request& in, const std::string& name);
+
+/// Seconds as a duration within bounds, however large the number.
+[[nodiscard]] duration seconds_within(std::int64_t seconds, duration least, duration most);
+
+/// Calls `done` once all of `count` results have come, in the order of their places.
+template <class T>
+class gathering {
+public:
+  gathering(std::size_t count, std::function<void(std::vector<T>)> done)
+    : missing_(count), found_(count), done_(std::move(done)) {}
+
+  void set(std::size_t place, T value) {
+    found_[place] = std::move(value);
+    if (--missing_ == 0)
+      done_(std::move(found_));
+  }
+
+private:
+  std::size_t missing_;
+  std::vector<T> found_;
+  std::function<void(std::vector<T>)> done_;
+};
+
+/// Asks every shard and gathers what they told, or the first error.
+template <class T, class S>
+void ask_each_shard(
+  gateway_context& context,
+  const std::function<client::question(std::uint16_t shard)>& question_of,
+  result<client::answered<T>> (*read)(const protocol::frame<S>&),
+  shard_desk::then<std::vector<T>> done) {
+  using part = std::optional<result<T>>;
+  auto finish = [done = std::move(done)](std::vector<part> parts) {
+    std::vector<T> whole;
+    for (auto& one : parts) {
+      if (!*one)
+        return done(one->error());
+      whole.push_back(std::move(**one));
+    }
+    done(std::move(whole));
+  };
+  auto count = context.desk.shard_count();
+  auto gathered = std::make_shared<gathering<part>>(count, std::move(finish));
+  for (std::uint16_t i = 0; i < count; ++i)
+    context.desk.ask<T>(i, question_of(i), read, shard_desk::then<T>([gathered, i](result<T> told) {
+                          gathered->set(i, std::move(told));
+                        }));
+}
+
+} // namespace codeq::http

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "http/routes/route_steps.hpp"
+
+#include <array>
+
+/// How the process itself is, at the root.
+namespace codeq::http {
+
+namespace {
+
+void say_alive(gateway_context&, const exchange_ptr& call) {
+  base::json_writer json;
+  json.begin_object().field("status", "ok").end_object();
+  call->answer(reply(200, json));
+}
+
+/// Ready once every shard has answered, which it does behind all that it has to write before.
+void say_ready(gateway_context& context, const exchange_ptr& call) {
+  if (auto ok = context.check_disk(); !ok)
+    return call->answer(refusal(503, ok.error().context));
+  auto is_answered = std::make_shared<bool>(false);
+  auto answer_once = [call, is_answered](response r) {
+    if (!std::exchange(*is_answered, true))
+      call->answer(std::move(r));
+  };
+  context.desk.after(limits::http_ready_timeout, [answer_once] {
+    answer_once(refusal(503, "not every shard answers in time"));
+  });
+  auto question_of = [](std::uint16_t shard) {
+    return client::show_queue(shard, {"default", "default"});
+  };
+  auto finish = [answer_once](const result<std::vector<core::queue_settings>>& parts) {
+    if (!parts)
+      return answer_once(refusal_of(parts.error()));
+    base::json_writer json;
+    json.begin_object().field("status", "ready").field("shards", parts->size()).end_object();
+    answer_once(reply(200, json));
+  };
+  ask_each_shard<core::queue_settings>(
+    context,
+    question_of,
+    &client::read_queue,
+    shard_desk::then<std::vector<core::queue_settings>>(std::move(finish)));
+}
+
+void show_metrics(gateway_context& context, const exchange_ptr& call) {
+  with_stats(context, call, [&context, call](const coordinator_stats& stats) {
+    response answer;
+    answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    answer.body = context.metrics(stats);
+    call->answer(std::move(answer));
+  });
+}
+
+constexpr std::array<route, 3> routes{{
+  {"GET", "/healthz", access::open, {}, {}, &say_alive},
+  {"GET", "/readyz", access::open, {}, {}, &say_ready},
+  {"GET", "/metrics", access::process, {}, {}, &show_metrics},
+}};
+
+} // namespace
+
+std::span<const route> process_routes() {
+  return routes;
+}
+
+} // namespace codeq::http

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/shard_walk.hpp"
+#include "http/json/task_input.hpp"
+#include "http/routes/bulk_walk.hpp"
+#include "http/routes/route_steps.hpp"
+
+#include <array>
+
+/// Queues, for admins.
+namespace codeq::http {
+
+namespace {
+
+/// The counts of the caller's tenant, one queue after the other.
+template <class Visit>
+void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visit) {
+  for (const auto& q : stats.queues) {
+    if (q.queue.tenant == by.tenant)
+      visit(q);
+  }
+}
+
+void show_all(gateway_context& context, const exchange_ptr& call) {
+  with_stats(context, call, [call](const coordinator_stats& stats) {
+    base::json_writer json;
+    json.begin_object();
+    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
+      auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
+      for (std::size_t p = 0; p < q.ready_by_priority.size(); ++p)
+        json.field(name + "pending:" + std::to_string(p), q.ready_by_priority[p]);
+      json.field(name + "inprog", q.leased)
+        .field(name + "delayed", q.scheduled)
+        .field(name + "gated", q.gated)
+        .field(name + "dlq", q.dead_now);
+    });
+    json.end_object();
+    call->answer(reply(200, json));
+  });
+}
+
+/// The queue that the path names; answers when no queue can have that name.
+std::optional<queue_address> queue_meant(const exchange_ptr& call) {
+  queue_address queue{call->by->tenant, call->arguments[0]};
+  if (is_valid_name(queue.queue))
+    return queue;
+  call->answer(refusal(400, "invalid command"));
+  return std::nullopt;
+}
+
+void show_one(gateway_context& context, const exchange_ptr& call) {
+  auto queue = queue_meant(call);
+  if (!queue)
+    return;
+  with_stats(context, call, [call, queue = *queue](const coordinator_stats& stats) {
+    queue_stats counts;
+    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
+      if (q.queue == queue)
+        counts = q;
+    });
+    base::json_writer json;
+    json.begin_object()
+      .field("command", queue.queue)
+      .field("ready", counts.ready)
+      .field("delayed", counts.scheduled)
+      .field("gated", counts.gated)
+      .field("inProgress", counts.leased)
+      .field("dlq", counts.dead_now)
+      .field("completed", counts.completed)
+      .end_object();
+    call->answer(reply(200, json));
+  });
+}
+
+using parts = std::vector<core::queue_settings>;
+
+void answer_queue(
+  const exchange_ptr& call, const queue_address& queue, const result<parts>& found) {
+  if (!found)
+    return call->answer(refusal_of(found.error()));
+  auto info = client::merge_parts(queue, *found);
+  base::json_writer json;
+  json.begin_object().field("command", queue.queue).field("paused", info.paused);
+  write_settings(json.key("settings"), info.config);
+  json.field("uniform", info.is_uniform).end_object();
+  call->answer(reply(200, json));
+}
+
+void ask_parts(
+  gateway_context& context,
+  const std::function<client::question(std::uint16_t)>& question_of,
+  shard_desk::then<parts> done) {
+  ask_each_shard<core::queue_settings>(context, question_of, &client::read_queue, std::move(done));
+}
+
+void set_paused(gateway_context& context, const exchange_ptr& call, bool paused) {
+  auto queue = queue_meant(call);
+  if (!queue)
+    return;
+  auto question_of = [queue = *queue, paused](std::uint16_t shard) {
+    return client::pause_queue(shard, queue, paused);
+  };
+  ask_parts(context, question_of, [call, queue = *queue](const result<parts>& found) {
+    answer_queue(call, queue, found);
+  });
+}
+
+void pause(gateway_context& context, const exchange_ptr& call) {
+  set_paused(context, call, true);
+}
+
+void resume(gateway_context& context, const exchange_ptr& call) {
+  set_paused(context, call, false);
+}
+
+void show_parts(
+  gateway_context& context, const queue_address& queue, shard_desk::then<parts> done) {
+  auto question_of = [queue](std::uint16_t shard) { return client::show_queue(shard, queue); };
+  ask_parts(context, question_of, std::move(done));
+}
+
+void show_settings(gateway_context& context, const exchange_ptr& call) {
+  auto queue = queue_meant(call);
+  if (!queue)
+    return;
+  show_parts(context, *queue, [call, queue = *queue](const result<parts>& found) {
+    answer_queue(call, queue, found);
+  });
+}
+
+/// What the body leaves out stays as it is.
+void change_settings(gateway_context& context, const exchange_ptr& call) {
+  auto queue = queue_meant(call);
+  auto body = queue ? body_of(call) : std::nullopt;
+  if (!body)
+    return;
+  auto change = [&context, call, queue = *queue, body = *body](const result<parts>& found) mutable {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    auto config = client::merge_parts(queue, *found).config;
+    if (auto ok = read_settings(body, config); !ok)
+      return call->answer(refusal_of(ok.error()));
+    auto part = client::part_of(config, context.desk.shard_count());
+    auto question_of = [queue, part](std::uint16_t shard) {
+      return client::set_queue(shard, queue, part);
+    };
+    ask_parts(context, question_of, [call, queue](const result<parts>& changed) {
+      answer_queue(call, queue, changed);
+    });
+  };
+  show_parts(context, *queue, std::move(change));
+}
+
+/// Removes all tasks of a queue, whatever their state.
+void purge(gateway_context& context, const exchange_ptr& call) {
+  auto queue = queue_meant(call);
+  if (queue)
+    change_all(context, call, core::bulk_kind::purge_all, {*queue, 0, 0});
+}
+
+constexpr std::array<route, 7> routes{{
+  {"GET", "admin/queues", access::admin, {}, "admin", &show_all},
+  {"GET", "admin/queues/:", access::admin, {}, "admin", &show_one},
+  {"POST", "admin/queues/:/pause", access::admin, {}, "admin", &pause},
+  {"POST", "admin/queues/:/resume", access::admin, {}, "admin", &resume},
+  {"POST", "admin/queues/:/purge", access::admin, {}, "admin", &purge},
+  {"GET", "admin/queues/:/settings", access::admin, {}, "admin", &show_settings},
+  {"PUT", "admin/queues/:/settings", access::admin, {}, "admin", &change_settings},
+}};
+
+} // namespace
+
+std::span<const route> queue_routes() {
+  return routes;
+}
+
+} // namespace codeq::http

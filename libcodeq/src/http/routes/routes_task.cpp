@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
+#include "http/routes/route_steps.hpp"
+#include "http/routes/task_list.hpp"
+
+#include <array>
+
+/// What anybody of a tenant may know of its tasks, and what their producers may change.
+namespace codeq::http {
+
+namespace {
+
+void show_task(gateway_context& context, const exchange_ptr& call) {
+  auto show = [&context, call](const result<task_detail>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
+      base::json_writer json;
+      write_task(json, task, context.desk.now());
+      call->answer(reply(200, json));
+    });
+  };
+  find_own(context, call, call->arguments[0], true, std::move(show));
+}
+
+void write_ended(gateway_context& context, const exchange_ptr& call, const task_detail& task) {
+  result_record record;
+  record.id = task.status.id;
+  record.state = task.status.state;
+  record.result = task.status.result;
+  bool is_cancelled = task.status.state == task_state::cancelled;
+  record.error_text = is_cancelled ? "cancelled" : task.status.error_text;
+  record.at = task.updated_at.value_or(task.status.enqueued_at);
+  if (record.state != task_state::completed)
+    record.will_retry = false;
+  base::json_writer json;
+  json.begin_object();
+  write_task(json.key("task"), task, context.desk.now());
+  write_result(json.key("result"), record);
+  json.end_object();
+  call->answer(reply(200, json));
+}
+
+/// Shows the result of a task that has ended.
+void show_ended(gateway_context& context, const exchange_ptr& call) {
+  auto show = [&context, call](const result<task_detail>& found) {
+    if (!found)
+      return call->answer(refusal(404, "task not found"));
+    add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
+      write_ended(context, call, task);
+    });
+  };
+  find_own(context, call, call->arguments[0], true, std::move(show));
+}
+
+void await_end(gateway_context& context, const exchange_ptr& call, task_id id, duration wait) {
+  auto ended = [&context, call](const result<task_status>& how) {
+    call->on_gone = nullptr;
+    if (how)
+      return show_ended(context, call);
+    if (how.error().code == errc::timeout)
+      return call->answer(refusal(404, "result not found"));
+    call->answer(refusal_of(how.error()));
+  };
+  auto name = context.desk.watch(id, wait, std::move(ended));
+  call->on_gone = [&context, call = std::weak_ptr(call), name] {
+    context.desk.unwatch(name);
+    if (auto open = call.lock())
+      open->answer(no_content());
+  };
+}
+
+void show_result(gateway_context& context, const exchange_ptr& call) {
+  constexpr std::int64_t most =
+    std::chrono::duration_cast<std::chrono::seconds>(limits::http_wait_max).count();
+  auto wait = std::chrono::seconds(query_number(call->in, "waitSeconds", {0, most}, 0));
+  auto show = [&context, call, wait](const result<task_detail>& found) {
+    if (!found && found.error().code == errc::unknown_task)
+      return call->answer(refusal(404, "task not found"));
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    if (is_terminal(found->status.state))
+      return show_ended(context, call);
+    if (wait == duration{0})
+      return call->answer(refusal(404, "result not found"));
+    await_end(context, call, found->status.id, wait);
+  };
+  find_own(context, call, call->arguments[0], false, std::move(show));
+}
+
+void explain(gateway_context& context, const exchange_ptr& call) {
+  auto ask = [&context, call](const result<task_detail>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    auto id = found->status.id;
+    auto show = [call](const result<task_explanation>& why) {
+      if (!why)
+        return call->answer(refusal_of(why.error()));
+      base::json_writer json;
+      write_explanation(json, *why);
+      call->answer(reply(200, json));
+    };
+    context.desk.ask<task_explanation>(
+      value(id.shard),
+      client::ask_explain(id),
+      &client::read_explain,
+      shard_desk::then<task_explanation>(std::move(show)));
+  };
+  find_own(context, call, call->arguments[0], false, std::move(ask));
+}
+
+void show_events(gateway_context& context, const exchange_ptr& call) {
+  auto ask = [&context, call](const result<task_detail>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    auto id = found->status.id;
+    auto show = [call](const result<task_timeline>& timeline) {
+      if (!timeline)
+        return call->answer(refusal_of(timeline.error()));
+      base::json_writer json;
+      write_timeline(json, *timeline);
+      call->answer(reply(200, json));
+    };
+    context.desk.ask<task_timeline>(
+      value(id.shard),
+      client::ask_events(id),
+      &client::read_events,
+      shard_desk::then<task_timeline>(std::move(show)));
+  };
+  find_own(context, call, call->arguments[0], false, std::move(ask));
+}
+
+void list(gateway_context& context, const exchange_ptr& call) {
+  list_newest(context, call, query_text(call->in, "state"));
+}
+
+void change_own(gateway_context& context, const exchange_ptr& call, task_change what) {
+  auto change = [&context, call, what](const result<task_detail>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    change_task(context, call, {found->status.id, {}}, what);
+  };
+  find_own(context, call, call->arguments[0], false, std::move(change));
+}
+
+void cancel(gateway_context& context, const exchange_ptr& call) {
+  change_own(context, call, task_change::cancel);
+}
+
+void promote(gateway_context& context, const exchange_ptr& call) {
+  change_own(context, call, task_change::promote);
+}
+
+/// The task that queue, key and the query's group name; answers when the caller may not ask.
+std::optional<client::task_address> key_meant(gateway_context& context, const exchange_ptr& call) {
+  task_key key;
+  key.queue = {call->by->tenant, call->arguments[0]};
+  key.key = call->arguments[1];
+  key.group = query_text(call->in, "group");
+  bool is_usable = is_valid_name(key.queue.queue) && !key.key.empty();
+  if (!is_usable) {
+    call->answer(refusal(400, "invalid command or key"));
+    return std::nullopt;
+  }
+  if (!call->by->may_use(key.queue.queue)) {
+    call->answer(refusal(403, "command not allowed"));
+    return std::nullopt;
+  }
+  return client::address_of(key, context.desk.shard_count());
+}
+
+void show_keyed(gateway_context& context, const exchange_ptr& call) {
+  auto key = key_meant(context, call);
+  if (!key)
+    return;
+  context.desk.describe(*key, true, [&context, call](const result<task_detail>& found) {
+    if (!found && found.error().code == errc::unknown_task)
+      return call->answer(refusal(404, "not found"));
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    base::json_writer json;
+    write_task(json, *found, context.desk.now());
+    call->answer(reply(200, json));
+  });
+}
+
+void cancel_keyed(gateway_context& context, const exchange_ptr& call) {
+  if (auto key = key_meant(context, call))
+    change_task(context, call, *key, task_change::cancel);
+}
+
+void promote_keyed(gateway_context& context, const exchange_ptr& call) {
+  if (auto key = key_meant(context, call))
+    change_task(context, call, *key, task_change::promote);
+}
+
+constexpr std::array<route, 10> routes{{
+  {"GET", "tasks", access::any, {}, {}, &list},
+  {"GET", "tasks/:", access::any, {}, {}, &show_task},
+  {"GET", "tasks/:/result", access::any, {}, {}, &show_result},
+  {"GET", "tasks/:/explain", access::any, {}, {}, &explain},
+  {"GET", "tasks/:/events", access::any, {}, {}, &show_events},
+  {"POST", "tasks/:/cancel", access::producer, {}, {}, &cancel},
+  {"POST", "tasks/:/promote", access::producer, {}, {}, &promote},
+  {"GET", "queues/:/keys/:", access::producer, {}, {}, &show_keyed},
+  {"POST", "queues/:/keys/:/cancel", access::producer, {}, {}, &cancel_keyed},
+  {"POST", "queues/:/keys/:/promote", access::producer, {}, {}, &promote_keyed},
+}};
+
+} // namespace
+
+std::span<const route> task_routes() {
+  return routes;
+}
+
+} // namespace codeq::http

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/server/connection.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "base/random.hpp"
+#include "base/text_encoding.hpp"
+#include "http/server/gateway_limits.hpp"
+#include "http/server/replies.hpp"
+#include "http/server/target.hpp"
+
+#include <array>
+#include <new>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <openssl/ssl.h>
+
+namespace codeq::http {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace field = boost::beast::http;
+
+constexpr std::size_t drain_chunk_bytes = 64u << 10;
+/// Read ahead of a client that waits for its answer.
+constexpr std::size_t watched_bytes = 512;
+constexpr std::size_t drain_bytes_max = 2 * limits::http_batch_body_bytes_max;
+
+std::string_view view_of(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+/// A new `SSL` of the certificate in force; null without TLS.
+SSL* make_secured(const server_options& options) {
+  if (!options.tls)
+    return nullptr;
+  auto* native = SSL_new(options.tls->current()->native());
+  if (!native)
+    throw std::bad_alloc();
+  return native;
+}
+
+std::string new_request_id() {
+  std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
+  return base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
+}
+
+} // namespace
+
+connection::connection(asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall)
+  : stream_(std::move(socket), make_secured(hall->options)),
+    hall_(std::move(hall)),
+    buffer_(limits::http_header_bytes_max + limits::http_batch_body_bytes_max) {
+  hall_->connections.insert(this);
+  ++hall_->options.meter->connections;
+  error_code ignored;
+  stream_.lowest().socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+connection::~connection() {
+  release_body();
+  release_answer();
+  hall_->connections.erase(this);
+  --hall_->options.meter->connections;
+  if (hall_->is_stopping && hall_->connections.empty() && hall_->on_empty)
+    hall_->on_empty();
+}
+
+void connection::start() {
+  if (!stream_.is_secured())
+    return read();
+  is_idle_ = true;
+  stream_.lowest().expires_after(limits::http_tls_handshake_max);
+  stream_.async_accept([self = shared_from_this()](error_code failure) {
+    if (failure)
+      return self->drop();
+    self->is_secured_ = true;
+    self->read();
+  });
+}
+
+void connection::read() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(limits::http_header_bytes_max));
+  parser_->body_limit(limits::http_batch_body_bytes_max);
+  is_idle_ = buffer_.size() == 0;
+  stream_.lowest().expires_after(limits::http_idle_max);
+  field::async_read_header(
+    stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
+      self->on_header(failure);
+    });
+}
+
+void connection::on_header(error_code failure) {
+  is_idle_ = false;
+  if (failure == field::error::header_limit)
+    return refuse(431, "header fields are too large");
+  if (failure == field::error::body_limit)
+    return refuse(413, "request body is too large");
+  // What speaks no HTTP is told so; what only went away is not.
+  if (
+    failure && failure.category() == field::make_error_code(field::error::bad_method).category()
+    && failure != field::error::end_of_stream && failure != field::error::partial_message)
+    return refuse(400, "malformed request");
+  if (failure)
+    return close();
+  const auto& head = parser_->get();
+  request_id_ = usable_request_id(view_of(head["X-Request-Id"])).value_or(new_request_id());
+  auto limit = body_bytes_max(view_of(head.target()));
+  auto length = parser_->content_length();
+  if (length && *length > limit)
+    return refuse(413, "request body is too large");
+  parser_->body_limit(limit);
+  reserved_ = length ? static_cast<std::size_t>(*length) : parser_->chunked() ? limit : 0;
+  hall_->body_bytes += reserved_;
+  if (hall_->body_bytes > limits::http_bodies_bytes_max)
+    return refuse(503, "too many large requests at once");
+  read_body();
+}
+
+void connection::read_body() {
+  stream_.lowest().expires_after(limits::http_body_time_max);
+  auto go_on = [self = shared_from_this()](error_code failure, std::size_t) {
+    if (failure)
+      return self->close();
+    field::async_read(
+      self->stream_, self->buffer_, *self->parser_, [self](error_code broken, std::size_t) {
+        self->on_request(broken);
+      });
+  };
+  bool is_asked = beast::iequals(parser_->get()[field::field::expect], "100-continue");
+  if (!is_asked)
+    return go_on({}, 0);
+  static constexpr std::string_view yes = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(stream_, asio::buffer(yes.data(), yes.size()), std::move(go_on));
+}
+
+void connection::on_request(error_code failure) {
+  if (failure == field::error::body_limit)
+    return refuse(413, "request body is too large");
+  if (failure)
+    return close();
+  serve();
+}
+
+void connection::serve() {
+  stream_.lowest().expires_never();
+  auto& head = parser_->get();
+  keep_alive_ = head.keep_alive();
+  open_ = std::make_shared<exchange>();
+  auto& in = open_->in;
+  in.method = std::string(view_of(head.method_string()));
+  in.bearer = std::string(bearer_of(view_of(head[field::field::authorization])));
+  in.host = std::string(view_of(head[field::field::host]));
+  in.origin = std::string(view_of(head[field::field::origin]));
+  in.id = request_id_;
+  if (!read_target(view_of(head.target()), in))
+    return refuse(400, "malformed request target");
+  in.body = std::move(head.body());
+  open_->answer = [self = shared_from_this()](response answer) {
+    asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable {
+      self->take_answer(std::move(answer));
+    });
+  };
+  ++served_;
+  hall_->options.serve(open_);
+  watch();
+}
+
+void connection::watch() {
+  // A client that says more while it waits is not gone.
+  if (buffer_.size() > 0)
+    return;
+  if (stream_.is_secured())
+    return watch_secured();
+  stream_.lowest().socket().async_wait(
+    asio::ip::tcp::socket::wait_read,
+    [self = shared_from_this(), number = served_](error_code failure) {
+      self->on_readable(failure, number);
+    });
+}
+
+void connection::on_readable(error_code failure, std::uint64_t number) {
+  if (failure || !open_ || number != served_)
+    return;
+  char one = 0;
+  stream_.lowest().socket().non_blocking(true, failure);
+  auto count = stream_.lowest().socket().receive(
+    asio::buffer(&one, 1), asio::socket_base::message_peek, failure);
+  bool is_here = count > 0 || failure == asio::error::would_block;
+  if (!is_here)
+    hall_->options.gone(open_);
+}
+
+void connection::watch_secured() {
+  stream_.async_read_some(
+    buffer_.prepare(watched_bytes),
+    [self = shared_from_this(), number = served_](error_code failure, std::size_t count) {
+      self->buffer_.commit(count);
+      bool is_gone = failure && failure != asio::error::operation_aborted;
+      if (is_gone && self->open_ && number == self->served_)
+        self->hall_->options.gone(self->open_);
+    });
+}
+
+void connection::take_answer(response answer) {
+  if (!open_)
+    return;
+  open_.reset();
+  error_code ignored;
+  stream_.lowest().socket().cancel(ignored);
+  write(std::move(answer));
+}
+
+void connection::write(response answer) {
+  release_body();
+  // Those who ask for much and read it slowly are not to fill the memory together.
+  if (hall_->answer_bytes + answer.body.size() > limits::http_answers_bytes_max) {
+    answer = refusal(503, "too many large answers at once");
+    answer.fields.emplace_back("Retry-After", "1");
+    keep_alive_ = false;
+  }
+  ++hall_->options.meter->answers[std::min(answer.status / 100, 5u)];
+  keep_alive_ = keep_alive_ && !hall_->is_stopping;
+  auto& out = response_.emplace();
+  out.version(11);
+  out.result(answer.status);
+  out.set("X-Request-Id", request_id_);
+  for (const auto& [name, value] : answer.fields)
+    out.set(name, value);
+  out.keep_alive(keep_alive_);
+  out.body() = std::move(answer.body);
+  hall_->answer_bytes += out.body().size();
+  if (!out.body().empty())
+    out.set(field::field::content_type, answer.content_type);
+  out.prepare_payload();
+  stream_.lowest().expires_after(limits::http_write_time_max);
+  field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
+    self->on_written(failure);
+  });
+}
+
+void connection::on_written(error_code failure) {
+  release_answer();
+  if (!failure && drain_bytes_ > 0) {
+    error_code ignored;
+    // What comes is read below TLS and thrown away.
+    is_secured_ = false;
+    stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    stream_.lowest().expires_after(limits::connection_linger);
+    return drain();
+  }
+  if (failure || !keep_alive_)
+    return close();
+  read();
+}
+
+void connection::drain() {
+  buffer_.clear();
+  auto room = buffer_.prepare(drain_chunk_bytes);
+  stream_.lowest().async_read_some(
+    room, [self = shared_from_this()](error_code failure, std::size_t count) {
+      self->drain_bytes_ -= std::min(self->drain_bytes_, count);
+      if (failure || self->drain_bytes_ == 0)
+        return self->close();
+      self->drain();
+    });
+}
+
+void connection::refuse(unsigned status, const char* text) {
+  open_.reset();
+  keep_alive_ = false;
+  drain_bytes_ = drain_bytes_max;
+  if (request_id_.empty())
+    request_id_ = new_request_id();
+  write(refusal(status, text));
+}
+
+void connection::abandon() {
+  auto self = shared_from_this();
+  open_.reset();
+}
+
+void connection::wind_up() {
+  keep_alive_ = false;
+  if (is_idle_)
+    close();
+}
+
+void connection::close() {
+  release_body();
+  bool says_so = std::exchange(is_secured_, false);
+  if (!says_so)
+    return drop();
+  stream_.lowest().expires_after(limits::connection_linger);
+  stream_.async_end([self = shared_from_this()](error_code) { self->drop(); });
+}
+
+void connection::drop() {
+  release_body();
+  error_code ignored;
+  stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  stream_.lowest().close();
+}
+
+void connection::release_answer() {
+  if (response_)
+    hall_->answer_bytes -= response_->body().size();
+  response_.reset();
+}
+
+void connection::release_body() {
+  hall_->body_bytes -= std::exchange(reserved_, 0);
+}
+
+} // namespace codeq::http

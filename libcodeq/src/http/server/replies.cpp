@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/server/replies.hpp"
+
+namespace codeq::http {
+
+namespace {
+
+constexpr unsigned bad_request = 400;
+constexpr unsigned forbidden = 403;
+constexpr unsigned not_found = 404;
+constexpr unsigned conflict = 409;
+constexpr unsigned too_many_requests = 429;
+constexpr unsigned internal_error = 500;
+constexpr unsigned unavailable = 503;
+
+unsigned status_of(errc code) {
+  switch (code) {
+  case errc::invalid_argument:
+  case errc::too_large:
+  case errc::unsupported:
+    return bad_request;
+  case errc::unauthorized:
+    return forbidden;
+  case errc::unknown_task:
+    return not_found;
+  case errc::stale_lease:
+  case errc::duplicate:
+  case errc::key_taken:
+  case errc::already:
+    return conflict;
+  case errc::queue_full:
+    return too_many_requests;
+  case errc::overloaded:
+  case errc::going_away:
+  case errc::disconnected:
+  case errc::timeout:
+  case errc::disk_full:
+  case errc::session_expired:
+    return unavailable;
+  case errc::none:
+  case errc::protocol_error:
+  case errc::name_in_use:
+  case errc::superseded:
+  case errc::io_error:
+  case errc::corruption:
+  case errc::incompatible_store:
+  case errc::unavailable:
+    return internal_error;
+  }
+  return internal_error;
+}
+
+} // namespace
+
+response refusal(unsigned status, std::string_view text) {
+  base::json_writer json;
+  json.begin_object().field("error", text).end_object();
+  return reply(status, json);
+}
+
+response refusal_of(const error& reason) {
+  auto text = reason.context.empty() ? std::string(to_string(reason.code)) : reason.context;
+  auto answer = refusal(status_of(reason.code), text);
+  if (is_retryable(reason.code))
+    answer.fields.emplace_back("Retry-After", "1");
+  return answer;
+}
+
+response rate_exceeded(const rate_refusal& refusal) {
+  base::json_writer json;
+  json.begin_object()
+    .field("error", "rate limit exceeded")
+    .field("scope", refusal.scope)
+    .field("operation", refusal.operation)
+    .field("retryAfterSeconds", refusal.retry_after_seconds)
+    .end_object();
+  auto answer = reply(too_many_requests, json);
+  answer.fields.emplace_back("Retry-After", std::to_string(refusal.retry_after_seconds));
+  return answer;
+}
+
+response reply(unsigned status, base::json_writer& written) {
+  response answer;
+  answer.status = status;
+  answer.body = written.take();
+  return answer;
+}
+
+response no_content() {
+  response answer;
+  answer.status = 204;
+  return answer;
+}
+
+} // namespace codeq::http

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "http/server/message.hpp"
+#include "security/tls_context.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace codeq::http {
+
+/// What the server counts; read on any thread.
+struct server_meter {
+  std::atomic<std::int64_t> connections{0};
+  std::atomic<std::uint64_t> refused_connections{0};
+  /// Answers by the first digit of their status, from 1 on.
+  std::atomic<std::uint64_t> answers[6]{};
+};
+
+struct server_options {
+  /// Exactly this address; port 0 lets the system choose.
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;
+  /// Takes a request on the server's thread; its exchange may be answered on any. Must not block.
+  std::function<void(exchange_ptr)> serve;
+  /// The client of an unanswered request went away; its answer is still waited for.
+  std::function<void(exchange_ptr)> gone;
+  std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
+  /// What new connections are secured with; null speaks without TLS.
+  std::shared_ptr<security::tls_source> tls{};
+};
+
+/// Speaks HTTP/1.1 on a listening socket, within TLS 1.3 or without: reads requests within the
+/// limits of `codeq/limits.hpp`, one at a time per connection, and writes their answers. One thread
+/// for all connections; a request that waits for its answer costs none.
+class server {
+public:
+  /// Listens and starts the thread. Errors: `unavailable`.
+  [[nodiscard]] static result<std::unique_ptr<server>> start(server_options options);
+
+  /// As `stop`.
+  ~server();
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept;
+
+  /// Accepts nobody any more and closes connections as soon as nothing is open on them.
+  void stop_accepting();
+
+  /// Ends the thread, at the latest after `limits::http_shutdown_max`, and closes what is left.
+  void stop();
+
+private:
+  struct impl;
+  explicit server(std::unique_ptr<impl> state);
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace codeq::http

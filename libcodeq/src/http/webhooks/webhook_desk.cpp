@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/webhooks/webhook_desk.hpp"
+
+#include "base/json_writer.hpp"
+#include "base/random.hpp"
+#include "http/json/json_reader.hpp"
+#include "http/server/gateway_limits.hpp"
+#include "observe/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+/// No token of a tenant sees it, unless an operator gave one out for this name.
+constexpr auto records_tenant = "codeq.webhooks";
+
+constexpr unsigned first_success = 200;
+constexpr unsigned first_other = 300;
+
+/// What stands for a webhook: one record per task and tenant.
+task_spec record_of(task_id task, const std::string& tenant, const std::string& url) {
+  task_spec record;
+  record.tenant = records_tenant;
+  record.queue = tenant;
+  record.key = to_string(task);
+  base::json_writer json;
+  json.begin_object().field("task", to_string(task)).field("url", url).end_object();
+  record.payload = json.take();
+  record.retention = limits::retention_classes.front();
+  record.dead_retention = limits::webhook_dead_retention;
+  return record;
+}
+
+std::string url_in(const result<task_detail>& record) {
+  auto json =
+    record && record->payload ? json_object::parse(*record->payload) : std::optional<json_object>();
+  return json ? json->text("url") : std::string();
+}
+
+/// Doubles up to a bound; nobody is asked in step with others.
+duration pause_after(std::uint32_t attempts) {
+  auto doublings = std::min<std::uint32_t>(attempts - 1, 20);
+  auto most = std::min<std::int64_t>(
+    limits::webhook_retry_min.count() << doublings, limits::webhook_retry_max.count());
+  return duration{
+    most / 2
+    + static_cast<std::int64_t>(base::random_bits() % static_cast<std::uint64_t>(most / 2 + 1))};
+}
+
+} // namespace
+
+void webhook_desk::start(
+  shard_desk& desk,
+  webhook_options options,
+  std::function<void(std::uint64_t, result<outgoing_answer>)> post) {
+  desk_ = &desk;
+  options_ = std::move(options);
+  post_ = std::move(post);
+  if (options_.send)
+    for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
+      find_open(shard, 0);
+}
+
+void webhook_desk::find_open(std::uint16_t shard, sequence below) {
+  task_filter filter;
+  filter.tenant = records_tenant;
+  filter.state = task_state::ready;
+  client::walk_position at;
+  at.shard = shard;
+  at.limit = limits::http_listed_tasks_max;
+  at.below = below;
+  at.newest_first = true;
+  auto take = [this, shard](const result<client::list_part>& part) {
+    if (!part) {
+      CODEQ_LOG_ERROR(
+        "gateway cannot look for open webhooks shard={} reason=\"{}\"",
+        shard,
+        to_string(part.error()));
+      return;
+    }
+    for (const auto& found : part->tasks)
+      if (auto task = parse_task_id(found.key))
+        take_up({static_cast<shard_id>(shard), found.id.seq}, *task);
+    if (part->more)
+      find_open(shard, part->after);
+  };
+  desk_->ask<client::list_part>(
+    shard,
+    client::list_tasks(filter, at),
+    &client::read_list,
+    shard_desk::then<client::list_part>(std::move(take)));
+}
+
+result<void> webhook_desk::check(const std::string& url) const {
+  auto parsed = parse_url(url);
+  if (!parsed || !options_.send)
+    return error{errc::invalid_argument, "invalid webhook url"};
+  bool is_address = parsed->host.find_first_not_of("0123456789.") == parsed->host.npos
+                    || parsed->host.find(':') != parsed->host.npos;
+  if (is_address && !options_.allow_private && !is_public_address(parsed->host))
+    return error{errc::invalid_argument, "invalid webhook url"};
+  if (open_.size() >= limits::webhooks_open_max)
+    return error{errc::overloaded, "too many webhooks are open"};
+  return {};
+}
+
+void webhook_desk::add(
+  task_id task,
+  const std::string& tenant,
+  const std::string& url,
+  std::function<void(result<void>)> done) {
+  auto taken = [this, task, done = std::move(done)](const result<enqueued_task>& added) {
+    if (!added)
+      return done(added.error());
+    // One that was there is known already, or was delivered.
+    if (added->kind == enqueue_kind::created)
+      take_up(added->id, task);
+    done({});
+  };
+  desk_->enqueue(record_of(task, tenant, url), std::move(taken));
+}
+
+void webhook_desk::take_up(task_id record, task_id task) {
+  if (numbers_.contains(record))
+    return;
+  auto number = ++last_number_;
+  numbers_.emplace(record, number);
+  open_.emplace(number, entry{record, task});
+  wait_for_end(number);
+}
+
+void webhook_desk::wait_for_end(std::uint64_t number) {
+  auto at = open_.find(number);
+  if (at == open_.end() || stopped_)
+    return;
+  auto ended = [this, number](const result<task_status>& how) {
+    if (how)
+      return deliver(number);
+    if (how.error().code == errc::unknown_task)
+      return close(number, force_kind::complete, {});
+    // The session began anew; the task may have ended meanwhile.
+    if (!stopped_)
+      desk_->after(limits::webhook_retry_min, [this, number] { wait_for_end(number); });
+  };
+  desk_->watch(at->second.task, std::nullopt, std::move(ended));
+}
+
+void webhook_desk::deliver(std::uint64_t number) {
+  due_.push_back(number);
+  send_next();
+}
+
+void webhook_desk::send_next() {
+  while (!due_.empty() && sending_ < limits::webhooks_in_flight_max && !stopped_) {
+    auto number = due_.front();
+    due_.pop_front();
+    auto at = open_.find(number);
+    if (at == open_.end())
+      continue;
+    ++sending_;
+    auto with_url = [this, number, task = at->second.task](const result<task_detail>& record) {
+      auto with_task = [this, number, url = url_in(record)](const result<task_detail>& found) {
+        if (!found)
+          return read(number, found, url);
+        add_last_change(*desk_, *found, [this, number, url](const task_detail& whole) {
+          read(number, whole, url);
+        });
+      };
+      desk_->describe({task, {}}, false, std::move(with_task));
+    };
+    desk_->describe({at->second.record, {}}, true, std::move(with_url));
+  }
+}
+
+void webhook_desk::read(
+  std::uint64_t number, const result<task_detail>& task, const std::string& url) {
+  if (task && is_terminal(task->status.state) && !url.empty())
+    return send(number, *task, url);
+  finish_sending();
+  bool is_lost = !task && task.error().code == errc::unknown_task;
+  if (is_lost)
+    return close(number, force_kind::fail, "the task is past its retention, or was purged");
+  // A dead task that was redriven in between lives; its next end counts.
+  if (task && !is_terminal(task->status.state))
+    return wait_for_end(number);
+  retry(number, task ? "the webhook's record cannot be read" : task.error().context);
+}
+
+void webhook_desk::send(std::uint64_t number, const task_detail& task, const std::string& url) {
+  auto parsed = parse_url(url);
+  if (!parsed) {
+    finish_sending();
+    return close(number, force_kind::fail, parsed.error().context);
+  }
+  outgoing_request request;
+  request.url = std::move(*parsed);
+  request.method = "POST";
+  request.body = webhook_body(task);
+  request.fields = {{"Content-Type", "application/json"}};
+  if (!options_.secret.empty())
+    request.fields = signature_fields(options_.secret, options_.wall_time(), request.body);
+  request.timeout = limits::webhook_timeout;
+  request.answer_bytes_max = limits::webhook_answer_bytes_max;
+  request.public_only = !options_.allow_private;
+  options_.send(std::move(request), [post = post_, number](result<outgoing_answer> answer) {
+    post(number, std::move(answer));
+  });
+}
+
+void webhook_desk::finish_sending() {
+  --sending_;
+  send_next();
+}
+
+void webhook_desk::answered(std::uint64_t number, const result<outgoing_answer>& answer) {
+  finish_sending();
+  bool is_taken = answer ? answer->status >= first_success && answer->status < first_other : false;
+  if (is_taken)
+    return close(number, force_kind::complete, {});
+  retry(number, answer ? "HTTP " + std::to_string(answer->status) : to_string(answer.error()));
+}
+
+void webhook_desk::retry(std::uint64_t number, const std::string& why) {
+  auto at = open_.find(number);
+  if (at == open_.end() || stopped_)
+    return;
+  if (++at->second.attempts >= limits::webhook_attempts_max) {
+    CODEQ_LOG_WARN(
+      "gateway gives a webhook up task={} reason=\"{}\"", to_string(at->second.task), why);
+    return close(number, force_kind::fail, why);
+  }
+  desk_->after(pause_after(at->second.attempts), [this, number] { deliver(number); });
+}
+
+void webhook_desk::close(std::uint64_t number, force_kind how, const std::string& why) {
+  auto at = open_.find(number);
+  if (at == open_.end())
+    return;
+  auto record = at->second.record;
+  numbers_.erase(record);
+  open_.erase(at);
+  // When this is lost, the webhook is delivered once more after a restart.
+  desk_->ask<change_outcome>(
+    value(record.shard),
+    client::ask_force(record, how, why),
+    &client::read_change,
+    shard_desk::then<change_outcome>([](const result<change_outcome>&) {}));
+}
+
+} // namespace codeq::http

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "http/server/outgoing.hpp"
+
+#include <functional>
+#include <string>
+
+namespace codeq::http {
+
+/// Sends a request somewhere and calls back once, on any thread.
+using send_request =
+  std::function<void(outgoing_request, std::function<void(result<outgoing_answer>)>)>;
+
+struct webhook_options {
+  /// Empty: nobody can have webhooks.
+  send_request send{};
+  /// What deliveries are signed with; empty does not sign them.
+  std::string secret{};
+  /// Also delivers to addresses that are not on the internet.
+  bool allow_private = false;
+  /// Wall time, for signatures.
+  std::function<timestamp()> wall_time{};
+};
+
+} // namespace codeq::http

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "maintenance/key_text.hpp"
+
+#include "codeq/limits.hpp"
+
+#include <array>
+
+namespace codeq::maintenance {
+
+namespace {
+
+constexpr std::size_t shown_bytes_max = 64;
+constexpr unsigned epoch_shift = 39;
+
+std::string hex(std::string_view bytes) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (char c : bytes.substr(0, shown_bytes_max)) {
+    auto byte = static_cast<unsigned char>(c);
+    text += {digits[byte >> 4], digits[byte & 15]};
+  }
+  return bytes.size() > shown_bytes_max ? text + "..." : text;
+}
+
+constexpr std::string_view name_of(storage::key_tag kind) {
+  using storage::key_tag;
+  switch (kind) {
+  case key_tag::aside:
+    return "aside";
+  case key_tag::block:
+    return "block";
+  case key_tag::shard:
+    return "snapshot";
+  case key_tag::change:
+    return "change";
+  case key_tag::fate:
+    return "fate";
+  case key_tag::grant:
+    return "grant";
+  case key_tag::history:
+    return "history";
+  case key_tag::key:
+    return "key";
+  case key_tag::store:
+    return "store";
+  case key_tag::producer:
+    return "producer";
+  case key_tag::queue:
+    return "queue";
+  case key_tag::body:
+    return "body";
+  case key_tag::outcome:
+    return "outcome";
+  case key_tag::segment:
+    return "segment";
+  case key_tag::follow_up:
+    return "follow-up";
+  case key_tag::checkpoint:
+    return "task-checkpoint";
+  case key_tag::dead:
+    return "dead";
+  }
+  return "key";
+}
+
+std::string named(storage::key_tag kind, shard_id shard, const std::string& name) {
+  return std::string(name_of(kind)) + " " + std::to_string(value(shard)) + "/" + name;
+}
+
+} // namespace
+
+std::string number_in_words(std::uint64_t number) {
+  return std::to_string(number >> epoch_shift) + ":"
+         + std::to_string(number & limits::token_counter_max);
+}
+
+std::string numbered_in_words(storage::key_tag kind, shard_id shard, std::uint64_t number) {
+  return named(kind, shard, number_in_words(number));
+}
+
+std::string bytes_in_words(std::string_view key) {
+  return "key 0x" + hex(key);
+}
+
+std::string in_words(const storage::shard_key& key) {
+  return "snapshot " + std::to_string(value(key.shard));
+}
+
+std::string in_words(const storage::queue_key& key) {
+  return named(storage::key_tag::queue, key.shard, key.queue.tenant + "/" + key.queue.queue);
+}
+
+std::string in_words(const storage::key_key& key) {
+  // Group and key are any bytes of the producer's.
+  return named(storage::key_tag::key, key.shard, key.name.queue.tenant + "/" + key.name.queue.queue)
+         + " group 0x" + hex(key.name.group) + " name 0x" + hex(key.name.key);
+}
+
+std::string in_words(const storage::producer_key& key) {
+  return named(
+    storage::key_tag::producer,
+    key.shard,
+    std::to_string(key.producer.high) + "-" + std::to_string(key.producer.low));
+}
+
+std::string in_words(const storage::history_key& key) {
+  return named(storage::key_tag::history, key.shard, number_in_words(key.seq)) + "#"
+         + std::to_string(key.slot);
+}
+
+} // namespace codeq::maintenance

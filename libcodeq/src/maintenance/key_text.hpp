@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "storage/keys/keyspace.hpp"
+
+#include <string>
+#include <string_view>
+
+/// Keys in words, as an operator reads them: `segment 3/1:17`, that is shard 3, epoch 1, number 17.
+namespace codeq::maintenance {
+
+[[nodiscard]] std::string
+numbered_in_words(storage::key_tag kind, shard_id shard, std::uint64_t number);
+
+template <storage::key_tag Kind>
+[[nodiscard]] std::string in_words(const storage::numbered_key<Kind>& key) {
+  return numbered_in_words(Kind, key.shard, key.number);
+}
+
+[[nodiscard]] std::string in_words(const storage::shard_key& key);
+[[nodiscard]] std::string in_words(const storage::queue_key& key);
+[[nodiscard]] std::string in_words(const storage::key_key& key);
+[[nodiscard]] std::string in_words(const storage::producer_key& key);
+[[nodiscard]] std::string in_words(const storage::history_key& key);
+
+/// Of a key that is of no known kind.
+[[nodiscard]] std::string bytes_in_words(std::string_view key);
+
+/// `1:17`, epoch and number.
+[[nodiscard]] std::string number_in_words(std::uint64_t number);
+
+} // namespace codeq::maintenance

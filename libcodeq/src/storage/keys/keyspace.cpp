@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/keys/keyspace.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace codeq::storage {
+
+using detail::decode_numbered;
+using detail::encode_numbered;
+
+namespace {
+
+constexpr std::string_view store_name = "store";
+constexpr std::size_t shard_bytes = sizeof(std::uint16_t);
+constexpr std::size_t number_bytes = sizeof(std::uint64_t);
+static_assert(key_prefix_bytes == 1 + shard_bytes);
+
+template <class Integer>
+void append_big_endian(std::string& out, Integer number) {
+  for (auto shift = std::numeric_limits<Integer>::digits; shift > 0;) {
+    shift -= 8;
+    out.push_back(static_cast<char>(number >> shift & 0xff));
+  }
+}
+
+template <class Integer>
+Integer read_big_endian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (char byte : bytes.substr(0, sizeof(Integer)))
+    number = number << 8 | static_cast<unsigned char>(byte);
+  return static_cast<Integer>(number);
+}
+
+std::string encode_prefix(key_tag kind, shard_id shard) {
+  std::string key;
+  key.reserve(key_prefix_bytes + number_bytes);
+  key.push_back(static_cast<char>(kind));
+  append_big_endian(key, value(shard));
+  return key;
+}
+
+/// The smallest key after all those of `kind` and `shard`.
+std::string end_of(key_tag kind, shard_id shard) {
+  if (value(shard) == std::numeric_limits<std::uint16_t>::max())
+    return std::string(1, static_cast<char>(static_cast<char>(kind) + 1));
+  return encode_prefix(kind, shard_id{static_cast<std::uint16_t>(value(shard) + 1)});
+}
+
+key_range range_of(key_tag kind, shard_id shard, std::uint64_t from = 0) {
+  return {encode_numbered(kind, shard, from), end_of(kind, shard)};
+}
+
+key_range range_of(key_tag kind) {
+  auto first = static_cast<char>(kind);
+  return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
+}
+
+key_range range_up_to(key_tag kind, shard_id shard, std::uint64_t last) {
+  // The successor of a string is the string with a zero byte behind it.
+  return {encode_numbered(kind, shard, 0), encode_numbered(kind, shard, last) + '\0'};
+}
+
+void append_text(std::string& out, std::string_view text) {
+  append_big_endian(out, static_cast<std::uint16_t>(text.size()));
+  out.append(text);
+}
+
+/// Takes a text and its length from the front of `bytes`; nothing when they are too short.
+std::optional<std::string> take_text(std::string_view& bytes) {
+  if (bytes.size() < sizeof(std::uint16_t))
+    return std::nullopt;
+  auto size = read_big_endian<std::uint16_t>(bytes);
+  bytes.remove_prefix(sizeof(std::uint16_t));
+  if (bytes.size() < size)
+    return std::nullopt;
+  std::string text(bytes.substr(0, size));
+  bytes.remove_prefix(size);
+  return text;
+}
+
+} // namespace
+
+std::string detail::encode_numbered(key_tag kind, shard_id shard, std::uint64_t number) {
+  auto key = encode_prefix(kind, shard);
+  append_big_endian(key, number);
+  return key;
+}
+
+std::optional<std::pair<shard_id, std::uint64_t>>
+detail::decode_numbered(key_tag kind, std::string_view bytes) {
+  if (bytes.size() != key_prefix_bytes + number_bytes || bytes.front() != static_cast<char>(kind))
+    return std::nullopt;
+  return std::pair{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes))};
+}
+
+std::string store_key::encode() const {
+  return static_cast<char>(key_tag::store) + std::string(store_name);
+}
+
+std::optional<store_key> store_key::decode(std::string_view bytes) {
+  if (bytes != store_key{}.encode())
+    return std::nullopt;
+  return store_key{};
+}
+
+std::string shard_key::encode() const {
+  return encode_prefix(key_tag::shard, shard);
+}
+
+std::optional<shard_key> shard_key::decode(std::string_view bytes) {
+  if (bytes.size() != key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::shard))
+    return std::nullopt;
+  return shard_key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}};
+}
+
+std::string queue_key::encode() const {
+  return encode_prefix(key_tag::queue, shard) + queue.tenant + '\0' + queue.queue;
+}
+
+std::optional<queue_key> queue_key::decode(std::string_view bytes) {
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::queue))
+    return std::nullopt;
+  auto names = bytes.substr(key_prefix_bytes);
+  auto tenant = names.substr(0, names.find('\0'));
+  auto queue = names.substr(std::min(names.size(), tenant.size() + 1));
+  if (!is_valid_name(tenant) || !is_valid_name(queue))
+    return std::nullopt;
+  return queue_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    {std::string(tenant), std::string(queue)}};
+}
+
+std::string key_key::encode() const {
+  auto key = encode_prefix(key_tag::key, shard);
+  append_text(key, name.queue.tenant);
+  append_text(key, name.queue.queue);
+  append_text(key, name.group);
+  append_text(key, name.key);
+  return key;
+}
+
+std::optional<key_key> key_key::decode(std::string_view bytes) {
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::key))
+    return std::nullopt;
+  key_key key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}, {}};
+  bytes.remove_prefix(key_prefix_bytes);
+  auto tenant = take_text(bytes);
+  auto queue = take_text(bytes);
+  auto group = take_text(bytes);
+  auto name = take_text(bytes);
+  if (!tenant || !queue || !group || !name || !bytes.empty())
+    return std::nullopt;
+  key.name = {{*tenant, *queue}, *group, *name};
+  return key;
+}
+
+std::string producer_key::encode() const {
+  auto key = encode_numbered(key_tag::producer, shard, producer.high);
+  append_big_endian(key, producer.low);
+  return key;
+}
+
+std::optional<producer_key> producer_key::decode(std::string_view bytes) {
+  bool fits = bytes.size() == key_prefix_bytes + 2 * number_bytes
+              && bytes.front() == static_cast<char>(key_tag::producer);
+  if (!fits)
+    return std::nullopt;
+  return producer_key{
+    shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
+    {read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes)),
+     read_big_endian<std::uint64_t>(bytes.substr(key_prefix_bytes + number_bytes))}};
+}
+
+std::string history_key::encode() const {
+  auto key = encode_numbered(key_tag::history, shard, seq);
+  append_big_endian(key, slot);
+  return key;
+}
+
+std::optional<history_key> history_key::decode(std::string_view bytes) {
+  if (bytes.empty())
+    return std::nullopt;
+  auto task = decode_numbered(key_tag::history, bytes.substr(0, bytes.size() - 1));
+  if (!task)
+    return std::nullopt;
+  return history_key{task->first, task->second, static_cast<std::uint8_t>(bytes.back())};
+}
+
+key_range segments_of(shard_id shard, sequence from) {
+  return range_of(key_tag::segment, shard, from);
+}
+
+key_range asides_of(shard_id shard, sequence from) {
+  return range_of(key_tag::aside, shard, from);
+}
+
+key_range grants_of(shard_id shard, std::uint64_t from_position) {
+  return range_of(key_tag::grant, shard, from_position);
+}
+
+key_range outcomes_of(shard_id shard, std::uint64_t from_position) {
+  return range_of(key_tag::outcome, shard, from_position);
+}
+
+key_range changes_of(shard_id shard, std::uint64_t from_position) {
+  return range_of(key_tag::change, shard, from_position);
+}
+
+key_range queues_of(shard_id shard) {
+  return {encode_prefix(key_tag::queue, shard), end_of(key_tag::queue, shard)};
+}
+
+key_range follow_ups_of(shard_id shard) {
+  return range_of(key_tag::follow_up, shard);
+}
+
+key_range blocks_of(shard_id shard) {
+  return range_of(key_tag::block, shard);
+}
+
+key_range fates_of(shard_id shard) {
+  return range_of(key_tag::fate, shard);
+}
+
+key_range dead_of(shard_id shard) {
+  return range_of(key_tag::dead, shard);
+}
+
+key_range bodies_of(shard_id shard) {
+  return range_of(key_tag::body, shard);
+}
+
+key_range checkpoints_of(shard_id shard) {
+  return range_of(key_tag::checkpoint, shard);
+}
+
+key_range histories_of(shard_id shard) {
+  return range_of(key_tag::history, shard);
+}
+
+key_range history_of(shard_id shard, sequence seq) {
+  auto begin = encode_numbered(key_tag::history, shard, seq);
+  return {begin, begin + '\xff'};
+}
+
+key_range keys_of(shard_id shard) {
+  return {encode_prefix(key_tag::key, shard), end_of(key_tag::key, shard)};
+}
+
+key_range producers_of(shard_id shard) {
+  return range_of(key_tag::producer, shard);
+}
+
+key_range all_outcomes() {
+  return range_of(key_tag::outcome);
+}
+
+key_range all_fates() {
+  return range_of(key_tag::fate);
+}
+
+key_range all_histories() {
+  return range_of(key_tag::history);
+}
+
+key_range segments_up_to(shard_id shard, sequence seq) {
+  return range_up_to(key_tag::segment, shard, seq);
+}
+
+key_range fates_up_to(shard_id shard, sequence seq) {
+  return range_up_to(key_tag::fate, shard, seq);
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/task.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// The keys of the store. All numbers are big-endian and of fixed width, so that the order of the
+/// bytes is the order of the fields. Stored on disk, never renumber; see README.md for a change.
+///
+///   key                           value                      written            removed
+///   'M' "store"                   StoreRecord                overwritten        never
+///   'C' shard:u16                 ShardRecord (snapshot)     overwritten        never
+///   'S' shard:u16 first_seq:u64   SegmentRecord              once               single_remove
+///   'A' shard:u16 first_seq:u64   SegmentRecord, one task    once               single_remove
+///   'G' shard:u16 position:u64    GrantRecord                once               single_remove
+///   'R' shard:u16 position:u64    OutcomeRecord              once               by compaction
+///   'B' shard:u16 first_seq:u64   BlockRecord                overwritten        remove
+///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
+///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
+///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
+///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
+///   'K' shard:u16 name            KeyRecord                  overwritten        remove
+///   'N' shard:u16 producer:u128   ProducerRecord             overwritten        remove
+///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
+///                                 one in the task's 'A'
+///   'V' shard:u16 seq:u64         CheckpointRecord           overwritten        remove
+///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
+///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
+///
+/// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
+/// history's entry modulo `limits::history_events_max`.
+///
+/// Not to be used again: 'O', 'T'.
+namespace codeq::storage {
+
+/// What a key begins with. Stored on disk, never renumber.
+enum class key_tag : char {
+  aside = 'A',
+  block = 'B',
+  shard = 'C',
+  change = 'E',
+  fate = 'F',
+  grant = 'G',
+  history = 'H',
+  key = 'K',
+  store = 'M',
+  producer = 'N',
+  queue = 'Q',
+  body = 'P',
+  outcome = 'R',
+  segment = 'S',
+  follow_up = 'U',
+  checkpoint = 'V',
+  dead = 'X',
+};
+
+namespace detail {
+
+[[nodiscard]] std::string encode_numbered(key_tag kind, shard_id shard, std::uint64_t number);
+
+/// Nothing when `bytes` are not a whole key of this kind.
+[[nodiscard]] std::optional<std::pair<shard_id, std::uint64_t>>
+decode_numbered(key_tag kind, std::string_view bytes);
+
+} // namespace detail
+
+/// A key of a number within a shard: a sequence, or a position in the shard's log.
+template <key_tag Kind>
+struct numbered_key {
+  shard_id shard{};
+  std::uint64_t number = 0;
+
+  friend auto operator<=>(const numbered_key&, const numbered_key&) = default;
+
+  [[nodiscard]] std::string encode() const { return detail::encode_numbered(Kind, shard, number); }
+
+  /// Like every `decode` here: nothing when `bytes` are not a whole key of this kind.
+  [[nodiscard]] static std::optional<numbered_key> decode(std::string_view bytes) {
+    auto found = detail::decode_numbered(Kind, bytes);
+    return found ? std::optional{numbered_key{found->first, found->second}} : std::nullopt;
+  }
+};
+
+/// Tasks that were enqueued together, by the sequence of the first one.
+using segment_key = numbered_key<key_tag::segment>;
+
+/// A task that has a record of its own, by its sequence.
+using aside_key = numbered_key<key_tag::aside>;
+
+/// A batch of leases, at its place in the shard's log.
+using grant_key = numbered_key<key_tag::grant>;
+
+/// A batch of ended leases, at its place in the shard's log.
+using outcome_key = numbered_key<key_tag::outcome>;
+
+/// Changes of tasks outside of their leases, at their place in the shard's log.
+using change_key = numbered_key<key_tag::change>;
+
+/// Follow-ups for other shards, at their place in the shard's log.
+using follow_up_key = numbered_key<key_tag::follow_up>;
+
+/// Segments from this sequence up to the next block, as of the last snapshot.
+using block_key = numbered_key<key_tag::block>;
+
+/// What became of the tasks of a closed segment; the number is that of its `segment_key`.
+using fate_key = numbered_key<key_tag::fate>;
+
+/// Why one task is dead; the keys of a shard are the list of its dead tasks.
+using dead_key = numbered_key<key_tag::dead>;
+
+/// The body of a task that was replaced since its enqueue.
+using body_key = numbered_key<key_tag::body>;
+
+/// The checkpoint of a live task, for its next attempt.
+using checkpoint_key = numbered_key<key_tag::checkpoint>;
+
+/// The one record of the store as a whole.
+struct store_key {
+  friend auto operator<=>(const store_key&, const store_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<store_key> decode(std::string_view bytes);
+};
+
+/// The snapshot of a shard.
+struct shard_key {
+  shard_id shard{};
+
+  friend auto operator<=>(const shard_key&, const shard_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<shard_key> decode(std::string_view bytes);
+};
+
+/// The settings of a queue. Names hold no zero byte, so that one parts them.
+struct queue_key {
+  shard_id shard{};
+  queue_address queue;
+
+  friend auto operator<=>(const queue_key&, const queue_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<queue_key> decode(std::string_view bytes);
+};
+
+/// A producer's own name of a task whose segment is closed.
+struct key_key {
+  shard_id shard{};
+  task_key name;
+
+  friend bool operator==(const key_key&, const key_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<key_key> decode(std::string_view bytes);
+};
+
+/// The session of a producer; the upper half of its id comes first.
+struct producer_key {
+  shard_id shard{};
+  producer_id producer{};
+
+  friend auto operator<=>(const producer_key&, const producer_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
+};
+
+/// An entry of a task's history, in the place of the one so many entries before.
+struct history_key {
+  shard_id shard{};
+  sequence seq = 0;
+  std::uint8_t slot = 0;
+
+  friend auto operator<=>(const history_key&, const history_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<history_key> decode(std::string_view bytes);
+};
+
+/// Tag and shard: keys that agree in so many bytes are neighbours; all but those of names and
+/// histories ascend as they are written.
+inline constexpr std::size_t key_prefix_bytes = 3;
+
+/// The keys in [begin, end), as `task_store::scan` and `read_last` take them.
+struct key_range {
+  std::string begin;
+  std::string end;
+
+  [[nodiscard]] bool contains(std::string_view key) const noexcept {
+    return key >= begin && key < end;
+  }
+};
+
+// All keys of one kind and shard, in the order of their fields.
+
+[[nodiscard]] key_range segments_of(shard_id shard, sequence from = 0);
+[[nodiscard]] key_range asides_of(shard_id shard, sequence from = 0);
+[[nodiscard]] key_range grants_of(shard_id shard, std::uint64_t from_position = 0);
+[[nodiscard]] key_range outcomes_of(shard_id shard, std::uint64_t from_position = 0);
+[[nodiscard]] key_range changes_of(shard_id shard, std::uint64_t from_position = 0);
+[[nodiscard]] key_range queues_of(shard_id shard);
+[[nodiscard]] key_range follow_ups_of(shard_id shard);
+[[nodiscard]] key_range blocks_of(shard_id shard);
+[[nodiscard]] key_range fates_of(shard_id shard);
+[[nodiscard]] key_range dead_of(shard_id shard);
+[[nodiscard]] key_range bodies_of(shard_id shard);
+[[nodiscard]] key_range checkpoints_of(shard_id shard);
+[[nodiscard]] key_range producers_of(shard_id shard);
+
+[[nodiscard]] key_range histories_of(shard_id shard);
+
+/// The history of one task, in the order of its slots.
+[[nodiscard]] key_range history_of(shard_id shard, sequence seq);
+
+/// In the order of their bytes.
+[[nodiscard]] key_range keys_of(shard_id shard);
+
+// All keys of one kind, of all shards.
+
+[[nodiscard]] key_range all_outcomes();
+[[nodiscard]] key_range all_fates();
+[[nodiscard]] key_range all_histories();
+
+// For `task_store::read_last`: the greatest key of the range is of the only segment or fate
+// that can hold `seq`; the caller checks that it reaches so far.
+
+[[nodiscard]] key_range segments_up_to(shard_id shard, sequence seq);
+[[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);
+
+} // namespace codeq::storage

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "storage/retention/retention_filter.hpp"
+#include "storage/task_store.hpp"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace codeq::storage {
+
+/// The reference store: an ordered map that can lose power. For tests, the simulation and
+/// comparison with `rocksdb_store`; safe between threads.
+class memory_store final : public task_store {
+public:
+  memory_store() = default;
+
+  /// Drops by these horizons when it is told to compact.
+  explicit memory_store(std::shared_ptr<retention_horizons> horizons)
+    : horizons_(std::move(horizons)) {}
+
+  [[nodiscard]] result<void>
+  commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
+  [[nodiscard]] result<void> sync_log() override;
+  [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const override;
+  [[nodiscard]] result<void>
+  read_many(std::span<const std::string> keys, const value_visitor& visit) const override;
+  [[nodiscard]] result<void>
+  scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const override;
+  [[nodiscard]] result<std::optional<std::pair<std::string, std::string>>>
+  read_last(std::string_view begin, std::string_view end) const override;
+  [[nodiscard]] result<void>
+  compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override;
+  [[nodiscard]] result<std::uint64_t>
+  approximate_bytes(std::string_view begin, std::string_view end) const override;
+  [[nodiscard]] std::uint64_t counter(std::string_view name) const override;
+
+  /// Loses what was committed in `os` mode since the last sync, all but the first `kept` batches of
+  /// it: a power cut.
+  void cut_power(std::size_t kept = 0);
+
+  /// Batches that a power cut may take.
+  [[nodiscard]] std::size_t unsynced_batches() const;
+
+private:
+  using contents = std::map<std::string, std::string, std::less<>>;
+
+  static void apply(contents& target, const write_set& set);
+
+  /// @pre `mutex_` is held.
+  void bring_to_disk();
+
+  std::shared_ptr<retention_horizons> horizons_;
+  mutable std::mutex mutex_;
+  contents current_;
+  contents synced_;
+  std::vector<std::vector<std::shared_ptr<const write_set>>> unsynced_;
+  std::uint64_t operations_ = 0;
+};
+
+} // namespace codeq::storage

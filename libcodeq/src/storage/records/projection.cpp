@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/records/projection.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/retention_codec.hpp"
+
+#include <algorithm>
+
+namespace codeq::storage {
+
+namespace {
+
+std::uint8_t slot_of(std::uint32_t number) {
+  return static_cast<std::uint8_t>(number % limits::history_events_max);
+}
+
+void add_notes(shard_id shard, const std::vector<core::task_note>& notes, write_set& writes) {
+  for (const auto& note : notes)
+    writes.put(history_key{shard, note.seq, slot_of(note.number)}.encode(), encode(note));
+}
+
+void remove_history(shard_id shard, const core::task_change& purged, write_set& writes) {
+  auto slots = std::min(purged.notes, limits::history_events_max);
+  for (std::uint32_t slot = 0; slot < slots; ++slot)
+    writes.remove(history_key{shard, purged.seq, slot_of(slot)}.encode());
+}
+
+void project_event(shard_id shard, const core::segment_appended& e, write_set& writes) {
+  auto key =
+    e.is_aside() ? aside_key{shard, e.first}.encode() : segment_key{shard, e.first}.encode();
+  writes.put(std::move(key), encode(e));
+}
+
+void project_event(shard_id shard, const core::batch_granted& e, write_set& writes) {
+  writes.put(grant_key{shard, e.position}.encode(), encode(e));
+}
+
+void project_event(shard_id shard, const core::leases_ended& e, write_set& writes) {
+  writes.put(outcome_key{shard, e.position}.encode(), encode(e));
+  add_notes(shard, e.notes, writes);
+  for (const auto& end : e.ends)
+    if (end.next == task_state::dead)
+      writes.put(dead_key{shard, end.seq}.encode(), encode_death(end, e.at));
+}
+
+void project_event(shard_id shard, const core::tasks_changed& e, write_set& writes) {
+  writes.put(change_key{shard, e.position}.encode(), encode(e));
+  add_notes(shard, e.notes, writes);
+  for (const auto& change : e.changes) {
+    if (change.kind == core::change_kind::body_replaced)
+      writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
+    // A task that is purged was perhaps dead.
+    if (change.kind == core::change_kind::redriven || change.kind == core::change_kind::purged)
+      writes.remove(dead_key{shard, change.seq}.encode());
+    if (change.kind == core::change_kind::purged)
+      remove_history(shard, change, writes);
+  }
+}
+
+void project_event(shard_id shard, const core::queue_configured& e, write_set& writes) {
+  writes.put(queue_key{shard, e.queue}.encode(), encode(e));
+}
+
+void project_event(shard_id shard, const core::follow_ups_sent& e, write_set& writes) {
+  writes.put(follow_up_key{shard, e.position}.encode(), encode(e));
+}
+
+void project_event(shard_id shard, const core::checkpoints_changed& e, write_set& writes) {
+  for (const auto& checkpoint : e.saved)
+    writes.put(checkpoint_key{shard, checkpoint.seq}.encode(), encode(checkpoint, e.at));
+  for (auto seq : e.dropped)
+    writes.remove(checkpoint_key{shard, seq}.encode());
+}
+
+void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
+  writes.put(shard_key{shard}.encode(), encode(e));
+  for (const auto& session : e.producers)
+    writes.put(producer_key{shard, session.producer}.encode(), encode(session));
+  for (const auto& producer : e.ended_producers)
+    writes.remove(producer_key{shard, producer}.encode());
+  for (const auto& block : e.blocks) {
+    auto key = block_key{shard, block.first}.encode();
+    if (block.packed.empty())
+      writes.remove(std::move(key));
+    else
+      writes.put(std::move(key), encode(block, e.position));
+  }
+  for (const auto& fate : e.closed) {
+    writes.put(fate_key{shard, fate.first}.encode(), encode(fate, e.position));
+    if (fate.replaced)
+      writes.remove(body_key{shard, fate.first}.encode());
+    if (fate.aside)
+      writes.single_remove(aside_key{shard, fate.first}.encode());
+    else
+      writes.single_remove(segment_key{shard, fate.first}.encode());
+  }
+  for (const auto& name : e.expired_keys)
+    writes.remove(key_key{shard, name}.encode());
+  for (const auto& closed : e.closed_keys)
+    writes.put(key_key{shard, closed.name}.encode(), encode(closed.record));
+  for (auto position : e.merged_changes)
+    writes.single_remove(change_key{shard, position}.encode());
+  for (auto position : e.delivered_follow_ups)
+    writes.single_remove(follow_up_key{shard, position}.encode());
+  for (auto position : e.ended_grants)
+    writes.single_remove(grant_key{shard, position}.encode());
+}
+
+} // namespace
+
+void project(shard_id shard, const core::event& e, write_set& writes) {
+  std::visit([&](const auto& x) { project_event(shard, x, writes); }, e);
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include "core/commands/event.hpp"
+#include "storage/write_set.hpp"
+
+namespace codeq::storage {
+
+/// Adds what an event writes to the set. All events of a turn go into one set, so that they are
+/// found after a crash together or not at all.
+void project(shard_id shard, const core::event& e, write_set& writes);
+
+} // namespace codeq::storage

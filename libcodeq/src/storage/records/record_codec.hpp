@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/result.hpp"
+
+#include "core/commands/encoded_tasks.hpp"
+#include "core/commands/event.hpp"
+
+#include <string>
+#include <string_view>
+
+/// Values on disk to and from the core's events: the only place that knows the bytes of records.
+/// Decoding errors are `corruption`.
+namespace codeq::storage {
+
+/// Written by this version; a store of a newer one is refused.
+inline constexpr std::uint32_t format_version = 1;
+
+/// What is said once per store.
+struct store_record {
+  std::uint32_t version = format_version;
+  /// Random, from the creation.
+  std::uint64_t store_id = 0;
+  std::uint16_t shard_count = 0;
+  /// Raised at each start.
+  std::uint32_t epoch = 0;
+};
+
+[[nodiscard]] std::string encode(const store_record& record);
+[[nodiscard]] std::string encode(const core::segment_appended& e);
+[[nodiscard]] std::string encode(const core::batch_granted& e);
+[[nodiscard]] std::string encode(const core::leases_ended& e);
+[[nodiscard]] std::string encode(const core::tasks_changed& e);
+[[nodiscard]] std::string encode(const core::follow_ups_sent& e);
+
+/// The queue itself is in the key.
+[[nodiscard]] std::string encode(const core::queue_configured& e);
+
+/// The shard's own part of a snapshot; blocks, fates and sessions have records of their own.
+[[nodiscard]] std::string encode(const core::snapshot_taken& e);
+[[nodiscard]] std::string encode(const core::segment_block& block, core::log_position position);
+[[nodiscard]] std::string encode(const core::segment_fate& fate, core::log_position position);
+
+[[nodiscard]] std::string encode(const core::retained_key& record);
+
+[[nodiscard]] std::string encode(const core::producer_record& session);
+
+/// The task itself is in the key.
+[[nodiscard]] std::string encode(const core::task_note& note);
+
+/// A task's checkpoint, and when it was saved.
+struct checkpoint_record {
+  core::lease_checkpoint checkpoint;
+  timestamp at;
+};
+
+/// The task itself is in the key.
+[[nodiscard]] std::string encode(const core::lease_checkpoint& checkpoint, timestamp at);
+
+[[nodiscard]] result<checkpoint_record> decode_checkpoint(std::string_view value, sequence seq);
+
+[[nodiscard]] result<store_record> decode_store(std::string_view value);
+
+/// Without the tasks' bodies: `pieces` stays empty.
+[[nodiscard]] result<core::segment_appended> decode_segment(std::string_view value, sequence first);
+
+/// The tasks' bodies of a segment record; they share one copy of it.
+[[nodiscard]] result<core::encoded_tasks> decode_bodies(std::string_view value);
+[[nodiscard]] result<core::batch_granted> decode_grant(std::string_view value);
+
+/// Without the texts.
+[[nodiscard]] result<core::leases_ended> decode_outcome(std::string_view value);
+
+/// The text of one end of an outcome record.
+[[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
+
+/// Without the bodies of replaced ones.
+[[nodiscard]] result<core::tasks_changed> decode_change(std::string_view value);
+
+[[nodiscard]] result<core::queue_configured>
+decode_queue(std::string_view value, const queue_address& queue);
+[[nodiscard]] result<core::retained_key> decode_key(std::string_view value);
+
+[[nodiscard]] result<core::task_note> decode_note(std::string_view value, sequence seq);
+
+/// With the tasks' bodies.
+[[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);
+
+/// Only the shard's own part.
+[[nodiscard]] result<core::snapshot_taken> decode_snapshot(std::string_view value);
+[[nodiscard]] result<core::segment_block> decode_block(std::string_view value, sequence first);
+[[nodiscard]] result<core::segment_fate> decode_fate(std::string_view value, sequence first);
+[[nodiscard]] result<core::producer_record>
+decode_producer(std::string_view value, const producer_id& producer);
+
+} // namespace codeq::storage

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "encoding/schema_enums.hpp"
+#include "encoding/shared_structs.hpp"
+#include "record.capnp.h"
+#include "storage/records/record_build.hpp"
+#include "storage/records/record_codec.hpp"
+
+/// The records of single tasks, each overwritten by the next of its kind: history, checkpoint, key.
+namespace codeq::storage {
+
+std::string encode(const core::task_note& note) {
+  const auto& event = note.event;
+  auto words = small_words + (event.worker.size() + event.text.size()) / sizeof(capnp::word);
+  return build<schema::HistoryRecord>(words, [&](auto r) {
+    r.setNumber(note.number);
+    r.setAtMs(ms_of(event.at));
+    r.setKind(static_cast<std::uint8_t>(event.what));
+    r.setBy(static_cast<std::uint8_t>(event.by));
+    r.setState(encoding::to_schema(event.state));
+    r.setUntilMs(ms_of(event.until));
+    r.setAttempt(static_cast<std::uint16_t>(event.attempt));
+    r.setToken(value(event.token));
+    r.setGrantedAtMs(ms_of(note.granted_at));
+    r.setWorker({event.worker.data(), event.worker.size()});
+    r.setText({reinterpret_cast<const kj::byte*>(event.text.data()), event.text.size()});
+    r.setSegment(note.segment);
+    r.setAside(note.aside);
+  });
+}
+
+result<core::task_note> decode_note(std::string_view value, sequence seq) {
+  return parse<schema::HistoryRecord>(value, [&](auto r) -> result<core::task_note> {
+    core::task_note note;
+    note.seq = seq;
+    note.segment = r.getSegment();
+    note.aside = r.getAside();
+    note.number = r.getNumber();
+    note.granted_at = time_of(r.getGrantedAtMs());
+    auto& event = note.event;
+    event.at = time_of(r.getAtMs());
+    event.what = static_cast<task_event::kind>(r.getKind());
+    event.by = static_cast<task_event::author>(r.getBy());
+    event.state = encoding::from_schema<task_state>(r.getState());
+    event.until = time_of(r.getUntilMs());
+    event.attempt = r.getAttempt();
+    event.token = static_cast<fencing_token>(r.getToken());
+    event.worker = encoding::read_text(r.getWorker());
+    event.text.assign(r.getText().asChars().begin(), r.getText().size());
+    return note;
+  });
+}
+
+std::string encode(const core::lease_checkpoint& checkpoint, timestamp at) {
+  auto words = small_words + checkpoint.data.size() / sizeof(capnp::word);
+  return build<schema::CheckpointRecord>(words, [&](auto r) {
+    r.setToken(value(checkpoint.mark.token));
+    r.setNumber(checkpoint.mark.number);
+    r.setAtMs(ms_of(at));
+    auto data = checkpoint.data.view();
+    r.setData({reinterpret_cast<const kj::byte*>(data.data()), data.size()});
+  });
+}
+
+result<checkpoint_record> decode_checkpoint(std::string_view value, sequence seq) {
+  return parse<schema::CheckpointRecord>(value, [&](auto r) -> result<checkpoint_record> {
+    auto data = r.getData().asChars();
+    checkpoint_record record;
+    record.checkpoint.seq = seq;
+    record.checkpoint.mark = {static_cast<fencing_token>(r.getToken()), r.getNumber()};
+    record.checkpoint.data = bytes::from(std::string(data.begin(), data.size()));
+    record.at = time_of(r.getAtMs());
+    return record;
+  });
+}
+
+std::string encode(const core::retained_key& record) {
+  return build<schema::KeyRecord>(small_words, [&](auto r) {
+    r.setSeq(record.seq);
+    r.setSince(record.since);
+    r.setExpiresAtMs(ms_of(record.expires_at));
+  });
+}
+
+result<core::retained_key> decode_key(std::string_view value) {
+  return parse<schema::KeyRecord>(value, [](auto r) -> result<core::retained_key> {
+    return core::retained_key{r.getSeq(), r.getSince(), time_of(r.getExpiresAtMs())};
+  });
+}
+
+} // namespace codeq::storage

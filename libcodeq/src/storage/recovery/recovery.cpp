@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/recovery/recovery.hpp"
+
+#include "core/state/apply.hpp"
+#include "core/state/producer_sessions.hpp"
+#include "core/state/restore.hpp"
+#include "core/state/task_checkpoints.hpp"
+#include "core/state/task_keys.hpp"
+#include "storage/keys/keyspace.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace codeq::storage {
+
+namespace {
+
+constexpr std::size_t shards_default = 4;
+
+/// Rebuilds one shard, step by step; the steps are in the order of `recover`.
+class shard_recovery {
+public:
+  shard_recovery(const task_store& store, core::shard_state& state)
+    : store_(store), state_(state), shard_(state.id) {}
+
+  result<void> load_snapshot();
+  result<void> load_queues();
+  result<void> load_producers();
+  result<void> load_blocks();
+  result<void> load_segments();
+  result<void> load_keys();
+  void settle_indexes();
+  void remember_requests();
+  result<void> load_grants();
+  result<void> load_outcomes();
+  result<void> load_changes();
+  result<void> load_follow_ups();
+  result<void> load_checkpoints();
+  void replay();
+
+private:
+  result<void> load_segments(const key_range& range);
+
+  /// Visits a range; the first error of `visit` ends it.
+  result<void> each(
+    const key_range& range,
+    const std::function<result<void>(std::string_view key, std::string_view value)>& visit);
+
+  const task_store& store_;
+  core::shard_state& state_;
+  shard_id shard_;
+  core::log_position snapshot_ = 0;
+  /// Blocks know the segments below it.
+  sequence next_sequence_ = 0;
+  core::gathered_index gathered_;
+  std::vector<core::segment_appended> after_snapshot_;
+  std::map<core::log_position, core::event> tail_;
+};
+
+result<void> shard_recovery::each(
+  const key_range& range,
+  const std::function<result<void>(std::string_view, std::string_view)>& visit) {
+  result<void> outcome;
+  auto scanned = store_.scan(range.begin, range.end, [&](std::string_view key, std::string_view v) {
+    outcome = visit(key, v);
+    return outcome.has_value();
+  });
+  return scanned ? outcome : scanned;
+}
+
+result<void> shard_recovery::load_snapshot() {
+  auto value = store_.read(shard_key{shard_}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return {};
+  auto snapshot = decode_snapshot(**value);
+  if (!snapshot)
+    return snapshot.error();
+  snapshot_ = snapshot->position;
+  next_sequence_ = snapshot->next_sequence;
+  state_.at = snapshot->at;
+  std::vector<core::queue_purge> purges;
+  for (const auto& totals : snapshot->queues) {
+    state_.queues[state_.intern(totals.queue)]->totals = totals;
+    if (totals.purged_below > 0)
+      purges.push_back({totals.queue, totals.purged_below});
+  }
+  core::note_purges(state_, purges);
+  return {};
+}
+
+result<void> shard_recovery::load_queues() {
+  return each(queues_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto queue = queue_key::decode(key);
+    if (!queue)
+      return error{errc::corruption, "a key that is not a queue's among the queues"};
+    auto e = decode_queue(value, queue->queue);
+    if (!e)
+      return e.error();
+    core::apply(state_, *e);
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_producers() {
+  return each(producers_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+    auto id = producer_key::decode(key);
+    if (!id)
+      return error{errc::corruption, "a key that is not a session's among the sessions"};
+    auto session = decode_producer(v, id->producer);
+    if (!session)
+      return session.error();
+    core::restore_session(state_, std::move(*session));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_segments() {
+  auto plain = load_segments(segments_of(shard_, next_sequence_));
+  return plain ? load_segments(asides_of(shard_, next_sequence_)) : plain;
+}
+
+result<void> shard_recovery::load_segments(const key_range& range) {
+  return each(range, [&](std::string_view key, std::string_view value) -> result<void> {
+    auto first = segment_key::decode(key);
+    auto aside = aside_key::decode(key);
+    if (!first && !aside)
+      return error{errc::corruption, "a key that is not a segment's among the segments"};
+    auto e = decode_segment(value, first ? first->number : aside->number);
+    if (!e)
+      return e.error();
+    state_.at = std::max(state_.at, e->at);
+    auto& s = core::add_segment(state_, *e);
+    s.count = e->count;
+    s.body_bytes = e->body_bytes;
+    if (s.aside)
+      s.touch(s.first).state = s.fresh_state();
+    core::index_segment(state_, s, gathered_);
+    if (e->position > snapshot_)
+      after_snapshot_.push_back(std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_blocks() {
+  return each(blocks_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto place = block_key::decode(key);
+    if (!place)
+      return error{errc::corruption, "a key that is not a block's among the blocks"};
+    if (snapshot_ == 0)
+      return error{errc::corruption, "blocks without a snapshot"};
+    auto block = decode_block(value, place->number);
+    if (!block)
+      return block.error();
+    bool is_whole = state_.segments.restore(
+      *block,
+      [this](const queue_address& queue) { return state_.intern(queue); },
+      [this](core::segment& s) { core::restore_segment(state_, s, gathered_); });
+    if (!is_whole)
+      return error{errc::corruption, "a block that does not hold what its header says"};
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_keys() {
+  return each(keys_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+    auto decoded = key_key::decode(key);
+    if (!decoded)
+      return error{errc::corruption, "a key that is not one of a task's name among the names"};
+    auto record = decode_key(value);
+    if (!record)
+      return record.error();
+    core::retain_key(state_, decoded->name, *record);
+    return {};
+  });
+}
+
+void shard_recovery::settle_indexes() {
+  core::fill_indexes(state_, std::move(gathered_));
+  core::settle_groups(state_);
+}
+
+void shard_recovery::remember_requests() {
+  std::sort(after_snapshot_.begin(), after_snapshot_.end(), [](const auto& a, const auto& b) {
+    return a.position < b.position;
+  });
+  for (const auto& e : after_snapshot_) {
+    for (const auto& mark : e.requests)
+      core::remember_request(state_, mark.request, {e.first + mark.offset, mark.count}, e.at);
+  }
+}
+
+result<void> shard_recovery::load_grants() {
+  return each(grants_of(shard_), [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_grant(value);
+    if (!e)
+      return e.error();
+    if (e->position <= snapshot_)
+      core::restore_grant(state_, *e);
+    else
+      tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_outcomes() {
+  auto range = outcomes_of(shard_, snapshot_ + 1);
+  return each(range, [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_outcome(value);
+    if (!e)
+      return e.error();
+    tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_changes() {
+  return each(changes_of(shard_), [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_change(value);
+    if (!e)
+      return e.error();
+    tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_follow_ups() {
+  return each(follow_ups_of(shard_), [&](std::string_view, std::string_view value) -> result<void> {
+    auto e = decode_follow_ups(value);
+    if (!e)
+      return e.error();
+    // No snapshot holds them; they last until other shards have them.
+    tail_.emplace(e->position, std::move(*e));
+    return {};
+  });
+}
+
+result<void> shard_recovery::load_checkpoints() {
+  return each(
+    checkpoints_of(shard_), [&](std::string_view key, std::string_view v) -> result<void> {
+      auto task = checkpoint_key::decode(key);
+      if (!task)
+        return error{errc::corruption, "a key that is not one of a task among the checkpoints"};
+      auto record = decode_checkpoint(v, task->number);
+      if (!record)
+        return record.error();
+      state_.at = std::max(state_.at, record->at);
+      core::set_checkpoint(state_, task->number, record->checkpoint.mark);
+      return {};
+    });
+}
+
+void shard_recovery::replay() {
+  for (const auto& [position, e] : tail_)
+    core::apply(state_, e);
+  // Covered by a snapshot soon, so that the next recovery has less to replay.
+  state_.records_since_snapshot = tail_.size();
+}
+
+} // namespace
+
+result<std::unique_ptr<core::shard_state>>
+recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady) {
+  auto state = std::make_unique<core::shard_state>(shard, epoch);
+  state->steady = steady;
+  shard_recovery r(store, *state);
+  if (auto ok = r.load_snapshot(); !ok)
+    return ok.error();
+  if (auto ok = r.load_queues(); !ok)
+    return ok.error();
+  if (auto ok = r.load_producers(); !ok)
+    return ok.error();
+  if (auto ok = r.load_blocks(); !ok)
+    return ok.error();
+  if (auto ok = r.load_segments(); !ok)
+    return ok.error();
+  if (auto ok = r.load_keys(); !ok)
+    return ok.error();
+  r.settle_indexes();
+  r.remember_requests();
+  if (auto ok = r.load_grants(); !ok)
+    return ok.error();
+  if (auto ok = r.load_outcomes(); !ok)
+    return ok.error();
+  if (auto ok = r.load_changes(); !ok)
+    return ok.error();
+  if (auto ok = r.load_follow_ups(); !ok)
+    return ok.error();
+  if (auto ok = r.load_checkpoints(); !ok)
+    return ok.error();
+  r.replay();
+  return state;
+}
+
+result<store_record> read_identity(const task_store& store) {
+  auto value = store.read(store_key{}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return error{errc::corruption, "the store has no record of its identity"};
+  auto record = decode_store(**value);
+  if (record && record->version > format_version)
+    return error{
+      errc::incompatible_store,
+      "the store has format " + std::to_string(record->version) + "; this version reads up to "
+        + std::to_string(format_version)};
+  return record;
+}
+
+result<store_record>
+open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id) {
+  auto value = store.read(store_key{}.encode());
+  if (!value)
+    return value.error();
+  store_record record;
+  if (*value) {
+    auto found = read_identity(store);
+    if (!found)
+      return found.error();
+    record = *found;
+    if (shards != 0 && shards != record.shard_count)
+      return error{
+        errc::incompatible_store,
+        "the store was created with " + std::to_string(record.shard_count)
+          + " shards, which cannot be changed; " + std::to_string(shards) + " were asked for"};
+  } else {
+    record.store_id = fresh_store_id;
+    record.shard_count = static_cast<std::uint16_t>(shards == 0 ? shards_default : shards);
+  }
+  if (record.epoch >= limits::epoch_max)
+    return error{errc::incompatible_store, "the store was started too often: its epochs ran out"};
+  ++record.epoch;
+  auto writes = std::make_shared<write_set>();
+  writes->put(store_key{}.encode(), encode(record));
+  std::shared_ptr<const write_set> set = writes;
+  if (auto ok = store.commit({&set, 1}, durability::sync); !ok)
+    return ok.error();
+  return record;
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+#include "codeq/result.hpp"
+
+#include "core/state/shard_state.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/task_store.hpp"
+
+#include <memory>
+
+namespace codeq::storage {
+
+/// Rebuilds a shard from its snapshot with its blocks, the segments and the log after it. Leases
+/// get a full fresh duration from `steady`. Reads no body of what the snapshot knows, and never
+/// history. Errors: `io_error`, `corruption`.
+[[nodiscard]] result<std::unique_ptr<core::shard_state>>
+recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady);
+
+/// Reads the store's own record. Errors: `incompatible_store` for a newer format, `corruption` when
+/// there is none.
+[[nodiscard]] result<store_record> read_identity(const task_store& store);
+
+/// Reads the store's own record, or makes it in an empty store, raises the epoch and syncs it: only
+/// then may the store serve. `shards` 0 takes the store's number, or 4 for a new one.
+/// `fresh_store_id` names a new store. Errors: `incompatible_store` for another shard count or a
+/// newer format.
+[[nodiscard]] result<store_record>
+open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id);
+
+} // namespace codeq::storage

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/recovery/timeline_reader.hpp"
+
+#include "core/state/history.hpp"
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/record_codec.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace codeq::storage {
+
+namespace {
+
+/// The notes that are kept, in order.
+result<std::vector<core::task_note>>
+read_notes(const task_store& store, shard_id shard, sequence seq) {
+  std::vector<core::task_note> notes;
+  result<void> outcome;
+  auto range = history_of(shard, seq);
+  auto scanned = store.scan(range.begin, range.end, [&](std::string_view, std::string_view value) {
+    auto note = decode_note(value, seq);
+    if (!note) {
+      outcome = note.error();
+      return false;
+    }
+    notes.push_back(std::move(*note));
+    return true;
+  });
+  if (!scanned)
+    return scanned.error();
+  if (!outcome)
+    return outcome.error();
+  std::sort(
+    notes.begin(), notes.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return notes;
+}
+
+/// The end of a task's latest lease from the record of it, or nothing when that is gone.
+result<std::optional<task_event>>
+read_end(const task_store& store, shard_id shard, const core::task_entry& entry) {
+  auto value = store.read(outcome_key{shard, entry.outcome}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return std::optional<task_event>{};
+  auto record = decode_outcome(**value);
+  if (!record)
+    return record.error();
+  auto text = decode_outcome_text(**value, entry.outcome_index);
+  if (!text)
+    return text.error();
+  const auto& end = record->ends[entry.outcome_index];
+  task_event event;
+  event.at = record->at;
+  event.what = core::event_of(end.kind, end.next);
+  event.by = core::author_of(end.kind);
+  event.state = end.next;
+  event.until = end.due;
+  event.attempt = entry.attempt;
+  event.token = end.token;
+  event.text = core::cut_for_history(text->view());
+  return std::optional{std::move(event)};
+}
+
+/// Puts events one behind the other; what led to them comes before them.
+class timeline_builder {
+public:
+  explicit timeline_builder(const core::task_view& view) {
+    timeline_.state = view.entry.state;
+    timeline_.until = view.eligible_at;
+    task_event event;
+    event.at = view.enqueued_at;
+    event.by = task_event::author::producer;
+    timeline_.events.push_back(std::move(event));
+  }
+
+  void add(core::task_note note) {
+    add_grant(note.granted_at, note.event);
+    timeline_.events.push_back(std::move(note.event));
+  }
+
+  void add(task_event event) { timeline_.events.push_back(std::move(event)); }
+
+  /// A lease that no event has told of yet.
+  void add_grant(timestamp at, const task_event& of) {
+    if (at == timestamp{} || of.token == latest_)
+      return;
+    latest_ = of.token;
+    task_event event;
+    event.at = at;
+    event.what = task_event::kind::granted;
+    event.state = task_state::leased;
+    event.attempt = of.attempt;
+    event.token = of.token;
+    event.worker = of.worker;
+    timeline_.events.push_back(std::move(event));
+  }
+
+  void set_dropped(std::uint64_t events) { timeline_.dropped = events; }
+
+  [[nodiscard]] task_timeline take() { return std::move(timeline_); }
+
+private:
+  task_timeline timeline_;
+  fencing_token latest_{};
+};
+
+} // namespace
+
+result<std::optional<task_timeline>> read_timeline(
+  const task_store& store, shard_id shard, const core::task_view& view, view_source source) {
+  const auto& entry = view.entry;
+  auto notes = read_notes(store, shard, view.seq);
+  if (!notes)
+    return notes.error();
+  bool is_counted = source == view_source::memory;
+  // A task that was purged meanwhile took its history with it.
+  if (is_counted && entry.notes > 0 && notes->empty())
+    return std::optional<task_timeline>{};
+  if (is_counted)
+    std::erase_if(*notes, [&](const auto& note) { return note.number >= entry.notes; });
+  timeline_builder timeline(view);
+  if (notes->empty() && entry.notes == 0 && entry.outcome != 0) {
+    auto only = read_end(store, shard, entry);
+    if (!only)
+      return only.error();
+    if (!*only)
+      return std::optional<task_timeline>{};
+    timeline.add(std::move(**only));
+  }
+  timeline.set_dropped(notes->empty() ? entry.notes : notes->front().number);
+  for (auto& note : *notes)
+    timeline.add(std::move(note));
+  if (entry.state == task_state::leased) {
+    task_event held;
+    held.attempt = entry.attempt;
+    held.token = entry.token;
+    held.worker = view.worker;
+    timeline.add_grant(view.granted_at, held);
+  }
+  return std::optional{timeline.take()};
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/retention/retention_filter.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/retention_codec.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::storage {
+
+namespace {
+
+const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
+  auto at = horizons.find(shard);
+  return at == horizons.end() ? nullptr : at->second.get();
+}
+
+/// True when recovery or a live task needs the outcome.
+bool is_needed(const shard_horizon& horizon, core::log_position outcome) {
+  const auto& held = horizon.held;
+  return outcome > horizon.through || std::binary_search(held.begin(), held.end(), outcome);
+}
+
+verdict
+judge_lifetime(const shard_horizon& horizon, timestamp evicted_before, const record_lifetime& of) {
+  if (of.position > horizon.through)
+    return verdict::keep;
+  if (of.is_past(horizon.at))
+    return verdict::past;
+  return of.since < evicted_before ? verdict::evicted : verdict::keep;
+}
+
+verdict judge_history(
+  const shard_horizon& horizon,
+  const history_key& key,
+  std::string_view value,
+  const record_lookup& is_there) {
+  auto note = decode_note(value, key.seq);
+  if (!note || !is_there)
+    return verdict::keep;
+  // Fates last that long, if space does; so files that are written for the first time need not
+  // look.
+  if (horizon.at - note->event.at < limits::retention_classes.front())
+    return verdict::keep;
+  auto segment = note->aside ? aside_key{key.shard, note->segment}.encode()
+                             : segment_key{key.shard, note->segment}.encode();
+  // In this order: see above.
+  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode());
+  return is_needed ? verdict::keep : verdict::past;
+}
+
+} // namespace
+
+shard_horizon horizon_of(const core::shard_state& state, const core::snapshot_taken& snapshot) {
+  shard_horizon horizon{state.id, snapshot.position, snapshot.at, {}};
+  horizon.held.reserve(state.held_outcomes.size());
+  state.held_outcomes.for_each([&](const core::number_pair& held) {
+    horizon.held.push_back(held.first);
+    return true;
+  });
+  return horizon;
+}
+
+verdict judge(
+  const retention_view& view,
+  std::string_view key,
+  std::string_view value,
+  const record_lookup& is_there) {
+  auto outcome = outcome_key::decode(key);
+  auto fate = fate_key::decode(key);
+  auto history = history_key::decode(key);
+  if (!outcome && !fate && !history)
+    return verdict::keep;
+  const auto* horizon = find_horizon(
+    view.horizons,
+    outcome ? outcome->shard
+    : fate  ? fate->shard
+            : history->shard);
+  if (!horizon)
+    return verdict::keep;
+  if (history)
+    return judge_history(*horizon, *history, value, is_there);
+  // First, since then the value need not be read.
+  if (outcome && is_needed(*horizon, outcome->number))
+    return verdict::keep;
+  auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);
+  return lifetime ? judge_lifetime(*horizon, view.evicted_before, *lifetime) : verdict::keep;
+}
+
+void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
+  std::lock_guard lock{mutex_};
+  auto shard = horizon->shard;
+  view_.horizons.insert_or_assign(shard, std::move(horizon));
+}
+
+void retention_horizons::evict_before(timestamp time) {
+  std::lock_guard lock{mutex_};
+  view_.evicted_before = std::max(view_.evicted_before, time);
+}
+
+retention_view retention_horizons::view() const {
+  std::lock_guard lock{mutex_};
+  return view_;
+}
+
+} // namespace codeq::storage

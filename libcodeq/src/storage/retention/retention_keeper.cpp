@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/retention/retention_keeper.hpp"
+
+#include "storage/keys/keyspace.hpp"
+#include "storage/records/retention_codec.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace codeq::storage {
+
+namespace {
+
+/// Of its limit, what is kept when there is too much; so that it does not begin anew at once.
+constexpr std::uint64_t eighths_kept = 7;
+
+/// By identity: a horizon is never changed, only replaced.
+bool is_same(const retention_view& a, const retention_view& b) {
+  return a.evicted_before == b.evicted_before && a.horizons == b.horizons;
+}
+
+result<std::uint64_t> bytes_of(const task_store& store, std::initializer_list<key_range> ranges) {
+  std::uint64_t bytes = 0;
+  for (const auto& range : ranges) {
+    auto size = store.approximate_bytes(range.begin, range.end);
+    if (!size)
+      return size;
+    bytes += *size;
+  }
+  return bytes;
+}
+
+} // namespace
+
+result<void> retention_keeper::look(std::atomic<bool>& cancelled) {
+  auto found = measure();
+  if (!found)
+    return found.error();
+  bool is_too_much = found->ends > options_.bytes_max;
+  bool is_due = is_too_much || has_grown(found->ends, kept_.ends)
+                || has_grown(found->histories, kept_.histories);
+  if (!is_due)
+    return {};
+  if (is_too_much)
+    if (auto ok = choose_victims(found->ends, cancelled); !ok)
+      return ok;
+  return rewrite(cancelled);
+}
+
+result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
+  auto view = options_.horizons->view();
+  // What was kept last time would be kept again.
+  if (is_same(view, judged_by_))
+    return {};
+  // Histories last: they go with the fates.
+  for (const auto& range : {all_outcomes(), all_fates(), all_histories()})
+    if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
+      return ok;
+  if (cancelled)
+    return {};
+  auto left = measure();
+  if (!left)
+    return left.error();
+  kept_ = *left;
+  judged_by_ = std::move(view);
+  return {};
+}
+
+bool retention_keeper::has_grown(std::uint64_t bytes, std::uint64_t kept) const {
+  return bytes > kept + kept / 2 + options_.slack_bytes;
+}
+
+result<retention_keeper::sizes> retention_keeper::measure() const {
+  auto ends = bytes_of(*options_.store, {all_outcomes(), all_fates()});
+  if (!ends)
+    return ends.error();
+  auto histories = bytes_of(*options_.store, {all_histories()});
+  if (!histories)
+    return histories.error();
+  return sizes{*ends, *histories};
+}
+
+result<void>
+retention_keeper::choose_victims(std::uint64_t bytes, const std::atomic<bool>& cancelled) {
+  auto view = options_.horizons->view();
+  timestamp now{};
+  for (const auto& [shard, horizon] : view.horizons)
+    now = std::max(now, horizon->at);
+  auto first = oldest(cancelled);
+  if (!first)
+    return first.error();
+  // Then not all was seen.
+  if (cancelled)
+    return {};
+  // As if they had come evenly; where that is not so, the next look takes more.
+  auto from = std::max(*first, view.evicted_before);
+  auto surplus = bytes - options_.bytes_max / 8 * eighths_kept;
+  auto share = static_cast<duration::rep>(surplus * 1024 / bytes);
+  if (from < now)
+    options_.horizons->evict_before(from + (now - from) * share / 1024);
+  return {};
+}
+
+result<timestamp> retention_keeper::oldest(const std::atomic<bool>& cancelled) const {
+  auto first = timestamp::max();
+  auto note = [&](const result<record_lifetime>& lifetime) {
+    if (lifetime)
+      first = std::min(first, lifetime->since);
+  };
+  // Outcomes are in the order of their times. Fates are in that of their tasks, of which an early
+  // one may have ended late; so all are read, as they are once more when they are rewritten.
+  auto note_outcome = [&](std::string_view, std::string_view value) {
+    note(decode_outcome_lifetime(value));
+    return false;
+  };
+  auto note_fate = [&](std::string_view, std::string_view value) {
+    note(decode_fate_lifetime(value));
+    return !cancelled;
+  };
+  auto view = options_.horizons->view();
+  for (const auto& [shard, horizon] : view.horizons) {
+    auto outcomes = outcomes_of(shard);
+    auto fates = fates_of(shard);
+    if (auto ok = options_.store->scan(outcomes.begin, outcomes.end, note_outcome); !ok)
+      return ok.error();
+    if (auto ok = options_.store->scan(fates.begin, fates.end, note_fate); !ok)
+      return ok.error();
+  }
+  return first;
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb/rocksdb_backup.hpp"
+
+#include "storage/rocksdb/rocksdb_options.hpp"
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/utilities/backup_engine.h>
+
+#include <memory>
+#include <string>
+
+namespace codeq::storage {
+
+namespace {
+
+error describe(const rocksdb::Status& status, const std::filesystem::path& directory) {
+  auto translated = to_error(status);
+  translated.context = "the backups in " + directory.string() + ": " + translated.context;
+  return translated;
+}
+
+backup_report report_of(const rocksdb::BackupInfo& info) {
+  return {info.backup_id, info.size, info.number_files};
+}
+
+/// Reads the tables of a backup against their checksums, one by one, so that it can be stopped.
+rocksdb::Status read_tables(
+  const std::filesystem::path& directory,
+  const rocksdb::BackupInfo& info,
+  const std::atomic<bool>& cancelled) {
+  rocksdb::ReadOptions how;
+  how.fill_cache = false;
+  for (const auto& file : info.file_details) {
+    auto path = directory / file.relative_filename;
+    if (path.extension() != ".sst" || cancelled)
+      continue;
+    rocksdb::SstFileReader reader{rocksdb::Options{}};
+    auto status = reader.Open(path.string());
+    if (status.ok())
+      status = reader.VerifyChecksum(how);
+    if (!status.ok())
+      return status;
+  }
+  return {};
+}
+
+} // namespace
+
+result<backup_report> add_backup(
+  rocksdb::DB& db,
+  const std::filesystem::path& directory,
+  std::uint32_t kept,
+  std::atomic<bool>& cancelled) {
+  rocksdb::BackupEngineOptions options(directory.string());
+  // A backup that a power cut takes back was none.
+  options.sync = true;
+  rocksdb::BackupEngine* opened = nullptr;
+  rocksdb::Status status = rocksdb::BackupEngine::Open(options, db.GetEnv(), &opened);
+  if (!status.ok())
+    return describe(status, directory);
+  std::unique_ptr<rocksdb::BackupEngine> engine{opened};
+  rocksdb::CreateBackupOptions how;
+  // What is in tables is copied once; of the log only what comes meanwhile has to be.
+  how.flush_before_backup = true;
+  how.progress_callback = [&] {
+    if (cancelled)
+      engine->StopBackup();
+  };
+  rocksdb::BackupID number = 0;
+  rocksdb::BackupInfo info;
+  status = engine->CreateNewBackup(how, &db, &number);
+  if (status.ok())
+    status = engine->VerifyBackup(number);
+  if (status.ok())
+    status = engine->GetBackupInfo(number, &info, true);
+  if (status.ok())
+    status = read_tables(directory, info, cancelled);
+  if (cancelled)
+    return error{errc::going_away, "the backup was stopped before it was whole"};
+  // Only now, so that there is always one that was read back.
+  if (status.ok())
+    status = engine->PurgeOldBackups(kept);
+  if (!status.ok())
+    return describe(status, directory);
+  return report_of(info);
+}
+
+result<backup_report> fetch_backup(
+  const std::filesystem::path& directory,
+  std::uint32_t number,
+  const std::filesystem::path& target) {
+  rocksdb::BackupEngineOptions options(directory.string());
+  rocksdb::BackupEngineReadOnly* opened = nullptr;
+  rocksdb::Status status =
+    rocksdb::BackupEngineReadOnly::Open(options, rocksdb::Env::Default(), &opened);
+  if (!status.ok())
+    return describe(status, directory);
+  std::unique_ptr<rocksdb::BackupEngineReadOnly> engine{opened};
+  rocksdb::BackupInfo info;
+  auto found =
+    number == 0 ? engine->GetLatestBackupInfo(&info) : engine->GetBackupInfo(number, &info);
+  if (found.IsNotFound())
+    return error{
+      errc::unavailable,
+      directory.string() + " holds no backup"
+        + (number == 0 ? std::string() : " " + std::to_string(number))};
+  if (!found.ok())
+    return describe(found, directory);
+  if (status = engine->VerifyBackup(info.backup_id, true); !status.ok())
+    return describe(status, directory);
+  status = engine->RestoreDBFromBackup(info.backup_id, target.string(), target.string());
+  if (!status.ok())
+    return describe(status, directory);
+  return report_of(info);
+}
+
+} // namespace codeq::storage

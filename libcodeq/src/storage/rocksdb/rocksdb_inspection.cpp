@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb/rocksdb_inspection.hpp"
+
+#include "storage/rocksdb/log_check.hpp"
+#include "storage/rocksdb/position_hint.hpp"
+#include "storage/rocksdb/rocksdb_options.hpp"
+#include "storage/rocksdb/rocksdb_reader.hpp"
+#include "storage/rocksdb/rocksdb_replay.hpp"
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+
+#include <utility>
+
+namespace codeq::storage {
+
+namespace {
+
+/// RocksDB's own log would be a file in the directory.
+class silent_logger final : public rocksdb::Logger {
+public:
+  using rocksdb::Logger::Logv;
+
+  void Logv(const char*, va_list) override {}
+};
+
+/// The lock that a coordinator takes.
+class directory_lock {
+public:
+  static result<std::unique_ptr<directory_lock>> take(const std::filesystem::path& directory) {
+    rocksdb::FileLock* lock = nullptr;
+    auto status = rocksdb::Env::Default()->LockFile((directory / "LOCK").string(), &lock);
+    if (!status.ok())
+      return to_open_error(status, directory);
+    return std::unique_ptr<directory_lock>{new directory_lock{lock}};
+  }
+
+  directory_lock(const directory_lock&) = delete;
+  directory_lock& operator=(const directory_lock&) = delete;
+
+  ~directory_lock() { rocksdb::Env::Default()->UnlockFile(lock_).PermitUncheckedError(); }
+
+private:
+  explicit directory_lock(rocksdb::FileLock* lock) : lock_(lock) {}
+
+  rocksdb::FileLock* lock_;
+};
+
+error refuse_change() {
+  return {errc::unavailable, "the store is open for reading only"};
+}
+
+class read_only_store final : public rocksdb_reader {
+public:
+  read_only_store(
+    std::unique_ptr<directory_lock> lock,
+    std::unique_ptr<replay_filter> filter,
+    std::unique_ptr<rocksdb::DB> db)
+    : rocksdb_reader(*db), lock_(std::move(lock)), filter_(std::move(filter)), db_(std::move(db)) {}
+
+  result<void> commit(std::span<const std::shared_ptr<const write_set>>, durability) override {
+    return refuse_change();
+  }
+
+  result<void> sync_log() override { return refuse_change(); }
+
+  result<void> compact(std::string_view, std::string_view, std::atomic<bool>&) override {
+    return refuse_change();
+  }
+
+  std::uint64_t counter(std::string_view) const override { return 0; }
+
+private:
+  std::unique_ptr<directory_lock> lock_;
+  /// RocksDB's options point to it.
+  std::unique_ptr<replay_filter> filter_;
+  std::unique_ptr<rocksdb::DB> db_;
+};
+
+/// What the ends of the files say before RocksDB reads them.
+result<void>
+look_at_ends(const std::filesystem::path& directory, durability mode, store_inspection& seen) {
+  auto manifest = look_at_manifest(directory);
+  if (manifest == log_end::damaged)
+    return damaged_manifest(directory);
+  if (manifest == log_end::torn)
+    return error{
+      errc::unavailable,
+      directory.string()
+        + ": the last entry of the manifest was not finished when the power went; the next start "
+          "of a coordinator mends that"};
+  auto end = look_at_log(directory);
+  if (end == log_end::damaged && mode == durability::sync)
+    seen.findings.push_back("the newest log is damaged before its end");
+  else if (end != log_end::intact)
+    seen.notes.push_back("the newest log ends in a write that was not finished");
+  return {};
+}
+
+void compare_positions(
+  const std::filesystem::path& directory, std::uint64_t recovered, store_inspection& seen) {
+  auto loss = describe_loss(position_hint::look(directory), recovered);
+  if (!loss.text.empty())
+    (loss.is_certain ? seen.findings : seen.notes).push_back(loss.text);
+}
+
+rocksdb::Options reading_options(const std::filesystem::path& directory, replay_filter* filter) {
+  rocksdb_store_options options;
+  options.directory = directory;
+  // Reads up to where the log ends, whatever ends it: what is said of that is said here.
+  options.mode = durability::os;
+  auto target = make_options(options, std::make_shared<store_access>());
+  target.create_if_missing = false;
+  target.wal_filter = filter;
+  target.info_log = std::make_shared<silent_logger>();
+  return target;
+}
+
+} // namespace
+
+result<store_inspection>
+inspect_rocksdb_store(const std::filesystem::path& directory, durability mode) {
+  std::error_code failure;
+  if (!std::filesystem::exists(directory / "CURRENT", failure))
+    return error{errc::unavailable, directory.string() + " holds no store"};
+  auto lock = directory_lock::take(directory);
+  if (!lock)
+    return lock.error();
+  store_inspection seen;
+  if (auto ok = look_at_ends(directory, mode, seen); !ok)
+    return ok.error();
+  auto filter = std::make_unique<replay_filter>(directory, durability::os);
+  rocksdb::DB* opened = nullptr;
+  auto status = rocksdb::DB::OpenForReadOnly(
+    reading_options(directory, filter.get()), directory.string(), &opened);
+  if (!status.ok())
+    return to_open_error(status, directory);
+  std::unique_ptr<rocksdb::DB> db{opened};
+  if (filter->found_gap())
+    (mode == durability::sync ? seen.findings : seen.notes)
+      .push_back("the log has a gap: what was committed behind it is lost");
+  compare_positions(directory, db->GetLatestSequenceNumber(), seen);
+  if (status = db->VerifyChecksum(); !status.ok())
+    seen.findings.push_back("the files do not fit their checksums: " + to_error(status).context);
+  seen.store =
+    std::make_unique<read_only_store>(*std::move(lock), std::move(filter), std::move(db));
+  return seen;
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb/rocksdb_replay.hpp"
+
+#include "storage/rocksdb/rocksdb_options.hpp"
+
+#include <rocksdb/write_batch.h>
+
+namespace codeq::storage {
+
+error to_open_error(const rocksdb::Status& status, const std::filesystem::path& directory) {
+  auto translated = to_error(status);
+  if (status.IsIOError()) {
+    // RocksDB has no code for a lock that is held, only these two texts.
+    auto text = status.ToString();
+    if (
+      text.find("While lock file") != std::string::npos
+      || text.find("lock hold by current process") != std::string::npos)
+      return {
+        errc::incompatible_store,
+        "another process holds the directory " + directory.string() + ": " + text};
+  }
+  translated.context = "cannot open the store in " + directory.string() + ": " + translated.context;
+  return translated;
+}
+
+void replay_filter::ColumnFamilyLogNumberMap(
+  const std::map<std::uint32_t, std::uint64_t>& oldest_logs,
+  const std::map<std::string, std::uint32_t>&) {
+  continuity_.begin(oldest_logs.empty() ? 0 : oldest_logs.begin()->second);
+}
+
+rocksdb::WalFilter::WalProcessingOption replay_filter::LogRecordFound(
+  unsigned long long log,
+  const std::string&,
+  const rocksdb::WriteBatch& batch,
+  rocksdb::WriteBatch*,
+  bool*) {
+  if (continuity_.follows(log, batch.Data()))
+    return WalProcessingOption::kContinueProcessing;
+  return mode_ == durability::sync ? WalProcessingOption::kCorruptedRecord
+                                   : WalProcessingOption::kStopReplay;
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb/rocksdb_store.hpp"
+
+#include "storage/rocksdb/log_check.hpp"
+#include "storage/rocksdb/position_hint.hpp"
+#include "storage/rocksdb/rocksdb_backup.hpp"
+#include "storage/rocksdb/rocksdb_options.hpp"
+#include "storage/rocksdb/rocksdb_reader.hpp"
+#include "storage/rocksdb/rocksdb_replay.hpp"
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/statistics.h>
+#include <rocksdb/write_batch.h>
+
+#include <array>
+#include <mutex>
+#include <utility>
+
+namespace codeq::storage {
+
+namespace {
+
+/// In `sync` mode the position hint is refreshed once in so many commits.
+constexpr std::uint64_t commits_per_hint = 1024;
+
+struct named_ticker {
+  std::string_view name;
+  rocksdb::Tickers ticker;
+};
+
+constexpr std::array named_tickers{
+  named_ticker{"keys_written", rocksdb::NUMBER_KEYS_WRITTEN},
+  named_ticker{"bytes_written", rocksdb::BYTES_WRITTEN},
+  named_ticker{"keys_read", rocksdb::NUMBER_KEYS_READ},
+  named_ticker{"wal_synced", rocksdb::WAL_FILE_SYNCED},
+  named_ticker{"wal_bytes", rocksdb::WAL_FILE_BYTES},
+  named_ticker{"flush_bytes", rocksdb::FLUSH_WRITE_BYTES},
+  named_ticker{"compaction_bytes", rocksdb::COMPACT_WRITE_BYTES},
+  named_ticker{"stall_micros", rocksdb::STALL_MICROS},
+};
+
+class rocksdb_store final : public rocksdb_reader {
+public:
+  rocksdb_store(
+    std::unique_ptr<replay_filter> filter,
+    std::unique_ptr<rocksdb::DB> db,
+    std::shared_ptr<rocksdb::Statistics> statistics,
+    std::unique_ptr<position_hint> hint,
+    store_access& access)
+    : rocksdb_reader(*db),
+      filter_(std::move(filter)),
+      db_(std::move(db)),
+      statistics_(std::move(statistics)),
+      hint_(std::move(hint)) {
+    access = this;
+  }
+
+  rocksdb_store(const rocksdb_store&) = delete;
+  rocksdb_store& operator=(const rocksdb_store&) = delete;
+
+  ~rocksdb_store() override {
+    if (sync_log())
+      hint_->write({db_->GetLatestSequenceNumber(), true});
+    // An error here is of no consequence: everything acknowledged is in the log.
+    db_->Close().PermitUncheckedError();
+  }
+
+  result<void>
+  commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override {
+    if (auto ok = failure(); !ok)
+      return ok;
+    auto built = fill_batch(sets);
+    if (built.ok() && batch_.Count() == 0)
+      return {};
+    rocksdb::WriteOptions how;
+    how.sync = mode == durability::sync;
+    auto status = built.ok() ? db_->Write(how, &batch_) : built;
+    if (!status.ok())
+      return fail(status);
+    if (how.sync && ++commits_since_hint_ >= commits_per_hint) {
+      note_position(db_->GetLatestSequenceNumber());
+      commits_since_hint_ = 0;
+    }
+    return {};
+  }
+
+  result<void> sync_log() override {
+    if (auto ok = failure(); !ok)
+      return ok;
+    // Before, since what is committed meanwhile may not reach the disk.
+    auto position = db_->GetLatestSequenceNumber();
+    if (auto status = db_->SyncWAL(); !status.ok())
+      return fail(status);
+    note_position(position);
+    return {};
+  }
+
+  result<void>
+  compact(std::string_view begin, std::string_view end, std::atomic<bool>& cancelled) override {
+    rocksdb::Slice first{begin};
+    rocksdb::Slice last{end};
+    rocksdb::CompactRangeOptions how;
+    how.exclusive_manual_compaction = false;
+    how.canceled = &cancelled;
+    auto status = db_->CompactRange(how, &first, &last);
+    if (!status.ok() && !status.IsIncomplete())
+      return to_error(status);
+    return {};
+  }
+
+  result<backup_report> back_up(
+    const std::filesystem::path& directory,
+    std::uint32_t kept,
+    std::atomic<bool>& cancelled) override {
+    return add_backup(*db_, directory, kept, cancelled);
+  }
+
+  std::uint64_t counter(std::string_view name) const override {
+    for (const auto& [known, ticker] : named_tickers)
+      if (known == name)
+        return statistics_->getTickerCount(ticker);
+    return 0;
+  }
+
+private:
+  rocksdb::Status fill_batch(std::span<const std::shared_ptr<const write_set>> sets) {
+    batch_.Clear();
+    rocksdb::Status status;
+    for (const auto& set : sets)
+      for (const auto& operation : set->operations())
+        if (status = add(operation); !status.ok())
+          return status;
+    return status;
+  }
+
+  rocksdb::Status add(const write_set::operation& operation) {
+    switch (operation.what) {
+    case write_set::kind::put:
+      return batch_.Put(operation.key, operation.value);
+    case write_set::kind::remove:
+      return batch_.Delete(operation.key);
+    case write_set::kind::single_remove:
+      return batch_.SingleDelete(operation.key);
+    }
+    return rocksdb::Status::InvalidArgument("unknown kind of operation");
+  }
+
+  /// After the first failure nothing is known about the end of the log: nothing may follow it.
+  error fail(const rocksdb::Status& status) {
+    auto failure = to_error(status);
+    std::lock_guard lock{mutex_};
+    failure_ = failure;
+    return failure;
+  }
+
+  result<void> failure() const {
+    std::lock_guard lock{mutex_};
+    return failure_;
+  }
+
+  /// @pre everything up to the position is on the disk
+  void note_position(rocksdb::SequenceNumber position) { hint_->write({position, false}); }
+
+  /// RocksDB's options point to it.
+  std::unique_ptr<replay_filter> filter_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::shared_ptr<rocksdb::Statistics> statistics_;
+  std::unique_ptr<position_hint> hint_;
+  rocksdb::WriteBatch batch_;
+  /// Of `failure_`, which a commit and a sync may meet at the same time.
+  mutable std::mutex mutex_;
+  result<void> failure_;
+  std::uint64_t commits_since_hint_ = 0;
+};
+
+/// Looks at the logs before RocksDB does; under its lock, since files may be cut.
+result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* environment) {
+  rocksdb::FileLock* lock = nullptr;
+  auto status = environment->LockFile((options.directory / "LOCK").string(), &lock);
+  if (!status.ok())
+    return to_open_error(status, options.directory);
+  auto manifest = mend_manifest(options.directory);
+  auto end = options.mode == durability::sync ? mend_log(options.directory) : log_end::intact;
+  environment->UnlockFile(lock).PermitUncheckedError();
+  if (manifest == log_end::damaged)
+    return damaged_manifest(options.directory);
+  if (end == log_end::damaged)
+    return error{
+      errc::corruption,
+      "the newest log in " + options.directory.string() + " is damaged before its end"};
+  return {};
+}
+
+/// Refuses or reports what recovery found missing.
+result<void> check_recovery(
+  const rocksdb_store_options& options, const position_hint& hint, std::uint64_t recovered) {
+  auto loss = describe_loss(hint.read(), recovered);
+  if (loss.is_certain && options.mode == durability::sync)
+    return error{errc::corruption, options.directory.string() + ": " + loss.text};
+  if (!loss.text.empty() && options.mode == durability::os && options.on_recovery)
+    options.on_recovery(loss.text);
+  return {};
+}
+
+} // namespace
+
+result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_options& options) {
+  auto hint = position_hint::open(options.directory);
+  if (!hint)
+    return hint.error();
+  auto access = std::make_shared<store_access>();
+  auto target = make_options(options, access);
+  auto filter = std::make_unique<replay_filter>(options.directory, options.mode);
+  target.wal_filter = filter.get();
+  if (auto checked = check_logs(options, target.env); !checked)
+    return checked.error();
+  rocksdb::DB* opened = nullptr;
+  auto status = rocksdb::DB::Open(target, options.directory.string(), &opened);
+  if (!status.ok())
+    return to_open_error(status, options.directory);
+  std::unique_ptr<rocksdb::DB> db{opened};
+  if (filter->found_gap() && options.on_recovery)
+    options.on_recovery("the log has a gap: what was committed behind it was left out");
+  if (auto checked = check_recovery(options, **hint, db->GetLatestSequenceNumber()); !checked)
+    return checked.error();
+  return std::unique_ptr<task_store>{std::make_unique<rocksdb_store>(
+    std::move(filter), std::move(db), std::move(target.statistics), *std::move(hint), *access)};
+}
+
+} // namespace codeq::storage

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/handler.hpp"
+#include "codeq/result.hpp"
+
+#include "actors/actors.hpp"
+#include "worker/node/dispatcher.hpp"
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace codeq::worker {
+
+struct dispatcher_driver_options {
+  /// One per queue, no queue twice.
+  std::vector<handler_registry::entry> handlers;
+  /// Its queues come from the handlers; the wake is the driver's.
+  dispatcher_options dispatcher{};
+  /// Called once, on the thread of the sockets, when it has ended: success after a drain, else why
+  /// no coordinator wants this node any more.
+  std::function<void(result<void>)> on_end;
+};
+
+/// The actor of a dispatcher: gives it the time, and carries what it says to links and handlers.
+/// A handler is named by the id of its actor.
+class dispatcher_driver : public dispatcher_port {
+public:
+  static constexpr const char* name = "dispatcher";
+
+  void start(actors::dispatcher_actor::pointer self, dispatcher_driver_options options);
+
+  [[nodiscard]] dispatcher& hosted() { return *dispatcher_; }
+
+  [[nodiscard]] monotonic_time now() const;
+
+  void take_link_up(const actors::link_up& up);
+  void take_link_down(const actors::link_down& down);
+  void take_links(std::vector<actors::link_actor> links);
+  void take_outcomes(std::span<outcome> answers);
+  void take_down(const caf::down_msg& down);
+  void take_exception(const std::exception_ptr& thrown);
+  void reconfigure(actors::reconfigure_worker& wish);
+
+  void to_link(std::size_t link, const protocol::wire_frame& frame) override;
+  void break_link(std::size_t link, const error& reason) override;
+  void close_link(std::size_t link, const error& reason) override;
+  handler_number start_handler(const std::string& queue, const std::string& group) override;
+  void run(handler_number handler, task&& attempt) override;
+  void run_batch(handler_number handler, std::vector<task> attempts) override;
+  void stop_handler(handler_number handler) override;
+  void flush_soon() override;
+  void wake_after(duration wait, std::uint64_t number) override;
+  void ended(result<void> how) override;
+
+  // dispatcher_log.cpp
+
+  void note_connected(std::size_t link, std::size_t shards) override;
+  void note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) override;
+  void note_unhandled(const task& given_back) override;
+  void note_handler_end(fencing_token token, const std::string& reason) override;
+  void note_lost(const task_id& task, fencing_token token) override;
+  void note_refused(const report_answer& answer) override;
+  void note_over(const task_id& task, fencing_token token) override;
+  void note_drain(std::size_t running, duration limit) override;
+  void note_abandoned(const task_id& task, fencing_token token) override;
+  void note_unanswered(std::size_t reports) override;
+
+private:
+  struct link_handles {
+    actors::link_actor link;
+    /// Null while there is none.
+    actors::connection_actor connection;
+  };
+
+  [[nodiscard]] std::vector<served_queue> serve(std::vector<handler_registry::entry> handlers);
+  [[nodiscard]] std::shared_ptr<wake_signal> make_wake_signal();
+
+  actors::dispatcher_actor::pointer self_ = nullptr;
+  std::function<void(result<void>)> on_end_;
+  std::optional<dispatcher> dispatcher_;
+  std::vector<link_handles> links_;
+  /// What is started for each queue, also of those that are gone.
+  std::unordered_map<std::string, handler_registry::entry> entries_;
+  std::unordered_map<handler_number, caf::actor> handlers_;
+};
+
+/// The behavior of the dispatcher. To be spawned beside the sockets, where no handler holds it up;
+/// a test with a scheduler of its own may spawn it there.
+[[nodiscard]] actors::dispatcher_actor::behavior_type drive_dispatcher(
+  actors::dispatcher_actor::stateful_pointer<dispatcher_driver> self,
+  dispatcher_driver_options options);
+
+/// Spawns it so, for whoever does not need to see the state.
+[[nodiscard]] actors::dispatcher_actor
+spawn_dispatcher(caf::actor_system& system, dispatcher_driver_options options);
+
+} // namespace codeq::worker

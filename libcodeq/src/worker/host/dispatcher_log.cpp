@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/log.hpp"
+#include "worker/host/dispatcher_driver.hpp"
+
+/// What a dispatcher writes into the log.
+namespace codeq::worker {
+
+void dispatcher_driver::note_connected(std::size_t link, std::size_t shards) {
+  CODEQ_LOG_INFO("worker connected to coordinator link={} shards={}", link, shards);
+}
+
+void dispatcher_driver::note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) {
+  CODEQ_LOG_INFO(
+    "worker takes new settings queues={} slots={} prefetch={}", queues, slots, prefetch);
+}
+
+void dispatcher_driver::note_unhandled(const task& given_back) {
+  CODEQ_LOG_WARN(
+    "worker gave back task={} of a queue that it does not handle tenant={} queue={}",
+    to_string(given_back.id),
+    given_back.tenant,
+    given_back.queue);
+}
+
+void dispatcher_driver::note_handler_end(fencing_token token, const std::string& reason) {
+  CODEQ_LOG_WARN("handler ended with a task token={} reason=\"{}\"", value(token), reason);
+}
+
+void dispatcher_driver::note_lost(const task_id& task, fencing_token token) {
+  CODEQ_LOG_INFO("worker lost lease of task={} token={}", to_string(task), value(token));
+}
+
+void dispatcher_driver::note_refused(const report_answer& answer) {
+  CODEQ_LOG_WARN(
+    "coordinator refused report of task={} token={} code={} reason=\"{}\"",
+    to_string(task_id{answer.key.shard, answer.seq}),
+    value(answer.key.token),
+    to_string(answer.code),
+    answer.context);
+}
+
+void dispatcher_driver::note_over(const task_id& task, fencing_token token) {
+  CODEQ_LOG_WARN(
+    "worker stops task={} token={}: no connection for the time of its lease",
+    to_string(task),
+    value(token));
+}
+
+void dispatcher_driver::note_drain(std::size_t running, duration limit) {
+  CODEQ_LOG_INFO("worker drains running={} limit_ms={}", running, limit.count());
+}
+
+void dispatcher_driver::note_abandoned(const task_id& task, fencing_token token) {
+  CODEQ_LOG_WARN(
+    "worker gives back task={} token={}: its handler did not stop", to_string(task), value(token));
+}
+
+void dispatcher_driver::note_unanswered(std::size_t reports) {
+  CODEQ_LOG_WARN("worker ends with unanswered reports={}", reports);
+}
+
+} // namespace codeq::worker

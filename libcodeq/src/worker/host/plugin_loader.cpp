@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/host/plugin_loader.hpp"
+
+#include <exception>
+
+#include <dlfcn.h>
+
+namespace codeq::worker {
+
+namespace {
+
+using version_function = std::uint32_t (*)();
+using register_function = void (*)(handler_registry&);
+
+template <class Function>
+Function find_symbol(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+error cannot_use(const std::string& file, const std::string& why) {
+  return {errc::unavailable, "handler library " + file + " " + why};
+}
+
+} // namespace
+
+result<void> load_handlers(const std::string& file, handler_registry& into) {
+  // A name without a slash would be searched for in the system's folders and not found here.
+  auto path = file.find('/') == std::string::npos ? "./" + file : file;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr)
+    return cannot_use(file, std::string("cannot be loaded: ") + dlerror());
+  auto version = find_symbol<version_function>(library, "codeq_handler_abi_version");
+  auto enlist = find_symbol<register_function>(library, "codeq_register_handlers");
+  if (version == nullptr || enlist == nullptr)
+    return cannot_use(file, "has no CODEQ_HANDLERS entry points");
+  if (auto theirs = version(); theirs != handler_abi_version)
+    return cannot_use(
+      file,
+      "was built for handler ABI " + std::to_string(theirs) + ", this worker has "
+        + std::to_string(handler_abi_version) + "; build it again");
+  try {
+    enlist(into);
+  } catch (const std::exception& e) {
+    return cannot_use(file, std::string("failed to register its handlers: ") + e.what());
+  }
+  return {};
+}
+
+} // namespace codeq::worker

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/node/dispatcher.hpp"
+
+#include <algorithm>
+#include <utility>
+
+/// What wakes a dispatcher: news of handlers, leases that have to be beaten, things to send.
+namespace codeq::worker {
+
+dispatcher::dispatcher(const dispatcher_options& options, dispatcher_port& port)
+  : port_(port),
+    tenant_(options.tenant),
+    wake_(options.wake),
+    pool_(
+      options.queues,
+      options.slots,
+      [this](const std::string& queue, const std::string& group) {
+        return port_.start_handler(queue, group);
+      }),
+    waiting_(
+      {[this](const std::string& queue) { return pool_.room(queue); },
+       [this](const lease_key& key) { return book_.find(key) != nullptr; },
+       [this](const task& attempt) { return pool_.may_start(attempt); }}),
+    claims_(options.slots + options.prefetch, options.links),
+    outbox_(options.links, options.batch),
+    prefetch_(options.prefetch),
+    batch_(options.batch),
+    links_(options.links) {
+  for (const auto& served : options.queues)
+    waiting_.set_weight(served.queue, served.weight);
+  set_quotas();
+}
+
+void dispatcher::flush() {
+  flush_scheduled_ = false;
+  look_at_quotas();
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (!links_[link].open)
+      continue;
+    // Before the reports: what they give back of a queue must not come again.
+    send_queues(link);
+    for (const auto& batch : outbox_.take(link))
+      send_to(link, make_results(batch).to_wire());
+    for (auto credits = outbox_.is_full() ? 0 : claims_.take(link); credits > 0;) {
+      auto part = std::min(credits, batch_);
+      send_to(link, make_claim(part, batch_).to_wire());
+      credits -= part;
+    }
+  }
+}
+
+void dispatcher::schedule_flush() {
+  if (std::exchange(flush_scheduled_, true))
+    return;
+  // Behind everything that waits in the mailbox: what that leads to leaves in the same messages.
+  port_.flush_soon();
+}
+
+std::uint64_t dispatcher::wake_after(duration wait) {
+  port_.wake_after(wait, ++last_wake_);
+  return last_wake_;
+}
+
+std::uint64_t dispatcher::wake_at(monotonic_time due, monotonic_time now) {
+  return wake_after(std::max(due - now, duration{1}));
+}
+
+void dispatcher::wake(std::uint64_t number, monotonic_time now) {
+  if (number == look_wake_)
+    look_at_leases(now);
+  else if (number == news_wake_)
+    pass_news_on(now);
+  else if (number == idle_wake_)
+    end_idle(now);
+  else if (number == step_wake_)
+    end_step();
+}
+
+void dispatcher::look_at_leases(monotonic_time now) {
+  look_armed_.reset();
+  auto seen = book_.look(now, [this](std::size_t link) { return links_[link].open; });
+  send_beats(std::move(seen.beats));
+  for (const auto& key : seen.over) {
+    auto& lease = *book_.find(key);
+    port_.note_over({key.shard, lease.seq}, key.token);
+    if (lease.phase == lease_phase::queued)
+      lose({lease.seq, key});
+    else
+      stop_attempt(lease, stop_cause::own);
+  }
+  arm_look(now);
+}
+
+void dispatcher::send_beats(std::vector<beat> beats) {
+  std::vector<std::vector<beat>> by_link(links_.size());
+  for (auto& line : beats)
+    by_link[line.key.link].push_back(line);
+  for (std::size_t link = 0; link < by_link.size(); ++link)
+    for (const auto& request : make_heartbeats(std::move(by_link[link])))
+      send_to(link, request.to_wire());
+}
+
+void dispatcher::arm_look(monotonic_time now) {
+  auto due = book_.next_look();
+  if (!due || (look_armed_ && *look_armed_ <= *due))
+    return;
+  look_armed_ = due;
+  look_wake_ = wake_at(*due, now);
+}
+
+void dispatcher::take_news() {
+  news_wake_ = wake_after(limits::progress_interval);
+}
+
+void dispatcher::pass_news_on(monotonic_time now) {
+  wake_->clear();
+  std::vector<std::vector<progress_of>> by_link(links_.size());
+  book_.for_each([&](const lease_key& key, held_lease& lease) {
+    // What is said while there is no connection waits for it, and extends nothing.
+    if (!lease.line || !links_[key.link].open)
+      return;
+    auto said = lease.line->take();
+    if (!said.progressed && !said.checkpoint)
+      return;
+    if (said.extend > duration{0})
+      lease.extended_until = now + said.extend;
+    lease.count_from(now);
+    by_link[key.link].push_back(
+      {{key, lease.seq, lease.phase, true, said.extend},
+       std::move(said.line),
+       std::move(said.checkpoint)});
+  });
+  for (std::size_t link = 0; link < by_link.size(); ++link)
+    for (const auto& request : make_progress(std::move(by_link[link])))
+      send_to(link, request.to_wire());
+}
+
+void dispatcher::end_idle(monotonic_time now) {
+  idle_armed_.reset();
+  auto ends = pool_.passivate(now);
+  for (auto handler : ends.over)
+    port_.stop_handler(handler);
+  arm_idle_look(ends.next, now);
+}
+
+void dispatcher::arm_idle_look(monotonic_time due, monotonic_time now) {
+  if (due == monotonic_time::max() || (idle_armed_ && *idle_armed_ <= due))
+    return;
+  idle_armed_ = due;
+  idle_wake_ = wake_at(due, now);
+}
+
+} // namespace codeq::worker

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/node/dispatcher.hpp"
+
+#include <utility>
+
+/// How a dispatcher takes tasks, has them run and learns what became of them.
+namespace codeq::worker {
+
+void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monotonic_time now) {
+  auto read = read_task_batch(batch);
+  if (!read)
+    return port_.break_link(link, read.error());
+  claims_.received(link, read->tasks.size(), read->redelivered);
+  for (auto& attempt : read->tasks)
+    accept_task(link, std::move(attempt), now);
+  start_waiting();
+  arm_look(now);
+  schedule_flush();
+}
+
+void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time received_at) {
+  lease_key key{link, attempt.id.shard, attempt.token};
+  // After a resume a lease may be delivered that this node knows well: named too late, or just
+  // ended.
+  if (book_.find(key) != nullptr || outbox_.contains(key))
+    return claims_.released(link);
+  if (step_ != step::running || attempt.tenant != tenant_ || !pool_.handles(attempt.queue))
+    return refuse_task(key, attempt);
+  if (auto quota = quotas_.find(attempt.queue);
+      quota != quotas_.end() && held_of(attempt.queue) >= quota->second.most)
+    return return_task(key, attempt);
+  held_lease lease;
+  lease.seq = attempt.id.seq;
+  lease.lease = attempt.lease;
+  lease.counted_from = received_at;
+  lease.cancel = attempt.cancel;
+  book_.add(key, std::move(lease));
+  waiting_.add(key, std::move(attempt));
+}
+
+void dispatcher::refuse_task(const lease_key& key, const task& attempt) {
+  if (step_ == step::running)
+    port_.note_unhandled(attempt);
+  return_task(key, attempt);
+}
+
+void dispatcher::return_task(const lease_key& key, const task& attempt) {
+  claims_.released(key.link);
+  report_later(make_unstarted(key, attempt.id.seq));
+}
+
+void dispatcher::start_waiting() {
+  for (auto next = waiting_.take_next(); !next.empty(); next = waiting_.take_next())
+    run(std::move(next));
+}
+
+void dispatcher::run(waiting_list together) {
+  for (auto& waiting : together)
+    begin(waiting);
+  auto [handler, is_batch] = pool_.start(together);
+  if (!is_batch)
+    return port_.run(handler, std::move(together.front().attempt));
+  std::vector<task> attempts;
+  for (auto& waiting : together)
+    attempts.push_back(std::move(waiting.attempt));
+  port_.run_batch(handler, std::move(attempts));
+}
+
+void dispatcher::begin(waiting_task& waiting) {
+  auto& lease = *book_.find(waiting.key);
+  auto& attempt = waiting.attempt;
+  lease.phase = lease_phase::running;
+  attempt_line::subject about{attempt.id, attempt.queue, attempt.attempt, attempt.token};
+  lease.line = std::make_shared<attempt_line>(std::move(about), wake_);
+  lease.line->set_valid_until(lease.valid_until());
+  attempt.runtime = lease.line;
+}
+
+void dispatcher::take_outcomes(
+  handler_number handler, std::span<outcome> answers, monotonic_time now) {
+  auto ended = pool_.finish(handler, now);
+  for (std::size_t i = 0; i < ended.size() && i < answers.size(); ++i)
+    end_attempt(ended[i], std::move(answers[i]));
+  arm_idle_look(pool_.passivated_at(handler, now), now);
+  go_on();
+}
+
+void dispatcher::take_handler_end(handler_number handler, const outcome& answer) {
+  auto ended = pool_.remove(handler);
+  if (ended.empty())
+    return;
+  for (const auto& key : ended) {
+    port_.note_handler_end(key.token, answer.text());
+    end_attempt(key, answer);
+  }
+  go_on();
+}
+
+void dispatcher::end_attempt(const lease_key& key, outcome answer) {
+  claims_.released(key.link);
+  // Not in the book: the lease was lost, or the drain gave the task back already.
+  if (auto lease = book_.take(key)) {
+    // A power cut of the coordinator took back that the lease was lost: the task came again, waits,
+    // and is answered by the handler that ran on. It is held twice until here.
+    if (lease->phase == lease_phase::queued)
+      claims_.released(key.link);
+    report_later(make_report(key, *lease, std::move(answer)));
+    if (lease->line)
+      lease->line->unsaved().give_up();
+  }
+}
+
+void dispatcher::drop_lease(const lease_key& key) {
+  if (auto lease = book_.take(key); lease && lease->line)
+    lease->line->unsaved().give_up();
+}
+
+void dispatcher::go_on() {
+  start_waiting();
+  schedule_flush();
+  advance_drain();
+}
+
+void dispatcher::stop_attempt(held_lease& lease, stop_cause cause) {
+  lease.stop = cause;
+  lease.cancel->request();
+}
+
+void dispatcher::take(std::size_t link, const protocol::leases_lost& lost) {
+  auto read = read_leases_lost(link, lost);
+  if (!read)
+    return port_.break_link(link, read.error());
+  for (const auto& gone : *read)
+    lose(gone);
+  schedule_flush();
+  advance_drain();
+}
+
+void dispatcher::lose(const lease_ref& gone) {
+  // The answer to a report that is under way settles it, whatever happens to the lease.
+  auto* lease = book_.find(gone.key);
+  if (lease == nullptr)
+    return;
+  port_.note_lost({gone.key.shard, gone.seq}, gone.key.token);
+  bool was_waiting = lease->phase == lease_phase::queued;
+  auto cancel = std::move(lease->cancel);
+  drop_lease(gone.key);
+  if (was_waiting)
+    claims_.released(gone.key.link);
+  else
+    cancel->request();
+}
+
+void dispatcher::take(std::size_t link, const protocol::checkpoints_saved& saved) {
+  auto read = read_checkpoints_saved(link, saved);
+  if (!read)
+    return port_.break_link(link, read.error());
+  for (const auto& line : *read)
+    if (auto* lease = book_.find(line.key); lease != nullptr && lease->line)
+      lease->line->unsaved().saved(line.number);
+}
+
+void dispatcher::take(std::size_t link, const protocol::cancel_notice& notice) {
+  auto read = read_cancel_notice(link, notice);
+  if (!read)
+    return port_.break_link(link, read.error());
+  auto* lease = book_.find(read->key);
+  if (lease == nullptr)
+    return;
+  if (lease->phase == lease_phase::running)
+    return stop_attempt(*lease, stop_cause::cancelled);
+  auto unstarted = make_unstarted(read->key, lease->seq);
+  unstarted.what = disposition::cancelled;
+  book_.remove(read->key);
+  claims_.released(link);
+  report_later(std::move(unstarted));
+}
+
+void dispatcher::take(std::size_t link, const protocol::result_reply& reply) {
+  auto read = read_result_reply(link, reply);
+  if (!read)
+    return port_.break_link(link, read.error());
+  for (const auto& answer : *read)
+    take_answer(answer);
+  schedule_flush();
+  advance_drain();
+}
+
+void dispatcher::take_answer(const report_answer& answer) {
+  bool is_for_content = answer.code == errc::invalid_argument || answer.code == errc::too_large;
+  // The lease still stands; sent again as it is, the report would be refused for ever.
+  bool is_replaced = is_for_content && outbox_.refused(answer.key, answer.context);
+  bool was_waiting = is_replaced || outbox_.answered(answer.key);
+  if (was_waiting && answer.code != errc::none && answer.code != errc::already)
+    port_.note_refused(answer);
+}
+
+void dispatcher::report_later(report made) {
+  outbox_.add(std::move(made));
+  schedule_flush();
+}
+
+} // namespace codeq::worker

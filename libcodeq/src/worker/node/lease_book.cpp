@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/node/lease_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::worker {
+
+held_lease& lease_book::add(const lease_key& key, held_lease lease) {
+  auto due = lease.counted_from + lease.lease / 4;
+  if (!next_look_ || due < *next_look_)
+    next_look_ = due;
+  return leases_.insert_or_assign(key, std::move(lease)).first->second;
+}
+
+held_lease* lease_book::find(const lease_key& key) {
+  auto found = leases_.find(key);
+  return found == leases_.end() ? nullptr : &found->second;
+}
+
+std::optional<held_lease> lease_book::take(const lease_key& key) {
+  auto taken = leases_.extract(key);
+  return taken ? std::optional(std::move(taken.mapped())) : std::nullopt;
+}
+
+lease_book::look_result lease_book::look(monotonic_time now, const is_open& open) {
+  look_result seen;
+  auto shortest = duration::max();
+  for (auto& [key, lease] : leases_) {
+    shortest = std::min(shortest, lease.lease);
+    if (!open(key.link)) {
+      if (now >= lease.valid_until() && lease.stop == stop_cause::none)
+        seen.over.push_back(key);
+    } else if (now >= lease.counted_from + lease.lease / 4) {
+      seen.beats.push_back({key, lease.seq, lease.phase});
+      lease.count_from(now);
+    }
+  }
+  std::sort(seen.over.begin(), seen.over.end());
+  next_look_ = leases_.empty() ? std::nullopt : std::optional{now + shortest / 4};
+  return seen;
+}
+
+std::vector<beat> lease_book::beat_all(std::size_t link, monotonic_time now) {
+  std::vector<beat> beats;
+  for (const auto& key : keys()) {
+    if (key.link != link)
+      continue;
+    auto& lease = leases_.at(key);
+    beats.push_back({key, lease.seq, lease.phase});
+    lease.count_from(now);
+  }
+  return beats;
+}
+
+std::vector<lease_key> lease_book::keys() const {
+  std::vector<lease_key> held;
+  for (const auto& [key, lease] : leases_)
+    held.push_back(key);
+  std::sort(held.begin(), held.end());
+  return held;
+}
+
+} // namespace codeq::worker

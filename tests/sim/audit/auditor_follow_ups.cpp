@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/audit/auditor.hpp"
+
+/// Follow-ups exist, once, when their completion was accepted, and else never.
+namespace codeq::sim {
+
+void auditor::will_follow(
+  const lease_place& lease, const std::string& text, const std::vector<task_spec>& tasks) {
+  const auto* l = find(lease);
+  if (!l)
+    return;
+  follow_up_plan plan{l->id, text, {}};
+  for (const auto& spec : tasks) {
+    plan.names.push_back(spec.payload);
+    wish wanted{spec, timestamp{}, clock_, std::nullopt};
+    wanted.is_follow_up = true;
+    wishes_.emplace(spec.payload, std::move(wanted));
+  }
+  plans_.push_back(std::move(plan));
+}
+
+std::optional<bool> auditor::is_accepted(const follow_up_plan& plan) const {
+  const auto& t = tasks_.at(plan.of);
+  if (t.final)
+    return t.final->state == task_state::completed && t.final->result == plan.text;
+  // Redriven since its end was told; then its worker may know.
+  if (t.final_token)
+    return t.leases.at(*t.final_token).text == plan.text;
+  return t.redrive_asked || t.forgotten ? std::nullopt : std::optional{false};
+}
+
+std::string auditor::missing_follow_ups() const {
+  std::string missing;
+  for (const auto& plan : plans_) {
+    if (!is_accepted(plan).value_or(false))
+      continue;
+    for (const auto& name : plan.names) {
+      // One that is dead may have been lost at all its deliveries.
+      if (!wishes_.at(name).id && !ledger_.has_ended(name))
+        missing += name + " was never delivered\n";
+    }
+  }
+  return missing;
+}
+
+void auditor::check_follow_ups() {
+  for (const auto& plan : plans_) {
+    auto accepted = is_accepted(plan);
+    if (!accepted)
+      continue;
+    totals_.follow_ups += *accepted ? plan.names.size() : 0;
+    for (const auto& name : plan.names) {
+      const auto& id = wishes_.at(name).id;
+      // What a power cut took back was seen before it.
+      if (!*accepted && id && !tasks_.at(*id).doubtful)
+        breach("I4", name + " exists, though the completion that it follows was not accepted");
+    }
+  }
+}
+
+} // namespace codeq::sim

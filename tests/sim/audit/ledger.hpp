@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/commands/command.hpp"
+#include "core/commands/event.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace codeq::sim {
+
+/// The contract's arithmetic over what shards decided to write: attempts and charges, times,
+/// groups, keys, cancellations, queues' settings, totals. Reads the records one by one, beside what
+/// was asked of the shard, and knows nothing of the shards' memory.
+class ledger {
+public:
+  using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
+
+  explicit ledger(breach_function breach) : breach_(std::move(breach)) {}
+
+  /// This reached the shard, and is to be decided with its next turn.
+  void asked(shard_id shard, const core::command& c);
+
+  /// A turn was sealed at this shard time.
+  void follow(shard_id shard, const std::vector<core::event>& events, timestamp sealed_at);
+
+  /// A process ended: from here on only these records count, all of them durable.
+  void rebuild(const std::vector<std::pair<shard_id, core::event>>& durable);
+
+  /// A live lease was beaten.
+  void beaten(shard_id shard, fencing_token token, bool queued);
+
+  /// With this turn all leases of the worker's older processes end, or all of its own.
+  void replaced(shard_id shard, const worker_identity& by);
+  void left(shard_id shard, const worker_identity& worker);
+
+  /// Which attempt of its task a token is.
+  [[nodiscard]] std::optional<std::uint32_t> attempt_of(shard_id shard, fencing_token token) const;
+
+  /// The payload under which a task was enqueued; empty when no record tells.
+  [[nodiscard]] std::string first_payload_of(const task_id& id) const;
+
+  /// True when the records tell of the task.
+  [[nodiscard]] bool knows(const task_id& id) const;
+
+  /// True when the task that was enqueued with that payload has ended.
+  [[nodiscard]] bool has_ended(const std::string& first_payload) const;
+
+  /// The payload that the holder of a lease must get; nothing when no record tells.
+  [[nodiscard]] std::optional<std::string> payload_of(shard_id shard, fencing_token token) const;
+
+  /// What a request with keys was told of the task of that payload, as the records have it.
+  [[nodiscard]] std::optional<enqueued_task> verdict_on(const std::string& payload) const;
+
+private:
+  struct task {
+    queue_address queue;
+    int priority = 0;
+    task_settings settings;
+    std::string group;
+    timestamp not_before;
+    bool allow_promotion = false;
+    timestamp retry_at;
+    /// `leased`, an end, or anything else for waiting.
+    task_state state = task_state::ready;
+    fencing_token token{};
+    std::uint32_t attempt = 0;
+    std::uint32_t lost = 0;
+    std::uint32_t refunds = 0;
+    bool cancelling = false;
+    /// The lease was last beaten as not started.
+    bool queued = false;
+    worker_identity holder;
+    task_key key;
+    /// What it was enqueued with, and what it has by now.
+    std::string first_payload;
+    std::string payload;
+    /// Nobody knows it any more.
+    bool gone = false;
+    /// Where it became live last: the latest one has the key.
+    core::log_position since = 0;
+    /// When its record was closed: so long it has its key.
+    std::optional<timestamp> key_until;
+
+    [[nodiscard]] bool is_waiting() const {
+      return state != task_state::leased && !is_terminal(state);
+    }
+  };
+
+  /// One task of a request, as it was asked for.
+  struct item {
+    std::string payload;
+    core::enqueue_run run;
+  };
+
+  /// What a duplicate must have done to a record.
+  struct promised {
+    const item* by = nullptr;
+    enqueue_kind kind = enqueue_kind::existing;
+    /// The record's state at that moment is not certain.
+    bool may_not_be = false;
+  };
+
+  using request_key = std::pair<producer_id, std::uint64_t>;
+  using group_key = std::pair<queue_address, std::string>;
+
+  struct shard_book {
+    std::map<sequence, task> tasks;
+    std::map<group_key, std::set<sequence>> groups;
+    std::map<fencing_token, sequence> leases;
+    std::map<queue_address, core::queue_totals> totals;
+    std::set<request_key> requests;
+    std::map<task_key, std::set<sequence>> keys;
+    std::map<queue_address, core::queue_settings> settings;
+    /// Of requests with keys.
+    std::set<request_key> answered;
+    /// Holders whose leases are to be over when the turn is sealed.
+    std::vector<std::function<bool(const worker_identity&)>> gone;
+  };
+
+  /// What one turn did, apart from its grants.
+  struct turn_notes {
+    std::vector<core::command> asked;
+    std::map<std::string, item> items;
+    /// Tasks as they were before each of their changes.
+    std::map<sequence, std::vector<task>> before;
+    std::map<std::string, sequence> added;
+    std::vector<core::answered_request> answers;
+    std::map<sequence, std::vector<core::task_change>> rescheduled;
+    std::map<sequence, std::vector<std::string>> replaced;
+    std::map<sequence, std::vector<promised>> promised_times;
+    std::map<sequence, std::vector<promised>> promised_bodies;
+    std::vector<core::queue_purge> purges;
+    std::set<queue_address> configured;
+    bool has_redriven = false;
+  };
+
+  void breach(const std::string& rule, sequence seq, const std::string& what);
+  void read(const core::segment_appended& e);
+  void read(const core::batch_granted& e);
+  void read(const core::leases_ended& e);
+  void read(const core::tasks_changed& e);
+
+  void read(const core::queue_configured& e);
+
+  /// What they come to is seen where they become tasks.
+  void read(const core::follow_ups_sent&) {}
+
+  void read(const core::snapshot_taken& e);
+  void grant(const core::batch_granted& e, sequence seq, fencing_token token);
+  void check_order(const task& t, sequence seq);
+  [[nodiscard]] bool may_run(sequence seq, const task& t) const;
+  /// Nothing that might have run waits behind what the turn leased.
+  void check_places(const std::vector<core::event>& events);
+  void end(const core::leases_ended& record, const core::lease_end& e);
+  void check_charge(const task& t, const core::lease_end& e);
+  void check_next(const task& t, const core::leases_ended& record, const core::lease_end& e);
+  void check_delay(const task& t, const core::leases_ended& record, const core::lease_end& e);
+  void change(const core::tasks_changed& record, const core::task_change& c);
+  void remember_requests(const std::vector<core::event>& events);
+  void check_gone();
+
+  // Keys.
+  void note(sequence seq);
+  /// Enqueued in this turn.
+  [[nodiscard]] bool is_new(sequence seq) const;
+  void read_items(const core::enqueue& c);
+  [[nodiscard]] std::vector<std::string> payloads_of(const core::segment_appended& e) const;
+  void
+  take_payload(const core::segment_appended& e, sequence seq, const std::string& payload, task& t);
+  void check_as_asked(const core::segment_appended& e, const item& by);
+  void take_key(const core::segment_appended& e);
+  void check_sole(const task& t, sequence seq);
+  [[nodiscard]] const task* latest_of(const task_key& key) const;
+  [[nodiscard]] bool has_time_left(const task& t) const;
+  /// After a crash: tasks with keys and the answers of their requests are one.
+  void check_unanswered();
+  void replace_body(const core::tasks_changed& record, const core::task_change& c, task& t);
+  void remember(const core::answered_request& a);
+  void judge_requests();
+  void judge(const core::enqueue& c, const core::request_answer& answer);
+  void judge_item(const item& by, sequence seq, enqueue_kind kind);
+  void judge_duplicate(const item& by, sequence seq, enqueue_kind kind);
+  void check_owner(const item& by, sequence seq);
+  void check_unchanged(const item& by, sequence seq);
+  void check_times(sequence seq);
+  void check_time(const promised& p, const core::task_change& c, const task& before);
+  void check_bodies(sequence seq);
+  [[nodiscard]] std::vector<task> moments_of(sequence seq) const;
+
+  template <class Fits>
+  [[nodiscard]] bool was_ever(sequence seq, Fits&& fits) const;
+
+  // Operators.
+  void end_by_force(const core::lease_end& e, task& t);
+  void check_purged(const core::task_change& c, const task& t);
+  void check_purges();
+  void forget_below(const core::queue_purge& purge);
+  void judge_orders();
+  /// The one task that a command names; 0 when that is not certain or its state is not.
+  [[nodiscard]] sequence
+  certain_target(sequence seq, const std::shared_ptr<const task_key>& key) const;
+  [[nodiscard]] std::size_t promotes_of(sequence seq) const;
+  void judge_order(const core::promote& c);
+  void judge_order(const core::cancel& c);
+  void judge_order(const core::redrive& c);
+  void judge_order(const core::force& c);
+
+  template <class Other>
+  void judge_order(const Other&) {}
+
+  // Queues.
+  void check_queue(const core::batch_granted& e, const task& t, sequence seq);
+  void check_depths();
+
+  breach_function breach_;
+  std::map<shard_id, shard_book> shards_;
+  std::map<std::pair<shard_id, fencing_token>, std::uint32_t> attempts_;
+  // Bodies are not in the records that come back after a crash.
+  std::map<task_id, std::string> first_payloads_;
+  std::map<std::string, task_id> tasks_of_payloads_;
+  std::map<std::pair<shard_id, core::log_position>, std::map<sequence, std::vector<std::string>>>
+    replaced_payloads_;
+  std::map<std::pair<shard_id, fencing_token>, std::string> leased_payloads_;
+  std::map<request_key, std::vector<std::string>> request_payloads_;
+  std::map<std::string, enqueued_task> verdicts_;
+  std::map<shard_id, std::vector<core::command>> asked_;
+  /// Of the turn that is read.
+  shard_id shard_{};
+  shard_book* book_ = nullptr;
+  turn_notes turn_;
+  timestamp sealed_at_;
+  bool checking_ = true;
+};
+
+} // namespace codeq::sim

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shard_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace codeq::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Snapshot : public shard_fixture {
+protected:
+  const core::snapshot_taken& snapshot() { return std::get<core::snapshot_taken>(events().back()); }
+};
+
+TEST_F(Snapshot, ClosesSegmentsWhoseTasksAllEnded) {
+  attach("w", {"q"});
+  claim("w", 3);
+  enqueue("q", 2);
+  complete("w", held(1, 1));
+  take_snapshot();
+  EXPECT_EQ(snapshot().closed.size(), 0u);
+  EXPECT_EQ(snapshot().blocks.size(), 1u);
+  complete("w", held(2, 2));
+
+  take_snapshot();
+
+  ASSERT_EQ(snapshot().closed.size(), 1u);
+  EXPECT_EQ(snapshot().closed[0].entries.size(), 2u);
+  EXPECT_EQ(snapshot().closed[0].entries[0].token, held(1, 1).token);
+  EXPECT_EQ(state_of(1), "not in memory");
+}
+
+TEST_F(Snapshot, KeepsDeadTasks) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q");
+  fail_permanently("w", held(1, 1));
+
+  take_snapshot();
+
+  EXPECT_EQ(snapshot().closed.size(), 0u);
+  EXPECT_EQ(state_of(1), "dead");
+}
+
+TEST_F(Snapshot, NamesEachSegmentThatChangedOnce) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 2);
+  nack("w", held(1, 1), 0s);
+  take_snapshot();
+  EXPECT_EQ(snapshot().blocks.size(), 1u);
+
+  take_snapshot();
+
+  EXPECT_EQ(snapshot().blocks.size(), 0u);
+}
+
+TEST_F(Snapshot, NamesGrantsWithoutLiveLeasesOnce) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 2);
+  complete("w", held(1, 1));
+  take_snapshot();
+  EXPECT_EQ(snapshot().ended_grants.size(), 0u);
+  complete("w", held(2, 2));
+  take_snapshot();
+  EXPECT_EQ(snapshot().ended_grants.size(), 1u);
+
+  take_snapshot();
+
+  EXPECT_EQ(snapshot().ended_grants.size(), 0u);
+}
+
+TEST_F(Snapshot, HoldsAnswersThatProducersMayAskForAgain) {
+  enqueue("q", 1, {.request = 3});
+  enqueue("q", 1, {.request = 4, .answered_below = 4});
+
+  take_snapshot();
+
+  ASSERT_EQ(snapshot().producers.size(), 1u);
+  EXPECT_EQ(snapshot().producers[0].answered_below, 4u);
+  ASSERT_EQ(snapshot().producers[0].answers.size(), 1u);
+  EXPECT_EQ(snapshot().producers[0].answers[0].number, 4u);
+}
+
+TEST_F(Snapshot, CountsEndsPerQueue) {
+  attach("w", {"q"});
+  claim("w", 3);
+  enqueue("q", 3, {.settings = {.lease = 1s}});
+  complete("w", held(1, 1));
+  fail_permanently("w", held(2, 2));
+  advance(1s);
+  expire(held(3, 3));
+
+  take_snapshot();
+
+  core::queue_totals expected{{"default", "q"}, 1, 1, 0, 1};
+  EXPECT_EQ(snapshot().queues, std::vector<core::queue_totals>{expected});
+}
+
+TEST_F(Snapshot, PositionsAscendFromTurnToTurn) {
+  attach("w", {"q"});
+  claim("w", 1);
+  core::log_position last = 0;
+  auto check = [&] {
+    for (const auto& e : events()) {
+      auto position = std::visit([](const auto& x) { return x.position; }, e);
+      EXPECT_GT(position, last);
+      last = position;
+    }
+  };
+
+  enqueue("q", 2);
+  check();
+  complete("w", held(1, 1));
+  check();
+  take_snapshot();
+  check();
+}
+
+} // namespace
+} // namespace codeq::test
