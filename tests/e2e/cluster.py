@@ -19,6 +19,7 @@ BIN = BUILD / "bin"
 HANDLERS = BUILD / "lib" / "libe2e_handlers.so"
 OTHER_ABI = BUILD / "lib" / "libe2e_other_abi.so"
 LOAD = BIN / "tests" / "e2e_load"
+LARGE = BIN / "tests" / "e2e_large"
 BATCHES = BIN / "tests" / "e2e_batches"
 HEADERS = BIN / "tests" / "e2e_headers"
 # What a program that was built with a sanitizer says when it found something.

@@ -4,6 +4,7 @@
 import socket
 import struct
 import threading
+import time
 
 # The type of a frame is its place in the protocol's list of messages.
 GOODBYE = 5
@@ -12,15 +13,17 @@ RESUME_REQUEST = 14
 
 
 class Proxy:
-    """Listens on a port of its own and passes bytes on to `target()`, until told otherwise."""
+    """Listens on a port of its own and passes bytes on to `target()`, until told otherwise; what
+    the coordinator sends at most at the given rate."""
 
-    def __init__(self, target):
+    def __init__(self, target, answer_bytes_per_second=None):
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()
         self._pairs = []
         self._swallows = False
         self._dropped = None
+        self._rate = answer_bytes_per_second
         self.connections = 0
         self.swallowed = 0
         # What the coordinator said on the latest connection, and the types of a node's frames.
@@ -96,6 +99,8 @@ class Proxy:
                         data, waiting = self._sift(waiting + data)
                 if not drops:
                     sink.sendall(data)
+                    if is_answer and self._rate:
+                        time.sleep(len(data) / self._rate)
         except OSError:
             pass
         _shut(source)

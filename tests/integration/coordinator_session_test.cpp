@@ -95,6 +95,7 @@ protected:
     options.session.peer = 1;
     options.session.worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
     options.limiter = std::make_shared<security::rate_limiter>();
+    options.outgoing = outgoing_;
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_))};
@@ -122,6 +123,8 @@ protected:
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
 
   std::vector<std::string> lines_;
+  std::shared_ptr<actors::outgoing_progress> outgoing_ =
+    std::make_shared<actors::outgoing_progress>();
   deterministic_system system_;
   coordinator::session_actor session_;
 };

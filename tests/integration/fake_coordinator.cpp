@@ -93,7 +93,8 @@ void fake_coordinator::accept(std::uint64_t store, std::uint16_t shards) {
     schema::ListRequest,
     schema::Goodbye>(ear_);
   caf::anon_send(
-    connection_, actors::connection_accepted{sink, caf::actor_cast<caf::strong_actor_ptr>(ear_)});
+    connection_,
+    actors::connection_accepted{sink, caf::actor_cast<caf::strong_actor_ptr>(ear_), nullptr});
   caf::anon_send(connection_, ack.to_wire());
 }
 

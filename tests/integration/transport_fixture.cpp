@@ -161,7 +161,8 @@ void transport_fixture::accept(const actors::peer_hello& hello) {
     hello.connection,
     actors::connection_accepted{
       transport::deliver<schema::ClaimRequest, schema::Goodbye>(owner),
-      caf::actor_cast<caf::strong_actor_ptr>(owner)});
+      caf::actor_cast<caf::strong_actor_ptr>(owner),
+      nullptr});
 }
 
 void transport_fixture::refuse(const actors::peer_hello& hello, errc code) {

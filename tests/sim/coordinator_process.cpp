@@ -21,6 +21,9 @@ T or_throw(result<T> r) {
   return std::move(*r);
 }
 
+/// So small that a stalled connection soon has no room for more tasks or results.
+constexpr std::uint64_t waiting_bytes_max = 600;
+
 /// So small that nearly everything is packed by every snapshot.
 core::paging_limits small_pages() {
   core::paging_limits limits;
@@ -106,6 +109,8 @@ void coordinator_process::open_session(std::uint64_t hello, coordinator::session
   auto peer = opening.session.peer;
   sim_session::parts made;
   made.session = opening.session;
+  made.session.delivery_bytes_max = waiting_bytes_max;
+  made.session.result_bytes_max = waiting_bytes_max;
   made.role = opening.node.role;
   made.link = std::move(hellos_.extract(hello).mapped());
   for (auto& shard : shards_)

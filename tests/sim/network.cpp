@@ -72,6 +72,13 @@ bool connection::was_stalled(side from, virtual_time ago) {
   return until > virtual_time{0} && until + ago > world_.time.now();
 }
 
+std::uint64_t connection::flying_bytes(side from) {
+  std::uint64_t bytes = 0;
+  for (const auto& [when, frame] : toward(other(from)).flying)
+    bytes += frame ? frame->body.size() : 0;
+  return bytes;
+}
+
 void connection::cut(bool silent) {
   if (!std::exchange(open_, false))
     return;

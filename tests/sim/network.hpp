@@ -41,6 +41,9 @@ public:
   /// True when a stall of what `from` sends ended less than `ago` ago, or has not ended.
   [[nodiscard]] bool was_stalled(side from, virtual_time ago);
 
+  /// Bytes of frames that `from` sent and that have not arrived.
+  [[nodiscard]] std::uint64_t flying_bytes(side from);
+
   [[nodiscard]] bool is_open() const noexcept { return open_; }
 
 private:

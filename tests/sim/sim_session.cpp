@@ -3,6 +3,8 @@
 
 #include "sim/sim_shard.hpp"
 
+#include <algorithm>
+
 namespace codeq::sim {
 
 sim_session::sim_session(world& all, process& home, parts made)
@@ -43,6 +45,7 @@ void sim_session::command_shard(shard_id to, core::command command) {
 }
 
 void sim_session::send(const protocol::wire_frame& frame) {
+  sent_ += frame.body.size();
   parts_.link->send(side::acceptor, frame);
 }
 
@@ -62,8 +65,12 @@ void sim_session::gather_stats(std::uint64_t number) {
     });
 }
 
-void sim_session::wake_after(duration wait) {
-  home_.after(wait, [this] { later([this] { session_.place_held_credits(); }); });
+void sim_session::wake_after(duration wait, coordinator::session_wake what) {
+  home_.after(wait, [this, what] { later([this, what] { session_.wake(what); }); });
+}
+
+coordinator::outgoing_bytes sim_session::outgoing() const {
+  return {sent_, sent_ - std::min(sent_, parts_.link->flying_bytes(side::acceptor))};
 }
 
 result<backup_status> sim_session::back_up(bool) {

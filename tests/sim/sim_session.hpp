@@ -50,7 +50,8 @@ public:
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number) override;
-  void wake_after(duration wait) override;
+  void wake_after(duration wait, coordinator::session_wake what) override;
+  [[nodiscard]] coordinator::outgoing_bytes outgoing() const override;
 
   [[nodiscard]] duration
   take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
@@ -75,6 +76,7 @@ private:
   mailbox box_;
   coordinator::session session_;
   bool over_ = false;
+  std::uint64_t sent_ = 0;
 };
 
 } // namespace codeq::sim

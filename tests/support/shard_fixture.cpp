@@ -123,9 +123,14 @@ std::string shard_fixture::detach(const std::string& peer) {
   return run(core::detach_peer{peer_of(peer)});
 }
 
+std::string
+shard_fixture::claim_within(const std::string& worker, std::uint32_t credits, std::int64_t bytes) {
+  return run(core::claim{peer_of(worker), credits, duration{0}, 0, bytes});
+}
+
 std::string shard_fixture::claim(
   const std::string& worker, std::uint32_t credits, duration lease, std::uint32_t batch_tasks) {
-  return run(core::claim{peer_of(worker), credits, lease, batch_tasks});
+  return run(core::claim{peer_of(worker), credits, lease, batch_tasks, core::unbounded_bytes});
 }
 
 std::string shard_fixture::revoke(const std::string& worker, std::uint32_t credits) {

@@ -56,6 +56,9 @@ protected:
   std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
+  /// A claim with room for so many bytes of bodies.
+  std::string claim_within(const std::string& worker, std::uint32_t credits, std::int64_t bytes);
+
   std::string claim(
     const std::string& worker,
     std::uint32_t credits,

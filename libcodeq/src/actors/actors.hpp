@@ -9,8 +9,10 @@
 
 #include <caf/typed_actor.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,10 +46,18 @@ struct close_connection {
 /// Asks a connection whether its peer still answers a ping within `limits::name_probe_timeout`.
 struct probe_peer {};
 
+/// How far the frames of a connection's owner got. Written by the connection, read on any thread.
+struct outgoing_progress {
+  /// Bytes that the socket took, headers of frames included.
+  std::atomic<std::uint64_t> written{0};
+};
+
 /// Lets an accepted connection read past the hello: `owner` gets its end, `sink` its frames.
+/// `progress` counts the frames that are sent to the connection from here on.
 struct connection_accepted {
   frame_sink sink;
   caf::strong_actor_ptr owner;
+  std::shared_ptr<outgoing_progress> progress;
 };
 
 /// The CONNECTION actor interface: a broker of the middleman, one per peer.

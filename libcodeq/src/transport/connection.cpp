@@ -33,7 +33,7 @@ void set_handlers(connection_self self) {
 
 connection_broker::behavior_type handlers(connection_self self) {
   return {
-    [self](const protocol::wire_frame& frame) { self->state.write(frame); },
+    [self](const protocol::wire_frame& frame) { self->state.write_for_owner(frame); },
     [self](const actors::connection_accepted& accepted) { self->state.accept(accepted); },
     [self](actors::probe_peer) { return self->state.probe(); },
     [self](const actors::close_connection& request) { self->state.close(request.reason); },

@@ -235,6 +235,7 @@ void connection_state::accept(const actors::connection_accepted& accepted) {
   }
   sink_ = accepted.sink;
   owner_ = accepted.owner;
+  progress_ = accepted.progress;
   self_->monitor(owner_);
   ticket_->authenticated();
   open();
@@ -247,6 +248,18 @@ void connection_state::open() {
   phase_ = phase::open;
   last_received_ = self_->clock().now();
   arm({connection_deadline::what::liveness}, settings_.ping_interval);
+}
+
+void connection_state::write_for_owner(const protocol::wire_frame& frame) {
+  write(frame);
+  if (progress_)
+    taken_ += protocol::frame_header_bytes + frame.body.size();
+}
+
+void connection_state::note_progress() {
+  if (progress_)
+    progress_->written.store(
+      taken_ - std::min<std::uint64_t>(taken_, buffered_), std::memory_order_relaxed);
 }
 
 void connection_state::write(const protocol::wire_frame& frame) {
@@ -262,6 +275,7 @@ void connection_state::write(const protocol::wire_frame& frame) {
 
 void connection_state::sent(const caf::io::data_transferred_msg& progress) {
   buffered_ = progress.remaining;
+  note_progress();
   if (buffered_ == 0) {
     auto& out = self_->wr_buf(handle_);
     if (out.capacity() > idle_buffer_bytes_max)

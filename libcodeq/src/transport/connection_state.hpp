@@ -97,7 +97,8 @@ public:
   void receive(caf::io::new_data_msg& data);
   void sent(const caf::io::data_transferred_msg& progress);
   void peer_closed();
-  void write(const protocol::wire_frame& frame);
+  /// Writes a frame of the owner, and counts it.
+  void write_for_owner(const protocol::wire_frame& frame);
   void accept(const actors::connection_accepted& accepted);
   caf::result<bool> probe();
   void fire(const connection_deadline& deadline);
@@ -118,6 +119,8 @@ private:
     caf::typed_response_promise<bool> promise;
   };
 
+  void write(const protocol::wire_frame& frame);
+  void note_progress();
   void start(
     connection_self self, caf::io::connection_handle handle, const connection_settings& settings);
   [[nodiscard]] std::size_t body_bytes_max() const;
@@ -187,6 +190,10 @@ private:
   std::uint64_t last_number_ = 0;
 
   // Outgoing.
+  /// Null until an accepted connection is handed over.
+  std::shared_ptr<actors::outgoing_progress> progress_;
+  /// Bytes of the owner's frames.
+  std::uint64_t taken_ = 0;
   std::size_t buffered_ = 0;
   bool pressure_ = false;
 

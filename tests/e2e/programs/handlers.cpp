@@ -20,6 +20,16 @@ codeq::outcome echo(const codeq::task& task) {
   return codeq::outcome::completed(std::string(task.payload.view()));
 }
 
+/// The payload's size in bytes.
+codeq::outcome measure(const codeq::task& task) {
+  return codeq::outcome::completed(std::to_string(task.payload.size()));
+}
+
+/// Payload "BYTES": a result of so many bytes.
+codeq::outcome grow(const codeq::task& task) {
+  return codeq::outcome::completed(std::string(std::stoul(std::string(task.payload.view())), 'x'));
+}
+
 codeq::outcome fail(const codeq::task&) {
   return codeq::outcome::failed("told to fail");
 }
@@ -167,6 +177,8 @@ codeq::outcome sleep_stubbornly(const codeq::task& task) {
 
 CODEQ_HANDLERS(registry) {
   registry.handle("echo", echo);
+  registry.handle("measure", measure);
+  registry.handle("grow", grow);
   registry.handle("fail", fail);
   registry.handle("fail_once", fail_once);
   registry.handle("crash", crash);

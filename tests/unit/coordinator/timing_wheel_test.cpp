@@ -50,6 +50,27 @@ TEST(TimingWheel, ReachesBeyondItsLastLevel) {
   EXPECT_EQ(wheel.take_due(deadline + 10ms), std::vector{token(1)});
 }
 
+TEST(TimingWheel, DroppedTimerDoesNotFire) {
+  timing_wheel wheel(start);
+  wheel.add(token(1), start + 100ms);
+  wheel.add(token(2), start + 100ms);
+
+  wheel.drop(token(1));
+
+  EXPECT_EQ(wheel.take_due(start + 110ms), std::vector{token(2)});
+}
+
+TEST(TimingWheel, HoldsAtMostTwiceTheTimersThatWait) {
+  timing_wheel wheel(start);
+  for (std::uint64_t n = 1; n <= 100'000; ++n) {
+    wheel.add(token(n), start + 12h);
+    if (n > 2000)
+      wheel.drop(token(n - 2000));
+  }
+
+  EXPECT_LE(wheel.size(), 4000u);
+}
+
 /// Walks from look to look, as the shard does, over random deadlines of all sizes.
 TEST(TimingWheel, FiresEveryTimerWithinOneStepWhenLookedAtAsItAsks) {
   std::mt19937_64 random(test::choose_seed());

@@ -55,6 +55,26 @@ TEST_F(Claim, ClaimThatIsPartlyUsedIsParkedWithTheRest) {
   EXPECT_EQ(claim("w", 2), "w: parked; w: got 1/t1");
 }
 
+TEST_F(Claim, GrantsWhileThereIsRoomForBytes) {
+  enqueue("q", 4, {.body_size = 100});
+  attach("w", {"q"});
+  auto each = static_cast<std::int64_t>(state().segments.find(task(1))->body_bytes / 4);
+
+  EXPECT_EQ(claim_within("w", 4, each + 1), "w: got 1/t1 2/t2 and there is more");
+  EXPECT_EQ(claim_within("w", 0, each - 2), "w: work available");
+  EXPECT_EQ(claim_within("w", 0, 2), "w: got 3/t3 and there is more");
+  EXPECT_EQ(claim_within("w", 0, 2 * each), "w: got 4/t4");
+}
+
+TEST_F(Claim, WorkThatComesWhileThereIsNoRoomIsAnnounced) {
+  enqueue("q", 1, {.body_size = 100});
+  attach("w", {"q"});
+  claim_within("w", 2, 1);
+
+  EXPECT_EQ(enqueue("q", 1), "p: enqueued 2; w: work available");
+  EXPECT_EQ(claim_within("w", 0, 1000), "w: got 2/t2");
+}
+
 TEST_F(Claim, RevokedCreditsAreNotUsed) {
   attach("w", {"q"});
   claim("w", 3);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/actors.hpp"
+#include "coordinator/session/session.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
@@ -39,14 +40,16 @@ using shard_peer_actor = caf::typed_actor<
   caf::reacts_to<peer_misbehaved>>;
 
 /// The token's rate allows more credits than before.
-struct place_held_credits {};
+struct wake_session {
+  session_wake what = session_wake::held_credits;
+};
 
 /// The SESSION actor interface: one connected node after its hello.
 using session_actor = shard_peer_actor::extend<
   // Takes a frame of the peer.
   caf::reacts_to<protocol::session_request>,
   // Places credits that were held back.
-  caf::reacts_to<place_held_credits>,
+  caf::reacts_to<wake_session>,
   // Stops or resumes claiming for a peer that reads slowly.
   caf::reacts_to<actors::outgoing_pressure>,
   // The connection is gone: so is the session.
@@ -234,7 +237,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_reply)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::queues_added)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::place_held_credits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_command)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::attach_peer)

@@ -44,9 +44,11 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   auto from = std::move(hellos_.extract(hello).mapped());
   const auto& node = opening.node;
   auto peer = opening.session.peer;
+  auto progress = std::make_shared<actors::outgoing_progress>();
   session_driver_options options{
     opening.session,
     from.connection,
+    progress,
     options_.shards,
     node.identity.name,
     from.remote,
@@ -73,7 +75,9 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   self_->send(
     from.connection,
     actors::connection_accepted{
-      session_sink(node.role, session), caf::actor_cast<caf::strong_actor_ptr>(session)});
+      session_sink(node.role, session),
+      caf::actor_cast<caf::strong_actor_ptr>(session),
+      std::move(progress)});
 }
 
 void registrar_driver::refuse(std::uint64_t hello, const error& reason) {

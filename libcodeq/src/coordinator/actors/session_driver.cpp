@@ -26,6 +26,7 @@ void session_driver::command_shard(shard_id to, core::command command) {
 }
 
 void session_driver::send(const protocol::wire_frame& frame) {
+  sent_ += protocol::frame_header_bytes + frame.body.size();
   self_->send(options_.connection, frame);
 }
 
@@ -40,8 +41,12 @@ void session_driver::gather_stats(std::uint64_t number) {
   coordinator::gather_stats(self_, options_.shards, std::move(done));
 }
 
-void session_driver::wake_after(duration wait) {
-  self_->delayed_send(self_, wait, place_held_credits{});
+void session_driver::wake_after(duration wait, session_wake what) {
+  self_->delayed_send(self_, wait, wake_session{what});
+}
+
+outgoing_bytes session_driver::outgoing() const {
+  return {sent_, options_.outgoing->written.load(std::memory_order_relaxed)};
 }
 
 duration session_driver::take_rate(
@@ -83,7 +88,7 @@ session_actor::behavior_type drive_session(
     [](const queues_added&) {},
     [self](const peer_misbehaved& m) { self->state.hosted().end(m.reason); },
     [self](const protocol::session_request& m) { self->state.hosted().take(m); },
-    [self](place_held_credits) { self->state.hosted().place_held_credits(); },
+    [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().pause(m.high); },
     [self](const actors::connection_lost&) { self->quit(); },
     [self](const end_session& m) { self->state.hosted().end(m.reason); },

@@ -23,6 +23,7 @@ using backup_control = std::function<result<backup_status>(bool start)>;
 struct session_driver_options {
   session_options session;
   actors::connection_actor connection;
+  std::shared_ptr<const actors::outgoing_progress> outgoing;
   /// By number.
   std::vector<shard_actor> shards;
   /// Name and address of the peer, for logs.
@@ -49,7 +50,8 @@ public:
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
   void gather_stats(std::uint64_t number) override;
-  void wake_after(duration wait) override;
+  void wake_after(duration wait, session_wake what) override;
+  [[nodiscard]] outgoing_bytes outgoing() const override;
   [[nodiscard]] duration take_rate(
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
@@ -61,6 +63,8 @@ private:
   session_actor::pointer self_ = nullptr;
   session_driver_options options_;
   std::optional<session> session_;
+  /// Bytes of frames that were sent to the connection.
+  std::uint64_t sent_ = 0;
 };
 
 [[nodiscard]] session_actor::behavior_type drive_session(

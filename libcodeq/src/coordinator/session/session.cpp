@@ -38,7 +38,10 @@ coordinator_stats visible_to(const security::principal& who, coordinator_stats a
 } // namespace
 
 session::session(session_options options, session_port& port)
-  : options_(std::move(options)), port_(port), router_(options_.shard_count) {
+  : options_(std::move(options)),
+    port_(port),
+    router_(options_.shard_count),
+    window_(options_.shard_count, options_.delivery_bytes_max) {
 }
 
 void session::take(const protocol::session_request& request) {
@@ -124,10 +127,8 @@ void session::take_request(const protocol::claim_request& m) {
          + " unused ones; the limit is " + std::to_string(credits_max)});
   lease_wish_ = wish->lease;
   batch_tasks_ = wish->batch_tasks;
-  // Credits that are held already have a wake-up planned.
-  bool is_waiting = held_credits_ > 0;
   held_credits_ += wish->credits;
-  if (!is_waiting && held_credits_ > 0)
+  if (!wakes_.contains(session_wake::held_credits))
     place_held_credits();
 }
 
@@ -154,14 +155,77 @@ void session::place_held_credits() {
     break;
   }
   if (held_credits_ > 0)
-    port_.wake_after(std::clamp(wait, held_look_min, held_look_max));
+    wake_later(session_wake::held_credits, std::clamp(wait, held_look_min, held_look_max));
+}
+
+void session::wake_later(session_wake what, duration wait) {
+  if (wakes_.insert(what).second)
+    port_.wake_after(wait, what);
+}
+
+void session::wake(session_wake what) {
+  wakes_.erase(what);
+  switch (what) {
+  case session_wake::held_credits:
+    return place_held_credits();
+  case session_wake::full_window:
+    return return_room();
+  case session_wake::late_tasks:
+    return beat_for_late_tasks();
+  case session_wake::waiting_results:
+    return ask_for_results();
+  }
+}
+
+void session::claim_at(shard_id shard, std::uint32_t credits) {
+  port_.command_shard(
+    shard,
+    core::claim{options_.peer, credits, lease_wish_, batch_tasks_, window_.take_room(shard)});
+}
+
+void session::return_room() {
+  window_.written(port_.outgoing().written);
+  for (auto shard : window_.owed())
+    claim_at(shard, 0);
+  if (window_.is_filling())
+    wake_later(session_wake::full_window, limits::delivery_look_interval);
+}
+
+void session::beat_for_late_tasks() {
+  window_.written(port_.outgoing().written);
+  for (auto& late : window_.take_late())
+    port_.command_shard(late.shard, core::heartbeat{options_.peer, std::move(late.leases), {}, {}});
+  if (window_.is_waiting())
+    wake_later(session_wake::late_tasks, limits::delivery_late_interval);
+}
+
+void session::tell(shard_id shard, const protocol::tasks_told& told) {
+  auto waiting = port_.outgoing().waiting();
+  auto most = options_.result_bytes_max;
+  auto now = results_.admit(shard, told, most - std::min(waiting, most));
+  if (!now.tasks.empty())
+    write(shard, now);
+  if (!results_.empty())
+    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
+}
+
+void session::ask_for_results() {
+  if (port_.outgoing().waiting() < options_.result_bytes_max / 2) {
+    if (auto asked = results_.take())
+      port_.command_shard(asked->first, core::await_tasks{options_.peer, asked->second});
+  }
+  if (!results_.empty())
+    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
+}
+
+void session::write(shard_id shard, const protocol::peer_reply& reply) {
+  protocol::write_reply(shard, reply, [this](const auto& frame) { port_.send(frame); });
 }
 
 void session::carry_out(const claim_router::moves& moves) {
   for (const auto& move : moves) {
     if (move.what == claim_router::move::kind::claim)
-      port_.command_shard(
-        move.shard, core::claim{options_.peer, move.credits, lease_wish_, batch_tasks_});
+      claim_at(move.shard, move.credits);
     else
       port_.command_shard(move.shard, core::revoke_credits{options_.peer, move.credits});
   }
@@ -174,12 +238,20 @@ void session::take(const shard_reply& m) {
       enqueue_bytes_.erase(at);
     }
   }
-  protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { port_.send(frame); });
+  if (const auto* told = std::get_if<protocol::tasks_told>(&m.reply))
+    return tell(m.shard, *told);
+  write(m.shard, m.reply);
 }
 
 void session::take(const task_delivery& m) {
   protocol::write_tasks(
     m.shard, m.granted, m.bodies, [this](const auto& frame) { port_.send(frame); });
+  auto outgoing = port_.outgoing();
+  window_.sent(m.shard, m.granted, outgoing.sent);
+  window_.written(outgoing.written);
+  wake_later(session_wake::late_tasks, limits::delivery_late_interval);
+  if (window_.is_filling())
+    wake_later(session_wake::full_window, limits::delivery_look_interval);
   if (m.granted.redelivered)
     return;
   std::uint32_t count = 0;
@@ -195,6 +267,7 @@ void session::take(const credit_news& m) {
   case credit_news::kind::has_work:
     return carry_out(router_.has_work(m.shard));
   case credit_news::kind::returned:
+    window_.dropped(m.shard, m.bytes);
     return carry_out(router_.returned(m.shard, m.credits));
   }
 }

@@ -2,16 +2,20 @@
 #pragma once
 
 #include "codeq/backup_status.hpp"
+#include "codeq/limits.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
 #include "coordinator/session/claim_router.hpp"
+#include "coordinator/session/delivery_window.hpp"
+#include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "security/principal.hpp"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,6 +29,31 @@ struct session_options {
   /// Null when everybody may do everything.
   std::shared_ptr<const security::principal> bearer{};
   std::size_t shard_count = 1;
+  /// Bytes of tasks that may wait for the connection, and of results.
+  std::uint64_t delivery_bytes_max = limits::delivery_bytes_waiting_max;
+  std::uint64_t result_bytes_max = limits::result_bytes_waiting_max;
+};
+
+/// Why a session asked to be woken.
+enum class session_wake : std::uint8_t {
+  /// Credits are held back by the token's rate.
+  held_credits,
+  /// The connection is filling up with tasks.
+  full_window,
+  /// Tasks may have waited for long.
+  late_tasks,
+  /// Results wait for the connection.
+  waiting_results,
+};
+
+/// Bytes of a connection since its session began.
+struct outgoing_bytes {
+  /// Handed to the connection.
+  std::uint64_t sent = 0;
+  /// Taken by its socket; those that were sent first.
+  std::uint64_t written = 0;
+
+  [[nodiscard]] std::uint64_t waiting() const { return sent - written; }
 };
 
 /// The outside of a session. No call leads back into the session before it has returned.
@@ -47,8 +76,10 @@ public:
   /// Asks all shards for their counts; answered by `tell_stats`.
   virtual void gather_stats(std::uint64_t number) = 0;
 
-  /// Asks for `place_held_credits` after so long.
-  virtual void wake_after(duration wait) = 0;
+  /// Asks for `wake` after so long.
+  virtual void wake_after(duration wait, session_wake what) = 0;
+
+  [[nodiscard]] virtual outgoing_bytes outgoing() const = 0;
 
   /// How long the bearer of a token has to wait before it may do so much; zero when it may now.
   [[nodiscard]] virtual duration
@@ -89,8 +120,8 @@ public:
   /// Stops or resumes claiming for a peer that reads slowly.
   void pause(bool paused);
 
-  /// Places credits that were held back, as far as the token's rate allows.
-  void place_held_credits();
+  /// The time that the session asked for is over.
+  void wake(session_wake what);
 
   /// The peer broke the protocol: tells it why, and closes the connection.
   void refuse(const error& reason);
@@ -124,6 +155,28 @@ private:
 
   void carry_out(const claim_router::moves& moves);
 
+  /// Gives credits to a shard, with the room for bytes that it is owed.
+  void claim_at(shard_id shard, std::uint32_t credits);
+
+  /// Places credits that were held back, as far as the token's rate allows.
+  void place_held_credits();
+
+  /// Returns the room that the socket made to the shards that need it.
+  void return_room();
+
+  /// Beats for tasks that the socket does not take, as for tasks that a worker has not started:
+  /// their leases end uncharged.
+  void beat_for_late_tasks();
+
+  void wake_later(session_wake what, duration wait);
+
+  void write(shard_id shard, const protocol::peer_reply& reply);
+
+  // Results of awaited tasks.
+
+  void tell(shard_id shard, const protocol::tasks_told& told);
+  void ask_for_results();
+
   /// The worker takes tasks of these queues from here on.
   void take_from(const std::vector<queue_address>& queues);
 
@@ -146,6 +199,10 @@ private:
   session_options options_;
   session_port& port_;
   claim_router router_;
+  delivery_window window_;
+  result_backlog results_;
+  /// Wake-ups that are on their way.
+  std::set<session_wake> wakes_;
   duration lease_wish_{0};
   std::uint32_t batch_tasks_ = 0;
   /// The worker takes no more tasks.

@@ -90,6 +90,7 @@ void shard::carry_out(core::timer_wanted& e, const instant&) {
 
 void shard::carry_out(core::timer_dropped& e, const instant&) {
   timers_ -= port_.drop_timer(e.token) ? 1 : 0;
+  wheel_.drop(e.token);
 }
 
 void shard::carry_out(core::task_described& e, const instant& now) {

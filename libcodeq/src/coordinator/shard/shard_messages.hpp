@@ -72,6 +72,8 @@ struct credit_news {
   shard_id shard{};
   kind what = kind::drained;
   std::uint32_t credits = 0;
+  /// Room for bytes that is given back.
+  std::uint64_t bytes = 0;
 };
 
 /// Queues that a shard has not yet named to a peer that watches them; at the beginning all of them,

@@ -9,6 +9,8 @@ namespace codeq::coordinator {
 namespace {
 
 constexpr duration step_length{10};
+/// Fewer dropped timers are not worth a look at all slots.
+constexpr std::size_t sweep_min = 1024;
 
 /// The last step that is wholly over at `t`.
 std::int64_t step_before(monotonic_time t) {
@@ -28,6 +30,19 @@ timing_wheel::timing_wheel(monotonic_time now) : current_(step_before(now)) {
 void timing_wheel::add(fencing_token token, monotonic_time deadline) {
   place({token, std::max(step_at(deadline), current_ + 1)});
   ++size_;
+}
+
+void timing_wheel::drop(fencing_token token) {
+  dropped_.insert(token);
+  if (dropped_.size() >= std::max(sweep_min, size_ / 2))
+    sweep();
+}
+
+void timing_wheel::sweep() {
+  for (auto& level : wheel_)
+    for (auto& s : level)
+      size_ -= std::erase_if(s, [&](const timer& t) { return dropped_.contains(t.token); });
+  dropped_.clear();
 }
 
 void timing_wheel::place(const timer& t) {
@@ -58,8 +73,9 @@ void timing_wheel::step_forward(std::vector<fencing_token>& due) {
   }
   for (const auto& t :
        std::exchange(wheel_[0][static_cast<std::size_t>(current_) & (slots - 1)], {})) {
-    due.push_back(t.token);
     --size_;
+    if (dropped_.erase(t.token) == 0)
+      due.push_back(t.token);
   }
 }
 

@@ -7,19 +7,23 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 namespace codeq::coordinator {
 
 /// A hierarchical timing wheel (Varghese and Lauck 1987) of four levels with 64 slots each; its
 /// finest step is 10 ms, so a timer fires at its deadline or up to 10 ms later, never before.
-/// Adding is constant time; nothing is ever removed but by firing, since a stale wake-up is
-/// harmless.
+/// Adding and dropping are constant time, amortized: dropped timers are swept out once they are as
+/// many as the others, so the wheel holds at most twice the timers that wait.
 class timing_wheel {
 public:
   explicit timing_wheel(monotonic_time now);
 
   void add(fencing_token token, monotonic_time deadline);
+
+  /// The timer will not fire. A token is not added again after that. Harmless when it has fired.
+  void drop(fencing_token token);
 
   /// Takes out all timers whose deadline is at or before `now`.
   [[nodiscard]] std::vector<fencing_token> take_due(monotonic_time now);
@@ -27,6 +31,7 @@ public:
   /// When to look again; empty when no timer waits. May be early, never late.
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
+  /// Timers in the wheel, also dropped ones that were not swept out yet.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:
@@ -42,11 +47,14 @@ private:
   using slot = std::vector<timer>;
 
   void place(const timer& t);
+  void sweep();
   void step_forward(std::vector<fencing_token>& due);
 
   /// All steps up to this one have fired.
   std::int64_t current_;
+  /// Timers in the wheel, also dropped ones.
   std::size_t size_ = 0;
+  std::unordered_set<fencing_token> dropped_;
   std::array<std::array<slot, slots>, levels> wheel_;
 };
 

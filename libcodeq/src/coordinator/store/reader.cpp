@@ -114,6 +114,7 @@ void reader::fetch(bodies_wanted wanted) {
   task_delivery found{wanted.shard, {}, {}, std::nullopt};
   found.granted.peer = peer;
   found.granted.redelivered = wanted.granted.redelivered;
+  found.granted.bytes = wanted.granted.bytes;
   std::uint32_t gone = 0;
   auto& runs = wanted.granted.runs;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -129,10 +130,12 @@ void reader::fetch(bodies_wanted wanted) {
       gone += runs[i].count;
     }
   }
-  if (!found.granted.runs.empty())
+  bool is_empty = found.granted.runs.empty();
+  if (!is_empty)
     port_.deliver(peer, std::move(found));
   if (gone > 0 && !wanted.granted.redelivered)
-    port_.tell_credits(peer, {wanted.shard, credit_news::kind::returned, gone});
+    port_.tell_credits(
+      peer, {wanted.shard, credit_news::kind::returned, gone, is_empty ? wanted.granted.bytes : 0});
 }
 
 void reader::answer(const stored_inquiry& asked) {

@@ -80,7 +80,12 @@ struct detach_peer {
   peer_id peer = 0;
 };
 
-/// Adds credits of an attached worker. Effects: `tasks_granted` now or later; `claim_parked`.
+/// The room for bytes of a claim that sets no bound.
+inline constexpr std::int64_t unbounded_bytes = std::int64_t{1} << 40;
+
+/// Adds credits, and room for the bodies of tasks, to an attached worker. Tasks are granted while
+/// both are left, so the last one may take more room than there is. Effects: `tasks_granted` now or
+/// later; `claim_parked`.
 struct claim {
   peer_id peer = 0;
   std::uint32_t credits = 0;
@@ -88,6 +93,8 @@ struct claim {
   duration lease{0};
   /// Tasks that are granted together at most; zero for no wish.
   std::uint32_t batch_tasks = 0;
+  /// More bytes of bodies that the worker's connection has room for.
+  std::int64_t bytes = unbounded_bytes;
 };
 
 /// Takes unused credits back. Effect: `credits_revoked`.

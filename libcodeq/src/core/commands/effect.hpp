@@ -60,6 +60,8 @@ struct tasks_granted {
   /// More is ready here for this worker than it has credits.
   bool more = false;
   std::vector<granted_run> runs;
+  /// The room for bytes that the tasks took; nothing when they are redelivered.
+  std::uint64_t bytes = 0;
 };
 
 /// A claim could not be used up: nothing more is ready here for this worker, its credits wait.

@@ -145,7 +145,7 @@ void check_checkpoints(shard_state& state, std::vector<std::string>& found) {
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& queue : state.queues) {
     bool any_free = std::any_of(queue->claimers.begin(), queue->claimers.end(), [&](peer_id peer) {
-      return state.attached.at(peer).credits > 0;
+      return state.attached.at(peer).open_credits() > 0;
     });
     if (queue->grantable() > 0 && any_free && !queue->is_stirred)
       found.push_back(

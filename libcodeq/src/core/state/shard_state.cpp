@@ -48,11 +48,9 @@ lane& shard_state::lane_of(const segment& s) {
 }
 
 std::optional<peer_id> shard_state::peer_of(const worker_identity& worker) const {
-  for (const auto& [peer, a] : attached) {
-    if (*a.worker == worker)
-      return peer;
-  }
-  return std::nullopt;
+  auto at = peers_by_worker.lower_bound({worker, 0});
+  bool is_found = at != peers_by_worker.end() && at->first == worker;
+  return is_found ? std::optional{at->second} : std::nullopt;
 }
 
 } // namespace codeq::core

@@ -78,6 +78,8 @@ struct attached_worker {
   std::shared_ptr<const worker_identity> worker;
   std::vector<std::uint32_t> queues;
   std::uint32_t credits = 0;
+  /// Room for bodies of tasks. The task granted last may take more than there is.
+  std::int64_t bytes = 0;
   duration lease_wish{0};
   /// Tasks that are granted together at most.
   std::uint32_t batch_tasks = limits::grant_tasks_max;
@@ -85,6 +87,9 @@ struct attached_worker {
   bool notified = false;
   /// Claimed in this turn.
   bool claimed = false;
+
+  /// How many tasks may be granted before one of them takes the last room.
+  [[nodiscard]] std::uint32_t open_credits() const { return bytes > 0 ? credits : 0; }
 };
 
 /// A producer session: what was answered, so that a repeat is answered alike.
@@ -160,6 +165,8 @@ struct shard_state {
   // Volatile.
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
+  /// The same by worker. An HTTP worker is attached once per claim.
+  std::set<std::pair<worker_identity, peer_id>> peers_by_worker;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Those who await a task and want to know as well how far its handler is.
@@ -202,7 +209,7 @@ struct shard_state {
   /// The lane of a segment's tasks; made when it is the first.
   lane& lane_of(const segment& s);
 
-  /// The attached peer that is this worker, if any.
+  /// The first attached peer that is this worker, if any. Logarithmic in peers.
   [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;
 
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }

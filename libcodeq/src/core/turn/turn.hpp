@@ -50,7 +50,6 @@ private:
   /// What one worker gets in this turn, and the bytes of its bodies.
   struct open_grant {
     tasks_granted batch;
-    std::uint64_t bytes = 0;
     std::uint32_t tasks = 0;
   };
 

@@ -17,6 +17,13 @@ std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
   return s.body_bytes / s.count * count;
 }
 
+/// How many tasks of the segment it takes to use up the room. @pre the room is not used up
+std::uint32_t tasks_within(std::int64_t room, const segment& s) {
+  auto each = std::max<std::uint64_t>(bytes_of(s, 1), 1);
+  auto tasks = (static_cast<std::uint64_t>(room) + each - 1) / each;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, limits::grant_tasks_max));
+}
+
 std::uint32_t batch_tasks_of(const claim& c) {
   constexpr std::uint32_t most = limits::grant_tasks_max;
   return c.batch_tasks == 0 ? most : std::min(c.batch_tasks, most);
@@ -29,6 +36,7 @@ void turn::run(const attach_worker& c) {
   attached_worker a;
   a.worker = c.worker;
   take_queues(a, c.peer, c.queues);
+  state_.peers_by_worker.emplace(*c.worker, c.peer);
   state_.attached.insert_or_assign(c.peer, std::move(a));
   touched_.insert(c.peer);
 }
@@ -70,6 +78,7 @@ void turn::leave_queues(const attached_worker& a, peer_id peer) {
 void turn::run(const detach_peer& c) {
   if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
     leave_queues(at->second, c.peer);
+    state_.peers_by_worker.erase({*at->second.worker, c.peer});
     state_.attached.erase(at);
   }
   if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
@@ -89,6 +98,7 @@ void turn::run(const claim& c) {
   if (at == state_.attached.end())
     return;
   at->second.credits += c.credits;
+  at->second.bytes = std::min(at->second.bytes + c.bytes, unbounded_bytes);
   at->second.lease_wish = c.lease;
   at->second.batch_tasks = batch_tasks_of(c);
   at->second.notified = false;
@@ -130,7 +140,7 @@ void turn::match_queue(std::uint32_t queue) {
   // There may be a thousand of them, so each is looked up once.
   std::vector<std::pair<std::uint32_t, peer_id>> waiting;
   for (auto peer : q.claimers) {
-    if (auto credits = state_.attached.at(peer).credits; credits > 0)
+    if (auto credits = state_.attached.at(peer).open_credits(); credits > 0)
       waiting.emplace_back(credits, peer);
   }
   // The least loaded first, equal shares; what some cannot take goes round again.
@@ -142,7 +152,7 @@ void turn::match_queue(std::uint32_t queue) {
       auto share = (q.grantable() + sharers - 1) / sharers;
       auto& [credits, peer] = waiting[i];
       grant(queue, peer, static_cast<std::uint32_t>(std::min<std::uint64_t>(share, credits)));
-      credits = state_.attached.at(peer).credits;
+      credits = state_.attached.at(peer).open_credits();
     }
     std::erase_if(waiting, [](const auto& one) { return one.first == 0; });
   }
@@ -150,15 +160,16 @@ void turn::match_queue(std::uint32_t queue) {
 
 void turn::grant(std::uint32_t queue, peer_id peer, std::uint32_t count) {
   auto& q = *state_.queues[queue];
-  auto together = state_.attached.at(peer).batch_tasks;
+  const auto& a = state_.attached.at(peer);
   q.served = state_.turns;
   for (std::size_t priority = q.lanes.size(); priority-- > 0 && count > 0;) {
     auto* from = q.lanes[priority].get();
-    while (from && count > 0) {
-      auto tasks = from->front(state_.segments, std::min(count, together));
+    while (from && count > 0 && a.bytes > 0) {
+      auto tasks = from->front(state_.segments, std::min(count, a.batch_tasks));
       if (tasks.count == 0)
         break;
       auto* s = find_segment(state_.segments, tasks.first);
+      tasks.count = std::min(tasks.count, tasks_within(a.bytes, *s));
       lease_run(*s, tasks, peer);
       count -= tasks.count;
     }
@@ -177,15 +188,16 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
     start_lease(state_, s, tasks.first + i, token, position);
   }
   auto bytes = bytes_of(s, tasks.count);
+  a.bytes -= static_cast<std::int64_t>(bytes);
   auto open = std::find_if(
     granted_.rbegin(), granted_.rend(), [&](const open_grant& g) { return g.batch.peer == peer; });
-  bool fits = open != granted_.rend() && open->bytes + bytes <= limits::grant_bytes_max
+  bool fits = open != granted_.rend() && open->batch.bytes + bytes <= limits::grant_bytes_max
               && open->tasks + tasks.count <= a.batch_tasks;
   if (!fits) {
-    granted_.push_back({{peer, false, false, {}}, 0, 0});
+    granted_.push_back({{peer, false, false, {}}, 0});
     open = granted_.rbegin();
   }
-  open->bytes += bytes;
+  open->batch.bytes += bytes;
   open->tasks += tasks.count;
   open->batch.runs.push_back(describe_run(state_, s, tasks, first, lease));
 }
@@ -236,9 +248,11 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     if (at == state_.attached.end())
       continue;
     auto& a = at->second;
-    if (a.credits > 0 && a.claimed) {
+    // Work that waits for room is work for the worker, as soon as its connection took the rest.
+    bool is_full = a.open_credits() == 0;
+    if (!is_full && a.claimed) {
       effects_.emplace_back(claim_parked{peer});
-    } else if (a.credits == 0 && !a.notified && has_ready(a)) {
+    } else if (is_full && !a.notified && has_ready(a)) {
       a.notified = true;
       effects_.emplace_back(work_available{peer});
     }

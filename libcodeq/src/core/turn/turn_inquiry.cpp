@@ -26,7 +26,7 @@ task_reason reason_of_ready(const shard_state& state, const queue_state& queue) 
   if (queue.lease_room() == 0)
     return task_reason::queue_at_max_leased;
   bool any_free = std::any_of(queue.claimers.begin(), queue.claimers.end(), [&](peer_id peer) {
-    return state.attached.at(peer).credits > 0;
+    return state.attached.at(peer).open_credits() > 0;
   });
   return any_free ? task_reason::next : task_reason::no_free_slots;
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include "core/commands/effect.hpp"
+#include "core/commands/heartbeat_command.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// Bounds the bodies of tasks that wait for the connection of one worker: a shard granted them, and
+/// the socket has not taken them yet. Each shard has an equal share of the bound, which its last
+/// task may exceed. A claim returns the room that the socket made. Pure: the session feeds it what
+/// happens.
+class delivery_window {
+public:
+  /// Tasks of one shard that have waited for too long.
+  struct late_tasks {
+    shard_id shard{};
+    std::vector<core::lease_beat> leases;
+  };
+
+  delivery_window(std::size_t shard_count, std::uint64_t bytes_max);
+
+  /// Takes the room that the next claim at the shard has to return to it, or that it has at first.
+  [[nodiscard]] std::int64_t take_room(shard_id shard);
+
+  /// The shard's tasks were handed to the connection. `end`: the count of all bytes that were
+  /// handed to it up to these.
+  void sent(shard_id shard, const core::tasks_granted& granted, std::uint64_t end);
+
+  /// Granted tasks of so many bytes will not be sent.
+  void dropped(shard_id shard, std::uint64_t bytes) { shares_[value(shard)].owed += bytes; }
+
+  /// The socket has taken so many of all bytes that were handed to the connection.
+  void written(std::uint64_t bytes);
+
+  /// The shards that may run out of room unless a claim returns it. Linear in shards.
+  [[nodiscard]] std::vector<shard_id> owed() const;
+
+  /// True while a shard may run out of room unless the socket takes more. Linear in shards.
+  [[nodiscard]] bool is_filling() const;
+
+  /// True when the socket has not taken everything.
+  [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
+
+  /// Returns the tasks that wait since before the last call, each once.
+  [[nodiscard]] std::vector<late_tasks> take_late();
+
+private:
+  struct run {
+    sequence first = 0;
+    fencing_token first_token{};
+    std::uint32_t count = 0;
+  };
+
+  struct delivery {
+    shard_id shard{};
+    std::uint64_t bytes = 0;
+    std::uint64_t end = 0;
+    std::vector<run> runs;
+    enum class age : std::uint8_t { fresh, seen, late } how_old = age::fresh;
+  };
+
+  struct share {
+    /// Bytes of deliveries that wait.
+    std::uint64_t waiting = 0;
+    /// Room that a claim has to return.
+    std::uint64_t owed = 0;
+  };
+
+  std::uint64_t share_bytes_;
+  std::vector<share> shares_;
+  std::deque<delivery> waiting_;
+};
+
+} // namespace codeq::coordinator
