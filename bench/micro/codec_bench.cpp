@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "micro/fixed_iterations.hpp"
-#include "micro/lone_shard.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/task_convert.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/projection.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/write_set.hpp"
+#include "support/steady_shard.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -27,7 +27,7 @@ void encode_and_decode_keys(benchmark::State& state) {
 /// The records of a cycle: segment, grant, outcome.
 void encode_records(benchmark::State& state) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
-  lone_shard shard;
+  test::steady_shard shard;
   std::vector<core::event> events;
   for (auto turn : {shard.enqueue(batch), shard.claim(batch), shard.finish()})
     events.insert(events.end(), turn.begin(), turn.end());
@@ -42,7 +42,7 @@ void encode_records(benchmark::State& state) {
 
 void decode_bodies(benchmark::State& state) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
-  lone_shard shard;
+  test::steady_shard shard;
   auto events = shard.enqueue(batch);
   auto record = storage::encode(std::get<core::segment_appended>(events.front()));
   for (auto _ : state)

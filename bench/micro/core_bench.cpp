@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
 #include "micro/fixed_iterations.hpp"
-#include "micro/lone_shard.hpp"
+#include "support/steady_shard.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -17,7 +17,7 @@ enum class depth { enqueued, claimed, finished };
 
 void decide(benchmark::State& state, depth how_far) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
-  lone_shard shard;
+  test::steady_shard shard;
   int turns = 0;
   for (auto _ : state) {
     shard.enqueue(batch);
@@ -34,7 +34,7 @@ void decide(benchmark::State& state, depth how_far) {
 /// Recovery's share: the same events applied to a state that has not seen them.
 void apply(benchmark::State& state) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
-  lone_shard shard;
+  test::steady_shard shard;
   std::vector<core::event> events;
   for (int i = 0; i < turns_per_snapshot; ++i)
     for (auto turn : {shard.enqueue(batch), shard.claim(batch), shard.finish()})

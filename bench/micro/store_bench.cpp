@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/processes.hpp"
-#include "micro/lone_shard.hpp"
 #include "storage/records/projection.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
 #include "storage/write_set.hpp"
+#include "support/steady_shard.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -23,7 +23,7 @@ void commit(benchmark::State& state, storage::durability mode) {
     state.SkipWithError(to_string(store.error()).c_str());
     return;
   }
-  lone_shard shard;
+  test::steady_shard shard;
   for (auto _ : state) {
     auto writes = std::make_shared<storage::write_set>();
     for (const auto& event : shard.enqueue(batch))

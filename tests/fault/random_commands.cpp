@@ -202,9 +202,7 @@ core::task_lease random_commands::random_lease(const core::shard_state& state) {
     return {};
   auto token = tokens[below(tokens.size())];
   auto seq = random_task(state);
-  // Looking up is not const, because it hands out what a turn may change.
-  auto& leases = const_cast<core::lease_table&>(state.leases);
-  if (auto* found = leases.find(token))
+  if (const auto* found = state.leases.find(token))
     seq = found->seq;
   return {seq, token};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
+
 #include "base/clock.hpp"
 #include "core/commands/effect.hpp"
 #include "core/commands/task_settings.hpp"
@@ -15,33 +17,42 @@
 
 namespace codeq::test {
 
-/// One shard that works through one queue, with its turns in a store, as a coordinator has them but
-/// without its threads and messages. Anything that goes wrong throws.
+/// One shard that works through one queue, without the threads and messages of a coordinator. Each
+/// call is one turn, and returns the events of the turn. Anything that goes wrong throws.
 class steady_shard {
 public:
-  /// Tells `horizons` of each snapshot; all commits count as synced.
+  /// Without a store: the events are only returned.
+  steady_shard();
+
+  /// Commits each turn to `store`, and publishes each snapshot to `horizons` unless that is null;
+  /// all commits count as synced.
   steady_shard(storage::task_store& store, std::shared_ptr<storage::retention_horizons> horizons);
 
-  /// One turn that adds tasks; their results are kept for `retention`.
-  void enqueue(std::uint32_t tasks, duration retention);
+  /// Adds tasks; their results are kept for `retention`.
+  std::vector<core::event>
+  enqueue(std::uint32_t tasks, duration retention = limits::retention_completed_default);
 
-  /// One turn that leases that many tasks, or as many as are ready; reads their bodies.
-  void claim(std::uint32_t tasks);
+  /// Leases that many tasks, or as many as are ready; with a store, reads their bodies.
+  std::vector<core::event> claim(std::uint32_t tasks);
 
-  /// One turn that ends what is leased; every `failing`-th fails and is tried again, 0 is none.
-  void finish(std::uint32_t failing);
+  /// Ends what is leased; every `failing`-th fails and is tried again, 0 is none.
+  std::vector<core::event> finish(std::uint32_t failing = 0);
 
-  void take_snapshot();
+  std::vector<core::event> take_snapshot();
 
   void advance(duration by) { clock_.advance(by); }
 
   [[nodiscard]] std::uint64_t completed() const;
 
 private:
-  void run(const core::command& c);
+  steady_shard(storage::task_store* store, std::shared_ptr<storage::retention_horizons> horizons);
+
+  std::vector<core::event> run(const core::command& c);
+  void commit(const std::vector<core::event>& events);
   void take(const core::tasks_granted& granted);
 
-  storage::task_store& store_;
+  /// Null when there is none.
+  storage::task_store* store_;
   std::shared_ptr<storage::retention_horizons> horizons_;
   base::manual_clock clock_;
   core::shard_state state_{shard_id{}, 1};

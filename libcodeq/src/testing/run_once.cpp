@@ -21,10 +21,8 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
   attempt.checkpoint = bytes::from(options.checkpoint);
   attempt.headers = {spec.headers.begin(), spec.headers.end()};
   attempt.cancel = std::make_shared<cancellation>();
-  auto runtime = std::make_shared<said_runtime>(said_runtime::hearer{
-    [left = attempt.lease] { return left; },
-    [](duration) {},
-    [](const std::string&) { return true; }});
+  auto runtime =
+    std::make_shared<said_runtime>(said_runtime::hearer{[left = attempt.lease] { return left; }});
   attempt.runtime = runtime;
   if (options.cancelled)
     attempt.cancel->request();

@@ -4,21 +4,22 @@
 #include "codeq/testing.hpp"
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 namespace codeq::testing {
 
-/// Writes down what a handler says.
+/// Records the calls of a handler.
 class said_runtime final : public attempt_runtime {
 public:
-  /// Who runs the attempt.
   struct hearer {
     /// How long the lease is valid.
     std::function<duration()> left;
-    /// Called for each progress and extension.
-    std::function<void(duration extend)> told;
-    /// Called for each checkpoint; false when it was refused.
-    std::function<bool(const std::string& state)> saved;
+    /// The runtime of the node, which gets every call too. Null without a node: then each
+    /// checkpoint counts as saved.
+    std::shared_ptr<attempt_runtime> line{};
+    /// Sends what `line` gathered. Not empty when there is a `line`.
+    std::function<void()> pass_on{};
   };
 
   explicit said_runtime(hearer by) : by_(std::move(by)) {}
@@ -26,22 +27,33 @@ public:
   [[nodiscard]] duration lease_remaining() const override { return by_.left(); }
 
   void progress(int percent, std::string note) override {
-    said_.progress.emplace_back(percent, std::move(note));
-    by_.told(duration{0});
+    said_.progress.emplace_back(percent, note);
+    if (!by_.line)
+      return;
+    by_.line->progress(percent, std::move(note));
+    by_.pass_on();
   }
 
   void extend(duration by) override {
     said_.extensions.push_back(by);
-    by_.told(by);
+    if (!by_.line)
+      return;
+    by_.line->extend(by);
+    by_.pass_on();
   }
 
   void log(std::string_view line) override { said_.log.emplace_back(line); }
 
   void save_checkpoint(std::string state, checkpoint_saved then) override {
-    bool is_saved = by_.saved(state);
-    said_.checkpoints.push_back(std::move(state));
+    said_.checkpoints.push_back(state);
+    // The answer may come after this call, and then it is false: the lease has ended.
+    auto is_saved = std::make_shared<bool>(!by_.line);
+    if (by_.line) {
+      by_.line->save_checkpoint(std::move(state), [is_saved](bool saved) { *is_saved = saved; });
+      by_.pass_on();
+    }
     if (then)
-      then(is_saved);
+      then(*is_saved);
   }
 
   [[nodiscard]] const handler_said& said() const noexcept { return said_; }

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/test_shard.hpp"
 
-#include "codeq/limits.hpp"
-
-#include "protocol/convert.hpp"
-#include "protocol/reply.hpp"
 #include "protocol/task_convert.hpp"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <limits>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace codeq::testing {
 
 namespace {
 
-constexpr core::peer_id producer_peer = 1;
-constexpr core::peer_id worker_peer = 2;
-constexpr protocol::shard_place place{};
+constexpr core::peer_id producer_peer = 0;
 
-/// A test holds what it enqueues in memory in any case.
-constexpr std::size_t no_limit = std::size_t{1} << 40;
+coordinator::shard_options make_options() {
+  coordinator::shard_options options;
+  options.state = std::make_shared<core::shard_state>(shard_id{}, 1);
+  // A snapshot would close segments, and the fates that stay name neither key nor group nor worker.
+  options.turns.snapshot_records = std::numeric_limits<std::size_t>::max();
+  options.turns.snapshot_interval = std::chrono::years(100);
+  return options;
+}
 
 error taken_by(const enqueued_task& duplicate) {
   return {errc::duplicate, "task " + to_string(duplicate.id) + " has the key"};
@@ -49,37 +51,14 @@ task_status status_of(const core::task_view& view) {
 
 } // namespace
 
-test_shard::test_shard()
-  : now_(base::manual_clock().now()),
-    state_(shard_id{}, 1),
-    bodies_(no_limit),
-    producer_(make_producer_id(now_.shard, 1, 1)) {
-}
-
-void test_shard::decide(const core::command& command) {
-  core::turn turn(state_);
-  turn.decide(command, now_);
-  auto sealed = turn.seal(now_);
-  for (auto& e : sealed.events)
-    keep(e);
-  for (auto& e : sealed.effects)
-    std::visit([this](auto& x) { carry_out(x); }, e);
-}
-
-void test_shard::keep(core::event& e) {
-  if (const auto* added = std::get_if<core::segment_appended>(&e)) {
-    for (std::uint32_t i = 0; i < added->count; ++i)
-      tasks_[added->queue.queue].push_back(added->first + i);
-  } else if (const auto* ended = std::get_if<core::leases_ended>(&e)) {
-    for (const auto& end : ended->ends)
-      texts_[ended->position].push_back(end.text);
-  } else if (const auto* handed = std::get_if<core::checkpoints_changed>(&e)) {
-    for (const auto& checkpoint : handed->saved)
-      checkpoints_[checkpoint.seq] = checkpoint.data;
-    for (auto seq : handed->dropped)
-      checkpoints_.erase(seq);
-  }
-  bodies_.take_bodies(e);
+test_shard::test_shard(event_loop& loop)
+  : loop_(loop),
+    reader_({store_}, *this),
+    shard_(make_options(), *this, loop.now()),
+    producer_(make_producer_id(loop.now().shard, 1, 1)) {
+  shard_.start(loop_.now());
+  shard_.attach({producer_peer}, loop_.now());
+  settle();
 }
 
 result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
@@ -87,136 +66,174 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   if (!encoded)
     return encoded.error();
   ++requests_;
-  auto request = encoded->to_request({producer_, requests_, requests_, shard_id{}});
-  auto command = protocol::to_command(request, producer_peer, now_.shard, place);
-  if (!command)
-    return command.error();
-  decide(*command);
-  const auto& answer = *answered_;
-  if (answer.refusal.code != errc::none)
-    return answer.refusal;
-  enqueued_task made{{shard_id{}, answer.tasks.front().first}};
-  made.kind = answer.kinds.empty() ? enqueue_kind::created : answer.kinds.front();
+  ask({producer_peer, encoded->to_request({producer_, requests_, requests_, shard_id{}})});
+  const auto& answered = *answer<core::enqueue_answered>();
+  if (answered.refusal.code != errc::none)
+    return answered.refusal;
+  enqueued_task made{{shard_id{}, answered.tasks.front().first}};
+  made.kind = answered.kinds.empty() ? enqueue_kind::created : answered.kinds.front();
   if (made.kind == enqueue_kind::duplicate)
     return taken_by(made);
   return made;
 }
 
-void test_shard::connect(const std::vector<std::string>& queues, std::size_t slots) {
-  decide(core::detach_peer{worker_peer});
-  worker_ = std::make_shared<const worker_identity>(worker_identity{"testbed", ++incarnation_});
-  decide(core::replace_worker{worker_});
-  core::attach_worker attach{worker_peer, worker_, {}};
-  for (const auto& queue : queues)
-    attach.queues.push_back({"default", queue});
-  decide(attach);
-  claim(static_cast<std::uint32_t>(slots));
-}
-
-void test_shard::release() {
-  decide(core::detach_peer{worker_peer});
-  decide(core::release_worker{worker_});
-}
-
-void test_shard::claim(std::uint32_t credits) {
-  decide(core::claim{worker_peer, credits, duration{0}});
-}
-
-void test_shard::report(const protocol::result_request& request) {
-  auto command = protocol::to_command(request, worker_peer, now_.shard, place);
-  if (command)
-    decide(*command);
-}
-
-void test_shard::beat(const core::lease_beat& beat) {
-  decide(core::heartbeat{worker_peer, {beat}, {}, {}});
-}
-
-bool test_shard::save(const core::lease_checkpoint& checkpoint) {
-  is_saved_ = false;
-  decide(core::heartbeat{worker_peer, {}, {}, {checkpoint}});
-  return is_saved_;
+result<task_status> test_shard::status(sequence seq) {
+  decide(core::describe_task{producer_peer, 1, seq});
+  const auto* described = answer<protocol::status_answered>();
+  if (described == nullptr)
+    return error{errc::unknown_task, "no task " + to_string(task_id{shard_id{}, seq})};
+  auto status = status_of(described->view);
+  auto& text = status.state == task_state::completed ? status.result : status.error_text;
+  text = described->texts.text.view();
+  return status;
 }
 
 bool test_shard::cancel(sequence seq) {
-  changed_.reset();
   decide(core::cancel{producer_peer, 1, seq});
-  return changed_ && changed_->result != change_result::unchanged;
+  const auto* changed = answer<core::change_answered>();
+  return changed && changed->result != change_result::unchanged;
 }
 
-std::optional<duration> test_shard::next_event() {
-  auto next = core::next_wakeup(state_, now_);
-  for (const auto& [token, timer] : timers_) {
-    auto wait = std::max(timer.deadline - now_.steady, duration{0});
-    next = next ? std::min(*next, wait) : wait;
+void test_shard::attach(const coordinator::peer_attached& worker, receiver receive) {
+  if (worker_peer_ != producer_peer)
+    shard_.detach(worker_peer_, loop_.now());
+  worker_peer_ = worker.peer;
+  receive_ = std::move(receive);
+  decide(core::replace_worker{worker.worker});
+  shard_.attach(worker, loop_.now());
+  settle();
+}
+
+void test_shard::ask(const coordinator::peer_request& request) {
+  answer_.reset();
+  auto command = shard_.read(request, loop_.now());
+  if (!command)
+    return;
+  if (auto* heartbeat = std::get_if<core::heartbeat>(&*command)) {
+    auto is_silenced = [this](const auto& line) { return silenced_.contains(line.token); };
+    std::erase_if(heartbeat->beats, is_silenced);
+    std::erase_if(heartbeat->progress, is_silenced);
+    std::erase_if(heartbeat->checkpoints, [&](const core::lease_checkpoint& saved) {
+      return is_silenced(saved.mark);
+    });
   }
-  return next;
+  decide(*command);
 }
 
-void test_shard::advance(duration by) {
-  now_.steady += by;
-  now_.shard += by;
-  decide(core::tick{});
-  std::vector<std::pair<fencing_token, sequence>> due;
-  for (const auto& [token, timer] : timers_)
-    if (timer.deadline <= now_.steady)
-      due.emplace_back(token, timer.seq);
-  for (const auto& [token, seq] : due) {
-    // A lease that was extended wants another one.
-    timers_.erase(token);
-    decide(core::expire_lease{seq, token});
+void test_shard::decide(const core::command& command) {
+  answer_.reset();
+  shard_.decide(command, loop_.now());
+  settle();
+}
+
+void test_shard::settle() {
+  for (;;) {
+    shard_.close_turn(loop_.now());
+    shard_.committed(committed_, loop_.now());
+    if (std::exchange(wants_epoch_, false))
+      shard_.begin_epoch(++epoch_);
+    if (commands_.empty())
+      return;
+    auto next = std::move(commands_.front());
+    commands_.pop_front();
+    shard_.decide(next, loop_.now());
   }
 }
 
-void test_shard::carry_out(core::tasks_granted& e) {
-  std::vector<core::encoded_tasks> bodies;
-  for (auto& run : e.runs) {
-    bodies.push_back(bodies_.find(run.segment, run.first, run.count).value());
-    for (auto& checkpoint : run.checkpoints)
-      checkpoint.data = checkpoints_.at(checkpoint.seq);
-  }
-  said_.tasks.push_back(protocol::make_task_batch(shard_id{}, e, bodies));
-}
-
-void test_shard::carry_out(core::leases_lost& e) {
-  said_.lost.insert(said_.lost.end(), e.leases.begin(), e.leases.end());
-}
-
-monotonic_time test_shard::deadline_of(fencing_token token) {
-  const auto* lease = state_.leases.find(token);
-  return lease == nullptr ? now_.steady : lease->deadline;
-}
-
-const std::string* test_shard::refusal_of(fencing_token token) const {
-  auto found = refusals_.find(token);
-  return found == refusals_.end() ? nullptr : &found->second;
-}
-
-void test_shard::carry_out(core::reports_answered& e) {
-  for (const auto& answer : e.answers)
-    if (answer.code == errc::invalid_argument || answer.code == errc::too_large)
-      refusals_[answer.token] = answer.context;
-  said_.answers.insert(said_.answers.end(), e.answers.begin(), e.answers.end());
-}
-
-result<task_status> test_shard::status(sequence seq) {
-  described_.reset();
-  decide(core::describe_task{producer_peer, 1, seq});
-  if (!described_)
-    return error{errc::unknown_task, "no task " + to_string(task_id{shard_id{}, seq})};
-  const auto& entry = described_->view.entry;
-  auto status = status_of(described_->view);
-  auto record = texts_.find(entry.outcome);
-  std::string text;
-  if (record != texts_.end())
-    text = record->second.at(entry.outcome_index).view();
-  (status.state == task_state::completed ? status.result : status.error_text) = std::move(text);
-  return status;
+std::optional<duration> test_shard::remaining(fencing_token token) const {
+  const auto& leases = shard_.state().leases;
+  const auto* lease = leases.find(token);
+  if (lease == nullptr)
+    return std::nullopt;
+  return std::max(lease->deadline - loop_.now().steady, duration{0});
 }
 
 std::vector<sequence> test_shard::tasks_of(const std::string& queue) const {
   auto found = tasks_.find(queue);
   return found == tasks_.end() ? std::vector<sequence>() : found->second;
+}
+
+void test_shard::commit(coordinator::turn_commit turn, const std::vector<core::event>& events) {
+  if (auto done = store_->commit({&turn.writes, 1}, storage::durability::sync); !done)
+    fail(done.error());
+  committed_ = turn.number;
+  for (const auto& e : events)
+    if (const auto* added = std::get_if<core::segment_appended>(&e))
+      for (std::uint32_t i = 0; i < added->count; ++i)
+        tasks_[added->queue.queue].push_back(added->first + i);
+}
+
+void test_shard::to_worker(core::peer_id peer, worker_message message) {
+  if (peer == worker_peer_)
+    receive_(std::move(message));
+}
+
+void test_shard::reply(core::peer_id peer, protocol::peer_reply reply) {
+  if (peer == producer_peer)
+    answer_ = std::move(reply);
+  else
+    to_worker(peer, coordinator::shard_reply{shard_id{}, std::move(reply)});
+}
+
+void test_shard::reply(core::peer_id peer, coordinator::shard_reply reply) {
+  this->reply(peer, std::move(reply.reply));
+}
+
+void test_shard::deliver(core::peer_id peer, coordinator::task_delivery tasks) {
+  to_worker(peer, std::move(tasks));
+}
+
+void test_shard::tell_credits(core::peer_id peer, const coordinator::credit_news& news) {
+  to_worker(peer, news);
+}
+
+void test_shard::fetch_bodies(core::peer_id, coordinator::bodies_wanted wanted) {
+  reader_.fetch(std::move(wanted));
+}
+
+void test_shard::answer_inquiry(core::peer_id, coordinator::stored_inquiry inquiry) {
+  // At the beginning of time no retention is over: a test may ask for all of its tasks.
+  inquiry.now = {};
+  reader_.answer(inquiry);
+}
+
+void test_shard::to_shard(shard_id, core::command command) {
+  commands_.push_back(std::move(command));
+}
+
+bool test_shard::make_timer(sequence seq, fencing_token token) {
+  // To the millisecond: the wheel of the shard, which calls `fire_timer`, is up to 10 ms late.
+  auto wait = remaining(token).value_or(duration{0});
+  auto due = loop_.now().steady + wait;
+  loop_.post_after(wait, [this, seq, token, due] {
+    if (auto timer = timers_.find(token); timer != timers_.end() && timer->second == due)
+      decide(core::expire_lease{seq, token});
+  });
+  return timers_.insert_or_assign(token, due).second;
+}
+
+bool test_shard::drop_timer(fencing_token token) {
+  return timers_.erase(token) > 0;
+}
+
+void test_shard::wake_after(duration wait, std::uint64_t number) {
+  loop_.post_after(wait, [this, number] {
+    shard_.wake(number, loop_.now());
+    settle();
+  });
+}
+
+const result<void>& test_shard::check_disk(monotonic_time) {
+  static const result<void> has_room;
+  return has_room;
+}
+
+void test_shard::end_peer(core::peer_id, const error& reason) {
+  throw std::runtime_error("the shard refuses a request: " + to_string(reason));
+}
+
+void test_shard::fail(const error& reason) {
+  throw std::runtime_error("the store failed: " + to_string(reason));
 }
 
 } // namespace codeq::testing

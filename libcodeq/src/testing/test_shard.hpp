@@ -4,123 +4,124 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
-#include "base/clock.hpp"
-#include "coordinator/shard/segment_cache.hpp"
-#include "core/state/shard_state.hpp"
-#include "core/turn/turn.hpp"
-#include "protocol/messages.hpp"
+#include "coordinator/shard/shard.hpp"
+#include "coordinator/store/reader.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "testing/event_loop.hpp"
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq::testing {
 
-/// One shard, its clock and all that it would have stored. What it says to its worker is gathered
-/// until it is taken.
-class test_shard {
+/// Drives a shard and its reader under the clock of an event loop. The store is in memory, and what
+/// a call decides is committed before the call returns.
+class test_shard final : public coordinator::shard_port, public coordinator::reader_port {
 public:
-  /// What the shard said to the worker.
-  struct said {
-    std::vector<protocol::task_batch> tasks;
-    std::vector<core::task_lease> lost;
-    std::vector<core::task_lease> to_stop;
-    std::vector<core::report_answer> answers;
-  };
+  /// A message for the session of the worker.
+  using worker_message =
+    std::variant<coordinator::shard_reply, coordinator::task_delivery, coordinator::credit_news>;
+  using receiver = std::function<void(worker_message)>;
 
-  test_shard();
+  /// @pre `loop` outlives the shard
+  explicit test_shard(event_loop& loop);
 
-  [[nodiscard]] said take_said() { return std::exchange(said_, {}); }
+  // Requests of a producer and an operator.
 
   /// Errors: as `producer::enqueue`.
   [[nodiscard]] result<enqueued_task> enqueue(const task_spec& spec);
 
-  /// The worker connects as a new process: what an older one held is lost.
-  void connect(const std::vector<std::string>& queues, std::size_t slots);
-  /// It says goodbye: what it held is given back.
-  void release();
-  void claim(std::uint32_t credits);
-  void report(const protocol::result_request& request);
-  void beat(const core::lease_beat& beat);
-  /// False when the lease is over.
-  [[nodiscard]] bool save(const core::lease_checkpoint& checkpoint);
-  /// False when the task was over.
+  /// Errors: `unknown_task`.
+  [[nodiscard]] result<task_status> status(sequence seq);
+
+  /// False when the task had ended.
   bool cancel(sequence seq);
 
-  [[nodiscard]] bool is_live(fencing_token token) { return state_.leases.find(token) != nullptr; }
+  // The session of a worker.
 
-  /// When the lease runs out. @pre it is live
-  [[nodiscard]] monotonic_time deadline_of(fencing_token token);
+  /// Replaces the worker: the leases of the previous process end as lost.
+  void attach(const coordinator::peer_attached& worker, receiver receive);
 
-  /// Why the latest report on a lease was refused for what it carries; null when it was not.
-  [[nodiscard]] const std::string* refusal_of(fencing_token token) const;
+  void ask(const coordinator::peer_request& request);
+  void decide(const core::command& command);
 
-  /// When the next thing happens by time alone; empty when nothing waits.
-  [[nodiscard]] std::optional<duration> next_event();
+  /// Drops the heartbeats of a lease from now on.
+  void silence(fencing_token token) { silenced_.insert(token); }
 
-  /// Moves the clock; what is due happens.
-  void advance(duration by);
-
-  [[nodiscard]] instant now() const { return now_; }
-
-  [[nodiscard]] result<task_status> status(sequence seq);
+  /// How long a lease is valid without another heartbeat; empty when it has ended.
+  [[nodiscard]] std::optional<duration> remaining(fencing_token token) const;
 
   /// The tasks of a queue in order of arrival.
   [[nodiscard]] std::vector<sequence> tasks_of(const std::string& queue) const;
 
+  void commit(coordinator::turn_commit turn, const std::vector<core::event>& events) override;
+
+  void raise_epoch() override { wants_epoch_ = true; }
+
+  void reply(core::peer_id peer, protocol::peer_reply reply) override;
+  void reply(core::peer_id peer, coordinator::shard_reply reply) override;
+  void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
+  void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
+
+  void tell_queues(core::peer_id, coordinator::queues_added) override {}
+
+  [[noreturn]] void end_peer(core::peer_id peer, const error& reason) override;
+  void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
+  void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
+  void to_shard(shard_id to, core::command command) override;
+  bool make_timer(sequence seq, fencing_token token) override;
+
+  /// The timers of the testbed fire by themselves.
+  void fire_timer(fencing_token) override {}
+
+  bool drop_timer(fencing_token token) override;
+
+  /// Every call closes its turn.
+  void close_turn_soon() override {}
+
+  void wake_after(duration wait, std::uint64_t number) override;
+
+  void settled() override {}
+
+  [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
+  [[noreturn]] void fail(const error& reason) override;
+
 private:
-  void decide(const core::command& command);
-  void keep(core::event& e);
+  /// Commits what was decided, and decides and commits what that leads to.
+  void settle();
+  void to_worker(core::peer_id peer, worker_message message);
 
-  template <class Effect>
-  void carry_out(Effect&) {}
+  /// The answer to the latest request of the producer, if it is an `Answer`.
+  template <class Answer>
+  [[nodiscard]] const Answer* answer() const {
+    return answer_ ? std::get_if<Answer>(&*answer_) : nullptr;
+  }
 
-  void carry_out(core::enqueue_answered& e) { answered_ = std::move(e); }
-
-  void carry_out(core::change_answered& e) { changed_ = std::move(e); }
-
-  void carry_out(core::task_described& e) { described_ = std::move(e); }
-
-  void carry_out(core::checkpoints_saved&) { is_saved_ = true; }
-
-  void carry_out(core::tasks_granted& e);
-  void carry_out(core::leases_lost& e);
-
-  void carry_out(core::cancel_wanted& e) { said_.to_stop.push_back(e.lease); }
-
-  void carry_out(core::reports_answered& e);
-
-  void carry_out(core::timer_wanted& e) { timers_[e.token] = {e.seq, e.deadline}; }
-
-  void carry_out(core::timer_dropped& e) { timers_.erase(e.token); }
-
-  struct timer {
-    sequence seq = 0;
-    monotonic_time deadline;
-  };
-
-  instant now_;
-  core::shard_state state_;
-  coordinator::segment_cache bodies_;
+  event_loop& loop_;
+  std::shared_ptr<storage::memory_store> store_ = std::make_shared<storage::memory_store>();
+  coordinator::reader reader_;
+  coordinator::shard shard_;
+  std::uint32_t epoch_ = 1;
+  bool wants_epoch_ = false;
+  std::uint64_t committed_ = 0;
+  /// Commands that a call into the shard led to.
+  std::deque<core::command> commands_;
+  /// When the timer of each lease fires.
+  std::map<fencing_token, monotonic_time> timers_;
+  std::set<fencing_token> silenced_;
+  std::map<std::string, std::vector<sequence>> tasks_;
   producer_id producer_;
   std::uint64_t requests_ = 0;
-  std::uint64_t incarnation_ = 0;
-  std::shared_ptr<const worker_identity> worker_;
-  std::map<fencing_token, timer> timers_;
-  std::map<std::string, std::vector<sequence>> tasks_;
-  /// The texts of each record of ended leases.
-  std::map<core::log_position, std::vector<bytes>> texts_;
-  /// What tasks were handed on.
-  std::map<sequence, bytes> checkpoints_;
-  bool is_saved_ = false;
-  said said_;
-  std::map<fencing_token, std::string> refusals_;
-  std::optional<core::enqueue_answered> answered_;
-  std::optional<core::change_answered> changed_;
-  std::optional<core::task_described> described_;
+  std::optional<protocol::peer_reply> answer_;
+  core::peer_id worker_peer_ = 0;
+  receiver receive_;
 };
 
 } // namespace codeq::testing

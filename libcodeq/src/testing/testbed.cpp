@@ -24,7 +24,7 @@ void testbed::advance(duration by) {
 }
 
 timestamp testbed::now() const {
-  return impl_->shard.now().shard;
+  return impl_->loop.now().shard;
 }
 
 result<task_status> testbed::status(task_id task) {
@@ -54,11 +54,10 @@ bool testbed::cancel(task_id task) {
 }
 
 bool testbed::lose_lease(task_id task) {
-  fencing_token token{};
-  auto* running = impl_->find(task, &token);
-  if (running == nullptr)
+  auto token = impl_->find(task);
+  if (!token)
     return false;
-  impl_->expire(*running, token);
+  impl_->expire(*token);
   impl_->settle();
   return true;
 }
@@ -69,7 +68,8 @@ void testbed::crash() {
 }
 
 void testbed::restart_worker() {
-  impl_->shard.release();
+  impl_->worker->leave();
+  impl_->loop.run();
   impl_->crash();
   impl_->settle();
 }

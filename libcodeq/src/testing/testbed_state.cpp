@@ -3,11 +3,8 @@
 
 #include "codeq/limits.hpp"
 
-#include "protocol/convert.hpp"
 #include "worker/handlers/batch_handler.hpp"
 #include "worker/handlers/call_handler.hpp"
-#include "worker/node/report.hpp"
-#include "worker/node/wire.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,240 +12,182 @@
 namespace codeq::testing {
 
 testbed::impl::impl(const handler_registry& registry, std::size_t slot_count)
-  : slots(slot_count),
-    actors([this](fencing_token token, outcome answer) { finish(token, std::move(answer)); }) {
+  : slots(std::min(slot_count, limits::slots_max)),
+    shard(loop),
+    actors(
+      {[this](worker::handler_number handler, outcome answer) {
+         calls.push_back(
+           [this, handler, answer = std::move(answer)] { finish(handler, {answer}); });
+       },
+       [this](worker::handler_number handler, const outcome& answer) {
+         calls.push_back([this, handler, answer] { end(handler, answer); });
+       }}) {
   for (const auto& handler : registry.entries())
     handlers.emplace(handler.queue, handler);
   connect();
 }
 
 void testbed::impl::connect() {
-  std::vector<std::string> queues;
-  for (const auto& [queue, handler] : handlers)
-    queues.push_back(queue);
-  shard.connect(queues, slots);
+  std::vector<worker::served_queue> served;
+  for (const auto& [queue, each] : handlers) {
+    bool is_batch = static_cast<bool>(each.batch);
+    const auto& wish = each.options;
+    served.push_back({queue, wish.slots, wish.weight, is_batch, each.batch_max, each.idle});
+  }
+  worker_identity identity{"testbed", ++incarnation};
+  worker = std::make_shared<test_worker>(
+    test_worker::parts{loop, shard, *this, identity, std::move(served), slots});
+  worker->connect();
 }
 
 void testbed::impl::settle() {
-  hear();
-  while (start_next() || actors.run())
-    hear();
+  loop.run();
+  while (call_next() || actors.run())
+    loop.run();
 }
 
-void testbed::impl::hear() {
-  auto said = shard.take_said();
-  for (const auto& batch : said.tasks) {
-    auto read = worker::read_task_batch(batch);
-    for (auto& attempt : read.value().tasks)
-      waiting.push_back(std::move(attempt));
-  }
-  for (const auto& lease : said.to_stop)
-    stop(lease);
-  for (const auto& lease : said.lost)
-    lose(lease.token);
-  hear_answers(said.answers);
-}
-
-bool testbed::impl::forget_waiting(fencing_token token) {
-  if (std::erase_if(waiting, [&](const task& attempt) { return attempt.token == token; }) == 0)
+bool testbed::impl::call_next() {
+  if (calls.empty())
     return false;
-  shard.claim(1);
+  auto next = std::move(calls.front());
+  calls.pop_front();
+  next();
   return true;
 }
 
-void testbed::impl::stop(const core::task_lease& lease) {
-  if (auto at = running_attempts.find(lease.token); at != running_attempts.end()) {
-    at->second.cancelled = true;
-    at->second.cancel->request();
-  } else if (forget_waiting(lease.token)) {
-    auto unstarted = worker::make_unstarted({0, shard_id{}, lease.token}, lease.seq);
-    unstarted.what = disposition::cancelled;
-    shard.report(worker::make_results({shard_id{}, {&unstarted}}));
+worker::handler_number
+testbed::impl::start_handler(const std::string& queue, const std::string& group) {
+  started_handlers.emplace(++last_handler, started{&handlers.at(queue), group, {}});
+  return last_handler;
+}
+
+void testbed::impl::run(worker::handler_number handler, std::vector<task> attempts) {
+  calls.push_back([this, handler, attempts = std::move(attempts)] { start(handler, attempts); });
+}
+
+void testbed::impl::stop_handler(worker::handler_number handler) {
+  started_handlers.erase(handler);
+  actors.stop(handler);
+}
+
+void testbed::impl::report_answered(fencing_token token, errc code) {
+  if (auto at = places.find(token); at != places.end())
+    attempts.at(at->second).accepted = code == errc::none;
+}
+
+void testbed::impl::start(worker::handler_number handler, std::vector<task> together) {
+  auto& starting = started_handlers.at(handler);
+  const auto& entry = *starting.entry;
+  for (auto& attempt : together) {
+    starting.tokens.push_back(attempt.token);
+    prepare(attempt);
   }
+  const auto& first = together.front();
+  if (entry.batch)
+    return finish(handler, worker::call_batch(entry.batch, together));
+  if (entry.function)
+    return finish(handler, {worker::call_handler(entry.function, first)});
+  if (!actors.contains(handler))
+    actors.start(handler, entry.factory, starting.group);
+  actors.run(handler, first);
 }
 
-void testbed::impl::lose(fencing_token token) {
-  if (auto at = running_attempts.find(token); at != running_attempts.end())
-    at->second.cancel->request();
-  else
-    forget_waiting(token);
-}
-
-void testbed::impl::hear_answers(const std::vector<core::report_answer>& answers) {
-  for (const auto& answer : answers)
-    if (auto at = places.find(answer.token); at != places.end())
-      attempts.at(at->second).accepted = answer.code == errc::none;
-}
-
-bool testbed::impl::start_next() {
-  auto next = std::find_if(waiting.begin(), waiting.end(), [this](const task& attempt) {
-    return actors.may_start(handlers.at(attempt.queue), attempt);
-  });
-  if (next == waiting.end())
-    return false;
-  auto attempt = std::move(*next);
-  waiting.erase(next);
-  start(std::move(attempt));
-  return true;
-}
-
-task testbed::impl::prepare(task attempt) {
+void testbed::impl::prepare(task& attempt) {
+  auto token = attempt.token;
   running made;
   made.seq = attempt.id.seq;
-  made.queue = attempt.queue;
   made.place = attempts.size();
-  made.lease = attempt.lease;
   made.cancel = attempt.cancel;
-  auto token = attempt.token;
   made.runtime = std::make_shared<said_runtime>(said_runtime::hearer{
-    [this, token] { return remaining(token); },
-    [this, token](duration extend) { hear_progress(token, extend); },
-    [this, token](const std::string& state) { return save(token, state); }});
+    [this, token] {
+      bool is_running = running_attempts.contains(token);
+      return is_running ? shard.remaining(token).value_or(duration{0}) : duration{0};
+    },
+    attempt.runtime,
+    [this] {
+      worker->take_news();
+      loop.run();
+    }});
   attempt.runtime = made.runtime;
   if (auto& coming = mishaps[attempt.queue]; !coming.empty()) {
     made.coming = coming.front();
     coming.pop_front();
   }
-  attempts.push_back({attempt.id, attempt.attempt, token, shard.now().shard, {}, false, {}});
+  attempts.push_back({attempt.id, attempt.attempt, token, loop.now().shard, {}, false, {}});
   places[token] = made.place;
   bool is_to_cancel = made.coming == mishap::cancel;
   running_attempts.emplace(token, std::move(made));
   if (is_to_cancel) {
     shard.cancel(attempt.id.seq);
-    hear();
+    loop.run();
   }
-  return attempt;
 }
 
-void testbed::impl::hear_progress(fencing_token token, duration extend) {
-  auto at = running_attempts.find(token);
-  if (at != running_attempts.end() && !at->second.is_silent)
-    shard.beat({at->second.seq, token, false, true, extend});
+void testbed::impl::finish(worker::handler_number handler, std::vector<outcome> answers) {
+  if (take_answers(handler, answers))
+    worker->take_outcomes(handler, std::move(answers));
 }
 
-bool testbed::impl::save(fencing_token token, const std::string& state) {
-  auto at = running_attempts.find(token);
-  if (at == running_attempts.end() || at->second.is_silent)
+void testbed::impl::end(worker::handler_number handler, const outcome& answer) {
+  if (!take_answers(handler, {answer}))
+    return;
+  started_handlers.erase(handler);
+  worker->take_handler_end(handler, answer);
+}
+
+bool testbed::impl::take_answers(
+  worker::handler_number handler, const std::vector<outcome>& answers) {
+  auto at = started_handlers.find(handler);
+  if (at == started_handlers.end())
     return false;
-  auto& running = at->second;
-  hear_progress(token, duration{0});
-  return shard.save({running.seq, {token, ++running.checkpoints}, bytes::from(state)});
-}
-
-duration testbed::impl::remaining(fencing_token token) {
-  auto at = running_attempts.find(token);
-  if (at == running_attempts.end() || !shard.is_live(token))
-    return duration{0};
-  return std::max(shard.deadline_of(token) - shard.now().steady, duration{0});
-}
-
-void testbed::impl::start(task attempt) {
-  const auto& handler = handlers.at(attempt.queue);
-  if (handler.batch)
-    return start_batch(handler, std::move(attempt));
-  auto prepared = prepare(std::move(attempt));
-  if (handler.function)
-    finish(prepared.token, worker::call_handler(handler.function, prepared));
-  else
-    actors.start(handler, prepared);
-}
-
-void testbed::impl::start_batch(const handler_registry::entry& handler, task first) {
-  std::vector<task> together;
-  together.push_back(prepare(std::move(first)));
-  for (auto at = waiting.begin(); at != waiting.end() && together.size() < handler.batch_max;) {
-    if (at->queue != handler.queue) {
-      ++at;
-      continue;
-    }
-    auto next = std::move(*at);
-    waiting.erase(at);
-    together.push_back(prepare(std::move(next)));
-    // What was heard meanwhile may have been added to what waits.
-    at = waiting.begin();
+  auto tokens = std::exchange(at->second.tokens, {});
+  bool is_crash = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto& ended = running_attempts.at(tokens[i]);
+    auto& seen = attempts.at(ended.place);
+    seen.answer = answers[i];
+    seen.said = ended.runtime->said();
+    is_crash = is_crash || ended.coming == mishap::crash;
   }
-  auto answers = worker::call_batch(handler.batch, together);
-  for (std::size_t i = 0; i < together.size(); ++i)
-    finish(together[i].token, std::move(answers[i]));
+  if (is_crash) {
+    crash();
+    return false;
+  }
+  for (auto token : tokens)
+    if (running_attempts.at(token).coming == mishap::lost_lease)
+      expire(token);
+  for (auto token : tokens)
+    running_attempts.erase(token);
+  return true;
 }
 
-void testbed::impl::finish(fencing_token token, outcome answer) {
-  auto at = running_attempts.find(token);
-  if (at == running_attempts.end())
-    return;
-  auto& seen = attempts.at(at->second.place);
-  seen.answer = answer;
-  seen.said = at->second.runtime->said();
-  if (at->second.coming == mishap::crash)
-    return crash();
-  if (at->second.coming == mishap::lost_lease)
-    expire(at->second, token);
-  auto ended = std::move(running_attempts.extract(token).mapped());
-  send_report(token, ended, std::move(answer));
-  shard.claim(1);
-}
-
-void testbed::impl::send_report(fencing_token token, const running& ended, outcome answer) {
-  worker::held_lease lease;
-  lease.seq = ended.seq;
-  lease.phase = worker::lease_phase::running;
-  lease.stop = ended.cancelled ? worker::stop_cause::cancelled : worker::stop_cause::none;
-  auto made = worker::make_report({0, shard_id{}, token}, lease, std::move(answer));
-  shard.report(worker::make_results({shard_id{}, {&made}}));
-  hear();
-  const auto& seen = attempts.at(ended.place);
-  if (seen.accepted || made.what != disposition::completed)
-    return;
-  // Refused for what it carries, the lease stands: a node reports a failure instead.
-  auto* read = shard.refusal_of(token);
-  if (read == nullptr)
-    return;
-  worker::fail_for_follow_ups(made, *read);
-  shard.report(worker::make_results({shard_id{}, {&made}}));
-  hear();
-}
-
-void testbed::impl::expire(running& gone, fencing_token token) {
-  gone.is_silent = true;
-  // In steps, so that the others are beaten on the way.
-  while (shard.is_live(token)) {
-    auto left = std::max(shard.deadline_of(token) - shard.now().steady, duration{1});
-    step(std::clamp(next_event().value_or(left), duration{1}, left));
-    hear();
+void testbed::impl::expire(fencing_token token) {
+  shard.silence(token);
+  // In steps, so that the heartbeats of the other leases are sent.
+  while (auto left = shard.remaining(token)) {
+    step(std::clamp(next_event().value_or(*left), duration{1}, std::max(*left, duration{1})));
+    loop.run();
   }
 }
 
 void testbed::impl::crash() {
   for (auto& [token, gone] : std::exchange(running_attempts, {}))
     gone.cancel->request();
-  waiting.clear();
+  calls.clear();
+  started_handlers.clear();
   actors.stop();
   connect();
 }
 
-void testbed::impl::beat_all() {
-  for (const auto& [token, attempt] : running_attempts)
-    if (!attempt.is_silent)
-      shard.beat({attempt.seq, token});
-  for (const auto& attempt : waiting)
-    shard.beat({attempt.id.seq, attempt.token, true});
-}
-
 void testbed::impl::step(duration by) {
-  beat_all();
-  shard.advance(by);
+  loop.advance(by);
   actors.advance(by);
 }
 
-std::optional<duration> testbed::impl::next_event() {
-  auto next = shard.next_event();
-  auto sooner = [&](duration wait) { next = next ? std::min(*next, wait) : wait; };
+std::optional<duration> testbed::impl::next_event() const {
+  auto next = loop.next_event();
   if (auto wait = actors.next_event())
-    sooner(*wait);
-  for (const auto& [token, attempt] : running_attempts)
-    sooner(attempt.lease / 4);
-  for (const auto& attempt : waiting)
-    sooner(attempt.lease / 4);
+    next = next ? std::min(*next, *wait) : wait;
   return next;
 }
 
@@ -262,14 +201,11 @@ void testbed::impl::advance(duration by) {
   }
 }
 
-testbed::impl::running* testbed::impl::find(task_id task, fencing_token* token) {
-  for (auto& [held, attempt] : running_attempts)
-    if (attempt.seq == task.seq) {
-      if (token != nullptr)
-        *token = held;
-      return &attempt;
-    }
-  return nullptr;
+std::optional<fencing_token> testbed::impl::find(task_id task) const {
+  for (const auto& [token, attempt] : running_attempts)
+    if (attempt.seq == task.seq)
+      return token;
+  return std::nullopt;
 }
 
 } // namespace codeq::testing

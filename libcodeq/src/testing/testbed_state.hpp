@@ -3,11 +3,14 @@
 
 #include "codeq/testing.hpp"
 
+#include "testing/event_loop.hpp"
 #include "testing/said_runtime.hpp"
 #include "testing/test_shard.hpp"
+#include "testing/test_worker.hpp"
 #include "testing/virtual_actors.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,60 +19,70 @@
 namespace codeq::testing {
 
 /// A shard, a worker and its handlers, and what goes wrong between them.
-struct testbed::impl {
-  impl(const handler_registry& handlers, std::size_t slots);
+struct testbed::impl final : handler_host {
+  impl(const handler_registry& registry, std::size_t slot_count);
 
   /// Lets everything happen that happens without time passing.
   void settle();
   void advance(duration by);
+  /// Starts a process of the worker, in place of the previous one.
   void connect();
 
   /// An attempt whose handler has not answered.
   struct running {
     sequence seq = 0;
-    std::string queue;
     std::size_t place = 0;
-    duration lease{0};
     std::shared_ptr<cancellation> cancel;
     std::shared_ptr<said_runtime> runtime;
     std::optional<mishap> coming;
-    /// How many it saved.
-    std::uint32_t checkpoints = 0;
-    bool cancelled = false;
-    /// No heartbeat gets through any more.
-    bool is_silent = false;
   };
 
-  void hear();
-  /// False when no such task waits.
-  bool forget_waiting(fencing_token token);
-  void stop(const core::task_lease& lease);
-  void lose(fencing_token token);
-  void hear_answers(const std::vector<core::report_answer>& answers);
-  bool start_next();
-  void start(task attempt);
-  void start_batch(const handler_registry::entry& handler, task first);
-  task prepare(task attempt);
-  void hear_progress(fencing_token token, duration extend);
-  bool save(fencing_token token, const std::string& state);
-  [[nodiscard]] duration remaining(fencing_token token);
-  void finish(fencing_token token, outcome answer);
-  void send_report(fencing_token token, const running& ended, outcome answer);
-  void expire(running& gone, fencing_token token);
+  /// A handler of the current process.
+  struct started {
+    const handler_registry::entry* entry = nullptr;
+    std::string group;
+    /// The leases of the attempts that it runs.
+    std::vector<fencing_token> tokens;
+  };
+
+  worker::handler_number start_handler(const std::string& queue, const std::string& group) override;
+  void run(worker::handler_number handler, std::vector<task> attempts) override;
+  void stop_handler(worker::handler_number handler) override;
+  void report_answered(fencing_token token, errc code) override;
+
+  bool call_next();
+  void start(worker::handler_number handler, std::vector<task> attempts);
+  void prepare(task& attempt);
+  /// The handler answered the attempts that it ran, in their order.
+  void finish(worker::handler_number handler, std::vector<outcome> answers);
+  /// The handler actor ended.
+  void end(worker::handler_number handler, const outcome& answer);
+  /// Notes the answers, then makes the injected mishaps happen. False when the answers must not be
+  /// reported, since the process of the handler is gone.
+  bool take_answers(worker::handler_number handler, const std::vector<outcome>& answers);
+  void expire(fencing_token token);
   void crash();
   void step(duration by);
-  void beat_all();
-  [[nodiscard]] std::optional<duration> next_event();
-  [[nodiscard]] running* find(task_id task, fencing_token* token = nullptr);
+  [[nodiscard]] std::optional<duration> next_event() const;
+  /// The lease of a running attempt at the task, if there is one.
+  [[nodiscard]] std::optional<fencing_token> find(task_id task) const;
 
   std::map<std::string, handler_registry::entry> handlers;
   std::size_t slots;
+  event_loop loop;
   test_shard shard;
   virtual_actors actors;
-  std::deque<task> waiting;
+  std::shared_ptr<test_worker> worker;
+  std::uint64_t incarnation = 0;
+  worker::handler_number last_handler = 0;
+  std::map<worker::handler_number, started> started_handlers;
   std::map<fencing_token, running> running_attempts;
+  /// Handlers to call and answers of handlers, in order. Handlers may call the testbed, so they are
+  /// not called from the loop.
+  std::deque<std::function<void()>> calls;
   std::map<std::string, std::deque<mishap>> mishaps;
   std::vector<attempt_seen> attempts;
+  /// The place of each attempt in `attempts`.
   std::map<fencing_token, std::size_t> places;
 };
 

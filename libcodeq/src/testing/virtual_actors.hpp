@@ -3,35 +3,45 @@
 
 #include "codeq/handler.hpp"
 
+#include "worker/node/slot_pool.hpp"
+
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
 namespace codeq::testing {
 
-/// Handler actors on a scheduler that runs when it is told to, under a clock of its own. One actor
-/// runs one attempt at a time; keyed ones are kept by their group.
+/// Handler actors on a scheduler that runs when it is told to, under a clock of its own. Each actor
+/// runs one attempt at a time.
 class virtual_actors {
 public:
-  /// Learns what an attempt came to; `token` names it.
-  using answered = std::function<void(fencing_token token, outcome answer)>;
+  struct hearer {
+    /// A handler answered the attempt that it runs.
+    std::function<void(worker::handler_number, outcome)> answered;
+    /// A handler ended; the outcome says why.
+    std::function<void(worker::handler_number, const outcome&)> ended;
+  };
 
-  explicit virtual_actors(answered told);
+  explicit virtual_actors(hearer by);
   ~virtual_actors();
   virtual_actors(const virtual_actors&) = delete;
   virtual_actors& operator=(const virtual_actors&) = delete;
 
-  /// False while the actor of that group is busy.
-  [[nodiscard]] bool may_start(const handler_registry::entry& handler, const task& attempt) const;
+  /// Spawns the actor of a handler. @pre the number is new
+  void
+  start(worker::handler_number number, const handler_factory& factory, const std::string& group);
 
-  /// @pre may_start
-  void start(const handler_registry::entry& handler, const task& attempt);
+  [[nodiscard]] bool contains(worker::handler_number number) const {
+    return handlers_.contains(number);
+  }
+
+  /// Has a handler run an attempt. @pre it was started and runs none
+  void run(worker::handler_number number, const task& attempt);
 
   /// Runs messages until none is left; true when there was one.
   bool run();
@@ -39,37 +49,28 @@ public:
   /// When the next delayed message is due; empty when there is none.
   [[nodiscard]] std::optional<duration> next_event() const;
 
-  /// Moves the clock; what is due comes. Ends keyed actors that were idle for their time.
+  /// Moves the clock; what is due comes.
   void advance(duration by);
 
-  /// Ends all actors, whatever they do; nothing is told of what they ran.
+  /// Ends an actor that runs nothing.
+  void stop(worker::handler_number number);
+
+  /// Ends all actors, also those that run an attempt; `hearer` is not called for them.
   void stop();
 
 private:
-  struct slot {
-    handler_actor handler;
-    std::string queue;
-    std::string group;
-    std::optional<duration> idle_limit;
-    std::optional<fencing_token> running;
-    duration idle{0};
-  };
-
   struct configuration : caf::actor_system_config {
     configuration();
   };
 
-  [[nodiscard]] slot& find_or_spawn(const handler_registry::entry& handler, const task& attempt);
-  void take(caf::actor_id from, outcome answer);
-  void take_end(caf::actor_id from, const caf::error& reason);
-
-  answered told_;
+  hearer by_;
   configuration config_;
   std::optional<caf::actor_system> system_;
   caf::scheduler::test_coordinator* scheduler_ = nullptr;
   caf::actor receiver_;
   caf::event_based_actor* self_ = nullptr;
-  std::map<caf::actor_id, slot> slots_;
+  std::map<worker::handler_number, handler_actor> handlers_;
+  std::map<caf::actor_id, worker::handler_number> numbers_;
 };
 
 } // namespace codeq::testing

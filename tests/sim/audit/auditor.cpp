@@ -114,17 +114,20 @@ void auditor::worker_left(shard_id shard, const worker_identity& worker) {
   left_.emplace(shard, worker);
 }
 
+template <class Auditor>
+auto* auditor::find_in(Auditor& of, const lease_place& lease) {
+  auto place = of.places_.find(lease);
+  auto* leases = place == of.places_.end() ? nullptr : &of.tasks_.at(place->second).leases;
+  auto at = leases ? leases->find(lease.second) : decltype(leases->end()){};
+  return leases && at != leases->end() ? &at->second : nullptr;
+}
+
 auditor::lease_view* auditor::find(const lease_place& lease) {
-  return const_cast<lease_view*>(std::as_const(*this).find(lease));
+  return find_in(*this, lease);
 }
 
 const auditor::lease_view* auditor::find(const lease_place& lease) const {
-  auto place = places_.find(lease);
-  if (place == places_.end())
-    return nullptr;
-  const auto& leases = tasks_.at(place->second).leases;
-  auto at = leases.find(lease.second);
-  return at == leases.end() ? nullptr : &at->second;
+  return find_in(*this, lease);
 }
 
 void auditor::delivered(const worker_identity& worker, const delivery& d) {

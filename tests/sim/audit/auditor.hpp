@@ -311,6 +311,9 @@ private:
   [[nodiscard]] bool is_meddled_with(const task_id& id, const task_view& t) const;
   void check_checkpoint(const std::string& who, const delivery& d, const task_view& t);
   void check_start(const task_id& id, const task_view& t, const std::string& worker);
+  /// `of` is an auditor, const or not, as the lease that it returns is. Null when it is not known.
+  template <class Auditor>
+  [[nodiscard]] static auto* find_in(Auditor& of, const lease_place& lease);
   [[nodiscard]] lease_view* find(const lease_place& lease);
   [[nodiscard]] const lease_view* find(const lease_place& lease) const;
   void granted(core::shard_state& state, const core::batch_granted& e);

@@ -201,6 +201,53 @@ TEST_F(Testbed, ActorThatNeverAnswersKeepsItsLeaseUntilItsRunTimeout) {
   EXPECT_THAT(status(task).error_text, HasSubstr("run_timeout"));
 }
 
+TEST_F(Testbed, RunTimeoutEndsAnAttemptToTheMillisecond) {
+  handlers.handle_actor("slow", stay_silent);
+
+  auto task = enqueue({.queue = "slow", .payload = {}, .max_attempts = 1, .run_timeout = 12'345ms});
+  bed().advance(12'344ms);
+  EXPECT_EQ(status(task).state, task_state::leased);
+  bed().advance(1ms);
+
+  EXPECT_EQ(status(task).state, task_state::dead);
+}
+
+TEST_F(Testbed, EndOfAnActorFailsItsAttempt) {
+  handlers.handle_actor("q", [](handler_actor::pointer self) -> handler_actor::behavior_type {
+    return {[self](const task&) -> caf::result<outcome> {
+      self->quit(caf::exit_reason::user_shutdown);
+      return self->make_response_promise<outcome>();
+    }};
+  });
+
+  auto task = enqueue({.queue = "q", .payload = {}, .max_attempts = 2});
+  bed().advance(1h);
+
+  EXPECT_EQ(status(task).state, task_state::dead);
+  EXPECT_EQ(bed().attempts().size(), 2u);
+  EXPECT_THAT(status(task).error_text, HasSubstr("handler actor ended"));
+}
+
+TEST_F(Testbed, QueueRunsNoMoreTasksTogetherThanItsOptionsSay) {
+  handlers.handle_actor("slow", stay_silent, {.slots = 1});
+
+  enqueue({.queue = "slow", .payload = {}});
+  enqueue({.queue = "slow", .payload = {}});
+
+  EXPECT_EQ(bed().attempts().size(), 1u);
+}
+
+TEST_F(Testbed, EndedTaskIsKnownAfterItsRetention) {
+  handle([](const task&) { return outcome::completed("kept"); });
+
+  auto task = enqueue({.queue = "q", .payload = {}, .retention = 1h, .group = "g", .key = "k"});
+  bed().advance(30 * 24h);
+
+  EXPECT_EQ(status(task).result, "kept");
+  EXPECT_EQ(status(task).group, "g");
+  EXPECT_EQ(status(task).key, "k");
+}
+
 TEST_F(Testbed, ActorsLeaseCanBeLostAndItsNodeCanCrash) {
   handlers.handle_actor("slow", stay_silent);
   auto task = enqueue({.queue = "slow", .payload = {}});

@@ -31,7 +31,7 @@ monotonic_time turn_runner::next_snapshot() const {
   // Twice what the last snapshot may have left.
   bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
   bool has_much = is_unpacked || written_bytes_ >= limits::snapshot_log_bytes;
-  return last_snapshot_ + (has_much ? limits::snapshot_interval_min : limits::snapshot_interval);
+  return last_snapshot_ + (has_much ? limits::snapshot_interval_min : limits_.snapshot_interval);
 }
 
 bool turn_runner::is_snapshot_due(monotonic_time now) const {

@@ -20,6 +20,8 @@ struct turn_limits {
   std::size_t bytes_max = limits::turn_bytes_max;
   /// Records since the last snapshot after which one is taken at once.
   std::size_t snapshot_records = limits::snapshot_records;
+  /// Time after which a snapshot is taken even when little was written since the last one.
+  duration snapshot_interval = limits::snapshot_interval;
 };
 
 /// What a shard does between the core and the journal, without either's threads: opens and

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <unordered_map>
 
 namespace codeq::core {
 
@@ -93,16 +94,26 @@ void check_follow_ups(const shard_state& state, std::vector<std::string>& found)
     found.push_back("I9: the follow-ups for other shards are counted wrongly");
 }
 
-void check_leases(shard_state& state, std::size_t leased, std::vector<std::string>& found) {
+void check_leases(const shard_state& state, std::vector<std::string>& found) {
+  std::unordered_map<fencing_token, sequence> holders;
+  std::size_t leased = 0;
+  state.segments.for_each([&](const segment& s) {
+    for (std::uint32_t i = 0; i < s.count; ++i) {
+      auto entry = s.view(s.first + i);
+      if (entry.state != task_state::leased)
+        continue;
+      ++leased;
+      holders.emplace(entry.token, s.first + i);
+    }
+  });
   if (leased != state.leases.size())
     found.push_back(
       "I2: " + std::to_string(leased) + " tasks are leased, " + std::to_string(state.leases.size())
       + " leases are live");
   for (auto token : state.leases.tokens_of([](const live_grant&) { return true; })) {
     auto seq = state.leases.find(token)->seq;
-    auto* s = find_segment(state.segments, seq);
-    bool agrees = s && s->view(seq).state == task_state::leased && s->view(seq).token == token;
-    if (!agrees)
+    auto holder = holders.find(token);
+    if (holder == holders.end() || holder->second != seq)
       found.push_back("I2: a lease of " + name_of(state, seq) + " is not its task's");
   }
 }
@@ -131,12 +142,21 @@ void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
     found.push_back("I8: other outcome records are held than live tasks need");
 }
 
-void check_checkpoints(shard_state& state, std::vector<std::string>& found) {
+void check_checkpoints(const shard_state& state, std::vector<std::string>& found) {
+  std::map<sequence, fencing_token> live;
+  state.segments.for_each([&](const segment& s) {
+    auto end = state.checkpoints.lower_bound(s.first + s.count);
+    for (auto at = state.checkpoints.lower_bound(s.first); at != end; ++at) {
+      auto entry = s.view(at->first);
+      if (!is_terminal(entry.state))
+        live.emplace(at->first, entry.token);
+    }
+  });
   for (const auto& [seq, mark] : state.checkpoints) {
-    auto* s = find_segment(state.segments, seq);
-    if (!s || is_terminal(s->view(seq).state))
+    auto task = live.find(seq);
+    if (task == live.end())
       found.push_back("I8: " + name_of(state, seq) + " has a checkpoint but is not live");
-    else if (mark.token > s->view(seq).token)
+    else if (mark.token > task->second)
       found.push_back("I8: " + name_of(state, seq) + " has a checkpoint of no attempt of its own");
   }
 }
@@ -207,12 +227,9 @@ void write_segment(std::ostream& out, const shard_state& state, const segment& s
 
 } // namespace
 
-std::vector<std::string> find_violations(const shard_state& constant) {
-  // Lookups are not const because they hand out what may be changed; nothing is changed here.
-  auto& state = const_cast<shard_state&>(constant);
+std::vector<std::string> find_violations(const shard_state& state) {
   std::vector<std::string> found;
   std::map<std::uint32_t, recount> counts;
-  std::size_t leased = 0;
   state.segments.for_each([&](const segment& s) {
     auto& count = counts[s.queue];
     for (std::uint32_t i = 0; i < s.count; ++i) {
@@ -224,12 +241,11 @@ std::vector<std::string> find_violations(const shard_state& constant) {
       count.leased += is == task_state::leased ? 1 : 0;
       count.dead += is == task_state::dead ? 1 : 0;
       count.ready_by_priority[s.priority] += is == task_state::ready ? 1 : 0;
-      leased += is == task_state::leased ? 1 : 0;
     }
   });
   for (auto first : state.segments.forgotten_changes())
     found.push_back("I12: what happened to " + name_of(state, first) + " would not be written");
-  check_leases(state, leased, found);
+  check_leases(state, found);
   check_matches(state, found);
   check_groups(state, found);
   find_key_violations(state, found);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <sstream>
 
 namespace codeq::core {
 
@@ -28,10 +29,13 @@ void check_holder(const shard_state& state, const segment& s, std::vector<std::s
     found.push_back("I8: " + to_string(state.id_of(s.first)) + " has a key but is no aside");
 }
 
-void write_holder(std::ostream& out, const segment& s) {
+/// A task that has a key, as one of the holders of it. @pre the segment has a key
+std::string text_of(const segment& s) {
+  std::ostringstream out;
   out << ' ' << s.key->since << ':' << s.first << " until "
       << s.not_before.time_since_epoch().count() << (s.allow_promotion ? " open" : " guarded")
       << " bytes " << s.body_bytes << (s.replaced ? " replaced" : "");
+  return out.str();
 }
 
 } // namespace
@@ -61,15 +65,18 @@ void find_key_violations(const shard_state& state, std::vector<std::string>& fou
 }
 
 void write_keys(std::ostream& out, const shard_state& state) {
-  // Looking one up unpacks it, which nobody can tell.
-  auto& segments = const_cast<shard_state&>(state).segments;
+  std::map<sequence, std::string> texts;
+  state.segments.for_each([&](const segment& s) {
+    if (s.key)
+      texts.emplace(s.first, text_of(s));
+  });
   std::map<task_key, const std::vector<key_holder>*> holders;
   for (const auto& [id, of_key] : state.keys.holders())
     holders.emplace(name_of(state, id), &of_key);
   for (const auto& [name, of_key] : holders) {
     out << text_of(name) << " held by";
     for (const auto& holder : *of_key)
-      write_holder(out, segments.at(holder.seq));
+      out << texts.at(holder.seq);
     out << '\n';
   }
   std::map<task_key, retained_key> closed;

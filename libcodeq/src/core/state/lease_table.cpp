@@ -34,6 +34,11 @@ lease* lease_table::find(fencing_token token) {
   return at == leases_.end() ? nullptr : &at->second;
 }
 
+const lease* lease_table::find(fencing_token token) const {
+  auto at = leases_.find(token);
+  return at == leases_.end() ? nullptr : &at->second;
+}
+
 void lease_table::erase(fencing_token token) {
   auto at = leases_.find(token);
   CODEQ_ASSERT(at != leases_.end());

@@ -54,7 +54,9 @@ public:
   /// @pre the grant was added and the token is new
   void insert(fencing_token token, const lease& l, monotonic_time now);
 
+  /// The live lease of the token, or null.
   [[nodiscard]] lease* find(fencing_token token);
+  [[nodiscard]] const lease* find(fencing_token token) const;
 
   /// @pre the lease is in the table
   void erase(fencing_token token);

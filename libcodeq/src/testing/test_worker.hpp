@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coordinator/session/session.hpp"
+#include "testing/event_loop.hpp"
+#include "testing/test_shard.hpp"
+#include "worker/node/dispatcher.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::testing {
+
+/// Runs the handlers of a worker. No call leads back into the worker before it has returned.
+class handler_host {
+public:
+  virtual ~handler_host() = default;
+
+  [[nodiscard]] virtual worker::handler_number
+  start_handler(const std::string& queue, const std::string& group) = 0;
+
+  /// Answered by `test_worker::take_outcomes` or `test_worker::take_handler_end`.
+  virtual void run(worker::handler_number handler, std::vector<task> attempts) = 0;
+
+  virtual void stop_handler(worker::handler_number handler) = 0;
+
+  /// The shard answered the report of an attempt.
+  virtual void report_answered(fencing_token token, errc code) = 0;
+};
+
+/// One process of a worker and its connection: drives a dispatcher and the session that it has with
+/// the shard. What is posted for a process is dropped when the process is destroyed.
+class test_worker final : public worker::dispatcher_port,
+                          public coordinator::session_port,
+                          public std::enable_shared_from_this<test_worker> {
+public:
+  struct parts {
+    event_loop& loop;
+    test_shard& shard;
+    handler_host& host;
+    worker_identity identity;
+    std::vector<worker::served_queue> queues;
+    std::size_t slots = 1;
+  };
+
+  explicit test_worker(const parts& made);
+
+  /// Connects to the shard, in place of the previous process. Call it once, first.
+  void connect();
+
+  /// Says goodbye to the shard: the leases are given back.
+  void leave();
+
+  /// How the attempts of a handler ended.
+  void take_outcomes(worker::handler_number handler, std::vector<outcome> answers);
+
+  /// A handler ended; `answer` is the outcome of the attempt that it ran.
+  void take_handler_end(worker::handler_number handler, const outcome& answer);
+
+  /// Sends what running handlers said, without waiting for more.
+  void take_news();
+
+  // The dispatcher's outside.
+
+  void to_link(std::size_t link, const protocol::wire_frame& frame) override;
+  [[noreturn]] void break_link(std::size_t link, const error& reason) override;
+
+  void close_link(std::size_t, const error&) override {}
+
+  worker::handler_number start_handler(const std::string& queue, const std::string& group) override;
+  void run(worker::handler_number handler, task&& attempt) override;
+  void run_batch(worker::handler_number handler, std::vector<task> attempts) override;
+  void stop_handler(worker::handler_number handler) override;
+  void flush_soon() override;
+  void wake_after(duration wait, std::uint64_t number) override;
+
+  void ended(result<void>) override {}
+
+  void note_connected(std::size_t, std::size_t) override {}
+
+  void note_settings(std::size_t, std::size_t, std::size_t) override {}
+
+  void note_unhandled(const task&) override {}
+
+  void note_handler_end(fencing_token, const std::string&) override {}
+
+  void note_lost(const task_id&, fencing_token) override {}
+
+  void note_refused(const worker::report_answer&) override {}
+
+  void note_over(const task_id&, fencing_token) override {}
+
+  void note_drain(std::size_t, duration) override {}
+
+  void note_abandoned(const task_id&, fencing_token) override {}
+
+  void note_unanswered(std::size_t) override {}
+
+  // The session's outside.
+
+  void ask_shard(shard_id to, coordinator::peer_request request) override;
+  void command_shard(shard_id to, core::command command) override;
+  void send(const protocol::wire_frame& frame) override;
+
+  void close(const error&) override {}
+
+  void gather_stats(std::uint64_t) override {}
+
+  void wake_after(duration) override {}
+
+  [[nodiscard]] duration
+  take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
+    return duration{0};
+  }
+
+  [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
+
+  [[nodiscard]] result<backup_status> back_up(bool start) override;
+
+  void note_goodbye() override {}
+
+  [[noreturn]] void note_refused(const error& reason) override;
+
+private:
+  [[nodiscard]] worker::dispatcher_options make_options() const;
+
+  /// Posts an action that is dropped when the process is gone.
+  void later(event_loop::action what);
+  [[nodiscard]] event_loop::action while_alive(event_loop::action what);
+  void receive(test_shard::worker_message message);
+  void read(const protocol::wire_frame& frame);
+
+  parts parts_;
+  coordinator::session_options connection_;
+  coordinator::session session_;
+  worker::dispatcher dispatcher_;
+  /// The latest wake-up that the dispatcher asked for.
+  std::uint64_t last_wake_ = 0;
+};
+
+} // namespace codeq::testing
