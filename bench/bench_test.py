@@ -35,6 +35,12 @@ class Measurements(unittest.TestCase):
             self.assertGreater(figures["log_bytes_per_task"], 256)
             self.assertGreater(figures["cpu_us_per_task"], 0)
 
+    def test_retries_compare_failed_first_attempts_with_good_ones(self):
+        figures = measure("retries", "--durability", "os", "--tasks", "2000")
+        self.assertEqual(figures["completed"], 2000)
+        self.assertGreater(figures["ratio_cpu"], 0)
+        self.assertGreater(figures["ratio_log"], 0)
+
     def test_latency_counts_from_the_call(self):
         figures = measure("latency", "--rate", "100", "--seconds", "1")
         self.assertEqual(figures["tasks"], 100)

@@ -6,6 +6,7 @@
 #include "leases/leases.hpp"
 #include "load/options.hpp"
 #include "recover/recover.hpp"
+#include "retries/retries.hpp"
 #include "scale/scale_out.hpp"
 
 #include <algorithm>
@@ -96,7 +97,8 @@ std::vector<measurement> make_measurements(const std::filesystem::path& library)
     codeq::bench::leases_measurement(),
     codeq::bench::expiry_measurement(),
     codeq::bench::recover_measurement(library),
-    codeq::bench::backlog_measurement()};
+    codeq::bench::backlog_measurement(),
+    codeq::bench::retries_measurement(library)};
 }
 
 int print(const config::exit_request& request) {
@@ -129,8 +131,8 @@ int main(int argc, char** argv) {
   auto other = std::find_if(others.begin(), others.end(), [&options](const auto& each) {
     return each.entry.name == options.chosen();
   });
-  auto line = other != others.end() ? other->measure()
-                                    : measure(options.chosen(), idle, cycle, scale_out);
+  auto line =
+    other != others.end() ? other->measure() : measure(options.chosen(), idle, cycle, scale_out);
   if (!line) {
     std::cerr << "codeq-bench: " << codeq::to_string(line.error()) << '\n';
     return 1;

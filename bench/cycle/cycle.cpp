@@ -101,7 +101,8 @@ void produce(
     std::vector<task_spec> batch;
     for (auto number = at; number < std::min(at + options.batch, last); ++number) {
       task_spec task;
-      task.queue = "cycle";
+      task.queue = options.queue;
+      task.retry = options.retry;
       task.payload = payload_of(number, options.payload);
       batch.push_back(std::move(task));
     }

@@ -20,6 +20,17 @@ codeq::handler_actor::behavior_type answer(codeq::handler_actor::pointer) {
   };
 }
 
+/// As `answer`, but the first attempt fails.
+codeq::handler_actor::behavior_type answer_at_second(codeq::handler_actor::pointer) {
+  return {
+    [](const codeq::task& task) {
+      return task.attempt == 1 ? codeq::outcome::failed("told to fail")
+                               : codeq::outcome::completed(
+                                 std::string(task.payload.view().substr(0, result_bytes)));
+    },
+  };
+}
+
 /// The time when a handler began, on the clock that all processes of the machine share.
 std::string time_now() {
   return std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -53,4 +64,5 @@ CODEQ_HANDLERS(registry) {
   registry.handle("stall", stall);
   registry.handle_actor("stamp", stamp);
   registry.handle_actor("cycle", answer);
+  registry.handle_actor("fail-once", answer_at_second);
 }

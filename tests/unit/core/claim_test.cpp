@@ -45,7 +45,8 @@ TEST_F(Claim, QueueThatIsNamedTwiceIsServedFromTheCreditsOnce) {
   change_queues("w", {"q", "q", "r"});
 
   EXPECT_EQ(claim("w", 1), "w: got 3/t3 and there is more");
-  EXPECT_EQ(state().attached.begin()->second.queues.size(), 2u);
+  EXPECT_EQ(state().attached.begin()->second.queues.size(), 1u);
+  EXPECT_EQ(state().attached.begin()->second.wanted.size(), 1u);
 }
 
 TEST_F(Claim, ClaimThatIsPartlyUsedIsParkedWithTheRest) {
@@ -53,6 +54,26 @@ TEST_F(Claim, ClaimThatIsPartlyUsedIsParkedWithTheRest) {
   attach("w", {"q"});
 
   EXPECT_EQ(claim("w", 2), "w: parked; w: got 1/t1");
+}
+
+TEST_F(Claim, CreatesNoQueue) {
+  attach("w", {"q", "r", "r"});
+  claim("w", 2);
+
+  EXPECT_TRUE(state().queues.empty());
+  EXPECT_EQ(enqueue("r", 2), "p: enqueued 1 2; w: got 1/t1 2/t2");
+  EXPECT_EQ(state().queues.size(), 1u);
+}
+
+TEST_F(Claim, WorkerThatLeftWaitsForNoQueue) {
+  attach("w", {"q", "r"});
+  change_queues("w", {"r"});
+  claim("w", 2);
+
+  EXPECT_EQ(enqueue("q", 1), "p: enqueued 1");
+  detach("w");
+  EXPECT_EQ(enqueue("r", 1), "p: enqueued 2");
+  EXPECT_TRUE(state().wanted_queues.empty());
 }
 
 TEST_F(Claim, GrantsWhileThereIsRoomForBytes) {

@@ -19,8 +19,22 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     queue->totals.queue = address;
     queues.push_back(std::move(queue));
     ++tenant_queues[address.tenant];
+    attach_waiting(at->second);
   }
   return at->second;
+}
+
+void shard_state::attach_waiting(std::uint32_t queue) {
+  const auto& address = queues[queue]->address;
+  auto waiting = wanted_queues.extract(address);
+  if (!waiting)
+    return;
+  for (auto peer : waiting.mapped()) {
+    auto& a = attached.at(peer);
+    std::erase(a.wanted, address);
+    a.queues.push_back(queue);
+  }
+  queues[queue]->claimers = std::move(waiting.mapped());
 }
 
 const queue_state* shard_state::find_queue(const queue_address& address) const {

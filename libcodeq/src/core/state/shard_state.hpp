@@ -77,6 +77,8 @@ struct task_group {
 struct attached_worker {
   std::shared_ptr<const worker_identity> worker;
   std::vector<std::uint32_t> queues;
+  /// Queues of it that do not exist yet.
+  std::vector<queue_address> wanted;
   std::uint32_t credits = 0;
   /// Room for bodies of tasks. The task granted last may take more than there is.
   std::int64_t bytes = 0;
@@ -167,6 +169,8 @@ struct shard_state {
   std::map<peer_id, attached_worker> attached;
   /// The same by worker. An HTTP worker is attached once per claim.
   std::set<std::pair<worker_identity, peer_id>> peers_by_worker;
+  /// The workers that wait for a queue to exist: a claim creates none.
+  std::unordered_map<queue_address, std::vector<peer_id>> wanted_queues;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
   /// Those who await a task and want to know as well how far its handler is.
@@ -213,6 +217,10 @@ struct shard_state {
   [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;
 
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }
+
+private:
+  /// Attaches the workers that wait for a queue, which now exists.
+  void attach_waiting(std::uint32_t queue);
 };
 
 /// The first number of an epoch, for tokens, sequences and positions: (epoch, counter 1).

@@ -56,23 +56,35 @@ void turn::run(const change_queues& c) {
 }
 
 void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  // A queue that is named twice would be served twice from the same credits.
+  auto add = [](auto& to, const auto& one) {
+    bool is_new = std::find(to.begin(), to.end(), one) == to.end();
+    if (is_new)
+      to.push_back(one);
+    return is_new;
+  };
   a.queues.clear();
+  a.wanted.clear();
   for (const auto& address : queues) {
-    // Nobody can enqueue there either, and it will not change: queues stay.
-    if (!state_.has_room_for(address))
-      continue;
-    auto queue = state_.intern(address);
-    // Named twice, it would be served twice from the same credits.
-    if (std::find(a.queues.begin(), a.queues.end(), queue) != a.queues.end())
-      continue;
-    a.queues.push_back(queue);
-    state_.queues[queue]->claimers.push_back(peer);
+    auto at = state_.queue_index.find(address);
+    if (at == state_.queue_index.end()) {
+      if (add(a.wanted, address))
+        state_.wanted_queues[address].push_back(peer);
+    } else if (add(a.queues, at->second)) {
+      state_.queues[at->second]->claimers.push_back(peer);
+    }
   }
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
   for (auto queue : a.queues)
     std::erase(state_.queues[queue]->claimers, peer);
+  for (const auto& address : a.wanted) {
+    auto at = state_.wanted_queues.find(address);
+    std::erase(at->second, peer);
+    if (at->second.empty())
+      state_.wanted_queues.erase(at);
+  }
 }
 
 void turn::run(const detach_peer& c) {
