@@ -85,6 +85,10 @@ void sim_shard::decide(const core::command& c) {
     parts_.audit->worker_left(state_.id, *left->worker);
   if (const auto* by = std::get_if<core::replace_worker>(&c))
     parts_.audit->worker_replaced(state_.id, *by->worker);
+  if (const auto* beats = std::get_if<core::heartbeat>(&c))
+    for (const auto& beat : beats->beats)
+      if (state_.leases.find(beat.token) != nullptr)
+        parts_.audit->beat_taken(state_.id, beat.token, beat.queued);
 }
 
 void sim_shard::take(core::peer_id from, protocol::shard_request request) {
@@ -101,10 +105,6 @@ void sim_shard::take(core::peer_id from, protocol::shard_request request) {
     }
   }
   decide(*command);
-  if (const auto* beats = std::get_if<core::heartbeat>(&*command))
-    for (const auto& beat : beats->beats)
-      if (state_.leases.find(beat.token) != nullptr)
-        parts_.audit->beat_taken(state_.id, beat.token, beat.queued);
 }
 
 void sim_shard::attach(const coordinator::peer_attached& who, sim_session& session) {
