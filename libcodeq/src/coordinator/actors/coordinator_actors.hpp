@@ -114,6 +114,9 @@ struct wake_shard {
   std::uint64_t number = 0;
 };
 
+/// Looks how much space the disk has, once in a while.
+struct look_at_disk {};
+
 /// The SHARD interface inside the coordinator's process. Never handed out.
 using shard_internal_actor = shard_actor::extend<
   // Learns who the other shards are; what they are to get waits for it.
@@ -124,6 +127,8 @@ using shard_internal_actor = shard_actor::extend<
   caf::reacts_to<epoch_raised>,
   // Seals what was decided since the last turn.
   caf::reacts_to<close_turn>,
+  // Stops or resumes granting by the space on the disk.
+  caf::reacts_to<look_at_disk>,
   // Looks what has come due.
   caf::reacts_to<wake_shard>>;
 
@@ -246,6 +251,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::batch_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::epoch_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_shard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::lease_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::commit_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::raise_epoch)
