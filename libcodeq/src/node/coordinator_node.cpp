@@ -108,6 +108,8 @@ struct coordinator_node::impl {
   /// Null in `sync` mode.
   coordinator::log_syncer_actor syncer;
   coordinator::reader_actor reader;
+  /// Look-ups that wait for the reader.
+  std::shared_ptr<std::atomic<std::size_t>> lookups = std::make_shared<std::atomic<std::size_t>>(0);
   coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
@@ -202,7 +204,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
-    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die};
+    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die, lookups};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
@@ -229,7 +231,11 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   coordinator::registrar_driver_options r;
   r.registrar = {identity.shard_count, base::random_bits() | 1, identity.store_id};
   r.shards = shards;
-  r.gauges = [s = store, h = horizons, d = reserve] { return node::store_gauges(*s, *h, *d); };
+  r.gauges = [s = store, h = horizons, d = reserve, l = lookups] {
+    auto gauges = node::store_gauges(*s, *h, *d);
+    gauges["codeq_lookups_waiting"] = static_cast<std::int64_t>(l->load());
+    return gauges;
+  };
   r.clock = std::make_shared<base::system_clock>(latest);
   r.tokens = tokens;
   r.limiter = limiter;

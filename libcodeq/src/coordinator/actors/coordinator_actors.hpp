@@ -198,13 +198,18 @@ struct answer_inquiry {
   stored_inquiry asked;
 };
 
+/// Has the reader take the next look-ups, behind what it was sent before.
+struct look_up_next {};
+
 /// The READER actor interface: reads what was committed and answers the peer itself; detached, so
 /// that no scheduled actor does I/O.
 using reader_actor = caf::typed_actor<
   // Reads bodies and sends the batch.
   caf::reacts_to<fetch_bodies>,
-  // Reads a text or a fate and sends the answer.
-  caf::reacts_to<answer_inquiry>>;
+  // Keeps a question until it is its peer's turn.
+  caf::reacts_to<answer_inquiry>,
+  // Reads texts or fates and sends the answers.
+  caf::reacts_to<look_up_next>>;
 
 /// Looks whether ended tasks take too much space, once in a while.
 struct look_at_retention {};
@@ -261,6 +266,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::sync_log)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::tokens_replaced)
