@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fault/totals.hpp"
 #include "support/crash_rig.hpp"
+#include "support/log_fragments.hpp"
 #include "support/seed.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
 
 namespace codeq::test {
 namespace {
@@ -105,6 +107,40 @@ TEST(PowerCutAfterOpening, LosesNothingOfAnOpenedStore) {
     }
     add_to_totals(rig.disk().counts());
   }
+}
+
+/// What a client may send as a payload.
+class CraftedPayload : public testing::Test {
+protected:
+  /// Cuts the power again and again while values are written that repeat `part`.
+  void cut_often(const std::string& part) {
+    constexpr int rounds = 60;
+    constexpr std::size_t value_bytes = 100'000;
+    auto seed = choose_seed();
+    std::mt19937_64 random{seed};
+    crash_rig rig{seed, durability::sync, {2, 4, value_bytes, part}};
+    for (int round = 0; round < rounds; ++round) {
+      rig.close();
+      ASSERT_TRUE(rig.open());
+      rig.disk().cut_power_at(
+        {file_kind::log, disk_operation::append, 1 + random() % 40}, cut_policy::torn);
+      while (rig.commit_some(1)) {
+      }
+      ASSERT_EQ(rig.recover(), std::nullopt) << "round " << round;
+    }
+    add_to_totals(rig.disk().counts());
+  }
+};
+
+TEST_F(CraftedPayload, OfLogFragmentsLeavesAStoreThatOpensAfterAPowerCut) {
+  cut_often(log_fragment("AB"));
+}
+
+TEST_F(CraftedPayload, OfLogRecordsLeavesAStoreThatOpensAfterAPowerCut) {
+  std::string records;
+  for (std::uint64_t sequence = 1; sequence < 10'000; sequence += 13)
+    records += log_fragment(batch_header(sequence, 13));
+  cut_often(records);
 }
 
 TEST(LyingDisk, IsDetected) {

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
@@ -51,6 +52,12 @@ class SmallDisk:
         free = os.statvfs(self._inside)
         take = free.f_bavail * free.f_frsize - leave_bytes
         (self._inside / "ballast").write_bytes(b"\0" * take)
+
+    def fill_rest(self, leave_bytes):
+        """Adds to what `fill` took, if there is more than that."""
+        free = os.statvfs(self._inside)
+        with open(self._inside / "ballast", "ab") as ballast:
+            ballast.write(b"\0" * max(0, free.f_bavail * free.f_frsize - leave_bytes))
 
     def free(self):
         (self._inside / "ballast").unlink()
@@ -142,6 +149,47 @@ class FullDisk(cluster.ClusterTest):
         # Each shard looks for itself.
         task = wait_until(self.accepted, 10, "tasks are taken again")
         self.assertEqual(self.cluster.result(task), "again")
+
+    def test_full_disk_is_served_and_purged_while_large_results_wait(self):
+        self.mount(288)
+        options = ["--free-bytes", str(128 * MEBIBYTE)]
+        self.launch(*options)
+        large = [self.cluster.enqueue("large", "x") for _ in range(80)]
+        small = [self.cluster.enqueue("small", "x", "--max-attempts", "50") for _ in range(10)]
+        kept = self.cluster.enqueue("waits", "y" * 1000)
+        self.disk.fill(leave_bytes=48 * MEBIBYTE)
+        wait_until(self.refusal, 10, "a refusal")
+        self.cluster.start_worker(
+            "w", "--slots", "8", "--exec", "large=head -c 1000000 /dev/urandom", handlers=())
+
+        # The results of eight slots take no more than what the coordinator leaves them.
+        coordinator = self.cluster.coordinator
+        wait_until(lambda: "hands no tasks out" in coordinator.text()
+                   or not coordinator.is_running(), 20, "claims pause or the coordinator ends")
+        self.assertTrue(coordinator.is_running(), coordinator.text()[-2000:])
+        time.sleep(4)
+        self.assertTrue(coordinator.is_running(), coordinator.text()[-2000:])
+        self.assertEqual(self.cluster.status(kept)["state"], "ready")
+        ended = [task for task in large if self.cluster.status(task)["state"] == "completed"]
+        self.assertLess(len(ended), len(large))
+
+        # A start without space serves as well, and reads what was kept.
+        coordinator.terminate(10)
+        self.disk.fill_rest(leave_bytes=0)
+        self.launch(*options)
+        self.assertTrue(self.cluster.coordinator.is_running(), self.cluster.coordinator.text())
+        self.assertIn("disk reserve is given up", self.cluster.coordinator.text())
+        self.assertEqual(len(self.cluster.try_ctl("result", ended[0]).stdout), 1_000_000)
+        self.cluster.ctl("cancel", small[0])
+        self.cluster.ctl("queue", "purge", "waits")
+        self.assertTrue(self.cluster.coordinator.is_running(), self.cluster.coordinator.text())
+
+        # With space again everything goes on.
+        self.disk.free()
+        wait_until(self.accepted, 20, "tasks are taken again")
+        for task in large:
+            wait_until(lambda: self.cluster.status(task)["state"] == "completed", 60, "the end")
+        print(harness.report({"large results before the disk was full": len(ended)}, "full disk:"))
 
     def refusal(self):
         """What an enqueue is told that is not taken, else nothing."""

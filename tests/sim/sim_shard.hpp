@@ -80,6 +80,8 @@ public:
 
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
 
+  [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return false; }
+
 private:
   [[nodiscard]] instant clock();
 

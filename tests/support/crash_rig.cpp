@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/crash_rig.hpp"
 
+#include <utility>
+
 namespace codeq::test {
 
 using namespace storage;
@@ -15,8 +17,8 @@ constexpr std::uint64_t groups_per_sync = 16;
 
 } // namespace
 
-crash_rig::crash_rig(std::uint64_t seed, durability mode)
-  : disk_(seed), mode_(mode), writes_(seed, {}) {
+crash_rig::crash_rig(std::uint64_t seed, durability mode, random_writes::shape shape)
+  : disk_(seed), mode_(mode), writes_(seed, std::move(shape)) {
 }
 
 result<void> crash_rig::open() {

@@ -18,7 +18,8 @@ namespace codeq::test {
 /// each of them. A scenario is: ask for a fault, `open`, `commit_some`, `recover`.
 class crash_rig {
 public:
-  crash_rig(std::uint64_t seed, storage::durability mode);
+  /// `shape` says what the groups write.
+  crash_rig(std::uint64_t seed, storage::durability mode, random_writes::shape shape = {});
 
   [[nodiscard]] fault_file_system& disk() noexcept { return disk_; }
 

@@ -3,9 +3,9 @@
 
 #include "storage/keys/keyspace.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <memory>
+#include <utility>
 
 namespace codeq::test {
 
@@ -24,7 +24,8 @@ std::string take(std::vector<std::string>& keys, std::uint64_t index) {
 
 } // namespace
 
-random_writes::random_writes(std::uint64_t seed, shape what) : random_(seed), shape_(what) {
+random_writes::random_writes(std::uint64_t seed, shape what)
+  : random_(seed), shape_(std::move(what)) {
 }
 
 write_group random_writes::next() {
@@ -74,7 +75,9 @@ void random_writes::add_operation(write_set& set) {
 
 std::string random_writes::random_value() {
   std::string value(below(shape_.value_bytes_max + 1), '\0');
-  std::generate(value.begin(), value.end(), [this] { return static_cast<char>(random_()); });
+  const auto& part = shape_.value_part;
+  for (std::size_t at = 0; at < value.size(); ++at)
+    value[at] = part.empty() ? static_cast<char>(random_()) : part[at % part.size()];
   return value;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace codeq::test {
@@ -18,6 +19,8 @@ public:
     std::size_t sets_max = 4;
     std::size_t operations_max = 8;
     std::size_t value_bytes_max = 2000;
+    /// Values repeat this; empty for random bytes.
+    std::string value_part{};
   };
 
   random_writes(std::uint64_t seed, shape what);

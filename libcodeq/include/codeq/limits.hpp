@@ -104,6 +104,16 @@ inline constexpr duration retention_look_interval = 1min;
 // The disk.
 inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
 inline constexpr duration free_space_look_interval = 1s;
+inline constexpr std::uint64_t free_space_look_bytes = 1u << 20;
+/// Of the free bytes from which on tasks are added; below it claims and large results wait.
+inline constexpr std::uint64_t tight_space_divisor = 4;
+inline constexpr std::uint64_t disk_reserve_bytes = 64ull << 20;
+/// With less than so many bytes free the reserve is given up.
+inline constexpr std::uint64_t disk_reserve_release_bytes = 16ull << 20;
+/// A result of so many bytes, follow-ups included, is accepted however little space there is.
+inline constexpr std::size_t small_result_bytes_max = 16u << 10;
+/// After so long a worker sends a result again that the coordinator had no space for.
+inline constexpr duration result_retry_after = 1s;
 
 // A connection.
 inline constexpr std::size_t frame_bytes_max = 16u << 20;

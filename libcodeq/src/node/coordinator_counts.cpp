@@ -24,12 +24,15 @@ std::map<std::string, std::uint64_t> counters_of(const storage::task_store& stor
 
 } // namespace
 
-std::map<std::string, std::int64_t>
-store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons) {
+std::map<std::string, std::int64_t> store_gauges(
+  const storage::task_store& store,
+  const storage::retention_horizons& horizons,
+  const coordinator::disk_reserve& reserve) {
   std::map<std::string, std::int64_t> gauges;
   for (const auto& [name, count] : counters_of(store))
     gauges["codeq_store_" + name] = static_cast<std::int64_t>(count);
   gauges["codeq_records_evicted"] = static_cast<std::int64_t>(horizons.evicted());
+  gauges["codeq_disk_reserve_bytes"] = static_cast<std::int64_t>(reserve.held());
   return gauges;
 }
 

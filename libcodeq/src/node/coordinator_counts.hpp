@@ -15,8 +15,10 @@
 namespace codeq::node {
 
 /// For operators.
-[[nodiscard]] std::map<std::string, std::int64_t>
-store_gauges(const storage::task_store& store, const storage::retention_horizons& horizons);
+[[nodiscard]] std::map<std::string, std::int64_t> store_gauges(
+  const storage::task_store& store,
+  const storage::retention_horizons& horizons,
+  const coordinator::disk_reserve& reserve);
 
 /// For the metrics.
 [[nodiscard]] observe::process_counts counts_of(

@@ -98,6 +98,7 @@ struct coordinator_node::impl {
 
   std::shared_ptr<storage::retention_horizons> horizons =
     std::make_shared<storage::retention_horizons>();
+  std::shared_ptr<coordinator::disk_reserve> reserve;
   std::shared_ptr<storage::task_store> store;
   storage::store_record identity;
   std::vector<std::shared_ptr<core::shard_state>> states;
@@ -107,6 +108,8 @@ struct coordinator_node::impl {
   /// Null in `sync` mode.
   coordinator::log_syncer_actor syncer;
   coordinator::reader_actor reader;
+  /// Look-ups that wait for the reader.
+  std::shared_ptr<std::atomic<std::size_t>> lookups = std::make_shared<std::atomic<std::size_t>>(0);
   coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
@@ -169,6 +172,10 @@ result<void> coordinator_node::impl::reload() {
 }
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
+  // First: a start writes what it replays.
+  reserve = std::make_shared<coordinator::disk_reserve>(options.data);
+  if (auto usable = reserve->usable(); !usable)
+    CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
@@ -191,13 +198,13 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   if (!options.sync)
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
-    store, {mode, identity}, die, horizons, journal_meter, syncer};
+    store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
   // To wait for a disk takes a thread of its own; to write into the page cache is over before
   // another thread would have woken up.
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
-    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die};
+    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die, lookups};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
@@ -211,7 +218,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.shard.shard_count = identity.shard_count;
     s.journal = journal;
     s.reader = reader;
-    s.space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least);
+    s.space =
+      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
     s.shard.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
     auto shard = system->spawn(coordinator::drive_shard, s);
     introduction.shards.emplace_back(shard);
@@ -223,7 +231,11 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   coordinator::registrar_driver_options r;
   r.registrar = {identity.shard_count, base::random_bits() | 1, identity.store_id};
   r.shards = shards;
-  r.gauges = [s = store, h = horizons] { return node::store_gauges(*s, *h); };
+  r.gauges = [s = store, h = horizons, d = reserve, l = lookups] {
+    auto gauges = node::store_gauges(*s, *h, *d);
+    gauges["codeq_lookups_waiting"] = static_cast<std::int64_t>(l->load());
+    return gauges;
+  };
   r.clock = std::make_shared<base::system_clock>(latest);
   r.tokens = tokens;
   r.limiter = limiter;
@@ -265,9 +277,9 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.limit = node::limit_by(limiter);
   g.actor.is_loopback_only = options.development;
   g.actor.needs_token = options.http_needs_token;
-  g.actor.check_disk =
-    [space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least),
-     clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
+  g.actor.check_disk = [space = std::make_shared<coordinator::free_space>(
+                          options.data, options.free_bytes_least, reserve),
+                        clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
   g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
     return observe::metrics_text(stats, node::counts_of(*s, *j, *m));
   };

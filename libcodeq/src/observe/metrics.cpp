@@ -134,6 +134,10 @@ constexpr shard_metric shard_metrics[] = {
    "codeq_stale_beats_total",
    "Heartbeats refused because their lease was over, since the start",
    MetricType::Counter},
+  {"codeq_results_put_off",
+   "codeq_results_put_off_total",
+   "Large results that had to wait because the disk was full, since the start",
+   MetricType::Counter},
 };
 
 void write_shards(families& to, const coordinator_stats& stats) {

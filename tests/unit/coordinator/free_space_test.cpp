@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/actors/free_space.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 namespace codeq::coordinator {
@@ -29,6 +33,48 @@ TEST(FreeSpace, RefusesBelowItsLimitAndNamesBoth) {
 
 TEST(FreeSpace, AdmitsAboveIt) {
   EXPECT_TRUE(free_space(".", 0).check(after(duration{0})));
+}
+
+TEST(FreeSpace, IsTightBelowAPartOfItsLimit) {
+  EXPECT_TRUE(free_space(".", most).is_tight(after(duration{0}), 0));
+  EXPECT_FALSE(free_space(".", 1).is_tight(after(duration{0}), 0));
+}
+
+TEST(FreeSpace, LooksAgainBeforeMuchIsWritten) {
+  std::filesystem::path directory = testing::TempDir() + "codeq_free_space_bytes";
+  std::filesystem::create_directory(directory);
+  free_space space(directory, 0);
+  ASSERT_TRUE(space.check(after(duration{0})));
+  std::filesystem::remove(directory);
+
+  EXPECT_TRUE(space.check(after(duration{0})));
+  static_cast<void>(space.is_tight(after(duration{0}), limits::free_space_look_bytes));
+  EXPECT_FALSE(space.check(after(duration{0})));
+}
+
+TEST(DiskReserve, TakesUpSpaceWhereThereIsRoomAndIsFoundAgain) {
+  test::temporary_directory directory;
+  constexpr std::uint64_t bytes = 1u << 20;
+  disk_reserve reserve{directory.path(), bytes};
+  EXPECT_EQ(reserve.held(), 0u);
+
+  ASSERT_TRUE(reserve.usable());
+
+  EXPECT_EQ(reserve.held(), bytes);
+  EXPECT_EQ(std::filesystem::file_size(directory.path() / "reserve"), bytes);
+  EXPECT_EQ(disk_reserve(directory.path(), bytes).held(), bytes);
+}
+
+TEST(DiskReserve, DoesNotCountItselfAsUsableOnceGivenUp) {
+  test::temporary_directory directory;
+  std::ofstream{directory.path() / "reserve"};
+  // More than any disk has, so that it is not created again.
+  disk_reserve reserve{directory.path(), most / 2};
+
+  auto usable = reserve.usable();
+
+  ASSERT_TRUE(usable);
+  EXPECT_EQ(*usable, 0u);
 }
 
 TEST(FreeSpace, LooksAgainAfterAWhileOnly) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/rocksdb/log_check.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
+#include "support/log_fragments.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/write_sets.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace codeq::storage {
 namespace {
@@ -18,6 +21,9 @@ constexpr std::size_t record_count = 40;
 constexpr std::size_t value_bytes = 5000;
 constexpr std::size_t sector_bytes = 512;
 
+/// Of a payload that imitates fragments of a log.
+constexpr std::size_t crafted_bytes = 100'000;
+
 /// A log as RocksDB writes it, longer than several of its blocks, and where its last record begins.
 class Log : public testing::Test {
 protected:
@@ -26,12 +32,16 @@ protected:
     options.directory = directory_.path();
     auto store = open_rocksdb_store(options);
     ASSERT_TRUE(store);
-    for (std::size_t record = 0; record < record_count; ++record) {
-      last_record_ = read_log().size();
-      write_group group{
-        puts({{"key", std::string(value_bytes, static_cast<char>('a' + record % 26))}})};
-      ASSERT_TRUE((*store)->commit(group, durability::os));
-    }
+    store_ = std::move(*store);
+    for (std::size_t record = 0; record < record_count; ++record)
+      commit(std::string(value_bytes, static_cast<char>('a' + record % 26)));
+  }
+
+  /// Adds the last record.
+  void commit(std::string value) {
+    last_record_ = read_log().size();
+    write_group group{puts({{"key", std::move(value)}})};
+    ASSERT_TRUE(store_->commit(group, durability::os));
     bytes_ = read_log();
     ASSERT_GT(bytes_.size(), last_record_);
   }
@@ -51,16 +61,34 @@ protected:
     bytes_.replace(sector, sector_bytes, sector_bytes, '\0');
   }
 
-  void expect(log_end end) const { EXPECT_EQ(inspect_log(bytes_).end, end); }
+  [[nodiscard]] log_inspection inspect() const {
+    return inspect_log(bytes_, log_mark(directory_.path()));
+  }
+
+  void expect(log_end end) const { EXPECT_EQ(inspect().end, end); }
+
+  /// Expects that the last record is taken for unfinished, whichever of its sectors is missing.
+  void expect_torn_wherever_a_sector_is_missing() {
+    auto whole = bytes_;
+    auto first_end = (last_record_ / sector_bytes + 1) * sector_bytes;
+    bytes_.replace(last_record_, first_end - last_record_, first_end - last_record_, '\0');
+    for (auto sector = first_end; sector + sector_bytes <= whole.size(); sector += sector_bytes) {
+      ASSERT_EQ(inspect().end, log_end::torn) << "sector before " << sector;
+      ASSERT_EQ(inspect().whole_bytes, last_record_);
+      bytes_ = whole;
+      bytes_.replace(sector, sector_bytes, sector_bytes, '\0');
+    }
+  }
 
   temporary_directory directory_;
+  std::unique_ptr<task_store> store_;
   std::string bytes_;
   std::size_t last_record_ = 0;
 };
 
 TEST_F(Log, IsIntactAsItWasWritten) {
   expect(log_end::intact);
-  EXPECT_EQ(inspect_log(bytes_).whole_bytes, bytes_.size());
+  EXPECT_EQ(inspect().whole_bytes, bytes_.size());
 }
 
 TEST_F(Log, IsIntactWithZerosBehindIt) {
@@ -74,7 +102,7 @@ TEST_F(Log, IsIntactWhereItEndsWithinItsLastRecord) {
   for (std::size_t left : {1, 6, 7, 8, 700, 4000}) {
     bytes_ = whole.substr(0, last_record_ + left);
     expect(log_end::intact);
-    EXPECT_EQ(inspect_log(bytes_).whole_bytes, last_record_);
+    EXPECT_EQ(inspect().whole_bytes, last_record_);
   }
 }
 
@@ -89,7 +117,7 @@ TEST_F(Log, IsTornWhereASectorOfTheLastRecordIsMissing) {
   clear_sector_behind(last_record_ + 1000);
 
   expect(log_end::torn);
-  EXPECT_EQ(inspect_log(bytes_).whole_bytes, last_record_);
+  EXPECT_EQ(inspect().whole_bytes, last_record_);
 }
 
 TEST_F(Log, IsTornWhereTheHeaderOfTheLastRecordIsMissing) {
@@ -128,6 +156,69 @@ TEST_F(Log, IsDamagedWhereABitOfAnEarlierRecordChanged) {
     expect(log_end::damaged);
     bytes_[offset] = static_cast<char>(bytes_[offset] ^ 1);
   }
+}
+
+TEST_F(Log, IsTornWhateverBytesThePayloadOfItsLastRecordHas) {
+  commit(repeated(log_fragment("AB"), crafted_bytes));
+
+  expect_torn_wherever_a_sector_is_missing();
+}
+
+TEST_F(Log, IsTornWhenThePayloadOfItsLastRecordGuessesSequences) {
+  std::string crafted;
+  for (std::uint64_t sequence = record_count; crafted.size() < crafted_bytes; ++sequence)
+    crafted += log_fragment(batch_header(sequence, 1));
+  commit(std::move(crafted));
+
+  expect_torn_wherever_a_sector_is_missing();
+}
+
+TEST_F(Log, IsTornWhenThePayloadOfItsLastRecordIsTheLogItself) {
+  commit(read_log());
+
+  expect_torn_wherever_a_sector_is_missing();
+}
+
+TEST_F(Log, IsDamagedWhereTheHeaderOfAnEarlierRecordIsMissing) {
+  commit(std::string(value_bytes, 'z'));
+  auto earlier = last_record_;
+  // More records than one, so that one starts behind the missing sector in the same block.
+  for (int record = 0; record < 3; ++record)
+    commit(std::string(100, 'y'));
+  auto end = (earlier / sector_bytes + 1) * sector_bytes;
+  bytes_.replace(earlier, end - earlier, end - earlier, '\0');
+
+  expect(log_end::damaged);
+}
+
+TEST_F(Log, IsDamagedWhereALengthCoversTheRecordsBehindIt) {
+  std::string value(value_bytes, 'a');
+  // Zeros that look like a sector that was not written.
+  value.replace(1000, 2000, 2000, '\0');
+  for (int record = 0; record < 6; ++record) {
+    commit(value);
+    auto earlier = last_record_;
+    commit(std::string(2000, 'b'));
+    bytes_[earlier + 5] = static_cast<char>(bytes_[earlier + 5] ^ 0x08);
+    expect(log_end::damaged);
+  }
+}
+
+TEST(UnmarkedLog, IsJudgedByItsSequencesAndByHowFarItsRecordsReach) {
+  // As versions wrote it that did not mark their records.
+  std::string log;
+  for (std::uint64_t sequence = 1; sequence < 8; ++sequence)
+    log += log_fragment(batch_header(sequence, 1) + std::string(1000, 'a'));
+  auto last = log.size();
+  auto damaged = log;
+  damaged.replace(3072, sector_bytes, sector_bytes, '\0');
+  EXPECT_EQ(inspect_log(damaged, "a mark").end, log_end::damaged);
+
+  log += log_fragment(
+    batch_header(8, 1) + repeated(log_fragment(batch_header(9, 1)), 4000) + "what follows");
+  auto end = (last / sector_bytes + 1) * sector_bytes;
+  log.replace(last, end - last, end - last, '\0');
+  EXPECT_EQ(inspect_log(log, "a mark").end, log_end::torn);
 }
 
 /// A serialized batch as RocksDB begins it: sequence and count.

@@ -37,6 +37,20 @@ std::string sent(outbox& box, std::size_t link = 0) {
   return text;
 }
 
+TEST(Outbox, PostponedReportIsSentAgain) {
+  outbox box(1);
+  box.add(make(key_of(1)));
+  EXPECT_EQ(sent(box), "0: 1; ");
+
+  EXPECT_TRUE(box.postpone(key_of(1)));
+  EXPECT_FALSE(box.postpone(key_of(2)));
+
+  EXPECT_EQ(sent(box), "");
+  box.send_postponed();
+  EXPECT_EQ(sent(box), "0: 1; ");
+  EXPECT_TRUE(box.answered(key_of(1)));
+}
+
 TEST(Outbox, ReportsLeaveOnceGroupedByShard) {
   outbox box(1);
   box.add(make(key_of(1, 0)));

@@ -117,6 +117,9 @@ struct wake_shard {
   std::uint64_t number = 0;
 };
 
+/// Looks how much space the disk has, once in a while.
+struct look_at_disk {};
+
 /// The SHARD interface inside the coordinator's process. Never handed out.
 using shard_internal_actor = shard_actor::extend<
   // Learns who the other shards are; what they are to get waits for it.
@@ -127,6 +130,8 @@ using shard_internal_actor = shard_actor::extend<
   caf::reacts_to<epoch_raised>,
   // Seals what was decided since the last turn.
   caf::reacts_to<close_turn>,
+  // Stops or resumes granting by the space on the disk.
+  caf::reacts_to<look_at_disk>,
   // Looks what has come due.
   caf::reacts_to<wake_shard>>;
 
@@ -196,13 +201,18 @@ struct answer_inquiry {
   stored_inquiry asked;
 };
 
+/// Has the reader take the next look-ups, behind what it was sent before.
+struct look_up_next {};
+
 /// The READER actor interface: reads what was committed and answers the peer itself; detached, so
 /// that no scheduled actor does I/O.
 using reader_actor = caf::typed_actor<
   // Reads bodies and sends the batch.
   caf::reacts_to<fetch_bodies>,
-  // Reads a text or a fate and sends the answer.
-  caf::reacts_to<answer_inquiry>>;
+  // Keeps a question until it is its peer's turn.
+  caf::reacts_to<answer_inquiry>,
+  // Reads texts or fates and sends the answers.
+  caf::reacts_to<look_up_next>>;
 
 /// Looks whether ended tasks take too much space, once in a while.
 struct look_at_retention {};
@@ -249,6 +259,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::batch_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::epoch_raised)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::close_turn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_shard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::lease_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::commit_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::raise_epoch)
@@ -258,6 +269,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::sync_log)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::tokens_replaced)

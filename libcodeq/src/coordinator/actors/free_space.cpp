@@ -9,30 +9,51 @@
 
 namespace codeq::coordinator {
 
-free_space::free_space(std::filesystem::path directory, std::uint64_t least_bytes)
-  : directory_(std::move(directory)), least_bytes_(least_bytes) {
+free_space::free_space(
+  std::filesystem::path directory, std::uint64_t least_bytes, std::shared_ptr<disk_reserve> reserve)
+  : directory_(std::move(directory)), least_bytes_(least_bytes), reserve_(std::move(reserve)) {
 }
 
 const result<void>& free_space::check(monotonic_time now) {
-  if (!looked_ || now - *looked_ >= limits::free_space_look_interval) {
-    looked_ = now;
-    found_ = look();
-  }
+  look_again(now);
   return found_;
 }
 
-result<void> free_space::look() const {
+bool free_space::is_tight(monotonic_time now, std::size_t bytes) {
+  noted_bytes_ += bytes;
+  look_again(now);
+  return is_tight_;
+}
+
+void free_space::look_again(monotonic_time now) {
+  bool is_due = !looked_ || now - *looked_ >= limits::free_space_look_interval
+                || noted_bytes_ >= limits::free_space_look_bytes;
+  if (!is_due)
+    return;
+  looked_ = now;
+  noted_bytes_ = 0;
+  auto bytes = usable();
+  is_tight_ = bytes && *bytes < least_bytes_ / limits::tight_space_divisor;
+  if (!bytes)
+    found_ = bytes.error();
+  else if (*bytes >= least_bytes_)
+    found_ = {};
+  else
+    found_ = error{
+      errc::disk_full,
+      "the coordinator's disk has " + std::to_string(*bytes) + " bytes free; tasks are added from "
+        + std::to_string(least_bytes_) + " on"};
+}
+
+result<std::uint64_t> free_space::usable() const {
+  if (reserve_)
+    return reserve_->usable();
   std::error_code why;
   auto space = std::filesystem::space(directory_, why);
   if (why)
     return error{
       errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
-  if (space.available >= least_bytes_)
-    return {};
-  return error{
-    errc::disk_full,
-    "the coordinator's disk has " + std::to_string(space.available)
-      + " bytes free; tasks are added from " + std::to_string(least_bytes_) + " on"};
+  return space.available;
 }
 
 } // namespace codeq::coordinator

@@ -5,29 +5,44 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
+#include "coordinator/actors/disk_reserve.hpp"
+
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 namespace codeq::coordinator {
 
 /// Refuses new tasks while the disk is nearly full, so that the rest is there for the claims and
-/// results of those that are acknowledged already. Used from one thread.
+/// results of those that are acknowledged already; says when there is too little for those as well.
+/// Used from one thread.
 class free_space {
 public:
   /// Of the file system that `directory` is on.
-  free_space(std::filesystem::path directory, std::uint64_t least_bytes);
+  free_space(
+    std::filesystem::path directory,
+    std::uint64_t least_bytes,
+    std::shared_ptr<disk_reserve> reserve = nullptr);
 
   /// Whether tasks may be added. Errors: `disk_full`. Looks at most every
   /// `limits::free_space_look_interval`.
   [[nodiscard]] const result<void>& check(monotonic_time now);
 
+  /// Whether claims and large results have to wait. `bytes`: to be written, if it says no.
+  [[nodiscard]] bool is_tight(monotonic_time now, std::size_t bytes);
+
 private:
-  [[nodiscard]] result<void> look() const;
+  void look_again(monotonic_time now);
+  [[nodiscard]] result<std::uint64_t> usable() const;
 
   std::filesystem::path directory_;
   std::uint64_t least_bytes_;
+  std::shared_ptr<disk_reserve> reserve_;
   std::optional<monotonic_time> looked_;
+  /// To be written since then.
+  std::size_t noted_bytes_ = 0;
+  bool is_tight_ = false;
   result<void> found_;
 };
 

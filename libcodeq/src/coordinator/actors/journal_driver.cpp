@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/journal_driver.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "observe/log.hpp"
 
 #include <chrono>
@@ -37,7 +39,17 @@ void journal_driver::write_all() {
     journal_->written(write(*group), now());
 }
 
+void journal_driver::look_at_space(std::size_t bytes) {
+  unlooked_bytes_ += bytes;
+  if (!options_.reserve || unlooked_bytes_ < limits::free_space_look_bytes)
+    return;
+  unlooked_bytes_ = 0;
+  // Gives the reserve up when it has to; what is left beside it is of no interest here.
+  static_cast<void>(options_.reserve->usable());
+}
+
 result<void> journal_driver::write(const commit_group& group) {
+  look_at_space(group.bytes);
   auto begin = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<const storage::write_set>> sets;
   sets.reserve(group.turns.size());

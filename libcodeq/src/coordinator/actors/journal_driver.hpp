@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/store/journal.hpp"
 
 #include <atomic>
@@ -33,6 +34,8 @@ struct journal_driver_options {
   std::shared_ptr<journal_meter> meter{};
   /// Syncs the log in `os` mode; not used in `sync` mode.
   log_syncer_actor syncer{};
+  /// Given up before a write that the disk has no space for; null when there is none.
+  std::shared_ptr<disk_reserve> reserve{};
 };
 
 /// The actor of the journal: writes its groups into the store, and waits there for as long as that
@@ -66,11 +69,14 @@ private:
   /// Writes what the journal wants written, until it wants nothing more.
   void write_all();
   [[nodiscard]] result<void> write(const commit_group& group);
+  void look_at_space(std::size_t bytes);
 
   journal_actor::pointer self_ = nullptr;
   journal_driver_options options_;
   std::optional<journal> journal_;
   std::map<shard_id, shard_internal_actor> shards_;
+  /// Written since the free space was looked at.
+  std::size_t unlooked_bytes_ = 0;
   /// Null when nothing is to be written; else the journal's, until `written`.
   const commit_group* to_write_ = nullptr;
 };

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/reader_driver.hpp"
 
+#include "observe/log.hpp"
+
 namespace codeq::coordinator {
+
+namespace {
+
+/// So many look-ups of one peer that wait are worth a line in the log.
+constexpr std::size_t noted_lookups = 1000;
+
+} // namespace
 
 void reader_driver::start(reader_actor::pointer self, reader_driver_options options) {
   self_ = self;
@@ -15,19 +24,71 @@ void reader_driver::fetch(coordinator::fetch_bodies& m) {
   peer_ = nullptr;
 }
 
-void reader_driver::answer(const coordinator::answer_inquiry& m) {
-  peer_ = m.peer;
-  reader_->answer(m.asked);
+void reader_driver::keep(coordinator::answer_inquiry& m) {
+  auto id = m.asked.why.peer;
+  auto [at, is_new] = askers_.try_emplace(id, asker{m.peer});
+  if (is_new)
+    self_->monitor(m.peer);
+  lookups_.add(std::move(m.asked));
+  note_waiting(id, at->second);
+  schedule();
+}
+
+void reader_driver::look_up() {
+  is_scheduled_ = false;
+  auto asked = lookups_.take();
+  if (asked.empty())
+    return;
+  auto id = asked.front().why.peer;
+  auto at = askers_.find(id);
+  peer_ = at->second.actor;
+  reader_->answer(asked);
+  if (!lookups_.has(id)) {
+    self_->demonitor(peer_.address());
+    askers_.erase(at);
+  }
   peer_ = nullptr;
+  note_size();
+  if (lookups_.size() > 0)
+    schedule();
+}
+
+void reader_driver::forget(const caf::actor_addr& gone) {
+  std::erase_if(askers_, [&](const auto& entry) {
+    if (entry.second.actor.address() != gone)
+      return false;
+    lookups_.drop(entry.first);
+    return true;
+  });
+  note_size();
+}
+
+void reader_driver::schedule() {
+  if (!std::exchange(is_scheduled_, true))
+    self_->send(self_, look_up_next{});
+}
+
+void reader_driver::note_waiting(core::peer_id id, asker& peer) {
+  note_size();
+  auto waiting = lookups_.size_of(id);
+  if (waiting >= noted_lookups && !std::exchange(peer.is_noted, true))
+    CODEQ_LOG_WARN("reader lets the look-ups of a peer wait peer={} waiting={}", id, waiting);
+}
+
+void reader_driver::note_size() {
+  if (options_.waiting)
+    *options_.waiting = lookups_.size();
 }
 
 reader_actor::behavior_type drive_reader(
   reader_actor::stateful_pointer<reader_driver> self, const reader_driver_options& options) {
   self->set_default_handler(caf::drop);
+  self->set_down_handler([self](const caf::down_msg& m) { self->state.forget(m.source); });
   self->state.start(self, options);
   return {
     [self](fetch_bodies& m) { self->state.fetch(m); },
-    [self](const answer_inquiry& m) { self->state.answer(m); },
+    [self](answer_inquiry& m) { self->state.keep(m); },
+    [self](look_up_next) { self->state.look_up(); },
   };
 }
 

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/store/lookup_queue.hpp"
 #include "coordinator/store/reader.hpp"
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -14,16 +18,21 @@ struct reader_driver_options {
   reader_options reader;
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;
+  /// Look-ups that wait; null when nobody asks.
+  std::shared_ptr<std::atomic<std::size_t>> waiting{};
 };
 
-/// The actor of the reader, on a thread of its own.
+/// The actor of the reader, on a thread of its own. Delivers tasks as soon as it is asked to; every
+/// look-up waits until what was sent before it is sorted into queues.
 class reader_driver : public reader_port {
 public:
   static constexpr const char* name = "reader";
 
   void start(reader_actor::pointer self, reader_driver_options options);
   void fetch(coordinator::fetch_bodies& m);
-  void answer(const coordinator::answer_inquiry& m);
+  void keep(coordinator::answer_inquiry& m);
+  void look_up();
+  void forget(const caf::actor_addr& gone);
 
   void reply(core::peer_id, shard_reply reply) override { self_->send(peer_, std::move(reply)); }
 
@@ -36,9 +45,23 @@ public:
   void fail(const error& reason) override { options_.on_failure(reason); }
 
 private:
+  /// A peer with look-ups that wait.
+  struct asker {
+    shard_peer_actor actor;
+    /// That it waits for many was logged.
+    bool is_noted = false;
+  };
+
+  void schedule();
+  void note_waiting(core::peer_id id, asker& peer);
+  void note_size();
+
   reader_actor::pointer self_ = nullptr;
   reader_driver_options options_;
   std::optional<reader> reader_;
+  lookup_queue lookups_;
+  std::unordered_map<core::peer_id, asker> askers_;
+  bool is_scheduled_ = false;
   /// Who is answered by the call under way.
   shard_peer_actor peer_;
 };

@@ -2,6 +2,7 @@
 #include "coordinator/actors/shard_driver.hpp"
 
 #include "coordinator/actors/lease_timer.hpp"
+#include "observe/log.hpp"
 
 namespace codeq::coordinator {
 
@@ -10,6 +11,21 @@ void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_
   options_ = options;
   shard_.emplace(options_.shard, *this, now());
   shard_->start(now());
+  if (options_.space)
+    look_at_disk();
+}
+
+void shard_driver::look_at_disk() {
+  bool is_tight = options_.space->is_tight(now().steady, 0);
+  if (is_tight != std::exchange(pauses_grants_, is_tight)) {
+    auto shard = value(shard_->state().id);
+    if (is_tight)
+      CODEQ_LOG_WARN("shard hands no tasks out because the disk is full shard={}", shard);
+    else
+      CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
+    shard_->pause_grants(is_tight, now());
+  }
+  self_->delayed_send(self_, limits::free_space_look_interval, coordinator::look_at_disk{});
 }
 
 shard_internal_actor shard_driver::me() const {
@@ -122,6 +138,10 @@ const result<void>& shard_driver::check_disk(monotonic_time now) {
   return options_.space ? options_.space->check(now) : ok;
 }
 
+bool shard_driver::is_disk_tight(monotonic_time now, std::size_t bytes) {
+  return options_.space && options_.space->is_tight(now, bytes);
+}
+
 shard_internal_actor::behavior_type drive_shard(
   shard_internal_actor::stateful_pointer<shard_driver> self, const shard_driver_options& options) {
   self->set_default_handler(caf::drop);
@@ -139,6 +159,7 @@ shard_internal_actor::behavior_type drive_shard(
     },
     [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
     [self](close_turn) { self->state.hosted().close_turn(self->state.now()); },
+    [self](look_at_disk) { self->state.look_at_disk(); },
     [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
   };
 }

@@ -38,6 +38,9 @@ public:
   void attach(const attach_peer& m);
   void detach(core::peer_id peer);
   void meet(const meet_shards& m);
+
+  /// Looks at the free space now and then.
+  void look_at_disk();
   [[nodiscard]] caf::result<bool> stop();
 
   void commit(turn_commit turn, const std::vector<core::event>& events) override;
@@ -57,6 +60,7 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
   void settled() override;
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
+  [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;
 
 private:
   [[nodiscard]] shard_internal_actor me() const;
@@ -70,6 +74,7 @@ private:
   shard_internal_actor::pointer self_ = nullptr;
   shard_driver_options options_;
   std::optional<shard> shard_;
+  bool pauses_grants_ = false;
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;
   /// For the other shards, until they are known.

@@ -111,6 +111,13 @@ void shard::wake(std::uint64_t number, const instant& now) {
   decide(core::tick{}, now);
 }
 
+void shard::pause_grants(bool paused, const instant& now) {
+  bool resumes = std::exchange(state_->are_grants_paused, paused) && !paused;
+  // The queues that could not be matched are matched at the end of this turn.
+  if (resumes)
+    decide(core::tick{}, now);
+}
+
 void shard::renew_epoch() {
   if (next_epoch_) {
     core::begin_epoch(*state_, *std::exchange(next_epoch_, std::nullopt));

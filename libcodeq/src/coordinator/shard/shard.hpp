@@ -81,6 +81,9 @@ public:
 
   /// Whether the disk takes more tasks. Errors: `disk_full`.
   [[nodiscard]] virtual const result<void>& check_disk(monotonic_time now) = 0;
+
+  /// Whether the disk has too little space for large results. `bytes`: to be written, if it has.
+  [[nodiscard]] virtual bool is_disk_tight(monotonic_time now, std::size_t bytes) = 0;
 };
 
 /// One shard of the store, the single writer of its keys: reads what peers ask, lets the core
@@ -120,6 +123,9 @@ public:
   void begin_epoch(std::uint32_t epoch);
 
   void wake(std::uint64_t number, const instant& now);
+
+  /// Grants nothing while the disk has too little space for results.
+  void pause_grants(bool paused, const instant& now);
 
   /// Takes a snapshot; `settled` is called when everything is durable.
   void stop(const instant& now);
@@ -161,6 +167,9 @@ private:
   /// Takes a converted message; a malformed one ends the peer's session and is empty.
   template <class Command>
   std::optional<Command> accept(core::peer_id peer, result<Command> command);
+
+  /// Has results refused that the disk has no space for; their leases are extended meanwhile.
+  void put_off_large(core::report& command, const instant& now);
 
   // Answers what is not this peer's to see as if it was not there.
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats);
@@ -224,6 +233,7 @@ private:
   /// Tasks that awaiting peers are told of at the end of the turn's effects.
   std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
   // Since the start.
+  std::uint64_t results_put_off_ = 0;
   time_counts dispatched_;
   time_counts ran_;
   /// The journal was asked for another epoch.

@@ -96,7 +96,22 @@ shard::read(const peer_request& by, const protocol::result_request& m, const ins
     reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
     access::refuse_foreign_follow_ups(*by.sender, *command);
   }
+  if (command)
+    put_off_large(*command, now);
   return command;
+}
+
+void shard::put_off_large(core::report& command, const instant& now) {
+  for (auto& report : command.reports) {
+    auto bytes = report.text.size();
+    for (const auto& task : report.follow_ups)
+      bytes += task.run.tasks.body.size();
+    bool waits = bytes > limits::small_result_bytes_max && port_.is_disk_tight(now.steady, bytes);
+    if (!waits)
+      continue;
+    ++results_put_off_;
+    report.refusal = {errc::overloaded, "the coordinator's disk is full; the result has to wait"};
+  }
 }
 
 std::optional<core::command>

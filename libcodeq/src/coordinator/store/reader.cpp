@@ -2,7 +2,6 @@
 #include "coordinator/store/reader.hpp"
 
 #include "coordinator/shard/access.hpp"
-#include "storage/recovery/task_reader.hpp"
 #include "storage/recovery/timeline_reader.hpp"
 
 #include <string>
@@ -138,11 +137,16 @@ void reader::fetch(bodies_wanted wanted) {
       peer, {wanted.shard, credit_news::kind::returned, gone, is_empty ? wanted.granted.bytes : 0});
 }
 
-void reader::answer(const stored_inquiry& asked) {
+void reader::answer(std::span<const stored_inquiry> asked) {
+  storage::fate_reader fates{*options_.store};
+  for (const auto& one : asked)
+    answer(one, fates);
+}
+
+void reader::answer(const stored_inquiry& asked, storage::fate_reader& fates) {
   if (asked.view)
     return describe(asked, *asked.view);
-  auto view = or_fail(
-    storage::read_fate(*options_.store, asked.shard, asked.seq, {asked.now, asked.purged.get()}));
+  auto view = or_fail(fates.read(asked.shard, asked.seq, {asked.now, asked.purged.get()}));
   if (view && (!asked.asker || access::may_see(*asked.asker, view->queue)))
     describe(asked, *view);
   else

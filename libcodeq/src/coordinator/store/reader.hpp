@@ -5,11 +5,13 @@
 
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
+#include "storage/recovery/task_reader.hpp"
 #include "storage/task_store.hpp"
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -44,9 +46,14 @@ public:
   /// Completes granted tasks by their bodies and delivers them.
   void fetch(bodies_wanted wanted);
 
-  void answer(const stored_inquiry& asked);
+  void answer(const stored_inquiry& asked) { answer({&asked, 1}); }
+
+  /// A fate that several of them in a row are about is read once.
+  void answer(std::span<const stored_inquiry> asked);
 
 private:
+  void answer(const stored_inquiry& asked, storage::fate_reader& fates);
+
   /// The bodies of a run, or nothing when they are gone.
   [[nodiscard]] std::optional<core::encoded_tasks>
   body_of(shard_id shard, const core::granted_run& run);

@@ -188,6 +188,8 @@ struct shard_state {
   /// Queues that may match at the end of the turn because something changed since the last one:
   /// tasks became ready, room for leases was made or credits came.
   std::vector<std::uint32_t> stirred;
+  /// No task is granted: results would find no space.
+  bool are_grants_paused = false;
   /// Turns sealed so far.
   std::uint64_t turns = 0;
   /// Log records since the last snapshot.

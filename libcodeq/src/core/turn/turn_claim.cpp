@@ -130,6 +130,8 @@ void turn::run(const revoke_credits& c) {
 }
 
 std::vector<std::uint32_t> turn::match() {
+  if (state_.are_grants_paused)
+    return {};
   auto stirred = std::exchange(state_.stirred, {});
   for (auto queue : stirred)
     state_.queues[queue]->is_stirred = false;

@@ -46,9 +46,13 @@ void turn::run(const report& c) {
 }
 
 std::optional<error> turn::answer_to(const lease_report& r, peer_id peer) {
-  if (const auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
-    if (auto ok = check(r); !ok)
+  if (auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
+    if (auto ok = check(r); !ok) {
+      // It will come again; until then it is the sign of life of a handler that has ended.
+      if (ok.error().code == errc::overloaded)
+        extend(*l, {r.seq, r.token});
       return ok.error();
+    }
     if (r.checkpoint.mark.number != 0)
       save(r.checkpoint);
     end_reported(r);

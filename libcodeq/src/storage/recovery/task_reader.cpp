@@ -138,31 +138,58 @@ bool is_purged(const core::segment_fate& fate, sequence seq, const core::purge_m
   return mark != purged->end() && seq < mark->second;
 }
 
-} // namespace
-
-result<std::optional<core::task_view>>
-read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of) {
+/// The last fate that begins at or before the task.
+result<std::optional<core::segment_fate>>
+load_fate(const task_store& store, shard_id shard, sequence seq) {
   auto range = fates_up_to(shard, seq);
   auto found = store.read_last(range.begin, range.end);
   if (!found)
     return found.error();
   auto key = *found ? fate_key::decode((*found)->first) : std::nullopt;
   if (!key)
-    return std::optional<core::task_view>{};
+    return std::optional<core::segment_fate>{};
   auto fate = decode_fate((*found)->second, key->number);
   if (!fate)
     return fate.error();
-  bool is_past = record_lifetime{0, fate->closed_at, fate->retention}.is_past(as_of.now);
-  if (is_past || seq - fate->first >= fate->entries.size() || is_purged(*fate, seq, as_of.purged))
-    return std::optional<core::task_view>{};
+  return std::optional{std::move(*fate)};
+}
+
+core::task_view view_of(const core::segment_fate& fate, sequence seq) {
   core::task_view view;
   view.seq = seq;
-  view.queue = fate->queue;
-  view.priority = fate->priority;
-  view.max_attempts = fate->max_attempts;
-  view.enqueued_at = fate->enqueued_at;
-  view.entry = fate->entries[seq - fate->first];
-  return std::optional{view};
+  view.queue = fate.queue;
+  view.priority = fate.priority;
+  view.max_attempts = fate.max_attempts;
+  view.enqueued_at = fate.enqueued_at;
+  view.entry = fate.entries[seq - fate.first];
+  return view;
+}
+
+} // namespace
+
+result<std::optional<core::task_view>>
+read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of) {
+  return fate_reader{store}.read(shard, seq, as_of);
+}
+
+bool fate_reader::has(shard_id shard, sequence seq) const {
+  return fate_ && shard_ == shard && seq >= fate_->first
+         && seq - fate_->first < fate_->entries.size();
+}
+
+result<std::optional<core::task_view>>
+fate_reader::read(shard_id shard, sequence seq, const fate_filter& as_of) {
+  if (!has(shard, seq)) {
+    auto found = load_fate(store_, shard, seq);
+    if (!found)
+      return found.error();
+    fate_ = std::move(*found);
+    shard_ = shard;
+  }
+  bool is_unknown = !has(shard, seq)
+                    || record_lifetime{0, fate_->closed_at, fate_->retention}.is_past(as_of.now)
+                    || is_purged(*fate_, seq, as_of.purged);
+  return is_unknown ? std::nullopt : std::optional{view_of(*fate_, seq)};
 }
 
 } // namespace codeq::storage

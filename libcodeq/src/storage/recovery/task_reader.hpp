@@ -56,4 +56,23 @@ struct fate_filter {
 [[nodiscard]] result<std::optional<core::task_view>>
 read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of);
 
+/// Reads the fates of many tasks; of those in a row that were closed together it reads the record
+/// once. For a short time only, since it does not see later purges.
+class fate_reader {
+public:
+  /// @pre `store` outlives it
+  explicit fate_reader(const task_store& store) : store_(store) {}
+
+  /// As `read_fate`.
+  [[nodiscard]] result<std::optional<core::task_view>>
+  read(shard_id shard, sequence seq, const fate_filter& as_of);
+
+private:
+  [[nodiscard]] bool has(shard_id shard, sequence seq) const;
+
+  const task_store& store_;
+  shard_id shard_{};
+  std::optional<core::segment_fate> fate_;
+};
+
 } // namespace codeq::storage

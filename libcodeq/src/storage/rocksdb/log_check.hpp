@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace codeq::storage {
@@ -50,10 +51,22 @@ struct log_inspection {
   std::uint64_t whole_bytes = 0;
 };
 
-/// Inspects the bytes of a log or manifest of which each record was synced before the next one was
-/// written. So a damaged record with a whole one behind it was acknowledged, and only sectors full
-/// of zeros, or the end of the file, tell an unfinished record from a damaged one.
-[[nodiscard]] log_inspection inspect_log(std::string_view bytes);
+/// What each write batch of a store's logs begins with: the identity that RocksDB gave the
+/// directory, at most 127 bytes. Clients do not know it, so no payload can imitate a record. Empty
+/// when there is no store yet.
+[[nodiscard]] std::string log_mark(const std::filesystem::path& directory);
+
+/// Inspects the bytes of a log of which each record was synced before the next one was written. So
+/// a damaged record with another one behind it was acknowledged, and only sectors full of zeros, or
+/// the end of the file, tell an unfinished record from a damaged one. Bytes within the unfinished
+/// record are payload, also when they look like records. Where a header is missing, a record behind
+/// it is known by its mark and sequence. A log that was written without a mark is judged by
+/// sequences alone.
+[[nodiscard]] log_inspection inspect_log(std::string_view bytes, std::string_view mark);
+
+/// The same of a manifest, whose records have neither mark nor sequence: a record behind a missing
+/// header has to lead to the end of the file.
+[[nodiscard]] log_inspection inspect_manifest(std::string_view bytes);
 
 /// The same of the newest log or the current manifest of a directory, which is only read; `intact`
 /// when there is none.

@@ -40,19 +40,21 @@ constexpr std::array named_tickers{
   named_ticker{"stall_micros", rocksdb::STALL_MICROS},
 };
 
+/// What opening a store brings together.
+struct opened_store {
+  /// RocksDB's options point to it.
+  std::unique_ptr<replay_filter> filter;
+  std::unique_ptr<rocksdb::DB> db;
+  std::shared_ptr<rocksdb::Statistics> statistics;
+  std::unique_ptr<position_hint> hint;
+  /// `log_mark` of the directory.
+  std::string mark;
+};
+
 class rocksdb_store final : public rocksdb_reader {
 public:
-  rocksdb_store(
-    std::unique_ptr<replay_filter> filter,
-    std::unique_ptr<rocksdb::DB> db,
-    std::shared_ptr<rocksdb::Statistics> statistics,
-    std::unique_ptr<position_hint> hint,
-    store_access& access)
-    : rocksdb_reader(*db),
-      filter_(std::move(filter)),
-      db_(std::move(db)),
-      statistics_(std::move(statistics)),
-      hint_(std::move(hint)) {
+  rocksdb_store(opened_store opened, store_access& access)
+    : rocksdb_reader(*opened.db), opened_(std::move(opened)) {
     access = this;
   }
 
@@ -61,9 +63,9 @@ public:
 
   ~rocksdb_store() override {
     if (sync_log())
-      hint_->write({db_->GetLatestSequenceNumber(), true});
+      opened_.hint->write({opened_.db->GetLatestSequenceNumber(), true});
     // An error here is of no consequence: everything acknowledged is in the log.
-    db_->Close().PermitUncheckedError();
+    opened_.db->Close().PermitUncheckedError();
   }
 
   result<void>
@@ -75,11 +77,11 @@ public:
       return {};
     rocksdb::WriteOptions how;
     how.sync = mode == durability::sync;
-    auto status = built.ok() ? db_->Write(how, &batch_) : built;
+    auto status = built.ok() ? opened_.db->Write(how, &batch_) : built;
     if (!status.ok())
       return fail(status);
     if (how.sync && ++commits_since_hint_ >= commits_per_hint) {
-      note_position(db_->GetLatestSequenceNumber());
+      note_position(opened_.db->GetLatestSequenceNumber());
       commits_since_hint_ = 0;
     }
     return {};
@@ -89,8 +91,8 @@ public:
     if (auto ok = failure(); !ok)
       return ok;
     // Before, since what is committed meanwhile may not reach the disk.
-    auto position = db_->GetLatestSequenceNumber();
-    if (auto status = db_->SyncWAL(); !status.ok())
+    auto position = opened_.db->GetLatestSequenceNumber();
+    if (auto status = opened_.db->SyncWAL(); !status.ok())
       return fail(status);
     note_position(position);
     return {};
@@ -103,7 +105,7 @@ public:
     rocksdb::CompactRangeOptions how;
     how.exclusive_manual_compaction = false;
     how.canceled = &cancelled;
-    auto status = db_->CompactRange(how, &first, &last);
+    auto status = opened_.db->CompactRange(how, &first, &last);
     if (!status.ok() && !status.IsIncomplete())
       return to_error(status);
     return {};
@@ -113,20 +115,21 @@ public:
     const std::filesystem::path& directory,
     std::uint32_t kept,
     std::atomic<bool>& cancelled) override {
-    return add_backup(*db_, directory, kept, cancelled);
+    return add_backup(*opened_.db, directory, kept, cancelled);
   }
 
   std::uint64_t counter(std::string_view name) const override {
     for (const auto& [known, ticker] : named_tickers)
       if (known == name)
-        return statistics_->getTickerCount(ticker);
+        return opened_.statistics->getTickerCount(ticker);
     return 0;
   }
 
 private:
   rocksdb::Status fill_batch(std::span<const std::shared_ptr<const write_set>> sets) {
     batch_.Clear();
-    rocksdb::Status status;
+    // In the log only; a start finds out by it where records begin behind a missing sector.
+    auto status = batch_.PutLogData(opened_.mark);
     for (const auto& set : sets)
       for (const auto& operation : set->operations())
         if (status = add(operation); !status.ok())
@@ -160,13 +163,9 @@ private:
   }
 
   /// @pre everything up to the position is on the disk
-  void note_position(rocksdb::SequenceNumber position) { hint_->write({position, false}); }
+  void note_position(rocksdb::SequenceNumber position) { opened_.hint->write({position, false}); }
 
-  /// RocksDB's options point to it.
-  std::unique_ptr<replay_filter> filter_;
-  std::unique_ptr<rocksdb::DB> db_;
-  std::shared_ptr<rocksdb::Statistics> statistics_;
-  std::unique_ptr<position_hint> hint_;
+  opened_store opened_;
   rocksdb::WriteBatch batch_;
   /// Of `failure_`, which a commit and a sync may meet at the same time.
   mutable std::mutex mutex_;
@@ -224,8 +223,13 @@ result<std::unique_ptr<task_store>> open_rocksdb_store(const rocksdb_store_optio
     options.on_recovery("the log has a gap: what was committed behind it was left out");
   if (auto checked = check_recovery(options, **hint, db->GetLatestSequenceNumber()); !checked)
     return checked.error();
-  return std::unique_ptr<task_store>{std::make_unique<rocksdb_store>(
-    std::move(filter), std::move(db), std::move(target.statistics), *std::move(hint), *access)};
+  opened_store parts{
+    std::move(filter),
+    std::move(db),
+    std::move(target.statistics),
+    *std::move(hint),
+    log_mark(options.directory)};
+  return std::unique_ptr<task_store>{std::make_unique<rocksdb_store>(std::move(parts), *access)};
 }
 
 } // namespace codeq::storage

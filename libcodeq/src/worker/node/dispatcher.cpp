@@ -74,6 +74,8 @@ void dispatcher::wake(std::uint64_t number, monotonic_time now) {
     end_idle(now);
   else if (number == step_wake_)
     end_step();
+  else if (number == retry_wake_)
+    send_postponed();
 }
 
 void dispatcher::look_at_leases(monotonic_time now) {

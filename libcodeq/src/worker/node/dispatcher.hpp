@@ -177,6 +177,7 @@ private:
   void lose(const lease_ref& gone);
   void take_answer(const report_answer& answer);
   void report_later(report made);
+  void send_postponed();
   void pass_news_on(monotonic_time now);
   void end_idle(monotonic_time now);
   void arm_idle_look(monotonic_time due, monotonic_time now);
@@ -245,6 +246,8 @@ private:
   std::uint64_t idle_wake_ = 0;
   std::uint64_t news_wake_ = 0;
   std::uint64_t step_wake_ = 0;
+  std::uint64_t retry_wake_ = 0;
+  bool has_postponed_ = false;
 };
 
 } // namespace codeq::worker

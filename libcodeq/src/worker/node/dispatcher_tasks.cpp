@@ -187,12 +187,23 @@ void dispatcher::take(std::size_t link, const protocol::result_reply& reply) {
 }
 
 void dispatcher::take_answer(const report_answer& answer) {
+  if (answer.code == errc::overloaded && outbox_.postpone(answer.key)) {
+    if (!std::exchange(has_postponed_, true))
+      retry_wake_ = wake_after(limits::result_retry_after);
+    return;
+  }
   bool is_for_content = answer.code == errc::invalid_argument || answer.code == errc::too_large;
   // The lease still stands; sent again as it is, the report would be refused for ever.
   bool is_replaced = is_for_content && outbox_.refused(answer.key, answer.context);
   bool was_waiting = is_replaced || outbox_.answered(answer.key);
   if (was_waiting && answer.code != errc::none && answer.code != errc::already)
     port_.note_refused(answer);
+}
+
+void dispatcher::send_postponed() {
+  has_postponed_ = false;
+  outbox_.send_postponed();
+  schedule_flush();
 }
 
 void dispatcher::report_later(report made) {

@@ -60,6 +60,18 @@ bool outbox::answered(const lease_key& key) {
   return true;
 }
 
+bool outbox::postpone(const lease_key& key) {
+  if (!waiting_.contains(key))
+    return false;
+  postponed_.push_back(key);
+  return true;
+}
+
+void outbox::send_postponed() {
+  for (const auto& key : std::exchange(postponed_, {}))
+    unsent_[key.link].push_back(key);
+}
+
 bool outbox::refused(const lease_key& key, const std::string& why) {
   auto found = waiting_.find(key);
   if (found == waiting_.end() || found->second.made.what != disposition::completed)

@@ -38,6 +38,11 @@ public:
   /// The coordinator decided; false when the report was not waiting.
   bool answered(const lease_key& key);
 
+  /// The coordinator has no space for the report now: it is sent again after the next call of
+  /// `send_postponed`. False when it was not waiting.
+  bool postpone(const lease_key& key);
+  void send_postponed();
+
   /// The coordinator does not take a completion for what it carries: a failure that says so takes
   /// its place. False when no completion was waiting.
   bool refused(const lease_key& key, const std::string& why);
@@ -61,6 +66,7 @@ private:
 
   std::unordered_map<lease_key, entry, lease_key_hash> waiting_;
   std::vector<std::vector<lease_key>> unsent_;
+  std::vector<lease_key> postponed_;
   std::size_t batch_reports_;
   std::uint64_t next_order_ = 0;
   std::size_t bytes_ = 0;

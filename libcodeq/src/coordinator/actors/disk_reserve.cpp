@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/disk_reserve.hpp"
+
+#include "observe/log.hpp"
+
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace codeq::coordinator {
+
+namespace fs = std::filesystem;
+
+disk_reserve::disk_reserve(const fs::path& directory, std::uint64_t bytes)
+  : file_(directory / "reserve"), bytes_(bytes) {
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  auto size = fs::file_size(file_, failure);
+  is_held_ = !failure && size >= bytes_;
+  was_released_ = !failure && size < bytes_;
+}
+
+result<std::uint64_t> disk_reserve::usable() {
+  std::lock_guard lock{mutex_};
+  std::error_code why;
+  auto available = fs::space(file_.parent_path(), why).available;
+  if (why)
+    return error{
+      errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
+  if (is_held_ && available < limits::disk_reserve_release_bytes)
+    release(available);
+  else if (!is_held_ && available >= bytes_ + 2 * limits::disk_reserve_release_bytes)
+    create();
+  else if (!is_held_ && was_released_)
+    return available > bytes_ ? available - bytes_ : 0;
+  return available;
+}
+
+std::uint64_t disk_reserve::held() const {
+  std::lock_guard lock{mutex_};
+  return is_held_ ? bytes_ : 0;
+}
+
+void disk_reserve::create() {
+  int file = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0)
+    return;
+  is_held_ = ::posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0;
+  if (!is_held_ && ::ftruncate(file, 0) != 0)
+    CODEQ_LOG_WARN("disk reserve cannot be cut file={}", file_.string());
+  ::close(file);
+  if (is_held_ && was_released_)
+    CODEQ_LOG_INFO("disk reserve is created again bytes={}", bytes_);
+}
+
+void disk_reserve::release(std::uint64_t available) {
+  if (::truncate(file_.c_str(), 0) != 0)
+    return;
+  is_held_ = false;
+  was_released_ = true;
+  CODEQ_LOG_WARN(
+    "disk reserve is given up because the disk is full bytes={} free={} advice=\"make space on the "
+    "disk, or purge tasks\"",
+    bytes_,
+    available);
+}
+
+} // namespace codeq::coordinator

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/rocksdb/log_format.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace codeq::storage::log_format {
+
+namespace {
+
+constexpr std::array<std::uint32_t, 256> make_crc_table() {
+  constexpr std::uint32_t castagnoli_reversed = 0x82f63b78;
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t index = 0; index < table.size(); ++index) {
+    auto crc = index;
+    for (int bit = 0; bit < 8; ++bit)
+      crc = crc >> 1 ^ (crc & 1 ? castagnoli_reversed : 0);
+    table[index] = crc;
+  }
+  return table;
+}
+
+/// CRC-32C as RocksDB stores it: rotated and shifted, since logs may hold bytes with their own CRC.
+class masked_crc {
+public:
+  void add(char byte) {
+    static constexpr auto table = make_crc_table();
+    crc_ = crc_ >> 8 ^ table[(crc_ ^ static_cast<unsigned char>(byte)) & 0xff];
+  }
+
+  [[nodiscard]] std::uint32_t value() const {
+    auto crc = ~crc_;
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+  }
+
+private:
+  std::uint32_t crc_ = ~0u;
+};
+
+/// Of the bytes that a fragment's checksum covers: those behind its length.
+constexpr std::size_t type_offset = 6;
+
+} // namespace
+
+std::uint64_t read_little_endian(std::string_view bytes, std::size_t width) {
+  std::uint64_t number = 0;
+  for (std::size_t index = width; index-- > 0;)
+    number = number << 8 | static_cast<unsigned char>(bytes[index]);
+  return number;
+}
+
+bool is_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+std::optional<fragment> read_header(std::string_view bytes, std::size_t offset) {
+  auto limit = block_end(offset);
+  if (offset + header_bytes > std::min(limit, bytes.size()))
+    return std::nullopt;
+  auto type = static_cast<unsigned char>(bytes[offset + type_offset]);
+  auto length = read_little_endian(bytes.substr(offset + 4), 2);
+  fragment found{type, offset, offset + header_bytes + length};
+  if (type < whole || type > last || found.end > limit)
+    return std::nullopt;
+  if (!found.ends_record() && found.end != limit)
+    return std::nullopt;
+  return found;
+}
+
+bool is_sound(std::string_view bytes, const fragment& found) {
+  if (found.end > bytes.size())
+    return false;
+  masked_crc crc;
+  for (char byte : bytes.substr(found.begin + type_offset, found.end - found.begin - type_offset))
+    crc.add(byte);
+  return crc.value() == read_little_endian(bytes.substr(found.begin), 4);
+}
+
+std::optional<fragment> read_fragment(std::string_view bytes, std::size_t offset) {
+  auto found = read_header(bytes, offset);
+  return found && is_sound(bytes, *found) ? found : std::nullopt;
+}
+
+bool has_other_length(std::string_view bytes, const fragment& found) {
+  auto limit = std::min(bytes.size(), block_end(found.begin));
+  auto stored = read_little_endian(bytes.substr(found.begin), 4);
+  masked_crc crc;
+  for (auto at = found.begin + type_offset; at < limit; ++at) {
+    crc.add(bytes[at]);
+    if (crc.value() == stored && (is_zero(bytes.substr(at + 1)) || read_fragment(bytes, at + 1)))
+      return true;
+  }
+  return false;
+}
+
+std::string record_prefix(std::string_view bytes, fragment found, std::size_t count) {
+  std::string prefix;
+  for (;;) {
+    auto begin = found.begin + header_bytes;
+    auto end = std::min(found.end, bytes.size());
+    prefix += bytes.substr(begin, std::min(end - begin, count - prefix.size()));
+    if (prefix.size() == count || found.ends_record())
+      return prefix;
+    auto next = read_header(bytes, found.end);
+    if (!next || next->starts_record())
+      return prefix;
+    found = *next;
+  }
+}
+
+} // namespace codeq::storage::log_format

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/actors/reader_driver.hpp"
+#include "storage/memory/memory_store.hpp"
+#include "support/deterministic_system.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace codeq::test {
+namespace {
+
+using namespace coordinator;
+
+struct pretended_peers {
+  static constexpr const char* name = "pretended peers";
+};
+
+/// The reader's actor on an empty store, asked by peers whose answers come to one actor, so that
+/// their order is seen.
+class ReaderDriver : public testing::Test {
+protected:
+  ReaderDriver() {
+    reader_driver_options options;
+    options.reader.store = std::make_shared<storage::memory_store>();
+    reader_ = system_.own(system_.get().spawn(drive_reader, options));
+    peers_ = system_.own(system_.get().spawn(
+      [log = log_](
+        shard_peer_actor::stateful_pointer<pretended_peers>) -> shard_peer_actor::behavior_type {
+        return {
+          [=](const shard_reply& m) {
+            const auto& told = std::get<protocol::tasks_told>(m.reply);
+            log->push_back("task " + std::to_string(told.tasks.front().seq));
+          },
+          [=](const task_delivery&) { log->push_back("delivery"); },
+          [=](const credit_news&) { log->push_back("delivery"); },
+          [](const queues_added&) {},
+          [](const peer_misbehaved&) {},
+        };
+      }));
+  }
+
+  void look_up(core::peer_id peer, sequence seq) {
+    stored_inquiry asked;
+    asked.why = {core::inquiry::kind::ending, peer};
+    asked.seq = seq;
+    caf::anon_send(reader_, answer_inquiry{peers_, std::move(asked)});
+  }
+
+  /// Asks for a body that is not there, so that the credit is given back instead.
+  void deliver(core::peer_id peer) {
+    bodies_wanted wanted;
+    wanted.granted.peer = peer;
+    wanted.granted.runs.resize(1);
+    wanted.granted.runs.front().count = 1;
+    wanted.bodies.resize(1);
+    caf::anon_send(reader_, fetch_bodies{peers_, std::move(wanted)});
+  }
+
+  [[nodiscard]] std::size_t place_of(const std::string& line) const {
+    auto at = std::find(log_->begin(), log_->end(), line);
+    return static_cast<std::size_t>(at - log_->begin());
+  }
+
+  deterministic_system system_;
+  std::shared_ptr<std::vector<std::string>> log_ = std::make_shared<std::vector<std::string>>();
+  reader_actor reader_;
+  shard_peer_actor peers_;
+};
+
+constexpr std::size_t hostile_look_ups = 5000;
+
+TEST_F(ReaderDriver, DeliversBeforeItLooksUp) {
+  for (sequence seq = 1; seq <= hostile_look_ups; ++seq)
+    look_up(1, seq);
+  deliver(2);
+  system_.run();
+
+  EXPECT_EQ(log_->size(), hostile_look_ups + 1);
+  EXPECT_EQ(place_of("delivery"), 0u);
+}
+
+TEST_F(ReaderDriver, LookUpsOfOnePeerDoNotDelayThoseOfAnother) {
+  for (sequence seq = 1; seq <= hostile_look_ups; ++seq)
+    look_up(1, seq);
+  look_up(2, hostile_look_ups + 1);
+  system_.run();
+
+  EXPECT_EQ(log_->size(), hostile_look_ups + 1);
+  EXPECT_LE(place_of("task " + std::to_string(hostile_look_ups + 1)), lookup_queue::turn_max);
+}
+
+} // namespace
+} // namespace codeq::test

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/store/lookup_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace codeq::coordinator {
+namespace {
+
+void add(lookup_queue& queue, core::peer_id peer, std::size_t count) {
+  for (sequence seq = 1; seq <= count; ++seq) {
+    stored_inquiry asked;
+    asked.why.peer = peer;
+    asked.seq = seq;
+    queue.add(std::move(asked));
+  }
+}
+
+/// "peer:first-last" of the next turn.
+std::string next_turn(lookup_queue& queue) {
+  auto taken = queue.take();
+  if (taken.empty())
+    return {};
+  return std::to_string(taken.front().why.peer) + ":" + std::to_string(taken.front().seq) + "-"
+         + std::to_string(taken.back().seq);
+}
+
+TEST(LookupQueue, PeersTakeTurnsOfBoundedLength) {
+  static_assert(lookup_queue::turn_max == 32);
+  lookup_queue queue;
+  add(queue, 1, 70);
+  add(queue, 2, 3);
+
+  EXPECT_EQ(next_turn(queue), "1:1-32");
+  EXPECT_EQ(next_turn(queue), "2:1-3");
+  EXPECT_EQ(next_turn(queue), "1:33-64");
+  EXPECT_EQ(next_turn(queue), "1:65-70");
+  EXPECT_EQ(next_turn(queue), "");
+  EXPECT_EQ(queue.size(), 0u);
+}
+
+TEST(LookupQueue, ForgetsWhatAPeerAskedThatIsGone) {
+  lookup_queue queue;
+  add(queue, 1, 70);
+  add(queue, 2, 3);
+
+  queue.drop(1);
+
+  EXPECT_EQ(queue.size(), 3u);
+  EXPECT_FALSE(queue.has(1));
+  EXPECT_EQ(next_turn(queue), "2:1-3");
+  EXPECT_EQ(next_turn(queue), "");
+}
+
+} // namespace
+} // namespace codeq::coordinator
