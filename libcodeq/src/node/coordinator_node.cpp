@@ -17,6 +17,7 @@
 #include "node/http_access.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/webhook_access.hpp"
+#include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/tls_context.hpp"
@@ -117,6 +118,7 @@ struct coordinator_node::impl {
   transport::acceptor_handle acceptor;
   std::shared_ptr<coordinator::journal_meter> journal_meter =
     std::make_shared<coordinator::journal_meter>();
+  std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
   std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
 };
@@ -260,7 +262,8 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   if (!webhooks)
     return webhooks.error();
   g.actor.webhooks = std::move(*webhooks);
-  g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
+  g.actor.desk = {
+    shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter};
   g.actor.who = node::authenticate_by(tokens);
   g.actor.limit = node::limit_by(limiter);
   g.actor.is_loopback_only = options.development;
@@ -268,9 +271,12 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.check_disk =
     [space = std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least),
      clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
-  g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
-    return observe::metrics_text(stats, node::counts_of(*s, *j, *m));
-  };
+  g.actor.metrics =
+    [s = store, j = journal_meter, m = g.meter, l = limit_meter](const coordinator_stats& stats) {
+      auto counts = node::counts_of(*s, *j, *m);
+      counts.limits_met = l->counts();
+      return observe::metrics_text(stats, counts);
+    };
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)
     return started.error();

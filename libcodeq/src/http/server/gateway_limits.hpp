@@ -16,6 +16,13 @@ inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
 /// Payloads that are looked up at once; more requests for one wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 32;
 inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
+/// From the arrival of a request to its answer, beside the time that its client asked to wait.
+inline constexpr duration http_request_time_max = std::chrono::seconds(30);
+/// How long the answer of a request whose client closed its connection is still waited for. A
+/// client that closes only its sending side may still read the answer.
+inline constexpr duration http_gone_grace = std::chrono::seconds(1);
+/// Enqueues of one tenant that are not answered yet; each task of a batch is one.
+inline constexpr std::size_t http_enqueues_open_max = 4096;
 
 // Webhooks.
 inline constexpr std::size_t webhooks_open_max = 100'000;

@@ -107,7 +107,7 @@ result<void> webhook_desk::check(const std::string& url) const {
   return {};
 }
 
-void webhook_desk::add(
+enqueue_ticket webhook_desk::add(
   task_id task,
   const std::string& tenant,
   const std::string& url,
@@ -120,7 +120,7 @@ void webhook_desk::add(
       take_up(added->id, task);
     done({});
   };
-  desk_->enqueue(record_of(task, tenant, url), std::move(taken));
+  return desk_->enqueue(tenant, record_of(task, tenant, url), std::move(taken));
 }
 
 void webhook_desk::take_up(task_id record, task_id task) {

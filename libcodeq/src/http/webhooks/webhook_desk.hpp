@@ -32,8 +32,8 @@ public:
   [[nodiscard]] result<void> check(const std::string& url) const;
 
   /// Remembers the webhook of a task that was added; `done` is called when that is durable. Errors:
-  /// of the enqueue.
-  void add(
+  /// of the enqueue, which the returned ticket names.
+  enqueue_ticket add(
     task_id task,
     const std::string& tenant,
     const std::string& url,
