@@ -30,7 +30,6 @@ namespace field = boost::beast::http;
 constexpr std::size_t drain_chunk_bytes = 64u << 10;
 /// Read ahead of a client that waits for its answer.
 constexpr std::size_t watched_bytes = 512;
-constexpr std::size_t drain_bytes_max = 2 * limits::http_batch_body_bytes_max;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
@@ -253,7 +252,7 @@ void connection::on_written(error_code failure) {
     // What comes is read below TLS and thrown away.
     is_secured_ = false;
     stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    stream_.lowest().expires_after(limits::connection_linger);
+    stream_.lowest().expires_after(limits::http_drain_time_max);
     return drain();
   }
   if (failure || !keep_alive_)
@@ -276,7 +275,7 @@ void connection::drain() {
 void connection::refuse(unsigned status, const char* text) {
   open_.reset();
   keep_alive_ = false;
-  drain_bytes_ = drain_bytes_max;
+  drain_bytes_ = limits::http_drain_bytes_max;
   if (request_id_.empty())
     request_id_ = new_request_id();
   write(refusal(status, text));

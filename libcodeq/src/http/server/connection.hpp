@@ -71,8 +71,8 @@ private:
   void write(response answer);
   void on_written(error_code failure);
 
-  /// Reads what is left of a refused request for a while, since a client that is still writing
-  /// would lose the answer with the connection.
+  /// Reads and drops what is left of a refused request, within `limits::http_drain_bytes_max` and
+  /// `http_drain_time_max`.
   void drain();
 
   /// Answers without asking anybody and closes.

@@ -23,6 +23,10 @@ inline constexpr duration http_request_time_max = std::chrono::seconds(30);
 inline constexpr duration http_gone_grace = std::chrono::seconds(1);
 /// Enqueues of one tenant that are not answered yet; each task of a batch is one.
 inline constexpr std::size_t http_enqueues_open_max = 4096;
+/// Of a refused request, read and dropped after the refusal is written. A socket that is closed
+/// before would be reset, and a client that still sends would lose the refusal.
+inline constexpr std::size_t http_drain_bytes_max = 64u << 20;
+inline constexpr duration http_drain_time_max = std::chrono::seconds(10);
 
 // Webhooks.
 inline constexpr std::size_t webhooks_open_max = 100'000;
