@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two clients of one gateway, of which one is hostile or slow: the other one does not notice."""
 
+import os
 import socket
 import time
 import unittest
@@ -63,6 +64,68 @@ class LargeBodies(GatewayTest):
             self.post(3 * MIB, 1024, 0.05)
         self.assertLess(time.monotonic() - start, 25)
         self.assertEqual(200, self.http.raw("GET", "/healthz").status)
+
+
+class TenantsTest(GatewayTest):
+    """Two tenants with a token for all routes each."""
+
+    def create_tokens(self, *tenants):
+        file = self.cluster.path("tokens")
+        self.tokens = {tenant: self.cluster.ctl(
+            "token", "create", "--file", file, "--subject", "boss", "--tenant", tenant, "--role",
+            "admin").decode().strip() for tenant in tenants}
+        return "--tokens", file
+
+    def ask(self, tenant, method, path, body=None, **options):
+        fields = {"Authorization": "Bearer " + self.tokens[tenant]}
+        return self.http.call(method, path, body, fields=fields, **options)
+
+
+class SharedWebhooks(TenantsTest):
+    def start_gateway_of_two(self, preload=None):
+        access = self.create_tokens("mallory", "acme")
+        if preload:
+            os.environ["LD_PRELOAD"] = str(preload)
+        try:
+            self.start_gateway("--webhook-allow-private", access=access)
+        finally:
+            os.environ.pop("LD_PRELOAD", None)
+        self.receiver = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.receiver.close)
+        self.receiver.settimeout(20)
+
+    def end_task(self, tenant, url):
+        """Ends a task with that webhook."""
+        added = self.ask(tenant, "POST", "/tasks", {"command": "q", "payload": 1, "webhook": url})
+        self.assertEqual(202, added.status, added.text)
+        ended = self.ask(tenant, "POST", f"/tasks/{added.json['id']}/cancel")
+        self.assertEqual(200, ended.status, ended.text)
+
+    def seconds_to_deliver(self, host="127.0.0.1"):
+        """How long a webhook of the other tenant takes."""
+        start = time.monotonic()
+        self.end_task("acme", f"http://{host}:{self.receiver.getsockname()[1]}/")
+        self.receiver.accept()[0].close()
+        return time.monotonic() - start
+
+    def test_silent_receiver_of_one_tenant_delays_no_other(self):
+        silent = socket.create_server(("127.0.0.1", 0), backlog=1000)
+        self.addCleanup(silent.close)
+        self.start_gateway_of_two()
+        for _ in range(300):
+            self.end_task("mallory", f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        seconds = self.seconds_to_deliver()
+        print(f"behind 300 webhooks to a silent receiver: {seconds:.2f} s")
+        self.assertLess(seconds, 2)
+
+    @unittest.skipIf(cluster.SANITIZERS, "a preloaded library comes before the sanitizer")
+    def test_host_that_resolves_slowly_delays_no_other(self):
+        self.start_gateway_of_two(cluster.BUILD / "lib" / "libe2e_slow_names.so")
+        for number in range(50):
+            self.end_task("mallory", f"http://{number}.slow.test/")
+        seconds = self.seconds_to_deliver("fast.test")
+        print(f"behind 50 hosts that resolve slowly: {seconds:.2f} s")
+        self.assertLess(seconds, 2)
 
 
 if __name__ == "__main__":

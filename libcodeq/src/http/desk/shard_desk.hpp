@@ -78,6 +78,9 @@ public:
   /// Shard time.
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
+  /// Counts what meets a limit.
+  [[nodiscard]] observe::limit_meter& meter() const { return *options_.meter; }
+
   [[nodiscard]] monotonic_time steady_now() { return options_.clock->now().steady; }
 
   /// Enqueues a task in the window of `tenant`. Errors: what the coordinator refused; `overloaded`

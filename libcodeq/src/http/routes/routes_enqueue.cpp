@@ -63,7 +63,7 @@ void enqueue_one(
   if (!task)
     return done(task.error());
   if (!webhook.empty())
-    if (auto ok = context.webhooks.check(webhook); !ok)
+    if (auto ok = context.webhooks.check(call->by->tenant, webhook); !ok)
       return done(ok.error());
   if (!call->by->may_use(task->queue))
     return done(error{errc::unauthorized, "command not allowed"});

@@ -29,8 +29,14 @@ inline constexpr std::size_t http_drain_bytes_max = 64u << 20;
 inline constexpr duration http_drain_time_max = std::chrono::seconds(10);
 
 // Webhooks.
-inline constexpr std::size_t webhooks_open_max = 100'000;
-inline constexpr std::size_t webhooks_in_flight_max = 32;
+/// Of all tenants, which share them fairly: one tenant gets half at most.
+inline constexpr std::size_t webhooks_open_max = 200'000;
+/// Deliveries under way at once, shared in the same way.
+inline constexpr std::size_t webhook_flights_max = 128;
+/// Of one tenant to one host.
+inline constexpr std::size_t webhook_flights_per_host_max = 16;
+/// Hosts looked up at once, shared in the same way.
+inline constexpr std::size_t resolver_threads_max = 32;
 inline constexpr std::size_t webhook_answer_bytes_max = 64u << 10;
 inline constexpr duration webhook_timeout = std::chrono::seconds(10);
 inline constexpr duration webhook_retry_min = std::chrono::seconds(1);
