@@ -2,6 +2,7 @@
 """Two clients of one gateway, of which one is hostile or slow: the other one does not notice."""
 
 import os
+import resource
 import socket
 import time
 import unittest
@@ -126,6 +127,58 @@ class SharedWebhooks(TenantsTest):
         seconds = self.seconds_to_deliver("fast.test")
         print(f"behind 50 hosts that resolve slowly: {seconds:.2f} s")
         self.assertLess(seconds, 2)
+
+
+class Connections(TenantsTest):
+    def setUp(self):
+        super().setUp()
+        # For itself and for the programs that it starts.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 10_000)), hard))
+
+    def dial_native(self, source):
+        peer = socket.create_connection(("127.0.0.1", self.cluster.port), timeout=20,
+                                        source_address=(source, 0))
+        self.addCleanup(peer.close)
+
+    def test_silent_connections_to_the_node_port_keep_nobody_out(self):
+        self.start_gateway()
+        for source in ("127.0.0.2", "127.0.0.1"):
+            for _ in range(300):
+                self.dial_native(source)
+            start = time.monotonic()
+            self.cluster.ctl("stats")
+            self.assertLess(time.monotonic() - start, 2)
+
+    def hold_http(self, tenant, source):
+        """Has a connection of that tenant open, which may be refused."""
+        peer = self.dial(source)
+        try:
+            peer.sendall(b"GET /v1/codeq/tasks?limit=1 HTTP/1.1\r\nHost: localhost\r\n"
+                         b"Authorization: Bearer " + self.tokens[tenant].encode() + b"\r\n\r\n")
+            return peer.recv(4096)
+        except OSError:
+            return b""
+
+    def test_connections_of_one_token_to_the_gateway_leave_places_to_others(self):
+        access = self.create_tokens("mallory", "acme")
+        self.start_gateway(access=access)
+        for number in range(4200):
+            said = self.hold_http("mallory", f"127.0.0.{2 + number % 4}")
+            if number == 0:
+                self.assertTrue(said.startswith(b"HTTP/1.1 200"), said)
+        self.assertIn(b"HTTP/1.1 429", said)
+        self.assertIn(b"mallory", said)
+        self.assertIn("limit=http_connections_max max=4096 tenant=mallory",
+                      self.cluster.coordinator.text())
+        self.assertTrue(self.hold_http("acme", "127.0.0.9").startswith(b"HTTP/1.1 200"))
+
+    def test_silent_connections_to_the_gateway_keep_nobody_out(self):
+        self.start_gateway()
+        for source in ("127.0.0.2", "127.0.0.1"):
+            for _ in range(2500):
+                self.dial(source)
+        self.assertEqual(200, self.http.raw("GET", "/healthz").status)
 
 
 if __name__ == "__main__":

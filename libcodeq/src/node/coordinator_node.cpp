@@ -15,6 +15,7 @@
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
+#include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
@@ -223,7 +224,9 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
   states.clear();
   coordinator::registrar_driver_options r;
-  r.registrar = {identity.shard_count, base::random_bits() | 1, identity.store_id};
+  r.registrar = {
+    identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
+  r.meter = limit_meter;
   r.shards = shards;
   r.gauges = [s = store, h = horizons] { return node::store_gauges(*s, *h); };
   r.clock = std::make_shared<base::system_clock>(latest);
@@ -244,6 +247,8 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.port = endpoint->port;
   a.registrar = registrar;
   a.tls = tls;
+  a.connections_max = options.connections_max;
+  a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
     return spawned.error();
@@ -258,6 +263,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.listen = options.http;
   g.metrics_listen = options.metrics;
   g.tls = http_tls;
+  g.connections_max = options.http_connections_max;
   auto webhooks = node::open_webhooks(options);
   if (!webhooks)
     return webhooks.error();
@@ -343,6 +349,7 @@ coordinator_node::start(coordinator_node_options options) {
     return ok.error();
   if (auto ok = node::check_access(options); !ok)
     return ok.error();
+  node::fit_connections(options);
   auto state = std::make_unique<impl>();
   if (auto ok = state->open_access(options); !ok)
     return ok.error();

@@ -16,6 +16,8 @@ inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
 /// Payloads that are looked up at once; more requests for one wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 32;
 inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
+/// Connections without a request that shows a valid token yet; one more takes another's place.
+inline constexpr std::size_t http_unauthenticated_connections_max = 1024;
 /// From the arrival of a request to its answer, beside the time that its client asked to wait.
 inline constexpr duration http_request_time_max = std::chrono::seconds(30);
 /// How long the answer of a request whose client closed its connection is still waited for. A
