@@ -22,7 +22,7 @@ struct met_limit {
 };
 
 /// Counts how often each limit was met, and logs it: at most one line per second for each limit and
-/// whoever met it. Thread-safe.
+/// name. Thread-safe.
 class limit_meter {
 public:
   void note(const met_limit& met);

@@ -323,7 +323,11 @@ void connection::drain() {
   stream_.lowest().async_read_some(
     room, [self = shared_from_this()](error_code failure, std::size_t count) {
       self->drain_bytes_ -= std::min(self->drain_bytes_, count);
-      if (failure || self->drain_bytes_ == 0)
+      bool is_over_limit = failure == beast::error::timeout || self->drain_bytes_ == 0;
+      if (is_over_limit)
+        self->hall_->note(
+          "http_drain_bytes_max", limits::http_drain_bytes_max, "remote", self->remote_);
+      if (failure || is_over_limit)
         return self->close();
       self->drain();
     });
