@@ -30,12 +30,16 @@ public:
 
   /// Takes places that cannot be refused.
   void force(const std::string& owner, std::uint64_t amount = 1) {
+    if (amount == 0)
+      return;
     owners_[owner] += amount;
     used_ += amount;
   }
 
   /// @pre the owner has that many
   void give_back(const std::string& owner, std::uint64_t amount = 1) {
+    if (amount == 0)
+      return;
     auto at = owners_.find(owner);
     CODEQ_ASSERT(at != owners_.end() && at->second >= amount);
     at->second -= amount;

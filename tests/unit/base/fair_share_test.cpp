@@ -41,6 +41,15 @@ TEST(FairShare, WhatIsForcedCountsAndLeavesNoRoom) {
   EXPECT_EQ(0u, share.used());
 }
 
+TEST(FairShare, NothingTakenIsNothingGivenBack) {
+  fair_share share(2);
+  share.force("a", 0);
+  share.force("a", 0);
+  share.give_back("a", 0);
+  share.give_back("a", 0);
+  EXPECT_EQ(0u, share.used());
+}
+
 TEST(RemoteBlock, IsAnAddressOrTheNetworkOfOne) {
   EXPECT_EQ("192.0.2.7", remote_block_of("192.0.2.7"));
   EXPECT_EQ("192.0.2.7", remote_block_of("::ffff:192.0.2.7"));
