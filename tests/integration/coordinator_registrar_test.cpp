@@ -66,19 +66,20 @@ protected:
         [] { return std::map<std::string, std::int64_t>{}; },
         std::make_shared<base::manual_clock>()}))) {}
 
-  /// A process of worker `w` connects, of a tenant when it is named, and then with that token.
+  /// A process of worker `name` connects, of a tenant when it is named, and then with that token.
   void hello(
     const std::string& connection,
     std::uint64_t incarnation,
     const std::string& token = {},
-    const std::string& tenant = {}) {
+    const std::string& tenant = {},
+    const std::string& name = "w") {
     auto spawned = system_.own(
       system_.get().spawn(connection_behavior, &lines_[connection], &probes_[connection]));
     connections_[connection] = spawned;
     auto message = protocol::hello::build([&](schema::Hello::Builder root) {
       root.setMinVersion(1);
       root.setMaxVersion(1);
-      root.setName("w");
+      root.setName(name);
       root.setIncarnation(incarnation);
       root.setRole(schema::Role::WORKER);
       root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
@@ -163,6 +164,8 @@ protected:
     options.clock = std::make_shared<base::manual_clock>();
     options.tokens = tokens_;
     options.limiter = std::make_shared<security::rate_limiter>();
+    options.registrar.connections_max = connections_max;
+    options.meter = meter_;
     registrar_ = system_.own(system_.get().spawn(coordinator::drive_registrar, options));
   }
 
@@ -185,6 +188,9 @@ protected:
     system_.run();
   }
 
+  static constexpr std::size_t connections_max = 4;
+
+  std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
   temporary_directory directory_;
   std::filesystem::path file_ = directory_.path() / "tokens";
   std::shared_ptr<security::token_source> tokens_;
@@ -202,6 +208,17 @@ TEST_F(GuardedRegistrar, LetsNobodyInWithoutATokenThatFits) {
   EXPECT_THAT(take("producer"), ElementsAre("closed unauthorized"));
   EXPECT_THAT(take("other tenant"), ElementsAre("closed unauthorized"));
   EXPECT_THAT(take("good"), ElementsAre("accepted"));
+}
+
+TEST_F(GuardedRegistrar, OneTenantLeavesHalfOfTheConnectionsToOthers) {
+  for (int i = 1; i <= 3; ++i)
+    hello("a" + std::to_string(i), 1, "worker-a", "a", "w" + std::to_string(i));
+  hello("b", 1, "worker-b", "b");
+
+  EXPECT_THAT(take("a2"), ElementsAre("accepted"));
+  EXPECT_THAT(take("a3"), ElementsAre("closed overloaded"));
+  EXPECT_THAT(take("b"), ElementsAre("accepted"));
+  EXPECT_EQ(1u, meter_->counts()["connections_max"]);
 }
 
 TEST_F(GuardedRegistrar, LeavesTheNamesOfOtherTenantsAlone) {

@@ -33,7 +33,39 @@ std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   return std::make_shared<const http::caller>(std::move(by));
 }
 
+/// Whether a request of a peer enqueues tasks of the tenant.
+bool is_enqueue_of(const coordinator::peer_request& m, const std::string& tenant) {
+  const auto* request = std::get_if<protocol::enqueue_request>(&m.request);
+  if (!request)
+    return false;
+  auto found = request->read([&](auto r) -> result<bool> {
+    for (auto run : r.getRuns())
+      if (tenant == run.getQueue().getTenant().cStr())
+        return true;
+    return false;
+  });
+  return found && *found;
+}
+
 } // namespace
+
+coordinator::shard_actor http_fixture::filter(const coordinator::shard_actor& shard) {
+  auto pass = [shard, tenant = unanswered_tenant_](
+                coordinator::shard_actor::pointer self) -> coordinator::shard_actor::behavior_type {
+    return {
+      [=](const coordinator::peer_request& m) {
+        if (!is_enqueue_of(m, *tenant))
+          self->send(shard, m);
+      },
+      [=](const coordinator::shard_command& m) { self->send(shard, m); },
+      [=](const coordinator::attach_peer& m) { self->send(shard, m); },
+      [=](const coordinator::detach_peer& m) { self->send(shard, m); },
+      [=](const coordinator::ask_shard_stats& m) { return self->delegate(shard, m); },
+      [=](const coordinator::stop_shard& m) { return self->delegate(shard, m); },
+    };
+  };
+  return system_.get().spawn(pass);
+}
 
 std::string http_fixture::answer::operator[](const std::string& name) const {
   auto object = http::json_object::parse(body);
@@ -77,7 +109,8 @@ void http_fixture::start() {
     options.journal = journal;
     options.reader = reader;
     options.shard.shard_count = shard_count;
-    options_.desk.shards.push_back(own(system_.get().spawn(coordinator::drive_shard, options)));
+    auto shard = own(system_.get().spawn(coordinator::drive_shard, options));
+    options_.desk.shards.push_back(own(filter(shard)));
   }
   gateway_ = own(system_.get().spawn(http::gateway, options_));
   system_.run();

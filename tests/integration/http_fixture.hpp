@@ -91,8 +91,14 @@ protected:
 
   http::gateway_actor_options options_;
 
+  /// The shards drop the enqueues of this tenant unanswered, as a shard that hangs would.
+  std::shared_ptr<std::string> unanswered_tenant_ = std::make_shared<std::string>();
+
 private:
   void start();
+
+  /// A shard's actor that drops the enqueues of `unanswered_tenant_`.
+  [[nodiscard]] coordinator::shard_actor filter(const coordinator::shard_actor& shard);
   [[nodiscard]] pending
   make_request(const std::string& method, const std::string& target, const std::string& body);
 

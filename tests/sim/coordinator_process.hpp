@@ -45,6 +45,9 @@ public:
   [[nodiscard]] std::size_t shard_count() const { return shards_.size(); }
 
   void open_session(std::uint64_t hello, coordinator::session_opening opening) override;
+
+  void note_full(const std::string&) override {}
+
   void refuse(std::uint64_t hello, const error& reason) override;
   void probe(core::peer_id peer, std::uint64_t hello) override;
   void end_session(core::peer_id peer, const error& reason) override;

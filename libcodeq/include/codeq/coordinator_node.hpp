@@ -43,6 +43,11 @@ struct coordinator_node_options {
   std::filesystem::path tls_authority{};
   /// Takes no peer in without a certificate.
   bool tls_require_client_certificate = false;
+  /// Connections of nodes at once. Remote addresses share them fairly, and so do tenants: one gets
+  /// half at most.
+  std::size_t connections_max = limits::connections_max;
+  /// The same for connections to the gateway.
+  std::size_t http_connections_max = limits::http_connections_max;
   /// Where the HTTP gateway listens: `address:port`, loopback only without TLS and tokens; port 0
   /// picks one. Empty for no gateway.
   std::string http{};

@@ -41,6 +41,8 @@ struct outgoing_pressure {
 /// Asks a connection to write what it holds and to close.
 struct close_connection {
   error reason;
+  /// Does not wait until the peer has read what was written.
+  bool at_once = false;
 };
 
 /// Asks a connection whether its peer still answers a ping within `limits::name_probe_timeout`.

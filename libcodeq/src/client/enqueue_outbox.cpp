@@ -41,7 +41,7 @@ struct enqueue_outbox::answer {
 };
 
 enqueue_outbox::enqueue_outbox(options opts)
-  : options_(std::move(opts)), window_(options_.in_flight_max) {
+  : options_(std::move(opts)), window_(options_.in_flight_max, options_.first_number) {
 }
 
 void enqueue_outbox::connect(send_function send, store_identity store) {
@@ -64,14 +64,38 @@ void enqueue_outbox::disconnect() {
   send_ = nullptr;
 }
 
-void enqueue_outbox::submit(tasks_ptr tasks, done_function done) {
+std::uint64_t enqueue_outbox::submit(tasks_ptr tasks, done_function done) {
   auto of = std::make_shared<submission>();
+  of->name = ++last_submission_;
   of->missing = tasks->count();
   of->answers.assign(of->missing, error{});
   of->tasks = std::move(tasks);
   of->done = std::move(done);
   request whole{.of = of, .runs = of->tasks->all_runs()};
   waiting_.push_back(std::move(whole));
+  send_waiting();
+  return of->name;
+}
+
+void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason) {
+  std::shared_ptr<submission> found;
+  auto is_part = [&](const request& one) {
+    if (one.of->name != submission_name)
+      return false;
+    found = one.of;
+    return true;
+  };
+  std::erase_if(waiting_, is_part);
+  std::vector<std::uint64_t> sent;
+  window_.for_each([&](std::uint64_t number, const request& one) {
+    if (is_part(one))
+      sent.push_back(number);
+  });
+  for (auto number : sent)
+    static_cast<void>(window_.close(number));
+  if (!found)
+    return;
+  found->done(reason);
   send_waiting();
 }
 

@@ -35,6 +35,8 @@ public:
     std::size_t in_flight_max = limits::producer_window_requests_default;
     /// Names a new session; at the first connection, and when the coordinator has forgotten it.
     std::function<producer_id()> new_session;
+    /// Of the requests; several outboxes that share a connection have ranges of their own.
+    std::uint64_t first_number = 1;
   };
 
   explicit enqueue_outbox(options opts);
@@ -47,8 +49,13 @@ public:
   /// The connection is gone; nothing is sent until the next `connect`.
   void disconnect();
 
-  /// Sends now when connected and the window has room, else later.
-  void submit(tasks_ptr tasks, done_function done);
+  /// Sends now when connected and the window has room, else later. Returns a name for `give_up`,
+  /// never 0.
+  std::uint64_t submit(tasks_ptr tasks, done_function done);
+
+  /// Ends what was submitted under that name with `reason` and frees its place in the window; does
+  /// nothing when it has ended. What was sent may still be executed; its answer is ignored.
+  void give_up(std::uint64_t submission, const error& reason);
 
   /// A request to send again, after a pause, by `retry_due`.
   struct retry {
@@ -69,6 +76,7 @@ public:
 private:
   /// What was submitted at once.
   struct submission {
+    std::uint64_t name = 0;
     tasks_ptr tasks;
     done_function done;
     enqueue_answers answers{};
@@ -109,6 +117,7 @@ private:
   producer_id session_{};
   request_window<request> window_;
   std::deque<request> waiting_;
+  std::uint64_t last_submission_ = 0;
   send_function send_;
   std::optional<store_identity> store_;
 };

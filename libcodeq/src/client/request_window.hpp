@@ -12,14 +12,15 @@
 
 namespace codeq::client {
 
-/// The requests of one producer session that wait for their answer, by number. Numbers start at 1
-/// and only grow. Pure; used from one thread.
+/// The requests of one producer session that wait for their answer, by number. Numbers start
+/// at `first_number` and only grow. Pure; used from one thread.
 template <class Request>
 class request_window {
 public:
   /// At most `in_flight_max` requests are open at once. What the oldest open and the next number
   /// span is bounded too: a coordinator remembers no more (`limits::producer_requests_max`).
-  explicit request_window(std::size_t in_flight_max) : in_flight_max_(in_flight_max) {}
+  explicit request_window(std::size_t in_flight_max, std::uint64_t first_number = 1)
+    : in_flight_max_(in_flight_max), next_(first_number) {}
 
   /// True when one more request may be opened.
   [[nodiscard]] bool has_room() const noexcept {
@@ -77,7 +78,7 @@ public:
 
 private:
   std::size_t in_flight_max_;
-  std::uint64_t next_ = 1;
+  std::uint64_t next_;
   std::map<std::uint64_t, Request> open_;
 };
 

@@ -23,6 +23,8 @@ constexpr auto footer =
   "environment over the file. An empty environment variable counts as not given.";
 
 constexpr std::uint64_t backups_kept_max = 1'000;
+constexpr std::uint64_t connections_least = 8;
+constexpr std::uint64_t connections_most = 1'000'000;
 
 result<std::string> parse_listen(const std::string& text) {
   auto address = parse_host_port(text, true);
@@ -151,6 +153,18 @@ void add_network_options(option_set& options, coordinator_config& config) {
     "FILE",
     "Gets the port, in decimal, once the coordinator listens [default: none]",
     config.port_file));
+  options.add(count_option(
+    "connections",
+    "Connections of nodes at once, 8 to 1000000; one remote address or tenant gets half at most "
+    "[default: 4096]",
+    config.node.connections_max,
+    {connections_least, connections_most}));
+  options.add(count_option(
+    "http-connections",
+    "Connections to the HTTP gateway at once, 8 to 1000000; one remote address or tenant gets half "
+    "at most [default: 4096]",
+    config.node.http_connections_max,
+    {connections_least, connections_most}));
   add_http_options(options, config);
   add_webhook_options(options, config.node);
   options.add(switch_option(

@@ -15,8 +15,10 @@
 #include "node/coordinator_counts.hpp"
 #include "node/coordinator_options.hpp"
 #include "node/http_access.hpp"
+#include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
 #include "node/webhook_access.hpp"
+#include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/tls_context.hpp"
@@ -120,6 +122,7 @@ struct coordinator_node::impl {
   transport::acceptor_handle acceptor;
   std::shared_ptr<coordinator::journal_meter> journal_meter =
     std::make_shared<coordinator::journal_meter>();
+  std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
   std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
 };
@@ -229,7 +232,9 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
   states.clear();
   coordinator::registrar_driver_options r;
-  r.registrar = {identity.shard_count, base::random_bits() | 1, identity.store_id};
+  r.registrar = {
+    identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
+  r.meter = limit_meter;
   r.shards = shards;
   r.gauges = [s = store, h = horizons, d = reserve, l = lookups] {
     auto gauges = node::store_gauges(*s, *h, *d);
@@ -254,6 +259,8 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.port = endpoint->port;
   a.registrar = registrar;
   a.tls = tls;
+  a.connections_max = options.connections_max;
+  a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
     return spawned.error();
@@ -268,11 +275,13 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.listen = options.http;
   g.metrics_listen = options.metrics;
   g.tls = http_tls;
+  g.connections_max = options.http_connections_max;
   auto webhooks = node::open_webhooks(options);
   if (!webhooks)
     return webhooks.error();
   g.actor.webhooks = std::move(*webhooks);
-  g.actor.desk = {shards, identity.store_id, std::make_shared<base::system_clock>(latest)};
+  g.actor.desk = {
+    shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter};
   g.actor.who = node::authenticate_by(tokens);
   g.actor.limit = node::limit_by(limiter);
   g.actor.is_loopback_only = options.development;
@@ -280,9 +289,12 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.check_disk = [space = std::make_shared<coordinator::free_space>(
                           options.data, options.free_bytes_least, reserve),
                         clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
-  g.actor.metrics = [s = store, j = journal_meter, m = g.meter](const coordinator_stats& stats) {
-    return observe::metrics_text(stats, node::counts_of(*s, *j, *m));
-  };
+  g.actor.metrics =
+    [s = store, j = journal_meter, m = g.meter, l = limit_meter](const coordinator_stats& stats) {
+      auto counts = node::counts_of(*s, *j, *m);
+      counts.limits_met = l->counts();
+      return observe::metrics_text(stats, counts);
+    };
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)
     return started.error();
@@ -349,6 +361,7 @@ coordinator_node::start(coordinator_node_options options) {
     return ok.error();
   if (auto ok = node::check_access(options); !ok)
     return ok.error();
+  node::fit_connections(options);
   auto state = std::make_unique<impl>();
   if (auto ok = state->open_access(options); !ok)
     return ok.error();

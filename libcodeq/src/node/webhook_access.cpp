@@ -30,9 +30,9 @@ result<http::webhook_options> open_webhooks(const coordinator_node_options& opti
   if (!tls)
     return tls.error();
   opened.send = [sender = std::make_shared<http::request_sender>(),
-                 tls = *tls](http::outgoing_request request, auto done) {
+                 tls = *tls](const std::string& tenant, http::outgoing_request request, auto done) {
     request.tls = tls;
-    sender->send(std::move(request), std::move(done));
+    sender->send(tenant, std::move(request), std::move(done));
   };
   return opened;
 }

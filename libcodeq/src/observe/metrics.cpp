@@ -197,6 +197,15 @@ void write_gateway(families& to, const process_counts& process) {
     to.add(number(count), {{"status", status}});
 }
 
+void write_limits(families& to, const process_counts& process) {
+  to.begin(
+    "codeq_limits_met_total",
+    "Requests and connections refused, ended or put off at a limit, by the limit's name",
+    MetricType::Counter);
+  for (const auto& [name, count] : process.limits_met)
+    to.add(number(count), {{"limit", name}});
+}
+
 } // namespace
 
 std::string metrics_text(const coordinator_stats& stats, const process_counts& process) {
@@ -205,6 +214,7 @@ std::string metrics_text(const coordinator_stats& stats, const process_counts& p
   write_shards(all, stats);
   write_journal(all, process);
   write_gateway(all, process);
+  write_limits(all, process);
   return all.text();
 }
 

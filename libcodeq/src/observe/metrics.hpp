@@ -16,6 +16,8 @@ struct process_counts {
   std::uint64_t http_connections_refused = 0;
   /// By the first digit of the status: "2xx".
   std::map<std::string, std::uint64_t> http_answers;
+  /// How often a limit that keeps tenants and peers apart was met, by its name.
+  std::map<std::string, std::uint64_t> limits_met;
   std::uint64_t journal_groups = 0;
   std::uint64_t journal_parts = 0;
   std::uint64_t journal_bytes = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/acceptor.hpp"
 
+#include "base/remote_block.hpp"
 #include "observe/log.hpp"
 #include "transport/admission.hpp"
 #include "transport/connection.hpp"
@@ -10,6 +11,7 @@
 #include <caf/io/middleman.hpp>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -63,6 +65,9 @@ struct acceptor_state {
 
   void start(acceptor_self self_pointer, int fd, const acceptor_options& wanted);
   void welcome(caf::io::connection_handle handle);
+
+  /// Ends an unauthenticated connection at once, for one of that address.
+  void evict(const caf::strong_actor_ptr& stranger, const std::string& remote);
   void turn_away(caf::io::connection_handle handle, std::string_view reason);
   void pause();
   void sweep(admission::time_point now);
@@ -101,17 +106,32 @@ void acceptor_state::welcome(caf::io::connection_handle handle) {
     turn_away(handle, "few file descriptors are left");
     return pause();
   }
-  auto place = places->admit();
-  if (!place)
+  auto remote = base::remote_block_of(self->remote_addr(handle));
+  auto place = places->admit(remote);
+  if (!place) {
+    options.meter->note({"connections_max", options.connections_max, "remote", remote});
     return turn_away(handle, place.error().context);
+  }
+  if (place->evicted)
+    evict(place->evicted, remote);
   self->fork(
     accepted_connection,
     handle,
     accepted_options{
       options.registrar,
       options.connection,
-      std::move(*place),
+      std::move(place->ticket),
       options.tls ? options.tls->current() : nullptr});
+}
+
+void acceptor_state::evict(const caf::strong_actor_ptr& stranger, const std::string& remote) {
+  auto max = options.unauthenticated_connections_max;
+  options.meter->note({"unauthenticated_connections_max", max, "remote", remote});
+  caf::anon_send(
+    caf::actor_cast<actors::connection_actor>(stranger),
+    actors::close_connection{
+      {errc::overloaded, "unauthenticated_connections_max=" + std::to_string(max) + " reached"},
+      true});
 }
 
 void acceptor_state::turn_away(caf::io::connection_handle handle, std::string_view reason) {

@@ -4,6 +4,7 @@
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"
+#include "observe/limit_meter.hpp"
 #include "security/tls_context.hpp"
 #include "transport/settings.hpp"
 
@@ -23,13 +24,14 @@ struct acceptor_options {
   std::uint16_t port = 0;
   /// Decides over every hello.
   actors::registrar_actor registrar;
-  /// One more is closed at once.
+  /// Remote addresses share them fairly; what is beyond is closed at once.
   std::size_t connections_max = limits::connections_max;
-  /// Of them, those that no registrar has accepted yet.
+  /// Of them, those that no registrar has accepted yet; one more takes the place of another.
   std::size_t unauthenticated_connections_max = limits::unauthenticated_connections_max;
   connection_settings connection;
   /// Null takes connections without TLS, and no others.
   std::shared_ptr<security::tls_source> tls{};
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
 /// A listening port. `caf::anon_send_exit(actor, caf::exit_reason::user_shutdown)` closes the port;

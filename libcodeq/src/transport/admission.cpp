@@ -2,61 +2,84 @@
 #include "transport/admission.hpp"
 
 #include <caf/actor_cast.hpp>
-#include <caf/actor_control_block.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace codeq::transport {
 
-result<std::shared_ptr<admission_ticket>> admission::admit() {
-  auto full = [](const char* what, std::size_t limit) {
-    return error{errc::overloaded, std::string(what) + "=" + std::to_string(limit) + " reached"};
-  };
+result<admitted> admission::admit(const std::string& remote) {
   std::lock_guard guard(mutex_);
-  if (connections_ >= connections_max_)
-    return full("connections_max", connections_max_);
-  if (unauthenticated_ >= unauthenticated_max_)
-    return full("unauthenticated_connections_max", unauthenticated_max_);
-  auto ticket = std::make_shared<admission_ticket>(shared_from_this(), ++last_id_);
-  ++connections_;
-  ++unauthenticated_;
-  return ticket;
+  if (!shares_.has_room(remote))
+    return error{
+      errc::overloaded,
+      "remote " + remote + " has " + std::to_string(shares_.used_by(remote)) + " of "
+        + std::to_string(shares_.used())
+        + " connections; connections_max=" + std::to_string(shares_.total())};
+  admitted fresh;
+  if (strangers_.size() >= unauthenticated_max_) {
+    fresh.evicted = evict();
+    if (!fresh.evicted)
+      return error{
+        errc::overloaded,
+        "unauthenticated_connections_max=" + std::to_string(unauthenticated_max_) + " reached"};
+  }
+  fresh.ticket = std::make_shared<admission_ticket>(shared_from_this(), ++last_id_, remote);
+  shares_.force(remote);
+  strangers_.emplace(last_id_, stranger{remote});
+  return fresh;
+}
+
+caf::strong_actor_ptr admission::evict() {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [id, one] : strangers_)
+    ++counts[one.remote];
+  std::size_t most = 0;
+  for (const auto& [remote, count] : counts)
+    most = std::max(most, count);
+  for (auto i = strangers_.begin(); i != strangers_.end(); ++i) {
+    auto alive = counts.at(i->second.remote) == most && i->second.connection
+                   ? caf::actor_cast<caf::strong_actor_ptr>(i->second.connection)
+                   : nullptr;
+    if (!alive)
+      continue;
+    strangers_.erase(i);
+    return alive;
+  }
+  return nullptr;
 }
 
 std::vector<caf::strong_actor_ptr> admission::take_overdue(time_point now) {
   std::vector<caf::strong_actor_ptr> overdue;
   std::lock_guard guard(mutex_);
-  for (auto i = waiting_.begin(); i != waiting_.end();) {
-    if (i->second.deadline > now) {
-      ++i;
+  for (auto& [id, one] : strangers_) {
+    if (one.deadline > now || !one.connection)
       continue;
-    }
-    if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(i->second.connection))
+    one.deadline = time_point::max();
+    if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(one.connection))
       overdue.push_back(std::move(alive));
-    i = waiting_.erase(i);
   }
   return overdue;
 }
 
 admission_ticket::~admission_ticket() {
   std::lock_guard guard(owner_->mutex_);
-  owner_->waiting_.erase(id_);
-  --owner_->connections_;
-  if (!authenticated_)
-    --owner_->unauthenticated_;
+  owner_->strangers_.erase(id_);
+  owner_->shares_.give_back(remote_);
 }
 
 void admission_ticket::wait_until(caf::actor_addr connection, admission::time_point deadline) {
   std::lock_guard guard(owner_->mutex_);
-  owner_->waiting_[id_] = {std::move(connection), deadline};
+  auto at = owner_->strangers_.find(id_);
+  if (at == owner_->strangers_.end())
+    return;
+  at->second.connection = std::move(connection);
+  at->second.deadline = deadline;
 }
 
 void admission_ticket::authenticated() {
   std::lock_guard guard(owner_->mutex_);
-  owner_->waiting_.erase(id_);
-  if (!authenticated_)
-    --owner_->unauthenticated_;
-  authenticated_ = true;
+  owner_->strangers_.erase(id_);
 }
 
 } // namespace codeq::transport

@@ -59,7 +59,7 @@ protected:
     auto encoded = protocol::encoded_tasks::encode(tasks);
     ASSERT_TRUE(encoded);
     auto shared = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-    box.submit(shared, [this, call = ++submitted_](result<enqueue_answers> answer) {
+    last = box.submit(shared, [this, call = ++submitted_](result<enqueue_answers> answer) {
       answers.push_back(
         std::to_string(call) + (answer ? " " + std::to_string(answer->size()) + " tasks"
                                        : " " + std::string(to_string(answer.error().code))));
@@ -127,6 +127,8 @@ protected:
 
   std::vector<said> sent;
   std::vector<std::string> answers;
+  /// Names the latest call of `submit`.
+  std::uint64_t last = 0;
   std::vector<task_id> ids;
   enqueue_answers each;
 
@@ -306,6 +308,30 @@ TEST_F(EnqueueOutbox, AnAnswerWithAnotherNumberOfTasksIsAProtocolError) {
   EXPECT_FALSE(box.accept(reply(sent[0], 4'000'000'000u)));
 
   EXPECT_TRUE(answers.empty());
+}
+
+TEST_F(EnqueueOutbox, WhatIsGivenUpFreesItsPlaceForTheNext) {
+  auto box = make(1);
+  connect(box);
+  submit(box);
+  auto sent_one = last;
+  submit(box);
+  auto waiting_one = last;
+  submit(box);
+
+  box.give_up(waiting_one, {errc::timeout, {}});
+  box.give_up(sent_one, {errc::timeout, {}});
+
+  EXPECT_EQ(answers, (lines{"2 timeout", "1 timeout"}));
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[1].number, 2u);
+  EXPECT_EQ(sent[1].answered_below, 2u);
+  // The answer that comes too late is of no request.
+  answer(box, sent[0]);
+  box.give_up(sent_one, {errc::timeout, {}});
+  EXPECT_EQ(answers.size(), 2u);
+  answer(box, sent[1]);
+  EXPECT_EQ(answers.back(), "3 1 tasks");
 }
 
 TEST_F(EnqueueOutbox, KeysAreSplitByShardAndAnsweredTogetherInTheirOrder) {

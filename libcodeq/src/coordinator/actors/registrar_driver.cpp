@@ -80,6 +80,10 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
       std::move(progress)});
 }
 
+void registrar_driver::note_full(const std::string& tenant) {
+  options_.meter->note({"connections_max", options_.registrar.connections_max, "tenant", tenant});
+}
+
 void registrar_driver::refuse(std::uint64_t hello, const error& reason) {
   auto from = std::move(hellos_.extract(hello).mapped());
   CODEQ_LOG_WARN("registrar refuses node remote={} reason=\"{}\"", from.remote, to_string(reason));

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "coordinator/session/registrar.hpp"
+#include "observe/limit_meter.hpp"
 #include "security/token_source.hpp"
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct registrar_driver_options {
   /// Not null when there are tokens.
   std::shared_ptr<security::rate_limiter> limiter{};
   backup_control backups{};
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
 /// The actor that decides who may connect: spawns the sessions of those who may.
@@ -44,6 +46,7 @@ public:
   void forget(const caf::actor_addr& session);
 
   void open_session(std::uint64_t hello, session_opening opening) override;
+  void note_full(const std::string& tenant) override;
   void refuse(std::uint64_t hello, const error& reason) override;
   void probe(core::peer_id peer, std::uint64_t hello) override;
   void end_session(core::peer_id peer, const error& reason) override;

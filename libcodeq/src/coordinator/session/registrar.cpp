@@ -26,7 +26,7 @@ error name_taken_over(const std::string& name) {
 } // namespace
 
 registrar::registrar(const registrar_options& options, registrar_port& port)
-  : options_(options), port_(port) {
+  : options_(options), port_(port), shares_(options.connections_max) {
 }
 
 result<std::shared_ptr<const security::principal>>
@@ -62,11 +62,25 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
   auto bearer = authenticate(*node);
   if (!bearer)
     return bearer.error();
+  if (*bearer)
+    if (auto ok = check_share((*bearer)->tenant); !ok)
+      return ok.error();
   node->token.clear();
   // Else a tenant's worker could take over the leases of another tenant's one.
   if (*bearer)
     node->identity.name = (*bearer)->tenant + "/" + node->identity.name;
   return newcomer{std::move(*node), std::move(*bearer)};
+}
+
+result<void> registrar::check_share(const std::string& tenant) const {
+  if (shares_.has_room(tenant))
+    return {};
+  port_.note_full(tenant);
+  return error{
+    errc::overloaded,
+    "tenant " + tenant + " has " + std::to_string(shares_.used_by(tenant)) + " of "
+      + std::to_string(shares_.used()) + " connections; all tenants share "
+      + std::to_string(shares_.total())};
 }
 
 void registrar::welcome(std::uint64_t hello, const protocol::hello& message, timestamp now) {
@@ -164,6 +178,8 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
     c.worker_name = node.identity.name;
     workers_[node.identity.name].peer = session.peer;
   }
+  if (c.bearer)
+    shares_.force(c.bearer->tenant);
   sessions_.emplace(session.peer, std::move(c));
   port_.open_session(hello, {std::move(session), node, make_ack(now)});
 }
@@ -176,6 +192,8 @@ void registrar::drop(core::peer_id peer) {
   if (auto name = workers_.find(at->second.worker_name);
       name != workers_.end() && name->second.peer == peer)
     name->second.peer = 0;
+  if (at->second.bearer)
+    shares_.give_back(at->second.bearer->tenant);
   sessions_.erase(at);
 }
 

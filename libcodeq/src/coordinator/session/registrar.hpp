@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
+#include "base/fair_share.hpp"
 #include "coordinator/session/session.hpp"
 #include "protocol/convert.hpp"
 #include "security/token_table.hpp"
@@ -27,6 +29,8 @@ struct registrar_options {
   /// Random, per start of the coordinator.
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
+  /// Of all nodes; tenants share them fairly.
+  std::size_t connections_max = limits::connections_max;
 };
 
 /// The outside of the registrar. No call leads back into the registrar before it has returned.
@@ -38,6 +42,9 @@ public:
   /// shard, then acknowledges the hello; the acknowledgement is the first frame that the peer gets.
   /// Shards get this behind everything that they were told before.
   virtual void open_session(std::uint64_t hello, session_opening opening) = 0;
+
+  /// A node of the tenant is refused because of `connections_max`.
+  virtual void note_full(const std::string& tenant) = 0;
 
   /// Tells the connection that said hello under this number why it may not come in, and closes it.
   virtual void refuse(std::uint64_t hello, const error& reason) = 0;
@@ -107,6 +114,9 @@ private:
   void welcome_worker(std::uint64_t hello, const newcomer& who, timestamp now);
   void take_over(std::uint64_t hello, const newcomer& who, timestamp now);
   void accept(std::uint64_t hello, const newcomer& who, timestamp now);
+
+  /// Whether the tenant may have one more session. Errors: `overloaded`.
+  [[nodiscard]] result<void> check_share(const std::string& tenant) const;
   [[nodiscard]] protocol::hello_ack make_ack(timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
   void drop(core::peer_id peer);
@@ -115,6 +125,8 @@ private:
   registrar_port& port_;
   core::peer_id last_peer_ = 0;
   std::unordered_map<core::peer_id, connected> sessions_;
+  /// Of sessions, by the tenants of their tokens.
+  base::fair_share shares_;
   std::unordered_map<std::string, worker_name> workers_;
   /// Hellos that wait for a probe, by number.
   std::unordered_map<std::uint64_t, protocol::hello> probing_;

@@ -63,14 +63,13 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
   options_ = options;
   peer_ = last_peer_ = first_peer;
   attach();
-  outbox_.emplace(client::enqueue_outbox::options{
-    limits::http_enqueues_in_flight_max, [this] {
-      return make_producer_id(
-        now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
-    }});
   client::store_identity store{options_.store_id, shard_count()};
-  outbox_->connect(
-    [this](const protocol::enqueue_request& m) { send_frame(0, m.to_wire()); }, store);
+  auto new_session = [this] {
+    return make_producer_id(
+      now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
+  };
+  auto send = [this](const protocol::enqueue_request& m) { send_frame(0, m.to_wire()); };
+  enqueues_.start({new_session, send, store, options_.meter});
   watch_list_.connect(
     [this](const protocol::await_request& m) { send_frame(0, m.to_wire()); }, store);
 }
@@ -103,19 +102,19 @@ void shard_desk::send_frame(std::uint16_t shard, const protocol::wire_frame& fra
     CODEQ_LOG_ERROR("gateway cannot send a frame reason=\"{}\"", to_string(sent.error()));
 }
 
-void shard_desk::enqueue(const task_spec& task, then<enqueued_task> done) {
-  if (stopped_)
-    return done(going_away());
-  auto encoded = protocol::encoded_tasks::encode({&task, 1});
-  if (!encoded)
-    return done(encoded.error());
-  auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-  outbox_->submit(std::move(tasks), [done](result<enqueue_answers> answers) {
-    if (answers)
-      done(std::move(answers->front()));
-    else
-      done(answers.error());
-  });
+enqueue_ticket
+shard_desk::enqueue(const std::string& tenant, const task_spec& task, then<enqueued_task> done) {
+  if (!stopped_)
+    return enqueues_.submit(tenant, task, std::move(done));
+  done(going_away());
+  return {};
+}
+
+void shard_desk::give_up(const enqueue_ticket& ticket) {
+  enqueues_.give_up(
+    ticket,
+    {errc::timeout,
+     "the shard did not answer the enqueue in time; whether the task was added is unknown"});
 }
 
 void shard_desk::describe(
@@ -205,11 +204,12 @@ void shard_desk::take_reply(const protocol::wire_frame& frame) {
 }
 
 void shard_desk::take_enqueued(const protocol::enqueue_reply& reply) {
-  auto accepted = outbox_->accept(reply);
+  auto accepted = enqueues_.accept(reply);
   if (!accepted)
     CODEQ_LOG_ERROR("gateway cannot read an answer reason=\"{}\"", to_string(accepted.error()));
   else if (*accepted)
-    after((*accepted)->pause, [this, number = (*accepted)->number] { outbox_->retry_due(number); });
+    after(
+      (*accepted)->pause, [this, number = (*accepted)->number] { enqueues_.retry_due(number); });
 }
 
 void shard_desk::misbehaved(const error& reason) {
@@ -229,7 +229,7 @@ void shard_desk::fail_all(const error& reason) {
     done(reason);
   beats_.clear();
   watch_list_.fail_all(reason);
-  outbox_->fail_all(reason);
+  enqueues_.fail_all(reason);
 }
 
 void shard_desk::stop() {
@@ -243,11 +243,14 @@ void shard_desk::stop() {
   timers_.run_due(monotonic_time::max());
 }
 
-void shard_desk::after(duration wait, std::function<void()> action) {
-  if (stopped_)
-    return action();
-  timers_.add(options_.clock->now().steady + wait, std::move(action));
+timer_list::id shard_desk::after(duration wait, std::function<void()> action) {
+  if (stopped_) {
+    action();
+    return 0;
+  }
+  auto timer = timers_.add(options_.clock->now().steady + wait, std::move(action));
   arm();
+  return timer;
 }
 
 void shard_desk::tick() {

@@ -5,11 +5,11 @@
 #include "codeq/result.hpp"
 
 #include "base/clock.hpp"
-#include "client/enqueue_outbox.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
 #include "core/commands/command.hpp"
+#include "http/desk/enqueue_desk.hpp"
 #include "http/desk/gateway_actors.hpp"
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
@@ -33,6 +33,7 @@ struct desk_options {
   std::uint64_t store_id = 0;
   /// Used by the gateway's actor only.
   std::shared_ptr<base::clock> clock;
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
 /// A claim of an HTTP worker.
@@ -77,8 +78,18 @@ public:
   /// Shard time.
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
-  /// Errors: what the coordinator refused; `going_away`.
-  void enqueue(const task_spec& task, then<enqueued_task> done);
+  /// Counts what meets a limit.
+  [[nodiscard]] observe::limit_meter& meter() const { return *options_.meter; }
+
+  [[nodiscard]] monotonic_time steady_now() { return options_.clock->now().steady; }
+
+  /// Enqueues a task in the window of `tenant`. Errors: what the coordinator refused; `overloaded`
+  /// when the tenant has too many open; `going_away`.
+  enqueue_ticket
+  enqueue(const std::string& tenant, const task_spec& task, then<enqueued_task> done);
+
+  /// Ends an enqueue with `timeout` and frees its place; nothing when it has ended.
+  void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, bool with_body, then<task_detail> done);
 
   /// What all shards count, together. Errors: `timeout`.
@@ -113,8 +124,11 @@ public:
   /// Forgets a wait that has not ended.
   void unwatch(std::uint64_t watch);
 
-  /// Runs `action` later, or at once when the desk has stopped.
-  void after(duration wait, std::function<void()> action);
+  /// Runs `action` later, or at once when the desk has stopped. Returns a name for `cancel`.
+  timer_list::id after(duration wait, std::function<void()> action);
+
+  /// Takes back an action that has not run; 0 is none.
+  void cancel(timer_list::id action) { timers_.remove(action); }
 
   // Messages.
 
@@ -183,7 +197,7 @@ private:
   std::set<shard_id> known_shards_;
   std::map<std::uint64_t, std::function<void()>> early_claims_;
   std::unordered_map<std::uint64_t, open_watch> watches_;
-  std::optional<client::enqueue_outbox> outbox_;
+  enqueue_desk enqueues_;
   client::watch_list watch_list_;
   timer_list timers_;
   std::optional<monotonic_time> armed_;

@@ -28,44 +28,45 @@ std::shared_ptr<const caller> metrics_reader() {
 result<std::unique_ptr<gateway_node>>
 gateway_node::start(caf::actor_system& system, gateway_options options) {
   auto actor = system.spawn(gateway, options.actor);
-  std::unique_ptr<gateway_node> node(new gateway_node(system, actor, options.meter));
+  std::unique_ptr<gateway_node> node(new gateway_node(system, actor));
   auto serve = [actor](exchange_ptr call) { caf::anon_send(actor, call_arrived{std::move(call)}); };
-  auto server = node->listen(options.listen, serve, options.tls);
+  server_options s;
+  s.meter = options.meter;
+  s.limit_meter = options.actor.desk.meter;
+  auto metrics_options = s;
+  s.serve = serve;
+  s.tls = options.tls;
+  s.identify = options.actor.who;
+  s.connections_max = options.connections_max;
+  auto server = node->listen(options.listen, std::move(s));
   if (!server)
     return server.error();
   node->server_ = std::move(*server);
   if (options.metrics_listen.empty())
     return node;
-  auto serve_metrics = [serve, by = metrics_reader()](exchange_ptr call) {
+  metrics_options.serve = [serve, by = metrics_reader()](exchange_ptr call) {
     const auto& in = call->in;
     if (in.method != "GET" || in.path.size() != 1 || in.path.front() != "metrics")
       return call->answer(refusal(404, "not found"));
     call->by = by;
     serve(std::move(call));
   };
-  auto metrics = node->listen(options.metrics_listen, std::move(serve_metrics));
+  auto metrics = node->listen(options.metrics_listen, std::move(metrics_options));
   if (!metrics)
     return metrics.error();
   node->metrics_server_ = std::move(*metrics);
   return node;
 }
 
-result<std::unique_ptr<server>> gateway_node::listen(
-  const std::string& address,
-  std::function<void(exchange_ptr)> serve,
-  std::shared_ptr<security::tls_source> tls) {
+result<std::unique_ptr<server>> gateway_node::listen(const std::string& address, server_options s) {
   auto endpoint = transport::parse_listen_address(address);
   if (!endpoint)
     return endpoint.error();
-  server_options s;
   s.address = endpoint->host;
   s.port = endpoint->port;
-  s.serve = std::move(serve);
   s.gone = [actor = actor_](exchange_ptr call) {
     caf::anon_send(actor, client_gone{std::move(call)});
   };
-  s.meter = meter_;
-  s.tls = std::move(tls);
   return server::start(std::move(s));
 }
 

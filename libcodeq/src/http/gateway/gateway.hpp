@@ -23,6 +23,7 @@ struct gateway_options {
   /// Secures `listen`; null without TLS.
   std::shared_ptr<security::tls_source> tls{};
   gateway_actor_options actor;
+  std::size_t connections_max = limits::http_connections_max;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
 };
 
@@ -50,18 +51,15 @@ public:
   void stop();
 
 private:
-  gateway_node(caf::actor_system& system, gateway_actor actor, std::shared_ptr<server_meter> meter)
-    : system_(system), actor_(std::move(actor)), meter_(std::move(meter)) {}
+  gateway_node(caf::actor_system& system, gateway_actor actor)
+    : system_(system), actor_(std::move(actor)) {}
 
-  /// Listens, and hands what `serve` lets through to the actor.
-  [[nodiscard]] result<std::unique_ptr<server>> listen(
-    const std::string& address,
-    std::function<void(exchange_ptr)> serve,
-    std::shared_ptr<security::tls_source> tls = {});
+  /// Listens, and hands what `options.serve` lets through to the actor.
+  [[nodiscard]] result<std::unique_ptr<server>>
+  listen(const std::string& address, server_options options);
 
   caf::actor_system& system_;
   gateway_actor actor_;
-  std::shared_ptr<server_meter> meter_;
   std::unique_ptr<server> server_;
   std::unique_ptr<server> metrics_server_;
 };

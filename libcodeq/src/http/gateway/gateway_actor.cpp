@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/gateway/gateway_actor.hpp"
 
+#include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 
 #include <caf/actor_cast.hpp>
@@ -31,19 +32,51 @@ void gateway_state::serve(const call_arrived& m) {
     return m.call->answer(refusal_of({errc::going_away, "the coordinator is stopping"}));
   ++open_;
   auto answer = std::move(m.call->answer);
-  m.call->answer = [this, answer = std::move(answer)](response r) {
+  m.call->answer = [this, call = m.call.get(), answer = std::move(answer)](response r) {
+    if (std::exchange(call->is_answered, true))
+      return;
     answer(std::move(r));
-    answered();
+    answered(*call);
   };
+  m.call->deadline = context_.desk.steady_now() + limits::http_request_time_max;
+  arm_deadline(m.call);
   dispatch(context_, m.call);
 }
 
 void gateway_state::forget(const client_gone& m) {
   if (auto gone = std::exchange(m.call->on_gone, nullptr))
-    gone();
+    return gone();
+  auto grace = context_.desk.steady_now() + limits::http_gone_grace;
+  if (m.call->is_answered || m.call->deadline <= grace)
+    return;
+  m.call->deadline = grace;
+  arm_deadline(m.call);
 }
 
-void gateway_state::answered() {
+void gateway_state::arm_deadline(const exchange_ptr& call) {
+  context_.desk.cancel(call->timer);
+  auto wait = call->deadline - context_.desk.steady_now();
+  call->timer = context_.desk.after(wait, [this, weak = std::weak_ptr(call)] {
+    if (auto open = weak.lock())
+      check_deadline(open);
+  });
+}
+
+void gateway_state::check_deadline(const exchange_ptr& call) {
+  if (stopped_ || call->is_answered)
+    return;
+  if (call->deadline > context_.desk.steady_now())
+    return arm_deadline(call);
+  for (auto* end : {&call->on_gone, &call->on_given_up})
+    if (auto give_up = std::exchange(*end, nullptr))
+      give_up();
+  if (!call->is_answered)
+    call->answer(refusal_of(
+      {errc::timeout, "the request was not answered in time; whether it took effect is unknown"}));
+}
+
+void gateway_state::answered(exchange& call) {
+  context_.desk.cancel(call.timer);
   --open_;
   if (stopping_ && open_ == 0)
     std::exchange(stopping_, std::nullopt)->deliver(true);

@@ -35,7 +35,11 @@ public:
   [[nodiscard]] shard_desk& desk() { return context_.desk; }
 
 private:
-  void answered();
+  void answered(exchange& call);
+
+  /// Has `check_deadline` called at the request's deadline.
+  void arm_deadline(const exchange_ptr& call);
+  void check_deadline(const exchange_ptr& call);
 
   gateway_actor::pointer self_ = nullptr;
   gateway_context context_;

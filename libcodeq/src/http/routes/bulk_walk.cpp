@@ -40,6 +40,7 @@ void take_part(const std::shared_ptr<walk>& w, const result<client::bulk_part>& 
   auto wait = w->pace.take(part->changed);
   w->at.after = part->more ? part->after : 0;
   w->at.shard += part->more ? 0 : 1;
+  put_off_deadline(*w->context, *w->call, wait);
   if (wait == duration{0})
     return change_next(w);
   w->context->desk.after(wait, [w] { change_next(w); });

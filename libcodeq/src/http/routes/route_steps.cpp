@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/route_steps.hpp"
 
+#include "http/server/gateway_limits.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -24,6 +26,10 @@ void find_own(
     done(std::move(found));
   };
   context.desk.describe({*task, {}}, with_body, std::move(check));
+}
+
+void put_off_deadline(gateway_context& context, exchange& call, duration wait) {
+  call.deadline = context.desk.steady_now() + wait + limits::http_request_time_max;
 }
 
 void with_stats(

@@ -25,6 +25,9 @@ void find_own(
   bool with_body,
   shard_desk::then<task_detail> done);
 
+/// Puts the request's deadline off: it is given up when it is not answered soon after `wait`.
+void put_off_deadline(gateway_context& context, exchange& call, duration wait);
+
 /// Goes on with what all shards count; answers why that is unknown when it is.
 void with_stats(
   gateway_context& context,

@@ -95,6 +95,7 @@ void claim_from(
     give_back(context, tasks);
     call->answer(no_content());
   };
+  put_off_deadline(context, *call, in.wait);
   auto name = context.desk.claim(std::move(wish), std::move(finish));
   call->on_gone = [&context, is_gone, name] {
     *is_gone = true;

@@ -14,6 +14,25 @@ namespace {
 
 using enqueued = std::function<void(result<task_detail>)>;
 
+/// The enqueues that a request waits for.
+using open_enqueues = std::shared_ptr<std::vector<enqueue_ticket>>;
+
+/// Has the request give up its enqueues when it is given up itself.
+open_enqueues open_enqueues_of(gateway_context& context, exchange& call) {
+  auto open = std::make_shared<std::vector<enqueue_ticket>>();
+  call.on_given_up = [&context, open] {
+    for (const auto& ticket : *open)
+      context.desk.give_up(ticket);
+  };
+  return open;
+}
+
+/// One task of a request.
+struct enqueue_item {
+  json_object& json;
+  open_enqueues open;
+};
+
 /// Shows a task that was just added: its payload is the one at hand.
 void show_added(
   gateway_context& context, const enqueued_task& added, const task_spec& task, enqueued done) {
@@ -38,18 +57,21 @@ void show_added(
 }
 
 void enqueue_one(
-  gateway_context& context, const exchange_ptr& call, json_object& item, enqueued done) {
-  auto webhook = item.text("webhook");
-  auto task = read_task(item, call->by->tenant);
+  gateway_context& context, const exchange_ptr& call, const enqueue_item& item, enqueued done) {
+  auto webhook = item.json.text("webhook");
+  auto task = read_task(item.json, call->by->tenant);
   if (!task)
     return done(task.error());
   if (!webhook.empty())
-    if (auto ok = context.webhooks.check(webhook); !ok)
+    if (auto ok = context.webhooks.check(call->by->tenant, webhook); !ok)
       return done(ok.error());
   if (!call->by->may_use(task->queue))
     return done(error{errc::unauthorized, "command not allowed"});
-  auto shown = [&context, task = *task, webhook = std::move(webhook), done = std::move(done)](
-                 const result<enqueued_task>& added) {
+  auto shown = [&context,
+                task = *task,
+                webhook = std::move(webhook),
+                open = item.open,
+                done = std::move(done)](const result<enqueued_task>& added) {
     if (!added)
       return done(added.error());
     if (webhook.empty())
@@ -59,9 +81,9 @@ void enqueue_one(
         return done(ok.error());
       show_added(context, added, task, done);
     };
-    context.webhooks.add(added->id, task.tenant, webhook, std::move(remembered));
+    open->push_back(context.webhooks.add(added->id, task.tenant, webhook, std::move(remembered)));
   };
-  context.desk.enqueue(*task, std::move(shown));
+  item.open->push_back(context.desk.enqueue(task->tenant, *task, std::move(shown)));
 }
 
 void enqueue(gateway_context& context, const exchange_ptr& call) {
@@ -76,7 +98,7 @@ void enqueue(gateway_context& context, const exchange_ptr& call) {
     write_task(json, *task, context.desk.now());
     call->answer(reply(accepted, json));
   };
-  enqueue_one(context, call, *body, std::move(finish));
+  enqueue_one(context, call, {*body, open_enqueues_of(context, *call)}, std::move(finish));
 }
 
 void write_items(
@@ -115,11 +137,12 @@ void enqueue_batch(gateway_context& context, const exchange_ptr& call) {
     write_items(context, call, all);
   };
   auto gathered = std::make_shared<gathering<item>>(items.size(), std::move(finish));
+  auto open = open_enqueues_of(context, *call);
   for (std::size_t i = 0; i < items.size(); ++i) {
     auto object = json_object::parse(items[i]);
     auto set = [gathered, i](result<task_detail> task) { gathered->set(i, std::move(task)); };
     if (object)
-      enqueue_one(context, call, *object, std::move(set));
+      enqueue_one(context, call, {*object, open}, std::move(set));
     else
       set(error{errc::invalid_argument, "invalid body"});
   }

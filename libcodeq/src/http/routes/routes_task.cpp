@@ -63,6 +63,7 @@ void await_end(gateway_context& context, const exchange_ptr& call, task_id id, d
       return call->answer(refusal(404, "result not found"));
     call->answer(refusal_of(how.error()));
   };
+  put_off_deadline(context, *call, wait);
   auto name = context.desk.watch(id, wait, std::move(ended));
   call->on_gone = [&context, call = std::weak_ptr(call), name] {
     context.desk.unwatch(name);

@@ -34,7 +34,7 @@ struct caller {
   [[nodiscard]] bool may_use(std::string_view queue) const;
 };
 
-/// Says whom a bearer token speaks for; null when nobody. Called on the gateway's actor.
+/// Says whom a bearer token speaks for; null when nobody. Called on any thread.
 using authenticate = std::function<std::shared_ptr<const caller>(std::string_view bearer)>;
 
 /// Why a call is refused for its rate.

@@ -5,6 +5,7 @@
 
 #include "base/random.hpp"
 #include "base/text_encoding.hpp"
+#include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
@@ -30,7 +31,6 @@ namespace field = boost::beast::http;
 constexpr std::size_t drain_chunk_bytes = 64u << 10;
 /// Read ahead of a client that waits for its answer.
 constexpr std::size_t watched_bytes = 512;
-constexpr std::size_t drain_bytes_max = 2 * limits::http_batch_body_bytes_max;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
@@ -53,11 +53,14 @@ std::string new_request_id() {
 
 } // namespace
 
-connection::connection(asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall)
+connection::connection(
+  asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall, std::string remote)
   : stream_(std::move(socket), make_secured(hall->options)),
     hall_(std::move(hall)),
-    buffer_(limits::http_header_bytes_max + limits::http_batch_body_bytes_max) {
+    buffer_(limits::http_header_bytes_max + limits::http_batch_body_bytes_max),
+    remote_(std::move(remote)) {
   hall_->connections.insert(this);
+  hall_->enter(*this, remote_);
   ++hall_->options.meter->connections;
   error_code ignored;
   stream_.lowest().socket().set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -66,6 +69,10 @@ connection::connection(asio::ip::tcp::socket socket, std::shared_ptr<connection_
 connection::~connection() {
   release_body();
   release_answer();
+  hall_->leave_strangers(*this, remote_);
+  hall_->remotes.give_back(remote_);
+  if (!tenant_.empty())
+    hall_->tenants.give_back(tenant_);
   hall_->connections.erase(this);
   --hall_->options.meter->connections;
   if (hall_->is_stopping && hall_->connections.empty() && hall_->on_empty)
@@ -112,16 +119,57 @@ void connection::on_header(error_code failure) {
     return close();
   const auto& head = parser_->get();
   request_id_ = usable_request_id(view_of(head["X-Request-Id"])).value_or(new_request_id());
+  if (!identify())
+    return refuse(
+      429,
+      "tenant " + caller_->tenant + " has too many connections: all tenants share "
+        + std::to_string(hall_->tenants.total()));
   auto limit = body_bytes_max(view_of(head.target()));
   auto length = parser_->content_length();
   if (length && *length > limit)
     return refuse(413, "request body is too large");
   parser_->body_limit(limit);
-  reserved_ = length ? static_cast<std::size_t>(*length) : parser_->chunked() ? limit : 0;
-  hall_->body_bytes += reserved_;
-  if (hall_->body_bytes > limits::http_bodies_bytes_max)
+  if (!reserve_body())
     return refuse(503, "too many large requests at once");
   read_body();
+}
+
+bool connection::identify() {
+  const auto& head = parser_->get();
+  caller_ = hall_->options.identify
+              ? hall_->options.identify(bearer_of(view_of(head[field::field::authorization])))
+              : nullptr;
+  if (!caller_ || caller_->tenant == tenant_)
+    return true;
+  if (!hall_->tenants.take(caller_->tenant)) {
+    hall_->note("http_connections_max", hall_->tenants.total(), "tenant", caller_->tenant);
+    return false;
+  }
+  if (tenant_.empty())
+    hall_->leave_strangers(*this, remote_);
+  else
+    hall_->tenants.give_back(tenant_);
+  tenant_ = caller_->tenant;
+  return true;
+}
+
+bool connection::reserve_body() {
+  auto length = parser_->content_length();
+  auto most = body_bytes_max(view_of(parser_->get().target()));
+  auto bytes = length ? static_cast<std::size_t>(*length) : parser_->chunked() ? most : 0;
+  if (bytes == 0)
+    return true;
+  if (!hall_->body_bytes.take(payer(), bytes)) {
+    hall_->note(
+      "http_bodies_bytes_max",
+      limits::http_bodies_bytes_max,
+      tenant_.empty() ? "remote" : "tenant",
+      payer());
+    return false;
+  }
+  reserved_ = bytes;
+  body_payer_ = payer();
+  return true;
 }
 
 void connection::read_body() {
@@ -154,6 +202,7 @@ void connection::serve() {
   auto& head = parser_->get();
   keep_alive_ = head.keep_alive();
   open_ = std::make_shared<exchange>();
+  open_->by = caller_;
   auto& in = open_->in;
   in.method = std::string(view_of(head.method_string()));
   in.bearer = std::string(bearer_of(view_of(head[field::field::authorization])));
@@ -221,7 +270,12 @@ void connection::take_answer(response answer) {
 void connection::write(response answer) {
   release_body();
   // Those who ask for much and read it slowly are not to fill the memory together.
-  if (hall_->answer_bytes + answer.body.size() > limits::http_answers_bytes_max) {
+  if (!hall_->answer_bytes.has_room(payer(), answer.body.size())) {
+    hall_->note(
+      "http_answers_bytes_max",
+      limits::http_answers_bytes_max,
+      tenant_.empty() ? "remote" : "tenant",
+      payer());
     answer = refusal(503, "too many large answers at once");
     answer.fields.emplace_back("Retry-After", "1");
     keep_alive_ = false;
@@ -236,7 +290,9 @@ void connection::write(response answer) {
     out.set(name, value);
   out.keep_alive(keep_alive_);
   out.body() = std::move(answer.body);
-  hall_->answer_bytes += out.body().size();
+  written_ = out.body().size();
+  answer_payer_ = payer();
+  hall_->answer_bytes.force(answer_payer_, written_);
   if (!out.body().empty())
     out.set(field::field::content_type, answer.content_type);
   out.prepare_payload();
@@ -253,7 +309,7 @@ void connection::on_written(error_code failure) {
     // What comes is read below TLS and thrown away.
     is_secured_ = false;
     stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    stream_.lowest().expires_after(limits::connection_linger);
+    stream_.lowest().expires_after(limits::http_drain_time_max);
     return drain();
   }
   if (failure || !keep_alive_)
@@ -267,16 +323,20 @@ void connection::drain() {
   stream_.lowest().async_read_some(
     room, [self = shared_from_this()](error_code failure, std::size_t count) {
       self->drain_bytes_ -= std::min(self->drain_bytes_, count);
-      if (failure || self->drain_bytes_ == 0)
+      bool is_over_limit = failure == beast::error::timeout || self->drain_bytes_ == 0;
+      if (is_over_limit)
+        self->hall_->note(
+          "http_drain_bytes_max", limits::http_drain_bytes_max, "remote", self->remote_);
+      if (failure || is_over_limit)
         return self->close();
       self->drain();
     });
 }
 
-void connection::refuse(unsigned status, const char* text) {
+void connection::refuse(unsigned status, std::string_view text) {
   open_.reset();
   keep_alive_ = false;
-  drain_bytes_ = drain_bytes_max;
+  drain_bytes_ = limits::http_drain_bytes_max;
   if (request_id_.empty())
     request_id_ = new_request_id();
   write(refusal(status, text));
@@ -285,6 +345,11 @@ void connection::refuse(unsigned status, const char* text) {
 void connection::abandon() {
   auto self = shared_from_this();
   open_.reset();
+}
+
+void connection::evict() {
+  hall_->leave_strangers(*this, remote_);
+  drop();
 }
 
 void connection::wind_up() {
@@ -311,12 +376,13 @@ void connection::drop() {
 
 void connection::release_answer() {
   if (response_)
-    hall_->answer_bytes -= response_->body().size();
+    hall_->answer_bytes.give_back(answer_payer_, written_);
   response_.reset();
 }
 
 void connection::release_body() {
-  hall_->body_bytes -= std::exchange(reserved_, 0);
+  if (auto bytes = std::exchange(reserved_, 0); bytes > 0)
+    hall_->body_bytes.give_back(body_payer_, bytes);
 }
 
 } // namespace codeq::http

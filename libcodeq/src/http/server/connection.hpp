@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "http/server/server.hpp"
+#include "http/server/connection_hall.hpp"
 #include "http/server/socket_stream.hpp"
 
 #include <memory>
 #include <optional>
-#include <unordered_set>
+#include <string>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -16,32 +16,22 @@
 /// Included by the files that speak to sockets only, for Boost.Beast takes long to compile.
 namespace codeq::http {
 
-class connection;
-
-/// What the connections of one server share. Used on the server's thread.
-struct connection_hall {
-  server_options options;
-  std::unordered_set<connection*> connections;
-  /// Bytes of bodies that are being read or answered.
-  std::size_t body_bytes = 0;
-  /// Bytes of bodies that are being written.
-  std::size_t answer_bytes = 0;
-  bool is_stopping = false;
-  /// Called when the last connection ends while the server stops; may be empty.
-  std::function<void()> on_empty;
-};
-
 /// One client's connection. Keeps itself alive by its pending operations, and until the exchange
 /// that it waits for was answered. Used on the server's thread.
 class connection : public std::enable_shared_from_this<connection> {
 public:
-  connection(boost::asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall);
+  /// Has its place among those of `remote` already.
+  connection(
+    boost::asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall, std::string remote);
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
   /// Shakes hands, where that is to be done, and reads the first request.
   void start();
+
+  /// Closes it at once, since others need its place.
+  void evict();
 
   /// Ends it now when it waits for a request, else after the answer.
   void wind_up();
@@ -58,6 +48,16 @@ private:
   void read();
   void on_header(error_code failure);
   void read_body();
+
+  /// Finds out whose token it is and takes a place of that tenant; false when it has none left.
+  [[nodiscard]] bool identify();
+
+  /// Takes bytes for the request's body; false when its tenant has none left.
+  [[nodiscard]] bool reserve_body();
+
+  /// Whose share of bytes it uses.
+  [[nodiscard]] const std::string& payer() const { return tenant_.empty() ? remote_ : tenant_; }
+
   void on_request(error_code failure);
   void serve();
 
@@ -71,12 +71,12 @@ private:
   void write(response answer);
   void on_written(error_code failure);
 
-  /// Reads what is left of a refused request for a while, since a client that is still writing
-  /// would lose the answer with the connection.
+  /// Reads and drops what is left of a refused request, within `limits::http_drain_bytes_max` and
+  /// `http_drain_time_max`.
   void drain();
 
   /// Answers without asking anybody and closes.
-  void refuse(unsigned status, const char* text);
+  void refuse(unsigned status, std::string_view text);
   void close();
 
   /// Closes without a word.
@@ -90,8 +90,17 @@ private:
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::optional<string_response> response_;
   exchange_ptr open_;
+  std::string remote_;
+  /// Of the latest token; empty until there was one.
+  std::string tenant_;
+  /// Who sends the request that is being read; null for those who show no token.
+  std::shared_ptr<const caller> caller_;
   std::string request_id_;
   std::size_t reserved_ = 0;
+  std::size_t written_ = 0;
+  /// Who pays for those.
+  std::string body_payer_;
+  std::string answer_payer_;
   std::uint64_t served_ = 0;
   /// Left to be drained.
   std::size_t drain_bytes_ = 0;

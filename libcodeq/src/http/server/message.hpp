@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/time.hpp"
+
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,10 +46,20 @@ struct exchange {
   std::shared_ptr<const caller> by;
   /// Parts of `in.path` that the route's pattern left open, in order.
   std::vector<std::string> arguments;
-  /// Takes the answer; called exactly once, on any thread.
+  /// Takes the answer; called exactly once, on any thread. The gateway's actor ignores what comes
+  /// after the first answer.
   std::function<void(response)> answer;
   /// Called when the client went away before its answer; empty when nobody cares.
   std::function<void()> on_gone;
+  /// Called when the request is given up, at its deadline or some time after the client went away:
+  /// frees what the request still holds. May be empty.
+  std::function<void()> on_given_up;
+  /// When the request is given up and answered with an error, unless it was answered before. A
+  /// route that waits on its client's behalf, or that makes progress, puts it off.
+  monotonic_time deadline{};
+  /// Of the gateway's actor: the timer of the deadline.
+  std::uint64_t timer = 0;
+  bool is_answered = false;
 };
 
 using exchange_ptr = std::shared_ptr<exchange>;

@@ -96,16 +96,16 @@ public:
       if (!stopped)
         self->finish(error{errc::timeout, "no answer in time"});
     });
-    resolver_.async_resolve(
-      request_.url.host,
-      request_.url.port,
-      [self = shared_from_this()](error_code failure, const tcp::resolver::results_type& found) {
-        self->connect(failure, found);
-      });
+    request_.resolve ? ask_resolver() : ask_system();
   }
 
 private:
-  void connect(error_code failure, const tcp::resolver::results_type& found);
+  void ask_system();
+
+  /// The resolver may hold its callback long after the request is over, and after `io_`.
+  void ask_resolver();
+  void take_addresses(const result<host_addresses>& found);
+  void connect(const std::vector<tcp::endpoint>& found);
   void shake_hands(error_code failure);
   void write(error_code failure);
   void read(error_code failure);
@@ -129,14 +129,51 @@ private:
   std::optional<field::response_parser<field::string_body>> parser_;
 };
 
-void outgoing::connect(error_code failure, const tcp::resolver::results_type& found) {
+void outgoing::ask_system() {
+  resolver_.async_resolve(
+    request_.url.host,
+    request_.url.port,
+    [self = shared_from_this()](error_code failure, const tcp::resolver::results_type& found) {
+      if (self->is_over())
+        return;
+      if (failure)
+        return self->fail(errc::disconnected, failure);
+      self->connect({found.begin(), found.end()});
+    });
+}
+
+void outgoing::ask_resolver() {
+  error_code failure;
+  asio::ip::make_address(request_.url.host, failure);
+  if (!failure)
+    return take_addresses(host_addresses{request_.url.host});
+  request_.resolve(
+    request_.url.host, [weak = weak_from_this()](const result<host_addresses>& found) {
+      if (auto self = weak.lock())
+        self->take_addresses(found);
+    });
+}
+
+void outgoing::take_addresses(const result<host_addresses>& found) {
   if (is_over())
     return;
-  if (failure)
-    return fail(errc::disconnected, failure);
+  if (!found)
+    return finish(found.error());
+  auto port = static_cast<std::uint16_t>(std::stoul(request_.url.port));
+  std::vector<tcp::endpoint> endpoints;
+  for (const auto& text : *found) {
+    error_code failure;
+    auto address = asio::ip::make_address(text, failure);
+    if (!failure)
+      endpoints.emplace_back(address, port);
+  }
+  connect(endpoints);
+}
+
+void outgoing::connect(const std::vector<tcp::endpoint>& found) {
   for (const auto& one : found)
-    if (!request_.public_only || is_public(one.endpoint().address()))
-      endpoints_.push_back(one.endpoint());
+    if (!request_.public_only || is_public(one.address()))
+      endpoints_.push_back(one);
   if (endpoints_.empty())
     return finish(
       error{errc::unauthorized, "the host has no address on the internet; others are not allowed"});

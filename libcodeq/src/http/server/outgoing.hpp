@@ -4,6 +4,7 @@
 #include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
+#include "http/server/host_resolver.hpp"
 #include "http/server/url.hpp"
 #include "security/tls_context.hpp"
 
@@ -33,6 +34,9 @@ struct outgoing_request {
   /// For all of it, from the look-up of the host on.
   duration timeout{0};
   std::size_t answer_bytes_max = 0;
+  /// Finds the addresses of the host and calls back on the thread that runs `io`; empty asks the
+  /// system for one host after the other.
+  std::function<void(const std::string& host, host_resolver::done_function)> resolve{};
   /// Connects to addresses of the internet only; decided by the address that is connected to, so
   /// that no name can lead elsewhere.
   bool public_only = false;

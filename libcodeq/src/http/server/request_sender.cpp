@@ -25,7 +25,16 @@ request_sender::~request_sender() {
 }
 
 void request_sender::send(
-  outgoing_request request, std::function<void(result<outgoing_answer>)> done) {
+  const std::string& tenant,
+  outgoing_request request,
+  std::function<void(result<outgoing_answer>)> done) {
+  request.resolve = [weak = std::weak_ptr(io_), resolver = resolver_, tenant, t = request.timeout](
+                      const std::string& host, host_resolver::done_function found) {
+    resolver->resolve({tenant, host, t}, [weak, found](const result<host_addresses>& addresses) {
+      if (auto io = weak.lock())
+        asio::post(*io, [found, addresses] { found(addresses); });
+    });
+  };
   asio::post(
     *io_, [io = io_.get(), request = std::move(request), done = std::move(done)]() mutable {
       http::send(*io, std::move(request), std::move(done));

@@ -5,10 +5,11 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace codeq::http {
 
-/// Sends requests on a thread of its own.
+/// Sends requests on a thread of its own, and looks their hosts up on others.
 class request_sender {
 public:
   request_sender();
@@ -18,11 +19,16 @@ public:
   request_sender(const request_sender&) = delete;
   request_sender& operator=(const request_sender&) = delete;
 
-  /// Calls `done` on the thread, once; never when this ends before.
-  void send(outgoing_request request, std::function<void(result<outgoing_answer>)> done);
+  /// Calls `done` on the thread, once; never when this ends before. Hosts are looked up on behalf
+  /// of `tenant`.
+  void send(
+    const std::string& tenant,
+    outgoing_request request,
+    std::function<void(result<outgoing_answer>)> done);
 
 private:
   std::shared_ptr<boost::asio::io_context> io_;
+  std::shared_ptr<host_resolver> resolver_ = std::make_shared<host_resolver>();
 };
 
 } // namespace codeq::http

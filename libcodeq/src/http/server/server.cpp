@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/remote_block.hpp"
 #include "http/server/connection.hpp"
 #include "observe/log.hpp"
 
@@ -33,9 +34,8 @@ error not_listening(const server_options& options, const error_code& why) {
 } // namespace
 
 struct server::impl {
-  explicit impl(server_options options) : hall(std::make_shared<connection_hall>()) {
-    hall->options = std::move(options);
-  }
+  explicit impl(server_options options)
+    : hall(std::make_shared<connection_hall>(std::move(options))) {}
 
   /// Opens the socket. Errors: `unavailable`.
   result<void> listen();
@@ -95,10 +95,10 @@ void server::impl::on_accepted(error_code failure, tcp::socket socket) {
         accept();
     });
   }
-  if (hall->connections.size() < limits::http_connections_max)
-    std::make_shared<connection>(std::move(socket), hall)->start();
-  else
-    ++hall->options.meter->refused_connections;
+  auto endpoint = socket.remote_endpoint(failure);
+  auto remote = base::remote_block_of(endpoint.address().to_string());
+  if (!failure && hall->admit(remote))
+    std::make_shared<connection>(std::move(socket), hall, remote)->start();
   accept();
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
 #include "http/server/message.hpp"
+#include "observe/limit_meter.hpp"
 #include "security/tls_context.hpp"
 
 #include <atomic>
@@ -11,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace codeq::http {
 
@@ -30,7 +33,12 @@ struct server_options {
   std::function<void(exchange_ptr)> serve;
   /// The client of an unanswered request went away; its answer is still waited for.
   std::function<void(exchange_ptr)> gone;
+  /// Whose a bearer token is; null when it is of nobody. Empty: of nobody at all.
+  std::function<std::shared_ptr<const caller>(std::string_view bearer)> identify{};
+  /// Remote addresses share them fairly, and so do tenants.
+  std::size_t connections_max = limits::http_connections_max;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
+  std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
   /// What new connections are secured with; null speaks without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };

@@ -4,7 +4,6 @@
 #include "base/json_writer.hpp"
 #include "base/random.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/server/gateway_limits.hpp"
 #include "observe/log.hpp"
 
 #include <algorithm>
@@ -16,6 +15,9 @@ namespace {
 
 /// No token of a tenant sees it, unless an operator gave one out for this name.
 constexpr auto records_tenant = "codeq.webhooks";
+
+/// Stands for the host of a record that cannot be read.
+constexpr auto unknown_host = "-";
 
 constexpr unsigned first_success = 200;
 constexpr unsigned first_other = 300;
@@ -83,7 +85,7 @@ void webhook_desk::find_open(std::uint16_t shard, sequence below) {
     }
     for (const auto& found : part->tasks)
       if (auto task = parse_task_id(found.key))
-        take_up({static_cast<shard_id>(shard), found.id.seq}, *task);
+        take_up({{static_cast<shard_id>(shard), found.id.seq}, *task, found.queue});
     if (part->more)
       find_open(shard, part->after);
   };
@@ -94,7 +96,7 @@ void webhook_desk::find_open(std::uint16_t shard, sequence below) {
     shard_desk::then<client::list_part>(std::move(take)));
 }
 
-result<void> webhook_desk::check(const std::string& url) const {
+result<void> webhook_desk::check(const std::string& tenant, const std::string& url) const {
   auto parsed = parse_url(url);
   if (!parsed || !options_.send)
     return error{errc::invalid_argument, "invalid webhook url"};
@@ -102,33 +104,42 @@ result<void> webhook_desk::check(const std::string& url) const {
                     || parsed->host.find(':') != parsed->host.npos;
   if (is_address && !options_.allow_private && !is_public_address(parsed->host))
     return error{errc::invalid_argument, "invalid webhook url"};
-  if (open_.size() >= limits::webhooks_open_max)
-    return error{errc::overloaded, "too many webhooks are open"};
-  return {};
+  if (places_.has_room(tenant))
+    return {};
+  desk_->meter().note({"webhooks_open_max", limits::webhooks_open_max, "tenant", tenant});
+  return error{
+    errc::overloaded,
+    "tenant " + tenant + " has " + std::to_string(places_.used_by(tenant))
+      + " webhooks that are not delivered yet; all tenants share "
+      + std::to_string(limits::webhooks_open_max)};
 }
 
-void webhook_desk::add(
+enqueue_ticket webhook_desk::add(
   task_id task,
   const std::string& tenant,
   const std::string& url,
   std::function<void(result<void>)> done) {
-  auto taken = [this, task, done = std::move(done)](const result<enqueued_task>& added) {
+  auto parsed = parse_url(url);
+  auto host = parsed ? std::move(parsed->host) : std::string();
+  auto taken = [this, task, tenant, host = std::move(host), done = std::move(done)](
+                 const result<enqueued_task>& added) {
     if (!added)
       return done(added.error());
     // One that was there is known already, or was delivered.
     if (added->kind == enqueue_kind::created)
-      take_up(added->id, task);
+      take_up({added->id, task, tenant, host});
     done({});
   };
-  desk_->enqueue(record_of(task, tenant, url), std::move(taken));
+  return desk_->enqueue(tenant, record_of(task, tenant, url), std::move(taken));
 }
 
-void webhook_desk::take_up(task_id record, task_id task) {
-  if (numbers_.contains(record))
+void webhook_desk::take_up(entry fresh) {
+  if (numbers_.contains(fresh.record))
     return;
   auto number = ++last_number_;
-  numbers_.emplace(record, number);
-  open_.emplace(number, entry{record, task});
+  numbers_.emplace(fresh.record, number);
+  places_.force(fresh.tenant);
+  open_.emplace(number, std::move(fresh));
   wait_for_end(number);
 }
 
@@ -149,18 +160,39 @@ void webhook_desk::wait_for_end(std::uint64_t number) {
 }
 
 void webhook_desk::deliver(std::uint64_t number) {
-  due_.push_back(number);
+  auto at = open_.find(number);
+  if (at == open_.end() || stopped_)
+    return;
+  const auto& [record, task, tenant, host, attempts] = at->second;
+  if (host.empty())
+    return find_host(number);
+  due_.add({tenant, host, number});
   send_next();
+  if (open_.contains(number) && !flights_.contains(number))
+    desk_->meter().note({"webhook_flights_max", limits::webhook_flights_max, "tenant", tenant});
+}
+
+void webhook_desk::find_host(std::uint64_t number) {
+  auto found = [this, number](const result<task_detail>& record) {
+    auto at = open_.find(number);
+    if (at == open_.end())
+      return;
+    auto url = parse_url(url_in(record));
+    at->second.host = url ? url->host : unknown_host;
+    deliver(number);
+  };
+  desk_->describe({open_.at(number).record, {}}, true, std::move(found));
 }
 
 void webhook_desk::send_next() {
-  while (!due_.empty() && sending_ < limits::webhooks_in_flight_max && !stopped_) {
-    auto number = due_.front();
-    due_.pop_front();
+  while (auto next = stopped_ ? std::nullopt : due_.start_next()) {
+    auto number = next->number;
     auto at = open_.find(number);
-    if (at == open_.end())
+    if (at == open_.end()) {
+      due_.end(*next);
       continue;
-    ++sending_;
+    }
+    flights_.emplace(number, std::move(*next));
     auto with_url = [this, number, task = at->second.task](const result<task_detail>& record) {
       auto with_task = [this, number, url = url_in(record)](const result<task_detail>& found) {
         if (!found)
@@ -179,7 +211,7 @@ void webhook_desk::read(
   std::uint64_t number, const result<task_detail>& task, const std::string& url) {
   if (task && is_terminal(task->status.state) && !url.empty())
     return send(number, *task, url);
-  finish_sending();
+  finish_sending(number);
   bool is_lost = !task && task.error().code == errc::unknown_task;
   if (is_lost)
     return close(number, force_kind::fail, "the task is past its retention, or was purged");
@@ -192,7 +224,7 @@ void webhook_desk::read(
 void webhook_desk::send(std::uint64_t number, const task_detail& task, const std::string& url) {
   auto parsed = parse_url(url);
   if (!parsed) {
-    finish_sending();
+    finish_sending(number);
     return close(number, force_kind::fail, parsed.error().context);
   }
   outgoing_request request;
@@ -205,18 +237,20 @@ void webhook_desk::send(std::uint64_t number, const task_detail& task, const std
   request.timeout = limits::webhook_timeout;
   request.answer_bytes_max = limits::webhook_answer_bytes_max;
   request.public_only = !options_.allow_private;
-  options_.send(std::move(request), [post = post_, number](result<outgoing_answer> answer) {
+  const auto& tenant = flights_.at(number).tenant;
+  options_.send(tenant, std::move(request), [post = post_, number](result<outgoing_answer> answer) {
     post(number, std::move(answer));
   });
 }
 
-void webhook_desk::finish_sending() {
-  --sending_;
+void webhook_desk::finish_sending(std::uint64_t number) {
+  if (auto over = flights_.extract(number); !over.empty())
+    due_.end(over.mapped());
   send_next();
 }
 
 void webhook_desk::answered(std::uint64_t number, const result<outgoing_answer>& answer) {
-  finish_sending();
+  finish_sending(number);
   bool is_taken = answer ? answer->status >= first_success && answer->status < first_other : false;
   if (is_taken)
     return close(number, force_kind::complete, {});
@@ -241,6 +275,7 @@ void webhook_desk::close(std::uint64_t number, force_kind how, const std::string
     return;
   auto record = at->second.record;
   numbers_.erase(record);
+  places_.give_back(at->second.tenant);
   open_.erase(at);
   // When this is lost, the webhook is delivered once more after a restart.
   desk_->ask<change_outcome>(

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "http/desk/shard_desk.hpp"
+#include "http/server/flight_queue.hpp"
+#include "http/server/gateway_limits.hpp"
 #include "http/webhooks/webhook_options.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -29,11 +30,11 @@ public:
   void stop() { stopped_ = true; }
 
   /// Why a task cannot have that webhook. Errors: `invalid_argument`, `overloaded`.
-  [[nodiscard]] result<void> check(const std::string& url) const;
+  [[nodiscard]] result<void> check(const std::string& tenant, const std::string& url) const;
 
   /// Remembers the webhook of a task that was added; `done` is called when that is durable. Errors:
-  /// of the enqueue.
-  void add(
+  /// of the enqueue, which the returned ticket names.
+  enqueue_ticket add(
     task_id task,
     const std::string& tenant,
     const std::string& url,
@@ -52,19 +53,25 @@ private:
     task_id record;
     /// Whose end is told.
     task_id task;
+    std::string tenant;
+    /// Empty until it is read from the record, which is needed after a restart.
+    std::string host{};
     std::uint32_t attempts = 0;
   };
 
   void find_open(std::uint16_t shard, sequence below);
-  void take_up(task_id record, task_id task);
+  void take_up(entry fresh);
   void wait_for_end(std::uint64_t number);
   void deliver(std::uint64_t number);
+
+  /// Reads the host of a webhook from its record, then delivers.
+  void find_host(std::uint64_t number);
   void send_next();
   void read(std::uint64_t number, const result<task_detail>& task, const std::string& url);
   void send(std::uint64_t number, const task_detail& task, const std::string& url);
   void retry(std::uint64_t number, const std::string& why);
   void close(std::uint64_t number, force_kind how, const std::string& why);
-  void finish_sending();
+  void finish_sending(std::uint64_t number);
 
   shard_desk* desk_ = nullptr;
   webhook_options options_;
@@ -72,9 +79,11 @@ private:
   std::map<std::uint64_t, entry> open_;
   /// By their records, so that a repeat is not taken up twice.
   std::map<task_id, std::uint64_t> numbers_;
-  /// Ended tasks that wait for a free place among the deliveries.
-  std::deque<std::uint64_t> due_;
-  std::size_t sending_ = 0;
+  /// The places of what is open.
+  base::fair_share places_{limits::webhooks_open_max};
+  /// Ended tasks whose deliveries wait or are under way.
+  flight_queue due_{limits::webhook_flights_max, limits::webhook_flights_per_host_max};
+  std::map<std::uint64_t, flight> flights_;
   std::uint64_t last_number_ = 0;
   bool stopped_ = false;
 };

@@ -8,9 +8,9 @@
 
 namespace codeq::http {
 
-/// Sends a request somewhere and calls back once, on any thread.
-using send_request =
-  std::function<void(outgoing_request, std::function<void(result<outgoing_answer>)>)>;
+/// Sends a request of a tenant somewhere and calls back once, on any thread.
+using send_request = std::function<void(
+  const std::string& tenant, outgoing_request, std::function<void(result<outgoing_answer>)>)>;
 
 struct webhook_options {
   /// Empty: nobody can have webhooks.

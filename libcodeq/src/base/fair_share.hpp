@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/assert.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace codeq::base {
+
+/// Places that several owners share. An owner may take more while it has at most as many as are
+/// free. So one owner gets half of all places at most, n owners that want everything get the
+/// n+1-th part each, and another one still finds as many free. Pure; used from one thread.
+class fair_share {
+public:
+  explicit fair_share(std::uint64_t total) : total_(total) {}
+
+  [[nodiscard]] bool has_room(const std::string& owner, std::uint64_t amount = 1) const {
+    return used_ <= total_ && used_by(owner) + amount <= total_ - used_;
+  }
+
+  /// Takes places when the owner may; false when not.
+  [[nodiscard]] bool take(const std::string& owner, std::uint64_t amount = 1) {
+    if (!has_room(owner, amount))
+      return false;
+    force(owner, amount);
+    return true;
+  }
+
+  /// Takes places that cannot be refused.
+  void force(const std::string& owner, std::uint64_t amount = 1) {
+    if (amount == 0)
+      return;
+    owners_[owner] += amount;
+    used_ += amount;
+  }
+
+  /// @pre the owner has that many
+  void give_back(const std::string& owner, std::uint64_t amount = 1) {
+    if (amount == 0)
+      return;
+    auto at = owners_.find(owner);
+    CODEQ_ASSERT(at != owners_.end() && at->second >= amount);
+    at->second -= amount;
+    used_ -= amount;
+    if (at->second == 0)
+      owners_.erase(at);
+  }
+
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+
+  [[nodiscard]] std::uint64_t used() const noexcept { return used_; }
+
+  [[nodiscard]] std::uint64_t used_by(const std::string& owner) const {
+    auto at = owners_.find(owner);
+    return at == owners_.end() ? 0 : at->second;
+  }
+
+private:
+  std::uint64_t total_;
+  std::uint64_t used_ = 0;
+  std::map<std::string, std::uint64_t> owners_;
+};
+
+} // namespace codeq::base

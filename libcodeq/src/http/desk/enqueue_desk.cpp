@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/desk/enqueue_desk.hpp"
+
+#include "codeq/limits.hpp"
+
+#include "http/server/gateway_limits.hpp"
+
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+/// Replies name their request by its number alone; these many low bits count within a lane.
+constexpr unsigned number_bits = 40;
+
+std::size_t lane_of_number(std::uint64_t number) {
+  return static_cast<std::size_t>(number >> number_bits);
+}
+
+error no_place_left(const std::string& tenant) {
+  return {
+    errc::overloaded,
+    "tenant " + tenant + " has " + std::to_string(limits::http_enqueues_open_max)
+      + " enqueues at the gateway that are not answered yet; the limit is "
+      + std::to_string(limits::http_enqueues_open_max)};
+}
+
+} // namespace
+
+std::size_t enqueue_desk::lane_of(const std::string& tenant) {
+  auto [at, is_new] = by_tenant_.try_emplace(tenant, lanes_.size());
+  if (is_new) {
+    client::enqueue_outbox::options opts;
+    opts.in_flight_max = limits::http_enqueues_in_flight_max;
+    opts.new_session = options_.new_session;
+    opts.first_number = (static_cast<std::uint64_t>(lanes_.size()) << number_bits) + 1;
+    auto& fresh = lanes_.emplace_back(std::make_unique<lane>(std::move(opts)));
+    fresh->outbox.connect(options_.send, options_.store);
+  }
+  return at->second;
+}
+
+enqueue_ticket
+enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_function done) {
+  auto number = lane_of(tenant);
+  auto& to = *lanes_[number];
+  if (to.open >= limits::http_enqueues_open_max) {
+    options_.meter->note(
+      {"http_enqueues_open_max", limits::http_enqueues_open_max, "tenant", tenant});
+    done(no_place_left(tenant));
+    return {};
+  }
+  auto encoded = protocol::encoded_tasks::encode({&task, 1});
+  if (!encoded) {
+    done(encoded.error());
+    return {};
+  }
+  auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+  ++to.open;
+  auto end = [&to, done = std::move(done)](result<enqueue_answers> answers) {
+    --to.open;
+    if (answers)
+      done(std::move(answers->front()));
+    else
+      done(answers.error());
+  };
+  return {number, to.outbox.submit(std::move(tasks), std::move(end))};
+}
+
+void enqueue_desk::give_up(const enqueue_ticket& ticket, const error& reason) {
+  if (ticket.submission != 0)
+    lanes_[ticket.lane]->outbox.give_up(ticket.submission, reason);
+}
+
+result<std::optional<client::enqueue_outbox::retry>>
+enqueue_desk::accept(const protocol::enqueue_reply& reply) {
+  auto number = reply.read([](auto r) -> result<std::uint64_t> { return r.getNumber(); });
+  if (!number)
+    return number.error();
+  if (lane_of_number(*number) >= lanes_.size())
+    return error{errc::protocol_error, "no tenant has request " + std::to_string(*number)};
+  return lanes_[lane_of_number(*number)]->outbox.accept(reply);
+}
+
+void enqueue_desk::retry_due(std::uint64_t number) {
+  lanes_[lane_of_number(number)]->outbox.retry_due(number);
+}
+
+void enqueue_desk::fail_all(const error& reason) {
+  // Who is told may enqueue something else, also for a tenant that has no lane yet.
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    lanes_[i]->outbox.fail_all(reason);
+}
+
+} // namespace codeq::http

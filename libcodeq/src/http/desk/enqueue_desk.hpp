@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/producer.hpp"
+#include "codeq/result.hpp"
+#include "codeq/task.hpp"
+
+#include "client/enqueue_outbox.hpp"
+#include "observe/limit_meter.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace codeq::http {
+
+/// Names an enqueue that may be given up; an empty one names none.
+struct enqueue_ticket {
+  std::size_t lane = 0;
+  std::uint64_t submission = 0;
+};
+
+/// The enqueues of all tenants. Each tenant has a producer session, a window and a bounded number
+/// of places of its own, so that no enqueue waits for one of another tenant. A lane stays for as
+/// long as the process: the shards remember its session anyway, and tenants come from tokens.
+/// Owned by the gateway's actor; neither clock nor network.
+class enqueue_desk {
+public:
+  using done_function = std::function<void(result<enqueued_task>)>;
+
+  struct options {
+    std::function<producer_id()> new_session;
+    client::enqueue_outbox::send_function send;
+    client::store_identity store;
+    std::shared_ptr<observe::limit_meter> meter;
+  };
+
+  void start(options opts) { options_ = std::move(opts); }
+
+  /// Enqueues a task in the window of `tenant`, which need not be the task's. Errors:
+  /// `invalid_argument`; `overloaded` at once when the tenant has no place left.
+  enqueue_ticket submit(const std::string& tenant, const task_spec& task, done_function done);
+
+  /// Ends an enqueue with `reason` and frees its place; nothing when it has ended. A shard that has
+  /// got it already may still add the task.
+  void give_up(const enqueue_ticket& ticket, const error& reason);
+
+  /// Takes an answer. Returns a retry when the shard asked for one. Errors: `protocol_error`.
+  [[nodiscard]] result<std::optional<client::enqueue_outbox::retry>>
+  accept(const protocol::enqueue_reply& reply);
+
+  /// The pause of a retry is over.
+  void retry_due(std::uint64_t number);
+
+  /// Ends every enqueue with `reason`.
+  void fail_all(const error& reason);
+
+private:
+  struct lane {
+    explicit lane(client::enqueue_outbox::options opts) : outbox(std::move(opts)) {}
+
+    client::enqueue_outbox outbox;
+    /// Enqueues that have not ended.
+    std::size_t open = 0;
+  };
+
+  [[nodiscard]] std::size_t lane_of(const std::string& tenant);
+
+  options options_;
+  std::map<std::string, std::size_t> by_tenant_;
+  /// By the high bits of their requests' numbers.
+  std::vector<std::unique_ptr<lane>> lanes_;
+};
+
+} // namespace codeq::http

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two clients of one gateway, of which one is hostile or slow: the other one does not notice."""
+
+import os
+import resource
+import socket
+import time
+import unittest
+
+import cluster
+from cluster import wait_until
+from gateway import Gateway
+
+MIB = 1 << 20
+
+
+class GatewayTest(cluster.ClusterTest):
+    """Starts a coordinator with a gateway."""
+
+    def start_gateway(self, *options, **more):
+        port_file = self.cluster.path("http-port")
+        port_file.unlink(missing_ok=True)
+        coordinator = self.cluster.start_coordinator(
+            "--http", "127.0.0.1:0", "--http-port-file", port_file, "--durability", "os", *options,
+            **more)
+        self.port = int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port"))
+        self.http = Gateway(self.port)
+        return coordinator
+
+    def dial(self, source="127.0.0.1"):
+        peer = socket.create_connection(("127.0.0.1", self.port), timeout=20,
+                                        source_address=(source, 0))
+        self.addCleanup(peer.close)
+        return peer
+
+
+class LargeBodies(GatewayTest):
+    def post(self, size, chunk, pause=0.0):
+        """Sends a body of so many bytes, all of it, and returns what came back."""
+        peer = self.dial()
+        peer.sendall(b"POST /v1/codeq/tasks HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Content-Length: %d\r\n\r\n" % size)
+        for _ in range(size // chunk):
+            peer.sendall(b"x" * chunk)
+            time.sleep(pause)
+        heard = b""
+        while more := peer.recv(65536):
+            heard += more
+        return heard
+
+    def test_client_that_still_sends_reads_the_refusal(self):
+        self.start_gateway()
+        for size, chunk, pause in ((3 * MIB, MIB, 0), (60 * MIB, MIB, 0), (3 * MIB, MIB // 4, 0.2)):
+            self.assertTrue(self.post(size, chunk, pause).startswith(b"HTTP/1.1 413"),
+                            (size, chunk, pause))
+
+    def test_client_that_never_stops_sending_is_cut_off(self):
+        self.start_gateway()
+        start = time.monotonic()
+        with self.assertRaises(OSError):
+            self.post(1000 * MIB, MIB)
+        self.assertLess(time.monotonic() - start, 15)
+        with self.assertRaises(OSError):
+            self.post(3 * MIB, 1024, 0.05)
+        self.assertLess(time.monotonic() - start, 25)
+        self.assertEqual(200, self.http.raw("GET", "/healthz").status)
+
+
+class TenantsTest(GatewayTest):
+    """Two tenants with a token for all routes each."""
+
+    def create_tokens(self, *tenants):
+        file = self.cluster.path("tokens")
+        self.tokens = {tenant: self.cluster.ctl(
+            "token", "create", "--file", file, "--subject", "boss", "--tenant", tenant, "--role",
+            "admin").decode().strip() for tenant in tenants}
+        return "--tokens", file
+
+    def ask(self, tenant, method, path, body=None, **options):
+        fields = {"Authorization": "Bearer " + self.tokens[tenant]}
+        return self.http.call(method, path, body, fields=fields, **options)
+
+
+class SharedWebhooks(TenantsTest):
+    def start_gateway_of_two(self, preload=None):
+        access = self.create_tokens("mallory", "acme")
+        if preload:
+            os.environ["LD_PRELOAD"] = str(preload)
+        try:
+            self.start_gateway("--webhook-allow-private", access=access)
+        finally:
+            os.environ.pop("LD_PRELOAD", None)
+        self.receiver = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.receiver.close)
+        self.receiver.settimeout(20)
+
+    def end_task(self, tenant, url):
+        """Ends a task with that webhook."""
+        added = self.ask(tenant, "POST", "/tasks", {"command": "q", "payload": 1, "webhook": url})
+        self.assertEqual(202, added.status, added.text)
+        ended = self.ask(tenant, "POST", f"/tasks/{added.json['id']}/cancel")
+        self.assertEqual(200, ended.status, ended.text)
+
+    def seconds_to_deliver(self, host="127.0.0.1"):
+        """How long a webhook of the other tenant takes."""
+        start = time.monotonic()
+        self.end_task("acme", f"http://{host}:{self.receiver.getsockname()[1]}/")
+        self.receiver.accept()[0].close()
+        return time.monotonic() - start
+
+    def test_silent_receiver_of_one_tenant_delays_no_other(self):
+        silent = socket.create_server(("127.0.0.1", 0), backlog=1000)
+        self.addCleanup(silent.close)
+        self.start_gateway_of_two()
+        for _ in range(300):
+            self.end_task("mallory", f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        seconds = self.seconds_to_deliver()
+        print(f"behind 300 webhooks to a silent receiver: {seconds:.2f} s")
+        self.assertLess(seconds, 2)
+
+    @unittest.skipIf(cluster.SANITIZERS, "a preloaded library comes before the sanitizer")
+    def test_host_that_resolves_slowly_delays_no_other(self):
+        self.start_gateway_of_two(cluster.BUILD / "lib" / "libe2e_slow_names.so")
+        for number in range(50):
+            self.end_task("mallory", f"http://{number}.slow.test/")
+        seconds = self.seconds_to_deliver("fast.test")
+        print(f"behind 50 hosts that resolve slowly: {seconds:.2f} s")
+        self.assertLess(seconds, 2)
+
+
+class Connections(TenantsTest):
+    def setUp(self):
+        super().setUp()
+        # For itself and for the programs that it starts.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 10_000)), hard))
+
+    def dial_native(self, source):
+        peer = socket.create_connection(("127.0.0.1", self.cluster.port), timeout=20,
+                                        source_address=(source, 0))
+        self.addCleanup(peer.close)
+
+    def test_silent_connections_to_the_node_port_keep_nobody_out(self):
+        self.start_gateway()
+        for source in ("127.0.0.2", "127.0.0.1"):
+            for _ in range(300):
+                self.dial_native(source)
+            start = time.monotonic()
+            self.cluster.ctl("stats")
+            self.assertLess(time.monotonic() - start, 2)
+
+    def hold_http(self, tenant, source):
+        """Has a connection of that tenant open, which may be refused."""
+        peer = self.dial(source)
+        try:
+            peer.sendall(b"GET /v1/codeq/tasks?limit=1 HTTP/1.1\r\nHost: localhost\r\n"
+                         b"Authorization: Bearer " + self.tokens[tenant].encode() + b"\r\n\r\n")
+            return peer.recv(4096)
+        except OSError:
+            return b""
+
+    def test_connections_of_one_token_to_the_gateway_leave_places_to_others(self):
+        access = self.create_tokens("mallory", "acme")
+        self.start_gateway(access=access)
+        for number in range(4200):
+            said = self.hold_http("mallory", f"127.0.0.{2 + number % 4}")
+            if number == 0:
+                self.assertTrue(said.startswith(b"HTTP/1.1 200"), said)
+        self.assertIn(b"HTTP/1.1 429", said)
+        self.assertIn(b"mallory", said)
+        self.assertIn("limit=http_connections_max max=4096 tenant=mallory",
+                      self.cluster.coordinator.text())
+        self.assertTrue(self.hold_http("acme", "127.0.0.9").startswith(b"HTTP/1.1 200"))
+
+    def test_silent_connections_to_the_gateway_keep_nobody_out(self):
+        self.start_gateway()
+        for source in ("127.0.0.2", "127.0.0.1"):
+            for _ in range(2500):
+                self.dial(source)
+        self.assertEqual(200, self.http.raw("GET", "/healthz").status)
+
+
+if __name__ == "__main__":
+    unittest.main()
