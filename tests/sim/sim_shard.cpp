@@ -80,11 +80,12 @@ void sim_shard::tell_queues(core::peer_id peer, coordinator::queues_added news) 
 
 void sim_shard::decide(const core::command& c) {
   parts_.audit->asked(state_.id, c);
-  call([&] { shard_.decide(c, clock()); });
   if (const auto* left = std::get_if<core::release_worker>(&c))
     parts_.audit->worker_left(state_.id, *left->worker);
   if (const auto* by = std::get_if<core::replace_worker>(&c))
     parts_.audit->worker_replaced(state_.id, *by->worker);
+  // A full turn is closed by this, so the auditor learns of the command first.
+  call([&] { shard_.decide(c, clock()); });
   if (const auto* beats = std::get_if<core::heartbeat>(&c))
     for (const auto& beat : beats->beats)
       if (state_.leases.find(beat.token) != nullptr)

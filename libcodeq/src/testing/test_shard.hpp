@@ -91,6 +91,9 @@ public:
   void settled() override {}
 
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
+
+  [[nodiscard]] bool is_disk_tight(monotonic_time, std::size_t) override { return false; }
+
   [[noreturn]] void fail(const error& reason) override;
 
 private:

@@ -80,6 +80,7 @@ void test_worker::receive(test_shard::worker_message message) {
 }
 
 void test_worker::send(const protocol::wire_frame& frame) {
+  sent_ += frame.body.size();
   later([this, frame] { read(frame); });
 }
 
@@ -156,6 +157,12 @@ void test_worker::wake_after(duration wait, std::uint64_t number) {
   last_wake_ = number;
   parts_.loop.post_after(
     wait, while_alive([this, number] { dispatcher_.wake(number, parts_.loop.now().steady); }));
+}
+
+void test_worker::wake_after(duration wait, coordinator::session_wake what) {
+  // No task and no result ever waits for the connection, and there is no rate.
+  if (what == coordinator::session_wake::full_window)
+    parts_.loop.post_after(wait, while_alive([this, what] { session_.wake(what); }));
 }
 
 result<backup_status> test_worker::back_up(bool) {

@@ -108,7 +108,10 @@ public:
 
   void gather_stats(std::uint64_t) override {}
 
-  void wake_after(duration) override {}
+  void wake_after(duration wait, coordinator::session_wake what) override;
+
+  /// A frame has left as soon as it is sent.
+  [[nodiscard]] coordinator::outgoing_bytes outgoing() const override { return {sent_, sent_}; }
 
   [[nodiscard]] duration
   take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
@@ -138,6 +141,8 @@ private:
   worker::dispatcher dispatcher_;
   /// The latest wake-up that the dispatcher asked for.
   std::uint64_t last_wake_ = 0;
+  /// Bytes of frames for the dispatcher.
+  std::uint64_t sent_ = 0;
 };
 
 } // namespace codeq::testing

@@ -62,8 +62,10 @@ TEST_F(DeliveryWindow, OwesAShardThatMayRunOutOfRoom) {
 
   window.written(499);
 
-  EXPECT_FALSE(window.is_filling());
   EXPECT_EQ(window.owed(), std::vector{right});
+  EXPECT_TRUE(window.is_filling());
+  EXPECT_EQ(window.take_room(right), 250);
+  EXPECT_FALSE(window.is_filling());
 }
 
 TEST_F(DeliveryWindow, SmallTasksNeedNoRoomReturned) {

@@ -47,7 +47,7 @@ std::vector<shard_id> delivery_window::owed() const {
 
 bool delivery_window::is_filling() const {
   return std::any_of(shares_.begin(), shares_.end(), [&](const share& s) {
-    return s.waiting > 0 && s.waiting + s.owed >= share_bytes_ / 2;
+    return s.waiting + s.owed >= share_bytes_ / 2;
   });
 }
 

@@ -42,7 +42,8 @@ public:
   /// The shards that may run out of room unless a claim returns it. Linear in shards.
   [[nodiscard]] std::vector<shard_id> owed() const;
 
-  /// True while a shard may run out of room unless the socket takes more. Linear in shards.
+  /// True while a shard may run out of room unless the socket takes more, or a claim returns room.
+  /// Linear in shards.
   [[nodiscard]] bool is_filling() const;
 
   /// True when the socket has not taken everything.
