@@ -9,7 +9,7 @@
 namespace codeq::coordinator {
 
 delivery_window::delivery_window(std::size_t shard_count, std::uint64_t bytes_max)
-  : share_bytes_(std::max<std::uint64_t>(bytes_max / shard_count, 1)),
+  : share_bytes_(std::max<std::uint64_t>(bytes_max / std::max<std::size_t>(shard_count, 1), 1)),
     shares_(shard_count, share{0, share_bytes_}) {
 }
 
