@@ -102,7 +102,6 @@ void produce(
     for (auto number = at; number < std::min(at + options.batch, last); ++number) {
       task_spec task;
       task.queue = options.queue;
-      task.retry = options.retry;
       task.payload = payload_of(number, options.payload);
       batch.push_back(std::move(task));
     }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/task.hpp"
-
 #include "load/cluster.hpp"
 
-#include <optional>
 #include <string>
 
 namespace codeq::bench {
@@ -14,7 +11,6 @@ struct cycle_options {
   cluster_options cluster = {.slots = 128, .prefetch = 512, .shards = 2, .library = {}};
   std::size_t tasks = 200'000;
   std::string queue = "cycle";
-  std::optional<retry_policy> retry{};
   /// Bytes of each.
   std::size_t payload = 256;
   std::size_t producers = 2;

@@ -10,10 +10,6 @@ namespace codeq::bench {
 
 namespace {
 
-/// The same for every task, so that all failures of a moment come back together, as they do when
-/// something outside fails for all.
-constexpr duration retry_delay{1000};
-
 double per_task(double total, const cycle_figures& f) {
   return total / static_cast<double>(f.tasks);
 }
@@ -39,7 +35,6 @@ result<std::string> measure(const cycle_options& options) {
     return once.error();
   auto failing = options;
   failing.queue = "fail-once";
-  failing.retry = {retry_kind::fixed, retry_delay, retry_delay};
   auto retried = run_cycle(failing);
   if (!retried)
     return retried.error();
