@@ -6,7 +6,7 @@ using Common = import "common.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
-# Values stored on disk, one struct per kind of key (`storage/keyspace.hpp`). Fields are only
+# Values stored on disk, one struct per kind of key (`storage/keys/keyspace.hpp`). Fields are only
 # appended, never renumbered; a field that is no longer used is renamed `obsolete...`. The procedure
 # for a change is in `libcodeq/src/storage/README.md`.
 
@@ -269,7 +269,7 @@ struct BlockRecord {
   position @0 :UInt64;
   # Of that snapshot.
   segments @1 :Data;
-  # Packed as `core/segment_block.hpp` says; begins with the version of that form.
+  # Packed as `core/blocks/segment_block.hpp` says; begins with the version of that form.
 }
 
 struct FateRecord {

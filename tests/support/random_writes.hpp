@@ -11,7 +11,7 @@
 namespace codeq::test {
 
 /// What shards write, without the shards: keys of every kind, each written and removed as the
-/// grammar in `storage/keyspace.hpp` allows. Each group overwrites the store's record with its own
+/// grammar in `storage/keys/keyspace.hpp` allows. Each group overwrites the store's record with its own
 /// number, so that a state tells which group it comes after.
 class random_writes {
 public:
