@@ -11,8 +11,8 @@
 namespace codeq::test {
 
 /// What shards write, without the shards: keys of every kind, each written and removed as the
-/// grammar in `storage/keys/keyspace.hpp` allows. Each group overwrites the store's record with its own
-/// number, so that a state tells which group it comes after.
+/// grammar in `storage/keys/keyspace.hpp` allows. Each group overwrites the store's record with its
+/// own number, so that a state tells which group it comes after.
 class random_writes {
 public:
   struct shape {

@@ -182,7 +182,7 @@ private:
   void end_idle(monotonic_time now);
   void arm_idle_look(monotonic_time due, monotonic_time now);
 
-  // dispatcher.cpp: links, leases and what is sent.
+  // dispatcher.cpp and dispatcher_links.cpp: links, leases and what is sent.
 
   void send_to(std::size_t link, const protocol::wire_frame& message);
   void resume(std::size_t link, std::size_t shards, monotonic_time now);
