@@ -42,6 +42,29 @@ def check_folder_sizes(sources):
                           f"{count} sources, at most {SOURCES_MAX}: make rooms by idea")
 
 
+def _cmake_paths(source):
+    """Yields the C++ files that a CMakeLists names, as paths from the root of the project."""
+    places = {"PROJECT_SOURCE_DIR": ".", "CMAKE_CURRENT_SOURCE_DIR": posixpath.dirname(source.path)}
+    for name, value in re.findall(r"\bset\((\w+) \$\{PROJECT_SOURCE_DIR\}/([\w/]+)\)", source.text):
+        places[name] = value
+    for match in re.finditer(r"(?:\$\{(\w+)\}/)?([\w./-]+\.cpp)\b", source.text):
+        before = source.text[match.start() - 1]
+        place = match.group(1) or "CMAKE_CURRENT_SOURCE_DIR"
+        if before in " \n(" and place in places:
+            path = posixpath.normpath(posixpath.join(places[place], match.group(2)))
+            yield source.text.count("\n", 0, match.start()) + 1, path
+
+
+def check_listed_sources(sources):
+    """A build that only some option configures names files that exist, too."""
+    paths = {source.path for source in sources}
+    for source in sources:
+        if source.path.endswith("CMakeLists.txt"):
+            for line, path in _cmake_paths(source):
+                if path not in paths:
+                    yield Finding(source.path, line, "listed-source", f"{path} does not exist")
+
+
 def check_own_header_first(sources):
     """A source file's first include is its own header, which so is seen to stand alone."""
     headers = {source.path for source in sources if source.path.endswith(".hpp")}

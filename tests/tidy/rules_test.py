@@ -218,6 +218,13 @@ class Project(unittest.TestCase):
         self.assertEqual(self.found(folders.check_readmes, ("examples/a/a.cpp", ""),
                                     ("examples/README.md", "")), [])
 
+    def test_listed_sources_have_to_exist(self):
+        text = ("set(source ${PROJECT_SOURCE_DIR}/libcodeq/src)\n"
+                "add_library(a ${source}/core/a.cpp b.cpp ${name}/c.cpp *.cpp)\n")
+        sources = [Source("tests/fuzz/CMakeLists.txt", text), Source("tests/fuzz/b.cpp", _SPDX)]
+        missing = [finding.hint for finding in folders.check_listed_sources(sources)]
+        self.assertEqual(missing, ["libcodeq/src/core/a.cpp does not exist"])
+
     def test_own_header_comes_first(self):
         files = [("libcodeq/src/core/a.hpp", ""),
                  ("libcodeq/src/core/a.cpp", '#include "core/b.hpp"\n#include "core/a.hpp"\n')]

@@ -19,7 +19,8 @@ _TEXT = (".cpp", ".hpp", ".capnp", ".py", ".sh", ".md", ".cmake", ".txt", ".toml
 _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.check_text,
              words.check_cpp, words.check_head]
 _PER_PROJECT = [folders.check_readmes, folders.check_folder_sizes, folders.check_own_header_first,
-                folders.check_snippets, contract.check, layer_table.check]
+                folders.check_listed_sources, folders.check_snippets, contract.check,
+                layer_table.check]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 
