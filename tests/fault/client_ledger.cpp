@@ -32,7 +32,7 @@ void client_ledger::told(const core::effect& e, std::uint64_t group) {
 }
 
 void client_ledger::told(const core::enqueue_answered& e, std::uint64_t group) {
-  if (e.refusal.code != errc::none)
+  if (!e.allowed)
     return;
   auto [known, is_new] = answers_.emplace(e.number, answer{group, e.tasks});
   if (!is_new) {

@@ -40,8 +40,8 @@ const core::task_entry* observer::find_fate(const core::task_not_here& e) const 
 }
 
 void observer::see(const core::enqueue_answered& e) {
-  if (e.refusal.code != errc::none) {
-    seen_.lines.push_back(say_refused(e.peer, e.number, e.refusal.code));
+  if (!e.allowed) {
+    seen_.lines.push_back(say_refused(e.peer, e.number, e.allowed.error().code));
     return;
   }
   std::vector<sequence> tasks;
@@ -142,8 +142,8 @@ void observer::see(const core::task_explained& e) {
 }
 
 void observer::see(const core::queue_answered& e) {
-  if (e.refusal.code != errc::none)
-    seen_.lines.push_back(say_queue_refused(e.peer, e.number, e.refusal.code));
+  if (!e.allowed)
+    seen_.lines.push_back(say_queue_refused(e.peer, e.number, e.allowed.error().code));
   else
     seen_.lines.push_back(say_queue(e));
 }

@@ -206,8 +206,8 @@ void reference_shard::run(const core::report& c) {
 void reference_shard::report_one(core::peer_id peer, const core::lease_report& r) {
   core::task_lease lease{r.seq, r.token};
   if (auto* task = leased_task(r.seq, r.token)) {
-    expected.push_back(say_answered(peer, lease, r.refusal.code));
-    if (r.refusal.code != errc::none)
+    expected.push_back(say_answered(peer, lease, r.allowed.error().code));
+    if (!r.allowed)
       return;
     if (r.checkpoint.mark.number != 0)
       save(*task, r.checkpoint);

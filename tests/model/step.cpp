@@ -508,7 +508,7 @@ step_maker::random_reports(dice& d, const reference_shard& reference, const inst
     if (d.one_in(4))
       r.checkpoint = random_checkpoint(d, lease);
     if (d.one_in(12))
-      r.refusal = {errc::invalid_argument, "a follow-up is out of bounds"};
+      r.allowed = error{errc::invalid_argument, "a follow-up is out of bounds"};
     c.reports.push_back(std::move(r));
   }
   return c;

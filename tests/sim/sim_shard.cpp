@@ -97,7 +97,7 @@ void sim_shard::take(core::peer_id from, protocol::shard_request request) {
   if (!command)
     return;
   auto* enqueue = std::get_if<core::enqueue>(&*command);
-  if (enqueue && world_.is_disk_full && enqueue->refusal.code == errc::none)
+  if (enqueue && world_.is_disk_full && enqueue->allowed)
     parts_.audit->breach("disk", "tasks are taken though the disk is full");
   if (enqueue && world_.options.retention > duration{0}) {
     for (auto& run : enqueue->runs) {

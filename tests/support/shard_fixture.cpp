@@ -77,7 +77,7 @@ std::string shard_fixture::enqueue(
   c.request.producer = options.session ? *options.session : session_;
   c.request.number = options.request ? *options.request : next_request_++;
   c.request.answered_below = options.answered_below;
-  c.refusal = options.refusal;
+  c.allowed = options.allowed;
   c.runs.push_back(run_of(queue, count, options));
   return run(c);
 }

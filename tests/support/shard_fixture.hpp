@@ -36,7 +36,7 @@ struct enqueue_options {
   /// The producer's first one when empty.
   std::optional<producer_id> session{};
   /// Why the disk takes nothing.
-  error refusal{};
+  result<void> allowed{};
 };
 
 /// One shard under a clock that stands still until told. Every verb runs one turn and returns what

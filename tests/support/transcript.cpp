@@ -32,8 +32,8 @@ void transcript::line(core::peer_id peer, const std::string& words) {
 }
 
 void transcript::say(const core::enqueue_answered& e) {
-  if (e.refusal.code != errc::none)
-    return line(e.peer, "refused " + std::string(to_string(e.refusal.code)));
+  if (!e.allowed)
+    return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));
   std::string words = "enqueued";
   std::size_t place = 0;
   for (const auto& run : e.tasks)
@@ -187,8 +187,8 @@ void transcript::say(const core::task_explained& e) {
 }
 
 void transcript::say(const core::queue_answered& e) {
-  if (e.refusal.code != errc::none)
-    return line(e.peer, "refused " + std::string(to_string(e.refusal.code)));
+  if (!e.allowed)
+    return line(e.peer, "refused " + std::string(to_string(e.allowed.error().code)));
   const auto& s = e.settings.config;
   line(
     e.peer,

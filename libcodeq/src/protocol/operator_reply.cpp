@@ -92,8 +92,8 @@ change_reply make_change_reply(shard_id shard, const core::change_answered& answ
 queue_reply make_queue_reply(const core::queue_answered& answer) {
   return queue_reply::build([&](auto r) {
     r.setNumber(answer.number);
-    r.setCode(to_schema(answer.refusal.code));
-    r.setContext(text_of(answer.refusal.context));
+    r.setCode(to_schema(answer.allowed.error().code));
+    r.setContext(text_of(answer.allowed.error().context));
     write_settings(r.initSettings(), answer.settings);
   });
 }

@@ -58,7 +58,7 @@ struct reply_writer {
   const frame_writer& write;
 
   void operator()(const core::enqueue_answered& r) const {
-    auto pause = r.refusal.code == errc::overloaded ? limits::overloaded_retry_after : duration{0};
+    auto pause = r.allowed.error().code == errc::overloaded ? limits::overloaded_retry_after : duration{0};
     write(make_enqueue_reply(shard, r, pause).to_wire());
   }
 

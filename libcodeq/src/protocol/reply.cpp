@@ -73,8 +73,8 @@ make_enqueue_reply(shard_id shard, const core::enqueue_answered& answer, duratio
       for (capnp::uint i = 0; i < kinds.size(); ++i)
         kinds[i] = static_cast<kj::byte>(answer.kinds[i]);
     }
-    r.setCode(to_schema(answer.refusal.code));
-    r.setContext(text_of(answer.refusal.context));
+    r.setCode(to_schema(answer.allowed.error().code));
+    r.setContext(text_of(answer.allowed.error().context));
     r.setRetryAfterMs(static_cast<std::uint32_t>(retry_after.count()));
   });
 }

@@ -67,10 +67,9 @@ read_report(const report_input& in, schema::ResultRequest::Report::Reader from, 
   r.text = std::move(text);
   r.checkpoint = {
     r.seq, {r.token, from.getCheckpointNumber()}, share(in.body, from.getCheckpoint())};
-  if (auto ok = check_bounds(r); !ok) {
-    r.refusal = ok.error();
+  r.allowed = check_bounds(r);
+  if (!r.allowed)
     return r;
-  }
   if (r.how != disposition::completed || !from.hasFollowUps())
     return r;
   auto follow_ups = read_follow_ups(in, from.getFollowUps());
@@ -79,7 +78,7 @@ read_report(const report_input& in, schema::ResultRequest::Report::Reader from, 
   else if (follow_ups.error().code == errc::protocol_error)
     return follow_ups.error();
   else
-    r.refusal = follow_ups.error();
+    r.allowed = follow_ups.error();
   return r;
 }
 

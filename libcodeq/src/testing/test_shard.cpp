@@ -68,8 +68,8 @@ result<enqueued_task> test_shard::enqueue(const task_spec& spec) {
   ++requests_;
   ask({producer_peer, encoded->to_request({producer_, requests_, requests_, shard_id{}})});
   const auto& answered = *answer<core::enqueue_answered>();
-  if (answered.refusal.code != errc::none)
-    return answered.refusal;
+  if (!answered.allowed)
+    return answered.allowed.error();
   enqueued_task made{{shard_id{}, answered.tasks.front().first}};
   made.kind = answered.kinds.empty() ? enqueue_kind::created : answered.kinds.front();
   if (made.kind == enqueue_kind::duplicate)

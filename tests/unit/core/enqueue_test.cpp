@@ -79,8 +79,8 @@ TEST_F(Enqueue, WithoutRoomOnTheDiskOnlyNewRequestsAreRefused) {
   enqueue("q", 1, {.request = 7});
   error full{errc::disk_full, "full"};
 
-  EXPECT_EQ(enqueue("q", 1, {.request = 8, .refusal = full}), "p: refused disk_full");
-  EXPECT_EQ(enqueue("q", 1, {.request = 7, .refusal = full}), "p: enqueued 1");
+  EXPECT_EQ(enqueue("q", 1, {.request = 8, .allowed = full}), "p: refused disk_full");
+  EXPECT_EQ(enqueue("q", 1, {.request = 7, .allowed = full}), "p: enqueued 1");
 }
 
 TEST_F(Enqueue, ProducerThatAcknowledgesNothingIsRefusedAtTheLimit) {

@@ -154,7 +154,7 @@ TEST_F(FollowUp, ThatIsInvalidRefusesTheCompletionAndTheLeaseStays) {
   lease_one();
   core::lease_report refused;
   refused.follow_ups = {to_shard(0), to_shard(2)};
-  refused.refusal = {errc::invalid_argument, "follow-up 1: priority is 10"};
+  refused.allowed = error{errc::invalid_argument, "follow-up 1: priority is 10"};
 
   EXPECT_EQ(
     report("w", held(1, 1), refused),
@@ -167,7 +167,7 @@ TEST_F(FollowUp, ThatIsInvalidRefusesTheCompletionAndTheLeaseStays) {
 TEST_F(FollowUp, ThatIsInvalidDoesNotHideThatTheLeaseIsStale) {
   lease_one();
   core::lease_report refused;
-  refused.refusal = {errc::invalid_argument, "follow-up 1: priority is 10"};
+  refused.allowed = error{errc::invalid_argument, "follow-up 1: priority is 10"};
 
   EXPECT_EQ(report("w", held(1, 9), refused), "w: answered 1/t9 stale_lease");
   complete("w", held(1, 1));

@@ -46,7 +46,7 @@ result_request completions(
 core::lease_report second_of(const result_request& message) {
   auto command = to_command(message, 1, now, here);
   EXPECT_TRUE(command);
-  EXPECT_EQ(command->reports.at(0).refusal, error{});
+  EXPECT_TRUE(command->reports.at(0).allowed);
   return command->reports.at(1);
 }
 
@@ -83,20 +83,20 @@ TEST(ReportConvert, InvalidFollowUpRefusesItsReportAlone) {
     second.getFollowUps().getRuns()[1].setPriority(10);
   }));
 
-  EXPECT_EQ(report.refusal.code, errc::invalid_argument);
-  EXPECT_EQ(report.refusal.context, "follow-up 1: priority is 10; it must be 0..9");
+  EXPECT_EQ(report.allowed.error().code, errc::invalid_argument);
+  EXPECT_EQ(report.allowed.error().context, "follow-up 1: priority is 10; it must be 0..9");
   EXPECT_TRUE(report.follow_ups.empty());
 }
 
 TEST(ReportConvert, TooManyFollowUpsAreRefused) {
   std::vector<task_spec> tasks(limits::follow_ups_max, task_for("a"));
-  EXPECT_EQ(second_of(completions(tasks)).refusal, error{});
+  EXPECT_TRUE(second_of(completions(tasks)).allowed);
   tasks.push_back(task_for("a"));
 
   auto report = second_of(completions(tasks));
 
-  EXPECT_EQ(report.refusal.code, errc::too_large);
-  EXPECT_EQ(report.refusal.context, "the number of follow-ups is 65; it must be at most 64");
+  EXPECT_EQ(report.allowed.error().code, errc::too_large);
+  EXPECT_EQ(report.allowed.error().context, "the number of follow-ups is 65; it must be at most 64");
 }
 
 TEST(ReportConvert, TooLargeFollowUpsAreRefused) {
@@ -105,7 +105,7 @@ TEST(ReportConvert, TooLargeFollowUpsAreRefused) {
 
   auto report = second_of(completions(std::vector<task_spec>(8, large)));
 
-  EXPECT_EQ(report.refusal.code, errc::too_large);
+  EXPECT_EQ(report.allowed.error().code, errc::too_large);
 }
 
 TEST(ReportConvert, FollowUpsOfAFailureAreNotLookedAt) {
@@ -114,7 +114,7 @@ TEST(ReportConvert, FollowUpsOfAFailureAreNotLookedAt) {
     second.getFollowUps().getRuns()[0].setPriority(10);
   }));
 
-  EXPECT_EQ(report.refusal, error{});
+  EXPECT_TRUE(report.allowed);
   EXPECT_TRUE(report.follow_ups.empty());
 }
 
@@ -138,7 +138,7 @@ TEST(ReportConvert, ResultOverItsLimitIsRefusedAlone) {
     },
     size / 8 + 100);
 
-  EXPECT_EQ(second_of(message).refusal.code, errc::too_large);
+  EXPECT_EQ(second_of(message).allowed.error().code, errc::too_large);
 }
 
 TEST(ReportConvert, ProducersMayNotPassForShards) {

@@ -106,7 +106,7 @@ void session::take_request(const protocol::enqueue_request& m) {
 
 void session::refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after) {
   core::enqueue_answered refusal{options_.peer, number, {}};
-  refusal.refusal = reason;
+  refusal.allowed = reason;
   port_.send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
 }
 

@@ -174,7 +174,7 @@ void refuse_foreign_follow_ups(const principal& who, core::report& c) {
   for (auto& report : c.reports)
     for (const auto& task : report.follow_ups)
       if (const auto& tenant = task.run.queue.tenant; !who.sees(tenant))
-        report.refusal = {
+        report.allowed = error{
           errc::invalid_argument,
           "tenant of a follow-up is `" + tenant + "`; the worker's token is for " + who.tenant};
 }

@@ -69,7 +69,7 @@ shard::read(const peer_request& by, const protocol::enqueue_request& m, const in
   auto command = protocol::to_command(m, by.peer, now.shard, place());
   if (command) {
     if (const auto& ok = port_.check_disk(now.steady); !ok)
-      command->refusal = ok.error();
+      command->allowed = ok;
     if (auto ok = by.sender ? access::check(*by.sender, *command) : result<void>{}; !ok)
       return refuse(command->request.number, ok.error());
     return std::move(*command);
@@ -110,7 +110,7 @@ void shard::put_off_large(core::report& command, const instant& now) {
     if (!waits)
       continue;
     ++results_put_off_;
-    report.refusal = {errc::overloaded, "the coordinator's disk is full; the result has to wait"};
+    report.allowed = error{errc::overloaded, "the coordinator's disk is full; the result has to wait"};
   }
 }
 

@@ -57,9 +57,9 @@ struct enqueue {
   peer_id peer = 0;
   request_id request;
   std::vector<enqueue_run> runs;
-  /// Why nothing may be added now, unless it is `errc::none`. A request that was answered before
-  /// gets its answer all the same.
-  error refusal{};
+  /// Whether anything may be added now. A request that was answered before gets its answer all the
+  /// same.
+  result<void> allowed{};
 };
 
 /// A worker's session begins: it will claim from these queues.
@@ -121,8 +121,8 @@ struct lease_report {
   bytes text;
   /// With `completed`: added in the same write as the outcome, or not at all.
   std::vector<follow_up> follow_ups;
-  /// Set when what it carries is out of bounds: a live lease stays, and is answered with this.
-  error refusal;
+  /// An error when what it carries is out of bounds: a live lease stays, and is answered with this.
+  result<void> allowed{};
   /// What the attempt saved last, for the next one, unless it was acknowledged; no number is none.
   lease_checkpoint checkpoint{};
 };

@@ -26,7 +26,7 @@ struct enqueue_answered {
   std::vector<seq_run> tasks;
   /// One per task, or empty when all were created.
   std::vector<enqueue_kind> kinds{};
-  error refusal{};
+  result<void> allowed{};
 };
 
 /// Consecutive tasks of one segment under consecutive tokens.

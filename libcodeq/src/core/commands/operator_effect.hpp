@@ -30,7 +30,7 @@ struct queue_answered {
   std::uint64_t number = 0;
   queue_address queue;
   queue_settings settings;
-  error refusal;
+  result<void> allowed{};
 };
 
 /// Answers a part of a change of many tasks.

@@ -19,8 +19,8 @@ bool has_key(const std::vector<enqueue_run>& runs) {
 result<void> turn::check(const enqueue& c) const {
   if (auto ok = check_session(c.request); !ok)
     return ok;
-  if (c.refusal.code != errc::none)
-    return c.refusal;
+  if (!c.allowed)
+    return c.allowed.error();
   if (auto ok = check_keys(c); !ok)
     return ok;
   return check_queues(state_, c.runs);
@@ -61,7 +61,7 @@ void turn::run(const enqueue& c) {
     answer.tasks = known->tasks;
     answer.kinds = known->kinds;
   } else if (auto ok = check(c); !ok) {
-    answer.refusal = ok.error();
+    answer.allowed = ok.error();
   } else {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);

@@ -13,7 +13,7 @@ void turn::run(const configure_queue& c) {
   bool paused = known && known->settings.paused;
   queue_answered answer{c.peer, c.number, c.queue, {c.config, paused}, {}};
   if (c.config.keep_payload)
-    answer.refusal = {
+    answer.allowed = error{
       errc::unsupported,
       "keep_payload is true; it must be false: this version keeps no payload longer than its "
       "segment"};
@@ -34,10 +34,10 @@ void turn::run(const show_queue& c) {
 }
 
 void turn::change_queue(queue_answered answer) {
-  if (answer.refusal.code == errc::none && !state_.has_room_for(answer.queue))
-    answer.refusal = too_many_queues(answer.queue);
+  if (answer.allowed && !state_.has_room_for(answer.queue))
+    answer.allowed = too_many_queues(answer.queue);
   const auto* known = state_.find_queue(answer.queue);
-  if (answer.refusal.code != errc::none) {
+  if (!answer.allowed) {
     answer.settings = known ? known->settings : queue_settings{};
   } else if (!known || known->settings != answer.settings) {
     set_queue(state_, answer.queue, answer.settings);

@@ -167,8 +167,8 @@ void turn::append_end(lease_end e) {
 }
 
 result<void> turn::check(const lease_report& r) const {
-  if (r.refusal.code != errc::none)
-    return r.refusal;
+  if (!r.allowed)
+    return r.allowed.error();
   if (r.how != disposition::completed)
     return {};
   if (auto ok = check_new_queues(state_, r.follow_ups); !ok)
