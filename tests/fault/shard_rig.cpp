@@ -5,6 +5,7 @@
 #include "core/state/invariants.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/records/projection.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/recovery/recovery.hpp"
 #include "storage/recovery/task_reader.hpp"
 
@@ -199,6 +200,13 @@ result<void> shard_rig::compare(std::size_t index, std::uint64_t found) {
 void shard_rig::connect(shard_at_work& s) {
   s.inbox.clear();
   s.turns = std::make_unique<coordinator::turn_runner>(*s.state, clock_.now().steady);
+  s.closed_keys = {};
+  auto names = keys_of(s.state->id);
+  auto read = store_->scan(names.begin, names.end, [&](auto key, std::string_view value) {
+    s.closed_keys.note(core::closed_key{key_key::decode(key)->name, *decode_key(value)});
+    return true;
+  });
+  wrong_ += read ? "" : to_string(read.error());
   for (auto& c : s.commands.connect())
     s.inbox.push_back(std::move(c));
 }
@@ -227,6 +235,7 @@ void shard_rig::run_turn(std::size_t index) {
     decide(s, s.commands.next(*s.state, clock_.now()));
   t.events = s.turns->close(clock_.now());
   t.number = s.turns->submitted();
+  s.closed_keys.note(t.events);
   auto writes = std::make_shared<write_set>();
   for (const auto& e : t.events) {
     project(s.state->id, e, *writes);
@@ -242,6 +251,8 @@ void shard_rig::run_turn(std::size_t index) {
 
 void shard_rig::decide(shard_at_work& s, const core::command& c) {
   s.ledger.decided(c);
+  if (auto recalled = s.closed_keys.recall(c))
+    s.turns->decide(*recalled, clock_.now());
   s.turns->decide(c, clock_.now());
 }
 

@@ -7,6 +7,7 @@
 #include "fault/random_commands.hpp"
 #include "storage/retention/retention_filter.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
+#include "support/closed_keys.hpp"
 #include "support/fault_file_system.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -91,6 +92,8 @@ private:
     std::deque<core::command> inbox;
     /// Applied every turn that the store certainly holds.
     std::unique_ptr<core::shard_state> follower;
+    /// Who had the keys of closed tasks.
+    test::closed_keys closed_keys;
     random_commands commands;
     client_ledger ledger;
   };

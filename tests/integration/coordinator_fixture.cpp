@@ -42,7 +42,12 @@ std::string say(const protocol::tasks_told& m) {
 }
 
 std::string say(const core::enqueue_answered& m) {
-  return "enqueued " + std::to_string(m.number);
+  if (!m.allowed)
+    return "refused " + std::to_string(m.number) + " " + to_string(m.allowed.error());
+  auto text = "enqueued " + std::to_string(m.number);
+  for (auto kind : m.kinds)
+    text += " " + std::string(to_string(kind));
+  return text;
 }
 
 std::string say(const core::change_answered& m) {
@@ -140,6 +145,7 @@ void coordinator_fixture::spawn_shard(bool held) {
   coordinator::shard_driver_options options;
   options.clock = std::make_shared<virtual_clock>(system_);
   options.shard.state = state_;
+  options.store = store_;
   auto syncer = system_.own(system_.get().spawn(coordinator::log_syncer, store_));
   coordinator::journal_driver_options writes{
     store_, {mode_, identity}, fail, horizons_, nullptr, syncer};

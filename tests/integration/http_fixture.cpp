@@ -106,6 +106,7 @@ void http_fixture::start() {
     auto steady = options.clock->now().steady;
     options.shard.state =
       std::move(storage::recover(*store_, static_cast<shard_id>(i), epoch_, steady).value());
+    options.store = store_;
     options.journal = journal;
     options.reader = reader;
     options.shard.shard_count = shard_count;

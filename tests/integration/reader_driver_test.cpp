@@ -91,7 +91,9 @@ TEST_F(ReaderDriver, LookUpsOfOnePeerDoNotDelayThoseOfAnother) {
   system_.run();
 
   EXPECT_EQ(log_->size(), hostile_look_ups + 1);
-  EXPECT_LE(place_of("task " + std::to_string(hostile_look_ups + 1)), lookup_queue::turn_max);
+  EXPECT_LE(
+    place_of("task " + std::to_string(hostile_look_ups + 1)),
+    lookup_queue<stored_inquiry>::turn_max);
 }
 
 } // namespace

@@ -82,6 +82,8 @@ void lock_step::open_turn() {
 
 void lock_step::decide(const core::command& c) {
   open_turn();
+  if (auto recalled = closed_keys_.recall(c))
+    turn_->decide(*recalled, clock_.now());
   turn_->decide(c, clock_.now());
   reference_.number_tasks(added_tasks());
   reference_.decide(c, clock_.now());
@@ -104,6 +106,7 @@ void lock_step::close_turn() {
     return;
   auto sealed = turn_->seal(clock_.now());
   turn_.reset();
+  closed_keys_.note(sealed.events);
   auto seen = observer_.observe(sealed);
   for (const auto& answer : seen.listed)
     reference_.check_listed(answer);
@@ -117,6 +120,7 @@ void lock_step::close_turn() {
   reference_.broken.clear();
   history_->append(sealed.events);
   snapshots_.push_back(reference_);
+  closed_keys_then_.push_back(closed_keys_);
   if (++turns_ % turns_between_recoveries == 0)
     compare_recovery();
 }
@@ -259,7 +263,7 @@ void lock_step::compare_keys() {
       continue;
     task_key name{task.queue, task.group, task.key};
     auto* expected = reference_.owner_of(name, now);
-    auto found = core::owner_of(*state_, name, now);
+    auto found = closed_keys_.owner_of(*state_, name, now);
     bool agrees = expected ? found && found->seq == expected->seq : !found;
     require(agrees, "key " + task.key + " is another task's than it should be");
   }
@@ -317,6 +321,8 @@ void lock_step::restart(const step& s) {
   observer_.go_back_to(*state_);
   auto floor = reference_.token_floor();
   reference_ = snapshots_.back();
+  closed_keys_then_.resize(recovered_);
+  closed_keys_ = closed_keys_then_.back();
   reference_.restart(epoch_, clock_.now(), floor);
   compare_state();
 }

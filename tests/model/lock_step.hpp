@@ -7,6 +7,7 @@
 #include "model/observer.hpp"
 #include "model/reference_shard.hpp"
 #include "model/step.hpp"
+#include "support/closed_keys.hpp"
 
 #include <functional>
 #include <memory>
@@ -86,6 +87,9 @@ private:
   step_maker maker_;
   /// The reference after each turn kept; the first is the empty shard.
   std::vector<reference_shard> snapshots_;
+  test::closed_keys closed_keys_;
+  /// One for each of `snapshots_`.
+  std::vector<test::closed_keys> closed_keys_then_{closed_keys_};
   /// How many of them a recovery found: it writes them to the disk, and no later end loses them.
   std::size_t recovered_ = 1;
   std::size_t turns_ = 0;

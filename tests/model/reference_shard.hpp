@@ -254,6 +254,9 @@ private:
   void run(const core::explain_task& c);
   void run(const core::tell_history& c);
 
+  /// The reference forgets no key before its time.
+  void run(const core::recall_keys&) {}
+
   void run(const core::tick&) {}
 
   void run(const core::take_snapshot&) { snapshot_wanted_ = snapshotted_ = true; }

@@ -187,8 +187,6 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
     wrong += "there are more or fewer replaced bodies on disk than tasks that have one\n";
   if (count(storage::checkpoints_of(only_shard)) != state.checkpoints.size())
     wrong += "there are more or fewer checkpoints of tasks on disk than in memory\n";
-  if (count(storage::keys_of(only_shard)) != state.keys.retained_count())
-    wrong += "there are more or fewer records of keys on disk than in memory\n";
   auto histories = storage::histories_of(only_shard);
   auto scanned = store_->scan(histories.begin, histories.end, [&](auto key, auto value) {
     auto seq = storage::history_key::decode(key)->seq;

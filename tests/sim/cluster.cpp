@@ -323,7 +323,9 @@ void cluster::settle() {
   run_until(settle_max, all_followed);
   auditor_.check_follow_ups();
   look_at_everything();
-  run_until(settle_max, [this] { return unanswered() == 0; });
+  // A task that was redriven late may only now have completed.
+  run_until(
+    settle_max, [this] { return unanswered() == 0 && auditor_.missing_follow_ups().empty(); });
 }
 
 void cluster::look_at_everything() {

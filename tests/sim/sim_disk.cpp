@@ -32,7 +32,10 @@ void sim_disk::publish(std::shared_ptr<const storage::shard_horizon> horizon) {
 void sim_disk::compact() {
   std::atomic<bool> cancelled{false};
   for (const auto& range :
-       {storage::all_outcomes(), storage::all_fates(), storage::all_histories()})
+       {storage::all_outcomes(),
+        storage::all_fates(),
+        storage::all_histories(),
+        storage::all_keys()})
     if (auto done = store_.compact(range.begin, range.end, cancelled); !done)
       throw std::runtime_error(to_string(done.error()));
 }

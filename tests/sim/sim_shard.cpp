@@ -4,6 +4,7 @@
 #include "core/state/epoch.hpp"
 #include "sim/sim_session.hpp"
 #include "sim/sim_store.hpp"
+#include "storage/keys/keyspace.hpp"
 
 #include <utility>
 
@@ -48,9 +49,20 @@ void sim_shard::call(const std::function<void()>& what) {
   bool had_turn = shard_.has_turn();
   is_shown_ = false;
   what();
+  show_decided();
   if (had_turn && !shard_.has_turn() && !is_shown_)
     parts_.audit->turn_sealed(state_, {});
   check_settled();
+}
+
+void sim_shard::show_decided() {
+  if (deciding_ && shard_.waiting_commands() > waiting_.size())
+    waiting_.add(*deciding_, core::named_keys_of(*deciding_).names);
+  else if (deciding_)
+    parts_.audit->asked(state_.id, *deciding_);
+  deciding_ = nullptr;
+  while (waiting_.size() > shard_.waiting_commands())
+    parts_.audit->asked(state_.id, waiting_.take()->command);
 }
 
 void sim_shard::check_settled() {
@@ -79,12 +91,11 @@ void sim_shard::tell_queues(core::peer_id peer, coordinator::queues_added news) 
 }
 
 void sim_shard::decide(const core::command& c) {
-  parts_.audit->asked(state_.id, c);
   if (const auto* left = std::get_if<core::release_worker>(&c))
     parts_.audit->worker_left(state_.id, *left->worker);
   if (const auto* by = std::get_if<core::replace_worker>(&c))
     parts_.audit->worker_replaced(state_.id, *by->worker);
-  // A full turn is closed by this, so the auditor learns of the command first.
+  deciding_ = &c;
   call([&] { shard_.decide(c, clock()); });
   if (const auto* beats = std::get_if<core::heartbeat>(&c))
     for (const auto& beat : beats->beats)
@@ -137,6 +148,11 @@ void sim_shard::close_turn() {
   call([this] { shard_.close_turn(clock()); });
 }
 
+void sim_shard::keys_found(std::uint64_t number, std::vector<core::recalled_key> found) {
+  waiting_.answer(number, found);
+  call([&] { shard_.keys_found(number, std::move(found), clock()); });
+}
+
 void sim_shard::committed(std::uint64_t number) {
   call([&] { shard_.committed(number, clock()); });
 }
@@ -151,6 +167,7 @@ void sim_shard::wake(std::uint64_t number) {
 
 void sim_shard::commit(coordinator::turn_commit turn, const std::vector<core::event>& events) {
   is_shown_ = true;
+  show_decided();
   parts_.audit->turn_sealed(state_, events);
   parts_.journal->gather(*this, std::move(turn), events);
 }
@@ -190,6 +207,16 @@ void sim_shard::end_peer(core::peer_id peer, const error& reason) {
 
 void sim_shard::answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) {
   parts_.reader->answer(*peers_.at(peer), std::move(inquiry));
+}
+
+void sim_shard::find_keys(coordinator::keys_wanted wanted) {
+  parts_.reader->find(*this, std::move(wanted));
+}
+
+bool sim_shard::may_hold_key(const task_key& name) {
+  // A filter errs on one side.
+  bool errs = world_.random.mailboxes.hits(100);
+  return errs || parts_.reader->may_have(storage::key_key{state_.id, name}.encode());
 }
 
 void sim_shard::to_shard(shard_id to, core::command command) {

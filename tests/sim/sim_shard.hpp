@@ -44,6 +44,7 @@ public:
   void attach(const coordinator::peer_attached& who, sim_session& session);
   void detach(core::peer_id peer);
   void committed(std::uint64_t number);
+  void keys_found(std::uint64_t number, std::vector<core::recalled_key> found);
   void stop();
   void begin_epoch(std::uint32_t epoch);
 
@@ -69,6 +70,8 @@ public:
   void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
+  void find_keys(coordinator::keys_wanted wanted) override;
+  [[nodiscard]] bool may_hold_key(const task_key& name) override;
   void to_shard(shard_id to, core::command command) override;
   bool make_timer(sequence seq, fencing_token token) override;
   void fire_timer(fencing_token token) override;
@@ -87,6 +90,9 @@ private:
 
   /// Calls the shard; the auditor looks at every turn that was closed by it.
   void call(const std::function<void()>& what);
+  /// Shows the auditor what was decided since the last call. A full turn is closed in the middle of
+  /// a call.
+  void show_decided();
   void close_turn();
   void wake(std::uint64_t number);
   /// Checks invariants that hold whenever everything decided is durable and told.
@@ -107,6 +113,10 @@ private:
   /// How many queues each watcher was told of.
   std::map<core::peer_id, std::size_t> told_queues_;
   bool has_settled_ = false;
+  /// By the call under way, unless it has to wait.
+  const core::command* deciding_ = nullptr;
+  /// The commands that the shard lets wait for keys.
+  coordinator::key_lookups waiting_;
   /// Since when another epoch is waited for.
   std::optional<virtual_time> epoch_spent_at_;
   /// The auditor has seen the turn that the call under way closed.

@@ -121,7 +121,7 @@ void sim_journal::fail(const error& reason) {
 }
 
 sim_reader::sim_reader(world& all, process& home, sim_disk& disk)
-  : box_(all, home, 50), reader_(reader_of(disk), *this) {
+  : disk_(disk), box_(all, home, 50), reader_(reader_of(disk), *this) {
 }
 
 void sim_reader::fetch(sim_session& to, coordinator::bodies_wanted wanted) {
@@ -139,6 +139,19 @@ void sim_reader::answer(sim_session& to, coordinator::stored_inquiry asked) {
     peer_ = &to;
     reader_.answer(asked);
   });
+}
+
+void sim_reader::find(sim_shard& from, coordinator::keys_wanted wanted) {
+  box_.send([this, &from, wanted = std::move(wanted)] {
+    shards_[wanted.shard] = &from;
+    reader_.find(wanted);
+  });
+}
+
+void sim_reader::keys_found(
+  shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) {
+  auto* to = shards_.at(shard);
+  to->box().send([to, number, found = std::move(found)] { to->keys_found(number, found); });
 }
 
 void sim_reader::reply(core::peer_id, coordinator::shard_reply reply) {

@@ -68,16 +68,25 @@ public:
   /// Called from a shard.
   void answer(sim_session& to, coordinator::stored_inquiry asked);
 
+  /// Called from a shard.
+  void find(sim_shard& from, coordinator::keys_wanted wanted);
+
+  [[nodiscard]] bool may_have(std::string_view key) const { return disk_.store().may_have(key); }
+
   void reply(core::peer_id peer, coordinator::shard_reply reply) override;
+  void
+  keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
   void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
   void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
   [[noreturn]] void fail(const error& reason) override;
 
 private:
+  sim_disk& disk_;
   mailbox box_;
   coordinator::reader reader_;
   /// Who is answered by the call under way.
   sim_session* peer_ = nullptr;
+  std::map<shard_id, sim_shard*> shards_;
   /// Tasks that the call under way delivered, and credits that it gave back.
   std::uint32_t tasks_told_ = 0;
 };

@@ -45,6 +45,8 @@ std::string shard_fixture::together(const std::function<void()>& all) {
 std::string shard_fixture::run(const core::command& c) {
   if (!turn_)
     turn_ = std::make_unique<core::turn>(*state_);
+  if (auto recalled = closed_keys_.recall(c))
+    turn_->decide(*recalled, clock_.now());
   turn_->decide(c, clock_.now());
   return together_ ? std::string() : seal();
 }
@@ -55,6 +57,7 @@ std::string shard_fixture::seal() {
   transcript said(names_, start_);
   for (const auto& e : sealed.effects)
     said.add(e);
+  closed_keys_.note(sealed.events);
   turns_.push_back(std::move(sealed.events));
   return said.text();
 }

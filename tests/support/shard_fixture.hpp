@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
+#include "support/closed_keys.hpp"
 
 #include <gtest/gtest.h>
 
@@ -181,6 +182,7 @@ private:
   std::unique_ptr<core::turn> turn_;
   bool together_ = false;
   std::vector<std::vector<core::event>> turns_;
+  closed_keys closed_keys_;
   std::map<core::peer_id, std::string> names_;
   std::map<std::string, core::peer_id> peers_;
   std::map<std::string, std::uint64_t> incarnations_;

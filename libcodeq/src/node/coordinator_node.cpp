@@ -219,6 +219,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.clock = std::make_shared<base::system_clock>(state->at);
     s.shard.state = std::move(state);
     s.shard.shard_count = identity.shard_count;
+    s.store = store;
     s.journal = journal;
     s.reader = reader;
     s.space =

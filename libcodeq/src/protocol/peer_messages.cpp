@@ -58,7 +58,8 @@ struct reply_writer {
   const frame_writer& write;
 
   void operator()(const core::enqueue_answered& r) const {
-    auto pause = r.allowed.error().code == errc::overloaded ? limits::overloaded_retry_after : duration{0};
+    bool has_to_wait = r.allowed.error().code == errc::overloaded;
+    auto pause = has_to_wait ? limits::overloaded_retry_after : duration{0};
     write(make_enqueue_reply(shard, r, pause).to_wire());
   }
 

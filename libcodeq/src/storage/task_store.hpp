@@ -66,6 +66,10 @@ public:
   /// `corruption` (a checksum that does not match is never skipped).
   [[nodiscard]] virtual result<std::optional<std::string>> read(std::string_view key) const = 0;
 
+  /// Whether something may be under `key`, told from memory alone. False is certain, as of every
+  /// commit that returned; true is not.
+  [[nodiscard]] virtual bool may_have(std::string_view key) const = 0;
+
   /// Calls `visit(place, value)` for each of `keys` that is there, in their order, until it returns
   /// false. Keys that are neighbours cost less than reading each. @pre the keys ascend. Errors: as
   /// `read`.

@@ -2,6 +2,7 @@
 #include "testing/test_shard.hpp"
 
 #include "protocol/task_convert.hpp"
+#include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -132,11 +133,17 @@ void test_shard::settle() {
     shard_.committed(committed_, loop_.now());
     if (std::exchange(wants_epoch_, false))
       shard_.begin_epoch(++epoch_);
-    if (commands_.empty())
+    if (!wanted_keys_.empty()) {
+      auto wanted = std::move(wanted_keys_.front());
+      wanted_keys_.pop_front();
+      reader_.find(wanted);
+    } else if (!commands_.empty()) {
+      auto next = std::move(commands_.front());
+      commands_.pop_front();
+      shard_.decide(next, loop_.now());
+    } else if (!shard_.has_turn()) {
       return;
-    auto next = std::move(commands_.front());
-    commands_.pop_front();
-    shard_.decide(next, loop_.now());
+    }
   }
 }
 
@@ -195,6 +202,18 @@ void test_shard::answer_inquiry(core::peer_id, coordinator::stored_inquiry inqui
   // At the beginning of time no retention is over: a test may ask for all of its tasks.
   inquiry.now = {};
   reader_.answer(inquiry);
+}
+
+void test_shard::find_keys(coordinator::keys_wanted wanted) {
+  wanted_keys_.push_back(std::move(wanted));
+}
+
+bool test_shard::may_hold_key(const task_key& name) {
+  return store_->may_have(storage::key_key{shard_.state().id, name}.encode());
+}
+
+void test_shard::keys_found(shard_id, std::uint64_t number, std::vector<core::recalled_key> found) {
+  shard_.keys_found(number, std::move(found), loop_.now());
 }
 
 void test_shard::to_shard(shard_id, core::command command) {

@@ -75,6 +75,10 @@ public:
   [[noreturn]] void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
+  void find_keys(coordinator::keys_wanted wanted) override;
+  [[nodiscard]] bool may_hold_key(const task_key& name) override;
+  void
+  keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
   void to_shard(shard_id to, core::command command) override;
   bool make_timer(sequence seq, fencing_token token) override;
 
@@ -116,6 +120,7 @@ private:
   std::uint64_t committed_ = 0;
   /// Commands that a call into the shard led to.
   std::deque<core::command> commands_;
+  std::deque<coordinator::keys_wanted> wanted_keys_;
   /// When the timer of each lease fires.
   std::map<fencing_token, monotonic_time> timers_;
   std::set<fencing_token> silenced_;

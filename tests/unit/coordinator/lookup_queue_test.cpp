@@ -8,7 +8,9 @@
 namespace codeq::coordinator {
 namespace {
 
-void add(lookup_queue& queue, core::peer_id peer, std::size_t count) {
+using inquiry_queue = lookup_queue<stored_inquiry>;
+
+void add(inquiry_queue& queue, core::peer_id peer, std::size_t count) {
   for (sequence seq = 1; seq <= count; ++seq) {
     stored_inquiry asked;
     asked.why.peer = peer;
@@ -18,7 +20,7 @@ void add(lookup_queue& queue, core::peer_id peer, std::size_t count) {
 }
 
 /// "peer:first-last" of the next turn.
-std::string next_turn(lookup_queue& queue) {
+std::string next_turn(inquiry_queue& queue) {
   auto taken = queue.take();
   if (taken.empty())
     return {};
@@ -27,8 +29,8 @@ std::string next_turn(lookup_queue& queue) {
 }
 
 TEST(LookupQueue, PeersTakeTurnsOfBoundedLength) {
-  static_assert(lookup_queue::turn_max == 32);
-  lookup_queue queue;
+  static_assert(inquiry_queue::turn_max == 32);
+  inquiry_queue queue;
   add(queue, 1, 70);
   add(queue, 2, 3);
 
@@ -41,7 +43,7 @@ TEST(LookupQueue, PeersTakeTurnsOfBoundedLength) {
 }
 
 TEST(LookupQueue, ForgetsWhatAPeerAskedThatIsGone) {
-  lookup_queue queue;
+  inquiry_queue queue;
   add(queue, 1, 70);
   add(queue, 2, 3);
 

@@ -407,16 +407,13 @@ TEST_F(KeyedTask, KeyIsFreeWhenItsRetentionIsOver) {
   EXPECT_EQ(duplicate(on_duplicate::reject), "p: enqueued 2; w: work available");
 }
 
-TEST_F(KeyedTask, RecordOfAFreeKeyGoesWithTheNextSnapshot) {
-  lease_first({.retention = hour});
-  complete("w", held(1, 1));
-  take_snapshot();
-  advance(hour);
-  EXPECT_EQ(state().keys.retained_count(), 1u);
-
+TEST_F(KeyedTask, ClosedTaskOccupiesNoMemory) {
+  complete_first();
   take_snapshot();
 
-  EXPECT_EQ(state().keys.retained_count(), 0u);
+  EXPECT_TRUE(state().keys.holders().empty());
+  EXPECT_TRUE(state().keys.retained().empty());
+  EXPECT_EQ(duplicate(on_duplicate::reject), "p: enqueued 1 duplicate");
 }
 
 TEST_F(KeyedTask, KeyFallsBackToTheTaskThatHadItBefore) {
@@ -432,17 +429,6 @@ TEST_F(KeyedTask, KeyFallsBackToTheTaskThatHadItBefore) {
   ASSERT_TRUE(owner);
   EXPECT_EQ(owner->seq, task(1));
   core::hold_key(state(), second, since);
-}
-
-TEST_F(KeyedTask, NewKeyIsRefusedBeyondTheLimitOfThoseRemembered) {
-  complete_first();
-  auto far = state().at + 1000h;
-  for (std::size_t i = 0; i < limits::retained_keys_per_shard_max; ++i)
-    state().keys.retain("filler" + std::to_string(i), {i, i, far});
-
-  EXPECT_EQ(enqueue("q", 1, {.key = "y"}), "p: refused overloaded");
-  EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 1 existing");
-  EXPECT_EQ(enqueue("q"), "p: enqueued 2; w: work available");
 }
 
 // Bodies.

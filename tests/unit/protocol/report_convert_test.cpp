@@ -96,7 +96,8 @@ TEST(ReportConvert, TooManyFollowUpsAreRefused) {
   auto report = second_of(completions(tasks));
 
   EXPECT_EQ(report.allowed.error().code, errc::too_large);
-  EXPECT_EQ(report.allowed.error().context, "the number of follow-ups is 65; it must be at most 64");
+  EXPECT_EQ(
+    report.allowed.error().context, "the number of follow-ups is 65; it must be at most 64");
 }
 
 TEST(ReportConvert, TooLargeFollowUpsAreRefused) {

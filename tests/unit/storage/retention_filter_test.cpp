@@ -49,6 +49,12 @@ protected:
     return drops(history_key{shard, 8, 0}.encode(), encode(note));
   }
 
+  /// Of the task 7, whose fate is there if `stored_` has it.
+  [[nodiscard]] verdict judged_key(timestamp expires_at) {
+    core::retained_key record{7, 50, expires_at};
+    return judged(key_key{shard, {{"default", "q"}, {}, "x"}}.encode(), encode(record));
+  }
+
   [[nodiscard]] bool drops(const std::string& key, const std::string& value) {
     return judged(key, value) != verdict::keep;
   }
@@ -117,6 +123,20 @@ TEST_F(RetentionFilter, TellsWhatIsEvictedFromWhatIsPast) {
 
   EXPECT_EQ(of(1h), verdict::past);
   EXPECT_EQ(of(2h), verdict::evicted);
+}
+
+TEST_F(RetentionFilter, DropsKeysWhoseTimeIsOver) {
+  EXPECT_EQ(judged_key(now_), verdict::past);
+  EXPECT_EQ(judged_key(now_ + 1ms), verdict::keep);
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(RetentionFilter, DropsKeysOfTasksThatHadToMakeRoom) {
+  evicted_before_ = now_ - 1h;
+  EXPECT_EQ(judged_key(now_ + 1h), verdict::evicted);
+
+  stored_.insert(fate_key{shard, 7}.encode());
+  EXPECT_EQ(judged_key(now_ + 1h), verdict::keep);
 }
 
 TEST_F(RetentionFilter, KeepsShardsWithoutASnapshot) {

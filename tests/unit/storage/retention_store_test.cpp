@@ -54,11 +54,29 @@ protected:
     snapshot.position = ++position_;
     snapshot.at = now_;
     snapshot.closed.push_back(fate);
+    snapshot.closed_keys.push_back(key_of("key " + std::to_string(position_), now_ + retention_));
     auto writes = std::make_shared<write_set>();
     project(shard, ended, *writes);
     project(shard, snapshot, *writes);
     std::shared_ptr<const write_set> set = writes;
     ASSERT_TRUE(store_->commit({&set, 1}, durability::os));
+  }
+
+  [[nodiscard]] core::closed_key key_of(const std::string& name, timestamp expires_at) const {
+    return {{{"default", "q"}, {}, name}, {next_task_ - 1, position_, expires_at}};
+  }
+
+  /// A later task of the key is closed, and all of it reaches the last level.
+  void settle_key(const std::string& name, timestamp expires_at) {
+    core::snapshot_taken snapshot;
+    snapshot.position = ++position_;
+    snapshot.at = now_;
+    snapshot.closed_keys.push_back(key_of(name, expires_at));
+    auto writes = std::make_shared<write_set>();
+    project(shard, snapshot, *writes);
+    std::shared_ptr<const write_set> set = writes;
+    ASSERT_TRUE(store_->commit({&set, 1}, durability::os));
+    compact(all_keys());
   }
 
   void publish(retention_horizons& to) {
@@ -82,6 +100,11 @@ protected:
 
   std::size_t histories() {
     auto range = histories_of(shard);
+    return test::read_all(*store_, range.begin, range.end)->size();
+  }
+
+  std::size_t keys() {
+    auto range = keys_of(shard);
     return test::read_all(*store_, range.begin, range.end)->size();
   }
 
@@ -110,6 +133,22 @@ TEST_F(RetentionInRocksdb, SteadyLoadKeepsTheNumberOfRecordsBounded) {
   EXPECT_GE(fates(), turns_kept);
   EXPECT_GE(histories(), turns_kept);
   EXPECT_LT(histories(), 10'000u);
+  EXPECT_GE(keys(), turns_kept);
+  EXPECT_LT(keys(), 10'000u);
+}
+
+TEST_F(RetentionInRocksdb, DroppedKeyLetsNoOlderOneComeToLight) {
+  auto horizons = std::make_shared<retention_horizons>();
+  open(horizons);
+  settle_key("x", now_ + 10h);
+  settle_key("x", now_ + 1h);
+  now_ += 2h;
+  publish(*horizons);
+
+  compact(all_keys());
+  EXPECT_EQ(keys(), 0u);
+  compact(all_keys());
+  EXPECT_EQ(keys(), 0u);
 }
 
 TEST_F(RetentionInRocksdb, HistoriesGoAfterTheirFates) {

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr shard_id shard{1};
 constexpr timestamp start{duration{1'000'000}};
+const task_key name{{"default", "q"}, {}, "x"};
 
 class TaskReader : public testing::Test {
 protected:
@@ -47,6 +48,7 @@ protected:
     core::snapshot_taken c;
     c.position = 11;
     c.closed.push_back(fate);
+    c.closed_keys.push_back({name, {5, 8, start + 90min}});
     commit(c);
   }
 
@@ -121,6 +123,22 @@ TEST_F(TaskReader, FateIsUnknownPastItsRetention) {
   EXPECT_TRUE(*read_fate(store_, shard, 5, {start + 90min - 1ms}));
   EXPECT_FALSE(*read_fate(store_, shard, 5, {start + 90min}));
   EXPECT_FALSE(*read_fate(store_, shard, 6, {start}));
+}
+
+TEST_F(TaskReader, KeyIsKnownAsLongAsItsTask) {
+  close(task_state::completed);
+  EXPECT_TRUE(*read_key(store_, shard, name, {start + 90min - 1ms}));
+  EXPECT_FALSE(*read_key(store_, shard, name, {start + 90min}));
+  EXPECT_FALSE(*read_key(store_, shard, {name.queue, {}, "another"}, {start}));
+
+  core::purge_marks purged{{{}, 6}};
+  EXPECT_FALSE(*read_key(store_, shard, name, {start, &purged}));
+
+  auto writes = std::make_shared<write_set>();
+  writes->remove(fate_key{shard, 5}.encode());
+  std::shared_ptr<const write_set> set = writes;
+  ASSERT_TRUE(store_.commit({&set, 1}, durability::sync));
+  EXPECT_FALSE(*read_key(store_, shard, name, {start}));
 }
 
 TEST_F(TaskReader, DeadTaskHasARecordOfItsOwn) {

@@ -117,6 +117,12 @@ struct wake_shard {
   std::uint64_t number = 0;
 };
 
+/// What the store holds of the keys that a look-up of the shard named.
+struct keys_found {
+  std::uint64_t number = 0;
+  std::vector<core::recalled_key> found;
+};
+
 /// Looks how much space the disk has, once in a while.
 struct look_at_disk {};
 
@@ -126,6 +132,8 @@ using shard_internal_actor = shard_actor::extend<
   caf::reacts_to<meet_shards>,
   // Releases what waited for the commit.
   caf::reacts_to<batch_committed>,
+  // Decides what waited for the keys.
+  caf::reacts_to<keys_found>,
   // Goes on in a new epoch when the current turn is closed.
   caf::reacts_to<epoch_raised>,
   // Seals what was decided since the last turn.
@@ -201,6 +209,12 @@ struct answer_inquiry {
   stored_inquiry asked;
 };
 
+/// Asks the reader who had keys.
+struct find_keys {
+  shard_internal_actor shard;
+  keys_wanted wanted;
+};
+
 /// Has the reader take the next look-ups, behind what it was sent before.
 struct look_up_next {};
 
@@ -211,6 +225,8 @@ using reader_actor = caf::typed_actor<
   caf::reacts_to<fetch_bodies>,
   // Keeps a question until it is its peer's turn.
   caf::reacts_to<answer_inquiry>,
+  // Keeps a look-up of keys likewise.
+  caf::reacts_to<find_keys>,
   // Reads texts or fates and sends the answers.
   caf::reacts_to<look_up_next>>;
 
@@ -269,6 +285,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::sync_log)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::find_keys)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::keys_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)

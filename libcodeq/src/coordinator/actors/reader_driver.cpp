@@ -34,8 +34,24 @@ void reader_driver::keep(coordinator::answer_inquiry& m) {
   schedule();
 }
 
+void reader_driver::keep(coordinator::find_keys& m) {
+  shards_.insert_or_assign(m.wanted.shard, m.shard);
+  keys_.add(std::move(m.wanted));
+  note_size();
+  schedule();
+}
+
 void reader_driver::look_up() {
   is_scheduled_ = false;
+  for (const auto& wanted : keys_.take())
+    reader_->find(wanted);
+  answer_next();
+  note_size();
+  if (waiting() > 0)
+    schedule();
+}
+
+void reader_driver::answer_next() {
   auto asked = lookups_.take();
   if (asked.empty())
     return;
@@ -48,9 +64,11 @@ void reader_driver::look_up() {
     askers_.erase(at);
   }
   peer_ = nullptr;
-  note_size();
-  if (lookups_.size() > 0)
-    schedule();
+}
+
+void reader_driver::keys_found(
+  shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) {
+  self_->send(shards_.at(shard), coordinator::keys_found{number, std::move(found)});
 }
 
 void reader_driver::forget(const caf::actor_addr& gone) {
@@ -77,7 +95,7 @@ void reader_driver::note_waiting(core::peer_id id, asker& peer) {
 
 void reader_driver::note_size() {
   if (options_.waiting)
-    *options_.waiting = lookups_.size();
+    *options_.waiting = waiting();
 }
 
 reader_actor::behavior_type drive_reader(
@@ -88,6 +106,7 @@ reader_actor::behavior_type drive_reader(
   return {
     [self](fetch_bodies& m) { self->state.fetch(m); },
     [self](answer_inquiry& m) { self->state.keep(m); },
+    [self](find_keys& m) { self->state.keep(m); },
     [self](look_up_next) { self->state.look_up(); },
   };
 }

@@ -31,6 +31,7 @@ public:
   void start(reader_actor::pointer self, reader_driver_options options);
   void fetch(coordinator::fetch_bodies& m);
   void keep(coordinator::answer_inquiry& m);
+  void keep(coordinator::find_keys& m);
   void look_up();
   void forget(const caf::actor_addr& gone);
 
@@ -42,6 +43,9 @@ public:
 
   void tell_credits(core::peer_id, const credit_news& news) override { self_->send(peer_, news); }
 
+  void
+  keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
+
   void fail(const error& reason) override { options_.on_failure(reason); }
 
 private:
@@ -52,14 +56,21 @@ private:
     bool is_noted = false;
   };
 
+  [[nodiscard]] std::size_t waiting() const { return lookups_.size() + keys_.size(); }
+
   void schedule();
+
+  /// Answers the inquiries of one turn.
+  void answer_next();
   void note_waiting(core::peer_id id, asker& peer);
   void note_size();
 
   reader_actor::pointer self_ = nullptr;
   reader_driver_options options_;
   std::optional<reader> reader_;
-  lookup_queue lookups_;
+  lookup_queue<stored_inquiry> lookups_;
+  lookup_queue<keys_wanted> keys_;
+  std::unordered_map<shard_id, shard_internal_actor> shards_;
   std::unordered_map<core::peer_id, asker> askers_;
   bool is_scheduled_ = false;
   /// Who is answered by the call under way.

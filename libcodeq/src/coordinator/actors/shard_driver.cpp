@@ -3,6 +3,7 @@
 
 #include "coordinator/actors/lease_timer.hpp"
 #include "observe/log.hpp"
+#include "storage/keys/keyspace.hpp"
 
 namespace codeq::coordinator {
 
@@ -98,6 +99,14 @@ void shard_driver::answer_inquiry(core::peer_id peer, stored_inquiry inquiry) {
     self_->send(options_.reader, coordinator::answer_inquiry{at->second, std::move(inquiry)});
 }
 
+void shard_driver::find_keys(keys_wanted wanted) {
+  self_->send(options_.reader, coordinator::find_keys{me(), std::move(wanted)});
+}
+
+bool shard_driver::may_hold_key(const task_key& name) {
+  return options_.store->may_have(storage::key_key{shard_->state().id, name}.encode());
+}
+
 void shard_driver::to_shard(shard_id to, core::command command) {
   if (shards_.empty())
     undelivered_.emplace_back(to, std::move(command));
@@ -156,6 +165,9 @@ shard_internal_actor::behavior_type drive_shard(
     [self](const meet_shards& m) { self->state.meet(m); },
     [self](const batch_committed& m) {
       self->state.hosted().committed(m.number, self->state.now());
+    },
+    [self](keys_found& m) {
+      self->state.hosted().keys_found(m.number, std::move(m.found), self->state.now());
     },
     [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
     [self](close_turn) { self->state.hosted().close_turn(self->state.now()); },

@@ -5,6 +5,7 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/free_space.hpp"
 #include "coordinator/shard/shard.hpp"
+#include "storage/task_store.hpp"
 
 #include <memory>
 #include <optional>
@@ -20,6 +21,8 @@ struct shard_driver_options {
   std::shared_ptr<base::clock> clock;
   journal_actor journal;
   reader_actor reader;
+  /// Tells which keys it cannot hold.
+  std::shared_ptr<const storage::task_store> store;
   /// Says when tasks may be added; used by this shard's actor only, null for always.
   std::shared_ptr<free_space> space{};
 };
@@ -52,6 +55,8 @@ public:
   void end_peer(core::peer_id peer, const error& reason) override;
   void fetch_bodies(core::peer_id peer, bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) override;
+  void find_keys(keys_wanted wanted) override;
+  [[nodiscard]] bool may_hold_key(const task_key& name) override;
   void to_shard(shard_id to, core::command command) override;
   bool make_timer(sequence seq, fencing_token token) override;
   void fire_timer(fencing_token token) override;

@@ -2,8 +2,10 @@
 #include "coordinator/shard/shard.hpp"
 
 #include "core/state/epoch.hpp"
+#include "core/state/task_keys.hpp"
 #include "storage/records/projection.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -23,8 +25,56 @@ void shard::take(const peer_request& m, const instant& now) {
 }
 
 void shard::decide(const core::command& command, const instant& now) {
+  auto named = core::named_keys_of(command);
+  bool waits = std::any_of(named.names.begin(), named.names.end(), [this](const task_key& name) {
+    return must_look_up(name);
+  });
+  if (waits) {
+    auto number = lookups_.add(command, named.names);
+    wanted_keys_.push_back({state_->id, number, named.peer, std::move(named.names)});
+    return find_keys(now);
+  }
+  decide_now(command, now);
+  close_if_full(now);
+}
+
+bool shard::must_look_up(const task_key& name) const {
+  if (lookups_.is_awaited(name))
+    return true;
+  if (core::has_live_owner(*state_, name))
+    return false;
+  // What is being written, the store does not know yet.
+  bool is_writing = turns_.committed() < closed_keys_commit_;
+  return is_writing || port_.may_hold_key(name) || core::is_retained(*state_, name);
+}
+
+void shard::find_keys(const instant& now) {
+  if (turns_.committed() < closed_keys_commit_)
+    return;
+  for (auto& wanted : std::exchange(wanted_keys_, {})) {
+    wanted.purged = state_->purged;
+    wanted.now = now.shard;
+    port_.find_keys(std::move(wanted));
+  }
+}
+
+void shard::keys_found(
+  std::uint64_t number, std::vector<core::recalled_key> found, const instant& now) {
+  lookups_.answer(number, std::move(found));
+  while (auto known = lookups_.take()) {
+    // In one turn.
+    decide_now(std::move(known->keys), now);
+    decide_now(known->command, now);
+    close_if_full(now);
+  }
+}
+
+void shard::decide_now(const core::command& command, const instant& now) {
   if (turns_.decide(command, now))
     port_.close_turn_soon();
+}
+
+void shard::close_if_full(const instant& now) {
   if (turns_.is_full())
     close_turn(now);
 }
@@ -64,9 +114,11 @@ void shard::commit(std::vector<core::event> events) {
   for (const auto& e : events) {
     storage::project(state_->id, e, *writes);
     // The last event of its turn, so that the state is the snapshot's.
-    if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e))
+    if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e)) {
       turn.horizon =
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
+      note_closed(*snapshot);
+    }
   }
   if (!turn.horizon)
     turns_.note_written(writes->byte_size());
@@ -76,8 +128,16 @@ void shard::commit(std::vector<core::event> events) {
     cache_.take_bodies(e);
 }
 
+void shard::note_closed(const core::snapshot_taken& snapshot) {
+  if (snapshot.closed_keys.empty())
+    return;
+  lookups_.note_closed(snapshot.closed_keys);
+  closed_keys_commit_ = turns_.submitted();
+}
+
 void shard::committed(std::uint64_t number, const instant& now) {
   turns_.committed(number);
+  find_keys(now);
   release(now);
   // Timers were wanted.
   arm(now);

@@ -3,6 +3,7 @@
 
 #include "codeq/operator_types.hpp"
 
+#include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "coordinator/shard/timing_wheel.hpp"
@@ -56,6 +57,12 @@ public:
   virtual void fetch_bodies(core::peer_id peer, bodies_wanted wanted) = 0;
   virtual void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) = 0;
 
+  /// Asks the reader, which answers by `keys_found`, also when the peer is gone.
+  virtual void find_keys(keys_wanted wanted) = 0;
+
+  /// Whether the store may hold a record of the key, told from memory alone; false is certain.
+  [[nodiscard]] virtual bool may_hold_key(const task_key& name) = 0;
+
   /// Gives another shard of the store a command.
   virtual void to_shard(shard_id to, core::command command) = 0;
 
@@ -105,7 +112,7 @@ public:
   /// not ask for it or it is out of bounds; then the peer was told so.
   [[nodiscard]] std::optional<core::command> read(const peer_request& m, const instant& now);
 
-  /// Decides a command in the current turn.
+  /// Decides a command in the current turn, or when the store has told of the keys that it names.
   void decide(const core::command& command, const instant& now);
 
   void attach(const peer_attached& m, const instant& now);
@@ -115,6 +122,9 @@ public:
 
   /// Closes the turn, if one is open.
   void close_turn(const instant& now);
+
+  /// What the store holds of the keys that a look-up named.
+  void keys_found(std::uint64_t number, std::vector<core::recalled_key> found, const instant& now);
 
   /// All commits up to this number are durable.
   void committed(std::uint64_t number, const instant& now);
@@ -134,6 +144,9 @@ public:
   [[nodiscard]] coordinator_stats stats() const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
+
+  /// Commands that wait for the store to tell of keys.
+  [[nodiscard]] std::size_t waiting_commands() const noexcept { return lookups_.size(); }
 
   [[nodiscard]] bool has_turn() const noexcept { return turns_.has_turn(); }
 
@@ -207,8 +220,18 @@ private:
 
   // shard.cpp: turns.
 
+  void decide_now(const core::command& command, const instant& now);
+  void close_if_full(const instant& now);
+
+  /// Whether a closed task may have the key.
+  [[nodiscard]] bool must_look_up(const task_key& name) const;
+
+  /// Asks the store for the keys that wait; not before it has those that were closed last.
+  void find_keys(const instant& now);
+
   /// Hands what a turn decided to the journal.
   void commit(std::vector<core::event> events);
+  void note_closed(const core::snapshot_taken& snapshot);
   void release(const instant& now);
   void arm(const instant& now);
 
@@ -225,6 +248,11 @@ private:
   std::uint16_t shard_count_;
   turn_runner turns_;
   segment_cache cache_;
+  key_lookups lookups_;
+  /// Not yet asked for.
+  std::vector<keys_wanted> wanted_keys_;
+  /// The commit of the last snapshot that closed keys.
+  std::uint64_t closed_keys_commit_ = 0;
   timing_wheel wheel_;
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;

@@ -106,6 +106,21 @@ struct stored_inquiry {
   std::shared_ptr<const security::principal> asker{};
 };
 
+/// Keys of which the store has to say who had them. @pre every snapshot that closed one of them
+/// before is committed
+struct keys_wanted {
+  shard_id shard{};
+  /// Names the question at the shard.
+  std::uint64_t number = 0;
+  /// On whose behalf; 0 for another shard.
+  core::peer_id peer = 0;
+  std::vector<task_key> names;
+  /// See `stored_inquiry`.
+  std::shared_ptr<const core::purge_marks> purged{};
+  /// Shard time.
+  timestamp now{};
+};
+
 /// One shard's part of a group commit.
 struct turn_commit {
   shard_id shard{};

@@ -110,7 +110,8 @@ void shard::put_off_large(core::report& command, const instant& now) {
     if (!waits)
       continue;
     ++results_put_off_;
-    report.allowed = error{errc::overloaded, "the coordinator's disk is full; the result has to wait"};
+    report.allowed =
+      error{errc::overloaded, "the coordinator's disk is full; the result has to wait"};
   }
 }
 

@@ -55,6 +55,8 @@ public:
   /// The journal has committed everything up to this number.
   void committed(std::uint64_t number);
 
+  [[nodiscard]] std::uint64_t committed() const noexcept { return committed_; }
+
   /// The effects of the next turn that may be carried out; empty when none may.
   [[nodiscard]] std::optional<std::vector<core::effect>> release();
 

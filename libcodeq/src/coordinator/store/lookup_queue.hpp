@@ -3,38 +3,85 @@
 
 #include "coordinator/shard/shard_messages.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
 
+/// Who waits for a look-up.
+[[nodiscard]] inline core::peer_id peer_of(const stored_inquiry& asked) {
+  return asked.why.peer;
+}
+
+[[nodiscard]] inline core::peer_id peer_of(const keys_wanted& wanted) {
+  return wanted.peer;
+}
+
 /// The look-ups that wait for the reader, in one queue for each peer. The peers take turns, each
 /// with a bounded part of its queue, so that none waits for all that another asked. Used from one
 /// thread.
+template <class Lookup>
 class lookup_queue {
 public:
   /// Look-ups of one turn. A delivery waits for no more than these.
   static constexpr std::size_t turn_max = 32;
 
-  void add(stored_inquiry asked);
+  void add(Lookup asked) {
+    auto peer = peer_of(asked);
+    auto [at, is_new] = waiting_.try_emplace(peer);
+    if (is_new)
+      turns_.push_back(peer);
+    at->second.push_back(std::move(asked));
+    ++size_;
+  }
 
   /// Takes the next turn: look-ups of one peer, in their order; none when the queue is empty.
-  [[nodiscard]] std::vector<stored_inquiry> take();
+  [[nodiscard]] std::vector<Lookup> take() {
+    if (turns_.empty())
+      return {};
+    auto peer = turns_.front();
+    turns_.pop_front();
+    auto at = waiting_.find(peer);
+    auto& queue = at->second;
+    auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), turn_max));
+    std::vector<Lookup> taken{
+      std::make_move_iterator(queue.begin()), std::make_move_iterator(queue.begin() + count)};
+    queue.erase(queue.begin(), queue.begin() + count);
+    size_ -= taken.size();
+    if (queue.empty())
+      waiting_.erase(at);
+    else
+      turns_.push_back(peer);
+    return taken;
+  }
 
   /// The peer is gone: nobody waits for what it asked.
-  void drop(core::peer_id peer);
+  void drop(core::peer_id peer) {
+    auto at = waiting_.find(peer);
+    if (at == waiting_.end())
+      return;
+    size_ -= at->second.size();
+    waiting_.erase(at);
+    std::erase(turns_, peer);
+  }
 
   [[nodiscard]] bool has(core::peer_id peer) const { return waiting_.contains(peer); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  [[nodiscard]] std::size_t size_of(core::peer_id peer) const;
+  [[nodiscard]] std::size_t size_of(core::peer_id peer) const {
+    auto at = waiting_.find(peer);
+    return at == waiting_.end() ? 0 : at->second.size();
+  }
 
 private:
   /// Never empty queues.
-  std::unordered_map<core::peer_id, std::deque<stored_inquiry>> waiting_;
+  std::unordered_map<core::peer_id, std::deque<Lookup>> waiting_;
   /// The peers with queues, the next one first.
   std::deque<core::peer_id> turns_;
   std::size_t size_ = 0;

@@ -137,6 +137,15 @@ void reader::fetch(bodies_wanted wanted) {
       peer, {wanted.shard, credit_news::kind::returned, gone, is_empty ? wanted.granted.bytes : 0});
 }
 
+void reader::find(const keys_wanted& wanted) {
+  std::vector<core::recalled_key> found;
+  found.reserve(wanted.names.size());
+  storage::fate_filter as_of{wanted.now, wanted.purged.get()};
+  for (const auto& name : wanted.names)
+    found.push_back({name, or_fail(storage::read_key(*options_.store, wanted.shard, name, as_of))});
+  port_.keys_found(wanted.shard, wanted.number, std::move(found));
+}
+
 void reader::answer(std::span<const stored_inquiry> asked) {
   storage::fate_reader fates{*options_.store};
   for (const auto& one : asked)

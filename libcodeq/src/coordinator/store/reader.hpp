@@ -32,6 +32,10 @@ public:
   virtual void deliver(core::peer_id peer, task_delivery tasks) = 0;
   virtual void tell_credits(core::peer_id peer, const credit_news& news) = 0;
 
+  /// Answers a shard.
+  virtual void
+  keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) = 0;
+
   /// The store failed, though what was committed has to be readable: must not return.
   virtual void fail(const error& reason) = 0;
 };
@@ -45,6 +49,9 @@ public:
 
   /// Completes granted tasks by their bodies and delivers them.
   void fetch(bodies_wanted wanted);
+
+  /// Says who had the keys.
+  void find(const keys_wanted& wanted);
 
   void answer(const stored_inquiry& asked) { answer({&asked, 1}); }
 

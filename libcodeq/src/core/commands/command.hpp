@@ -9,6 +9,7 @@
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/heartbeat_command.hpp"
 #include "core/commands/operator_command.hpp"
+#include "core/commands/retained_key.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_settings.hpp"
 
@@ -222,6 +223,7 @@ using command = std::variant<
   pause_queue,
   show_queue,
   list_tasks,
+  recall_keys,
   tick,
   take_snapshot>;
 

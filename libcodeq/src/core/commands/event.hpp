@@ -206,8 +206,6 @@ struct snapshot_taken {
   std::vector<segment_fate> closed;
   /// Of the closed segments that had their keys last.
   std::vector<closed_key> closed_keys{};
-  /// Records of keys whose time is over; removed before `closed_keys` are written.
-  std::vector<task_key> expired_keys{};
   /// Grants none of whose tokens is live.
   std::vector<log_position> ended_grants;
   /// Changes since the last snapshot; this one holds what they came to.

@@ -7,6 +7,9 @@
 #include "core/commands/operator_command.hpp"
 #include "core/commands/seq_run.hpp"
 
+#include <optional>
+#include <vector>
+
 namespace codeq::core {
 
 /// Whose key it was, of a task whose segment is closed.
@@ -23,6 +26,19 @@ struct retained_key {
 struct closed_key {
   task_key name;
   retained_key record;
+};
+
+/// What the store holds of a key.
+struct recalled_key {
+  task_key name;
+  /// Empty when no closed task has it.
+  std::optional<retained_key> record;
+};
+
+/// Tells a turn what the store holds of the keys that its next commands name; the state holds none
+/// of closed tasks. Forgotten at the end of the turn. No effects.
+struct recall_keys {
+  std::vector<recalled_key> keys;
 };
 
 } // namespace codeq::core

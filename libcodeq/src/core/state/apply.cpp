@@ -324,7 +324,6 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
     auto& below = state.queues[state.intern(purge.queue)]->totals.purged_below;
     below = std::max(below, purge.below);
     (*marks)[purge.queue] = below;
-    end_purged_keys(state, purge.queue);
   }
   state.purged = std::move(marks);
 }

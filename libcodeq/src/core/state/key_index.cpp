@@ -22,6 +22,10 @@ std::uint32_t number_at(const key_id& id, std::size_t at) {
   return number;
 }
 
+key_holder holder_of(const retained_key& record) {
+  return {record.since, record.seq};
+}
+
 } // namespace
 
 key_id make_key_id(std::uint32_t queue, std::string_view group, std::string_view name) {
@@ -44,6 +48,7 @@ void key_index::hold(const key_id& id, const key_holder& holder) {
   auto& of_key = holders_[id];
   std::erase_if(of_key, [&](const key_holder& h) { return h.seq == holder.seq; });
   of_key.insert(std::upper_bound(of_key.begin(), of_key.end(), holder), holder);
+  drop_if_alone(id);
 }
 
 void key_index::release(const key_id& id, sequence seq) {
@@ -53,41 +58,41 @@ void key_index::release(const key_id& id, sequence seq) {
   std::erase_if(at->second, [&](const key_holder& h) { return h.seq == seq; });
   if (at->second.empty())
     holders_.erase(at);
+  drop_if_alone(id);
 }
 
 void key_index::retain(const key_id& id, const retained_key& record) {
-  forget(id);
-  auto at = retained_.emplace(id, record).first;
-  ends_.emplace(std::pair{record.expires_at, record.seq}, &at->first);
+  retained_.insert_or_assign(id, record);
+  drop_if_alone(id);
+}
+
+void key_index::recall(const key_id& id, const retained_key& record) {
+  recalled_.insert_or_assign(id, record);
 }
 
 void key_index::forget(const key_id& id) {
-  auto at = retained_.find(id);
-  if (at == retained_.end())
-    return;
-  ends_.erase({at->second.expires_at, at->second.seq});
-  retained_.erase(at);
+  retained_.erase(id);
 }
 
-std::optional<key_holder> key_index::owner_of(const key_id& id, timestamp now) const {
+void key_index::drop_if_alone(const key_id& id) {
+  auto closed = retained_.find(id);
+  if (closed == retained_.end())
+    return;
+  auto at = holders_.find(id);
+  if (at == holders_.end() || holder_of(closed->second) < at->second.front())
+    retained_.erase(closed);
+}
+
+std::optional<key_holder> key_index::owner_of(const key_id& id, const key_horizon& horizon) const {
   std::optional<key_holder> owner;
   if (auto at = holders_.find(id); at != holders_.end())
     owner = at->second.back();
-  auto closed = retained_.find(id);
-  if (closed == retained_.end() || closed->second.expires_at <= now)
-    return owner;
-  key_holder last{closed->second.since, closed->second.seq};
-  return owner && last < *owner ? owner : last;
-}
-
-std::vector<key_id> key_index::expired(timestamp now, std::size_t limit) const {
-  std::vector<key_id> ids;
-  for (const auto& [end, id] : ends_) {
-    if (end.first > now || ids.size() == limit)
-      break;
-    ids.push_back(*id);
+  for (const auto* closed : {&retained_, &recalled_}) {
+    auto at = closed->find(id);
+    if (at != closed->end() && horizon.counts(at->second))
+      owner = owner ? std::max(*owner, holder_of(at->second)) : holder_of(at->second);
   }
-  return ids;
+  return owner;
 }
 
 } // namespace codeq::core

@@ -8,12 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace codeq::core {
@@ -43,9 +41,23 @@ struct key_holder {
   friend auto operator<=>(const key_holder&, const key_holder&) = default;
 };
 
-/// Which task has a key: of all its holders, in memory and closed, the one that became live last.
-/// The others are kept because the key falls back to them when that one is removed. Constant time
-/// but for the few holders of one key.
+/// From what on a closed holder counts.
+struct key_horizon {
+  timestamp now;
+  /// Tasks of the queue below it were purged.
+  sequence purged_below = 0;
+
+  [[nodiscard]] bool counts(const retained_key& record) const noexcept {
+    return record.expires_at > now && record.seq >= purged_below;
+  }
+};
+
+/// Which task has a key: of all its holders, the one that became live last. The others are kept
+/// because the key falls back to them when that one is removed. Constant time but for the few
+/// holders of one key.
+///
+/// Closed holders are in the store. Here are only those behind whom an earlier holder is still in
+/// memory, which must not take their place when it closes, and those recalled for the turn.
 class key_index {
 public:
   key_index() = default;
@@ -58,19 +70,20 @@ public:
   /// Takes a holder out. Nothing when it is not one.
   void release(const key_id& id, sequence seq);
 
-  /// Keeps a closed holder, in place of the one kept before.
+  /// Keeps a closed holder, in place of the one kept before, while an earlier one is in memory.
   void retain(const key_id& id, const retained_key& record);
+
+  /// Keeps what the store holds of a key until `forget_recalled`.
+  void recall(const key_id& id, const retained_key& record);
+
+  void forget_recalled() { recalled_.clear(); }
 
   /// Forgets the closed holder. Nothing when there is none.
   void forget(const key_id& id);
 
-  /// The task that has the key, or nothing. Closed ones whose time is over do not count.
-  [[nodiscard]] std::optional<key_holder> owner_of(const key_id& id, timestamp now) const;
-
-  /// The keys, at most `limit`, whose closed holders have no time left; the first to end first.
-  [[nodiscard]] std::vector<key_id> expired(timestamp now, std::size_t limit) const;
-
-  [[nodiscard]] std::size_t retained_count() const noexcept { return retained_.size(); }
+  /// The task that has the key, or nothing.
+  [[nodiscard]] std::optional<key_holder>
+  owner_of(const key_id& id, const key_horizon& horizon) const;
 
   /// All holders in memory, in no order that may be seen.
   [[nodiscard]] const std::unordered_map<key_id, std::vector<key_holder>>&
@@ -78,18 +91,19 @@ public:
     return holders_;
   }
 
-  /// All closed holders, in no order that may be seen.
+  /// The closed holders that are kept, in no order that may be seen.
   [[nodiscard]] const std::unordered_map<key_id, retained_key>& retained() const noexcept {
     return retained_;
   }
 
 private:
+  /// Forgets a closed holder that has no earlier one in memory.
+  void drop_if_alone(const key_id& id);
+
   /// Ascending.
   std::unordered_map<key_id, std::vector<key_holder>> holders_;
   std::unordered_map<key_id, retained_key> retained_;
-  /// The closed holders by the end of their time; points to the keys of `retained_`, which stay in
-  /// their place.
-  std::map<std::pair<timestamp, sequence>, const key_id*> ends_;
+  std::unordered_map<key_id, retained_key> recalled_;
 };
 
 } // namespace codeq::core

@@ -53,7 +53,7 @@ void find_key_violations(const shard_state& state, std::vector<std::string>& fou
       return;
     if (++live[key_id_of(s)] > 1)
       found.push_back("I10: " + text_of(name_of(state, key_id_of(s))) + " has two live tasks");
-    auto owner = state.keys.owner_of(key_id_of(s), state.at);
+    auto owner = owner_of(state, s, state.at);
     if (!owner || owner->seq != s.first)
       found.push_back("I10: " + to_string(state.id_of(s.first)) + " is live without its key");
   });
@@ -81,7 +81,7 @@ void write_keys(std::ostream& out, const shard_state& state) {
   }
   std::map<task_key, retained_key> closed;
   for (const auto& [id, record] : state.keys.retained())
-    if (record.expires_at > state.at)
+    if (is_retained(state, name_of(state, id)))
       closed.emplace(name_of(state, id), record);
   for (const auto& [name, record] : closed)
     out << text_of(name) << " was of " << record.since << ':' << record.seq << " until "

@@ -58,6 +58,8 @@ void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
     state.lane_of(s).append(s.first);
   if (s.key)
     hold_key(state, s, s.key->since);
+  if (s.key && is_terminal(s.view(s.first).state))
+    gathered.ended_keys.push_back(name_of(state, key_id_of(s)));
   index_segment(state, s, gathered);
 }
 

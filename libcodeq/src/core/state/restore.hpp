@@ -15,6 +15,8 @@ struct gathered_index {
   std::vector<number_pair> dead_ends;
   /// Outcomes, each with how many tasks hold it; one comes again when others lie between.
   std::vector<number_pair> outcomes;
+  /// Of tasks that have ended: a closed task may have had one of them later.
+  std::vector<task_key> ended_keys;
 };
 
 /// Puts every task of a recovered segment into the index that fits its state, or gathers it.

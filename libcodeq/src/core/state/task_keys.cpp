@@ -7,6 +7,21 @@
 
 namespace codeq::core {
 
+namespace {
+
+std::optional<key_id> find_id(const shard_state& state, const task_key& name) {
+  auto queue = state.queue_index.find(name.queue);
+  if (queue == state.queue_index.end())
+    return std::nullopt;
+  return make_key_id(queue->second, name.group, name.key);
+}
+
+key_horizon horizon_of(const shard_state& state, const key_id& id, timestamp now) {
+  return {now, state.queues[parts_of(id).queue]->totals.purged_below};
+}
+
+} // namespace
+
 key_id key_id_of(const segment& s) {
   CODEQ_ASSERT(s.key);
   return make_key_id(s.queue, s.group, s.key->name);
@@ -22,10 +37,13 @@ task_key name_of(const shard_state& state, const key_id& id) {
 }
 
 std::optional<key_holder> owner_of(const shard_state& state, const task_key& name, timestamp now) {
-  auto queue = state.queue_index.find(name.queue);
-  if (queue == state.queue_index.end())
-    return std::nullopt;
-  return state.keys.owner_of(make_key_id(queue->second, name.group, name.key), now);
+  auto id = find_id(state, name);
+  return id ? state.keys.owner_of(*id, horizon_of(state, *id, now)) : std::nullopt;
+}
+
+std::optional<key_holder> owner_of(const shard_state& state, const segment& s, timestamp now) {
+  auto id = key_id_of(s);
+  return state.keys.owner_of(id, horizon_of(state, id, now));
 }
 
 void hold_key(shard_state& state, segment& s, log_position since) {
@@ -40,42 +58,50 @@ void release_key(shard_state& state, const segment& s) {
     state.keys.release(key_id_of(s), s.first);
 }
 
-void retain_key(shard_state& state, const task_key& name, retained_key record) {
-  auto id = key_id_of(state, name);
-  if (record.seq < state.queues[parts_of(id).queue]->totals.purged_below)
-    record.expires_at = {};
-  state.keys.retain(id, record);
+void retain_key(shard_state& state, const task_key& name, const retained_key& record) {
+  state.keys.retain(key_id_of(state, name), record);
 }
 
-void end_purged_keys(shard_state& state, const queue_address& queue) {
-  std::vector<std::pair<task_key, retained_key>> purged;
-  auto index = state.intern(queue);
-  for (const auto& [id, record] : state.keys.retained()) {
-    if (parts_of(id).queue == index && record.seq < state.queues[index]->totals.purged_below)
-      purged.emplace_back(name_of(state, id), record);
+void recall(shard_state& state, const recall_keys& c) {
+  for (const auto& key : c.keys) {
+    auto id = find_id(state, key.name);
+    if (id && key.record)
+      state.keys.recall(*id, *key.record);
+    else if (id)
+      state.keys.forget(*id);
   }
-  for (const auto& [name, record] : purged)
-    retain_key(state, name, record);
+}
+
+bool has_live_owner(shard_state& state, const task_key& name) {
+  auto id = find_id(state, name);
+  if (!id)
+    return false;
+  auto at = state.keys.holders().find(*id);
+  if (at == state.keys.holders().end())
+    return false;
+  auto seq = at->second.back().seq;
+  return !is_terminal(find_segment(state.segments, seq)->view(seq).state);
+}
+
+bool is_retained(const shard_state& state, const task_key& name) {
+  auto id = find_id(state, name);
+  if (!id)
+    return false;
+  auto at = state.keys.retained().find(*id);
+  return at != state.keys.retained().end() && horizon_of(state, *id, state.at).counts(at->second);
 }
 
 void note_closed_key(shard_state& state, const segment& s, snapshot_taken& c) {
   if (!s.key)
     return;
-  auto owner = state.keys.owner_of(key_id_of(s), c.at);
+  auto owner = owner_of(state, s, c.at);
   if (!owner || owner->seq != s.first)
     return;
   task_key name{state.queue_of(s).address, s.group, s.key->name};
   c.closed_keys.push_back({std::move(name), {s.first, owner->since, c.at + s.settings.retention}});
 }
 
-void note_expired_keys(const shard_state& state, snapshot_taken& c) {
-  for (const auto& id : state.keys.expired(c.at, limits::expired_keys_per_snapshot_max))
-    c.expired_keys.push_back(name_of(state, id));
-}
-
 void apply_key_records(shard_state& state, const snapshot_taken& c) {
-  for (const auto& name : c.expired_keys)
-    state.keys.forget(key_id_of(state, name));
   for (const auto& closed : c.closed_keys)
     retain_key(state, closed.name, closed.record);
 }

@@ -17,9 +17,13 @@ namespace codeq::core {
 
 [[nodiscard]] task_key name_of(const shard_state& state, const key_id& id);
 
-/// The task that has the key, or nothing. Adds no queue.
+/// The task that has the key, or nothing; closed ones as far as they were recalled. Adds no queue.
 [[nodiscard]] std::optional<key_holder>
 owner_of(const shard_state& state, const task_key& name, timestamp now);
+
+/// As above, of the segment's key. @pre the segment has one
+[[nodiscard]] std::optional<key_holder>
+owner_of(const shard_state& state, const segment& s, timestamp now);
 
 /// Makes the segment's task the last one that took its key, at that place in the log. Nothing when
 /// it has none.
@@ -29,19 +33,23 @@ void hold_key(shard_state& state, segment& s, log_position since);
 /// that one is still known. Nothing when the segment has none; may be called again.
 void release_key(shard_state& state, const segment& s);
 
-/// Keeps the key of a closed task, unless its queue was purged since.
-void retain_key(shard_state& state, const task_key& name, retained_key record);
+/// Keeps the key of a closed task as long as `key_index` has to.
+void retain_key(shard_state& state, const task_key& name, const retained_key& record);
 
-/// Ends the time of all keys whose closed tasks a purge of the queue removed. Linear in the shard's
-/// retained keys.
-void end_purged_keys(shard_state& state, const queue_address& queue);
+/// Takes what the store holds of keys, until the turn ends. Adds no queue: without one nobody has
+/// the key.
+void recall(shard_state& state, const recall_keys& c);
+
+/// Whether a task that has not ended has the key. Adds no queue.
+[[nodiscard]] bool has_live_owner(shard_state& state, const task_key& name);
+
+/// Whether the state says that a closed task has the key, though perhaps the store does not any
+/// more.
+[[nodiscard]] bool is_retained(const shard_state& state, const task_key& name);
 
 /// Notes in a snapshot that closes the segment for how long its key stays taken, if the segment
 /// has it. @pre the segment is in the state still
 void note_closed_key(shard_state& state, const segment& s, snapshot_taken& c);
-
-/// Notes in a snapshot the keys whose time is over, a bounded number at a time.
-void note_expired_keys(const shard_state& state, snapshot_taken& c);
 
 /// Carries out what a snapshot says of keys. @pre its closed segments have released theirs
 void apply_key_records(shard_state& state, const snapshot_taken& c);

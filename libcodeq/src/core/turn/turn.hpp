@@ -170,7 +170,7 @@ private:
   void purge_past_dead();
 
   // Keys.
-  [[nodiscard]] result<void> check_keys(const enqueue& c) const;
+  void run(const recall_keys& c);
   request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
   /// Adds a run no segment of which tells of a request, or meets the task that has its key; appends
   /// to `tasks` which ones they are.

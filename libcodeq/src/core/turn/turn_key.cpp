@@ -25,19 +25,8 @@ task_key key_of(const enqueue_run& r) {
 
 } // namespace
 
-result<void> turn::check_keys(const enqueue& c) const {
-  if (state_.keys.retained_count() < limits::retained_keys_per_shard_max)
-    return {};
-  bool has_new_key = std::any_of(c.runs.begin(), c.runs.end(), [&](const enqueue_run& r) {
-    return !r.key.empty() && !owner_of(state_, key_of(r), now_.shard);
-  });
-  if (!has_new_key)
-    return {};
-  return error{
-    errc::overloaded,
-    "the shard remembers the keys of " + std::to_string(state_.keys.retained_count())
-      + " ended tasks, so that it takes no new key; the limit is "
-      + std::to_string(limits::retained_keys_per_shard_max)};
+void turn::run(const recall_keys& c) {
+  recall(state_, c);
 }
 
 request_answer turn::add_keyed(const request_id& request, const std::vector<enqueue_run>& runs) {
@@ -127,7 +116,7 @@ std::optional<sequence> turn::find_named(
 bool turn::is_key_taken(const segment& s) const {
   if (!s.key)
     return false;
-  auto owner = state_.keys.owner_of(key_id_of(s), now_.shard);
+  auto owner = owner_of(state_, s, now_.shard);
   if (!owner || owner->seq == s.first)
     return false;
   const auto* other = find_segment(state_.segments, owner->seq);

@@ -42,7 +42,6 @@ snapshot_taken turn::make_snapshot() {
   }
   c.blocks = pack_changed(state_);
   c.next_sequence = state_.sequences.next;
-  note_expired_keys(state_, c);
   c.merged_changes = state_.change_records;
   c.delivered_follow_ups = state_.delivered_follow_ups;
   c.ended_grants = state_.leases.take_ended_grants();

@@ -25,7 +25,7 @@
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
-///   'K' shard:u16 name            KeyRecord                  overwritten        remove
+///   'K' shard:u16 name            KeyRecord                  overwritten        by compaction
 ///   'N' shard:u16 producer:u128   ProducerRecord             overwritten        remove
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
@@ -220,6 +220,7 @@ struct key_range {
 [[nodiscard]] key_range all_outcomes();
 [[nodiscard]] key_range all_fates();
 [[nodiscard]] key_range all_histories();
+[[nodiscard]] key_range all_keys();
 
 // For `task_store::read_last`: the greatest key of the range is of the only segment or fate
 // that can hold `seq`; the caller checks that it reaches so far.

@@ -34,6 +34,11 @@ result<std::optional<std::string>> memory_store::read(std::string_view key) cons
   return std::optional{found->second};
 }
 
+bool memory_store::may_have(std::string_view key) const {
+  std::lock_guard lock{mutex_};
+  return current_.contains(key);
+}
+
 result<void>
 memory_store::read_many(std::span<const std::string> keys, const value_visitor& visit) const {
   for (std::size_t place = 0; place < keys.size(); ++place) {

@@ -24,6 +24,7 @@ public:
   commit(std::span<const std::shared_ptr<const write_set>> sets, durability mode) override;
   [[nodiscard]] result<void> sync_log() override;
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const override;
+  [[nodiscard]] bool may_have(std::string_view key) const override;
   [[nodiscard]] result<void>
   read_many(std::span<const std::string> keys, const value_visitor& visit) const override;
   [[nodiscard]] result<void>

@@ -97,8 +97,6 @@ void project_event(shard_id shard, const core::snapshot_taken& e, write_set& wri
     else
       writes.single_remove(segment_key{shard, fate.first}.encode());
   }
-  for (const auto& name : e.expired_keys)
-    writes.remove(key_key{shard, name}.encode());
   for (const auto& closed : e.closed_keys)
     writes.put(key_key{shard, closed.name}.encode(), encode(closed.record));
   for (auto position : e.merged_changes)

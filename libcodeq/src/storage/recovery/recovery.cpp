@@ -31,6 +31,7 @@ public:
   result<void> load_producers();
   result<void> load_blocks();
   result<void> load_segments();
+  /// Those of closed tasks, where the state has to hold them.
   result<void> load_keys();
   void settle_indexes();
   void remember_requests();
@@ -167,16 +168,23 @@ result<void> shard_recovery::load_blocks() {
 }
 
 result<void> shard_recovery::load_keys() {
-  return each(keys_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
-    auto decoded = key_key::decode(key);
-    if (!decoded)
-      return error{errc::corruption, "a key that is not one of a task's name among the names"};
-    auto record = decode_key(value);
-    if (!record)
-      return record.error();
-    core::retain_key(state_, decoded->name, *record);
-    return {};
-  });
+  std::map<std::string, task_key> names;
+  for (const auto& name : gathered_.ended_keys)
+    names.emplace(key_key{shard_, name}.encode(), name);
+  std::vector<std::string> keys;
+  keys.reserve(names.size());
+  for (const auto& [key, name] : names)
+    keys.push_back(key);
+  result<void> decoded;
+  auto take = [&](std::size_t place, std::string_view value) {
+    if (auto record = decode_key(value))
+      core::retain_key(state_, names.at(keys[place]), *record);
+    else
+      decoded = record.error();
+    return decoded.has_value();
+  };
+  auto read = store_.read_many(keys, take);
+  return read ? decoded : read;
 }
 
 void shard_recovery::settle_indexes() {

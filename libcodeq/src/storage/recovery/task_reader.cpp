@@ -172,6 +172,23 @@ read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filt
   return fate_reader{store}.read(shard, seq, as_of);
 }
 
+result<std::optional<core::retained_key>>
+read_key(const task_store& store, shard_id shard, const task_key& name, const fate_filter& as_of) {
+  auto value = store.read(key_key{shard, name}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return std::optional<core::retained_key>{};
+  auto record = decode_key(**value);
+  if (!record)
+    return record.error();
+  auto fate = read_fate(store, shard, record->seq, as_of);
+  if (!fate)
+    return fate.error();
+  bool is_known = record->expires_at > as_of.now && *fate;
+  return is_known ? std::optional{*record} : std::nullopt;
+}
+
 bool fate_reader::has(shard_id shard, sequence seq) const {
   return fate_ && shard_ == shard && seq >= fate_->first
          && seq - fate_->first < fate_->entries.size();

@@ -56,6 +56,11 @@ struct fate_filter {
 [[nodiscard]] result<std::optional<core::task_view>>
 read_fate(const task_store& store, shard_id shard, sequence seq, const fate_filter& as_of);
 
+/// Who had a key last of the tasks whose segments are closed, or nothing when its time is over or
+/// nobody knows the task any more.
+[[nodiscard]] result<std::optional<core::retained_key>>
+read_key(const task_store& store, shard_id shard, const task_key& name, const fate_filter& as_of);
+
 /// Reads the fates of many tasks; of those in a row that were closed together it reads the record
 /// once. For a short time only, since it does not see later purges.
 class fate_reader {

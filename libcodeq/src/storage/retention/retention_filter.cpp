@@ -14,6 +14,10 @@ namespace codeq::storage {
 
 namespace {
 
+bool is_of_key(std::string_view key) {
+  return !key.empty() && key.front() == static_cast<char>(key_tag::key);
+}
+
 const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
   auto at = horizons.find(shard);
   return at == horizons.end() ? nullptr : at->second.get();
@@ -53,6 +57,34 @@ verdict judge_history(
   return is_needed ? verdict::keep : verdict::past;
 }
 
+verdict judge_key(
+  const retention_view& view,
+  const shard_horizon& horizon,
+  std::string_view value,
+  const record_lookup& is_there) {
+  auto record = decode_key(value);
+  if (!record)
+    return verdict::keep;
+  if (record->expires_at <= horizon.at)
+    return verdict::past;
+  bool any_evicted = view.evicted_before != timestamp{} && is_there;
+  if (!any_evicted || is_there(fate_key{horizon.shard, record->seq}.encode()))
+    return verdict::keep;
+  return verdict::evicted;
+}
+
+verdict judge_end(
+  const retention_view& view,
+  const shard_horizon& horizon,
+  const std::optional<outcome_key>& outcome,
+  std::string_view value) {
+  // First, since then the value need not be read.
+  if (outcome && is_needed(horizon, outcome->number))
+    return verdict::keep;
+  auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);
+  return lifetime ? judge_lifetime(horizon, view.evicted_before, *lifetime) : verdict::keep;
+}
+
 } // namespace
 
 shard_horizon horizon_of(const core::shard_state& state, const core::snapshot_taken& snapshot) {
@@ -73,22 +105,26 @@ verdict judge(
   auto outcome = outcome_key::decode(key);
   auto fate = fate_key::decode(key);
   auto history = history_key::decode(key);
-  if (!outcome && !fate && !history)
+  auto name = is_of_key(key) ? key_key::decode(key) : std::nullopt;
+  if (!outcome && !fate && !history && !name)
     return verdict::keep;
   const auto* horizon = find_horizon(
     view.horizons,
-    outcome ? outcome->shard
-    : fate  ? fate->shard
-            : history->shard);
+    outcome   ? outcome->shard
+    : fate    ? fate->shard
+    : history ? history->shard
+              : name->shard);
   if (!horizon)
     return verdict::keep;
   if (history)
     return judge_history(*horizon, *history, value, is_there);
-  // First, since then the value need not be read.
-  if (outcome && is_needed(*horizon, outcome->number))
-    return verdict::keep;
-  auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);
-  return lifetime ? judge_lifetime(*horizon, view.evicted_before, *lifetime) : verdict::keep;
+  if (name)
+    return judge_key(view, *horizon, value, is_there);
+  return judge_end(view, *horizon, outcome, value);
+}
+
+bool may_hide_older(std::string_view key) {
+  return is_of_key(key);
 }
 
 void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {

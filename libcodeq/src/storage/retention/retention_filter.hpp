@@ -16,12 +16,16 @@
 #include <string_view>
 #include <vector>
 
-/// Which outcomes, fates and histories of a shard nobody needs any more, or has no space for. They
-/// are dropped while the store rewrites its files, so that no task costs a deletion of its own.
+/// Which outcomes, fates, histories and keys of closed tasks nobody needs any more, or has no space
+/// for. They are dropped while the store rewrites its files, so that no task costs a deletion of
+/// its own.
 ///
 /// A history goes when neither the record of its task's segment nor that segment's fate is in the
 /// store. A segment goes in the write that brings its fate, so whoever finds no segment and then no
 /// fate knows that the fate was dropped, by the rule below and so as of a synced snapshot.
+///
+/// A key goes when its time was over at the horizon, or when the fate of the task that had it was
+/// dropped for want of space: both were written at once.
 ///
 /// The rule of the others: everything is judged as of one snapshot that is synced. A record may
 /// go when
@@ -71,13 +75,17 @@ enum class verdict : std::uint8_t {
 /// Says whether the store has a record under a key, counting what cannot be read as there.
 using record_lookup = std::function<bool(std::string_view key)>;
 
-/// Whether a record may be dropped: an outcome, fate or history of a shard with a horizon. What
-/// cannot be read is kept; so are histories when there is no lookup.
+/// Whether a record may be dropped: an outcome, fate, history or key of a shard with a horizon.
+/// What cannot be read is kept; so are histories when there is no lookup.
 [[nodiscard]] verdict judge(
   const retention_view& view,
   std::string_view key,
   std::string_view value,
   const record_lookup& is_there = {});
+
+/// Whether a record of this key takes the place of an older one, which must not come to light when
+/// it is dropped.
+[[nodiscard]] bool may_hide_older(std::string_view key);
 
 /// Hands horizons from the journal's thread to those that rewrite files. Thread-safe.
 class retention_horizons {

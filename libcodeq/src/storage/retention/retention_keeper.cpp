@@ -53,8 +53,8 @@ result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
   // What was kept last time would be kept again.
   if (is_same(view, judged_by_))
     return {};
-  // Histories last: they go with the fates.
-  for (const auto& range : {all_outcomes(), all_fates(), all_histories()})
+  // Histories and keys last: they go with the fates.
+  for (const auto& range : {all_outcomes(), all_fates(), all_histories(), all_keys()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
       return ok;
   if (cancelled)
@@ -72,7 +72,7 @@ bool retention_keeper::has_grown(std::uint64_t bytes, std::uint64_t kept) const 
 }
 
 result<retention_keeper::sizes> retention_keeper::measure() const {
-  auto ends = bytes_of(*options_.store, {all_outcomes(), all_fates()});
+  auto ends = bytes_of(*options_.store, {all_outcomes(), all_fates(), all_keys()});
   if (!ends)
     return ends.error();
   auto histories = bytes_of(*options_.store, {all_histories()});

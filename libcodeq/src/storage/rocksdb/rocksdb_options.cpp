@@ -96,6 +96,8 @@ public:
     if (how == verdict::keep)
       return Decision::kKeep;
     evicted_ += how == verdict::evicted ? 1 : 0;
+    if (may_hide_older(key.ToStringView()))
+      return Decision::kRemove;
     // Unlike `kRemove`, leaves no tombstone. These keys are written once, but for histories: an
     // older entry that comes to light is of the same task, and goes when its file is rewritten.
     skip_until->assign(key.data(), key.size());

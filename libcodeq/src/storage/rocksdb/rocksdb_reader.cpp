@@ -29,6 +29,11 @@ result<std::optional<std::string>> rocksdb_reader::read(std::string_view key) co
   return std::optional{std::move(value)};
 }
 
+bool rocksdb_reader::may_have(std::string_view key) const {
+  std::string ignored;
+  return db_.KeyMayExist({}, rocksdb::Slice(key), &ignored);
+}
+
 result<void>
 rocksdb_reader::read_many(std::span<const std::string> keys, const value_visitor& visit) const {
   std::array<rocksdb::Slice, keys_per_read> wanted;

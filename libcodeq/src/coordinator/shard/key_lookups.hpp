@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/commands/command.hpp"
+#include "core/commands/named_keys.hpp"
+#include "core/commands/retained_key.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace codeq::coordinator {
+
+/// Commands that wait until the store has said who had the keys that they name. Commands that name
+/// the same key keep their order; others do not wait for them. What waits is bounded by what peers
+/// may have under way. Pure; logarithmic in the keys that wait.
+class key_lookups {
+public:
+  /// A command whose keys are known.
+  struct known_command {
+    core::recall_keys keys;
+    core::command command;
+  };
+
+  /// Whether a command that names the key waits.
+  [[nodiscard]] bool is_awaited(const task_key& name) const { return lines_.contains(name); }
+
+  /// Commands that wait.
+  [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
+
+  /// Lets the command wait for all the keys that it names; their look-up has the number returned.
+  std::uint64_t add(core::command command, const std::vector<task_key>& names);
+
+  /// Keys were closed by a snapshot that a look-up under way may not have seen.
+  void note_closed(const std::vector<core::closed_key>& closed);
+
+  /// The store's answer to the look-up.
+  void answer(std::uint64_t number, std::vector<core::recalled_key> found);
+
+  /// Takes a command that waits no more; empty when there is none.
+  [[nodiscard]] std::optional<known_command> take();
+
+private:
+  struct waiting_command {
+    core::command command;
+    std::vector<task_key> names;
+    /// What the store said; empty until then.
+    std::optional<std::vector<core::recalled_key>> found;
+  };
+
+  /// Those that wait for one key.
+  struct line {
+    std::deque<std::uint64_t> numbers;
+    /// The last task that was closed meanwhile.
+    std::optional<core::retained_key> closed;
+  };
+
+  using command_map = std::map<std::uint64_t, waiting_command>;
+
+  [[nodiscard]] bool is_known(const waiting_command& waiting, std::uint64_t number) const;
+  known_command leave(command_map::iterator at);
+
+  std::uint64_t last_ = 0;
+  command_map waiting_;
+  std::map<task_key, line> lines_;
+  /// Those that may have become known.
+  std::vector<std::uint64_t> candidates_;
+};
+
+} // namespace codeq::coordinator
