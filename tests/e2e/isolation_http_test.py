@@ -17,12 +17,12 @@ MIB = 1 << 20
 class GatewayTest(cluster.ClusterTest):
     """Starts a coordinator with a gateway."""
 
-    def start_gateway(self, *options, **more):
+    def start_gateway(self, *options, durability="os", **more):
         port_file = self.cluster.path("http-port")
         port_file.unlink(missing_ok=True)
         coordinator = self.cluster.start_coordinator(
-            "--http", "127.0.0.1:0", "--http-port-file", port_file, "--durability", "os", *options,
-            **more)
+            "--http", "127.0.0.1:0", "--http-port-file", port_file, "--durability", durability,
+            *options, **more)
         self.port = int(wait_until(
             lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port"))
         self.http = Gateway(self.port)

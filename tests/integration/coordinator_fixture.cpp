@@ -176,15 +176,24 @@ core::peer_id coordinator_fixture::attach(
   return peer;
 }
 
+void coordinator_fixture::detach(core::peer_id peer) {
+  caf::anon_send(shard_, coordinator::detach_peer{peer});
+  system_.run();
+}
+
 void coordinator_fixture::enqueue(
-  core::peer_id peer, std::uint64_t number, std::size_t tasks, duration lease) {
+  core::peer_id peer,
+  std::uint64_t number,
+  std::size_t tasks,
+  duration lease,
+  coordinator::enqueue_share share) {
   task_spec spec;
   spec.queue = "q";
   spec.payload = "payload";
   spec.lease = lease;
   auto encoded = protocol::encoded_tasks::encode(std::vector<task_spec>(tasks, spec));
   auto request = encoded->to_request({{1, 2}, number, 1, only_shard});
-  caf::anon_send(shard_, coordinator::peer_request{peer, request});
+  caf::anon_send(shard_, coordinator::peer_request{peer, request, nullptr, std::move(share)});
   system_.run();
 }
 

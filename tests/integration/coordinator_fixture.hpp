@@ -68,7 +68,13 @@ protected:
     system_.run();
   }
 
-  void enqueue(core::peer_id peer, std::uint64_t number, std::size_t tasks, duration lease);
+  void enqueue(
+    core::peer_id peer,
+    std::uint64_t number,
+    std::size_t tasks,
+    duration lease,
+    coordinator::enqueue_share share = nullptr);
+  void detach(core::peer_id peer);
   void add_credits(core::peer_id peer, std::uint32_t credits);
   void complete(core::peer_id peer, sequence seq, std::uint64_t token);
   /// Completes with one follow-up of that group.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
 #include "support/deterministic_system.hpp"
@@ -15,10 +17,14 @@
 namespace codeq::test {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 using namespace std::chrono_literals;
 
 /// The refusal of a request about a queue or a task, in words.
@@ -71,11 +77,16 @@ std::string say(const protocol::shard_request& request) {
   return std::holds_alternative<protocol::queue_request>(request) ? "queue" : "another request";
 }
 
-coordinator::shard_actor::behavior_type
-pretended_shard(coordinator::shard_actor::pointer, std::vector<std::string>* lines) {
+coordinator::shard_actor::behavior_type pretended_shard(
+  coordinator::shard_actor::pointer,
+  std::vector<std::string>* lines,
+  std::vector<coordinator::enqueue_share>* held) {
   auto note = [lines](std::string line) { lines->push_back(std::move(line)); };
   return {
-    [note](const coordinator::peer_request& m) { note(say(m.request)); },
+    [note, held](const coordinator::peer_request& m) {
+      note(say(m.request));
+      held->push_back(m.share);
+    },
     [note](const coordinator::shard_command& m) { note(say(m.what)); },
     [](const coordinator::attach_peer&) {},
     [](const coordinator::detach_peer&) {},
@@ -98,7 +109,7 @@ protected:
     options.outgoing = outgoing_;
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
-    options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_))};
+    options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_, &held_))};
     session_ = system_.own(system_.get().spawn(coordinator::drive_session, options));
     system_.run();
   }
@@ -115,6 +126,13 @@ protected:
     system_.run();
   }
 
+  /// The peer's connection reads an enqueue, on behalf of tenant `t`.
+  void read(const protocol::enqueue_request& frame) {
+    auto sink = coordinator::session_sink(schema::Role::PRODUCER, session_, {"t", shares_});
+    ASSERT_TRUE(sink(frame.to_wire()));
+    system_.run();
+  }
+
   void claim(std::uint32_t credits) {
     receive(protocol::claim_request::build(
       [&](schema::ClaimRequest::Builder root) { root.setCredits(credits); }));
@@ -123,6 +141,10 @@ protected:
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
 
   std::vector<std::string> lines_;
+  std::shared_ptr<coordinator::enqueue_shares> shares_ =
+    std::make_shared<coordinator::enqueue_shares>();
+  /// Of the requests that the shard got.
+  std::vector<coordinator::enqueue_share> held_;
   std::shared_ptr<actors::outgoing_progress> outgoing_ =
     std::make_shared<actors::outgoing_progress>();
   deterministic_system system_;
@@ -226,6 +248,34 @@ TEST_F(CoordinatorSession, RefusesTasksBeyondTheRateAndSaysHowLong) {
   receive(enqueue_of(2, 5));
 
   EXPECT_THAT(take(), ElementsAre("enqueue"));
+}
+
+TEST_F(CoordinatorSession, RefusesTasksBeyondTheSharesOfItsTenantAndTakesThemLater) {
+  shares_ = std::make_shared<coordinator::enqueue_shares>(3 * limits::enqueue_overhead_bytes);
+  start(limited(security::role::producer, security::rate_scope::producer));
+
+  read(enqueue_of(1, 1));
+  read(enqueue_of(2, 10));
+  auto said = take();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0], "enqueue");
+  EXPECT_THAT(said[1], AllOf(StartsWith("2 overloaded: tenant t has "), EndsWith(" after 500")));
+  EXPECT_THAT(said[1], HasSubstr("enqueue_bytes_max=3072"));
+  held_.clear();
+  // What was refused does not count against the rate of the token.
+  read(enqueue_of(2, 9));
+
+  EXPECT_THAT(take(), ElementsAre("enqueue"));
+}
+
+TEST_F(CoordinatorSession, LeavesTheSharesOfARequestThatWasPassedOnWhenItEnds) {
+  read(enqueue_of(1, 1));
+
+  receive(actors::connection_lost{});
+  EXPECT_GT(shares_->used(), 0u);
+  held_.clear();
+
+  EXPECT_EQ(shares_->used(), 0u);
 }
 
 TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {

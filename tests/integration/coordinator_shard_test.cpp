@@ -89,6 +89,31 @@ TEST_F(CoordinatorShard, GoesOnInItsEpochUntilTheNextIsDurable) {
   EXPECT_EQ(*epochs_asked_, 1);
 }
 
+TEST_F(CoordinatorShard, HoldsTheShareOfAnEnqueueUntilItsCommit) {
+  start(true);
+  auto producer = attach("");
+  auto share = std::make_shared<const int>(0);
+
+  enqueue(producer, 1, 1, 10s, share);
+  EXPECT_GT(share.use_count(), 1);
+  // Who connects again and again gets no more than a producer that stays.
+  detach(producer);
+  EXPECT_GT(share.use_count(), 1);
+  commit_all();
+
+  EXPECT_EQ(share.use_count(), 1);
+}
+
+TEST_F(CoordinatorShard, GivesTheShareOfARefusedEnqueueBackAtOnce) {
+  start(true);
+  auto producer = attach("");
+  auto share = std::make_shared<const int>(0);
+
+  enqueue(producer, 1, 0, 10s, share);
+
+  EXPECT_EQ(share.use_count(), 1);
+}
+
 TEST_F(CoordinatorShard, LetsRecordsGoWithTheirSnapshot) {
   start();
   enqueue(attach(""), 1, 1, 10s);

@@ -99,6 +99,8 @@ void http_fixture::start() {
   auto reader = own(system_.get().spawn(coordinator::drive_reader, reads));
   options_.desk = {};
   options_.desk.store_id = 1;
+  options_.desk.meter = meter_;
+  options_.desk.shares = shares_;
   options_.desk.clock = std::make_shared<virtual_clock>(system_);
   for (std::uint16_t i = 0; i < shard_count; ++i) {
     coordinator::shard_driver_options options;

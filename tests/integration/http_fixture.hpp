@@ -94,6 +94,11 @@ protected:
   /// The shards drop the enqueues of this tenant unanswered, as a shard that hangs would.
   std::shared_ptr<std::string> unanswered_tenant_ = std::make_shared<std::string>();
 
+  /// Of the gateway.
+  std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
+  std::shared_ptr<coordinator::enqueue_shares> shares_ =
+    std::make_shared<coordinator::enqueue_shares>(limits::enqueue_bytes_default, meter_);
+
 private:
   void start();
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "http/server/gateway_limits.hpp"
 #include "integration/http_fixture.hpp"
 
@@ -73,6 +75,38 @@ TEST_F(HttpIsolation, AnEnqueueWhoseClientWentAwayGivesItsPlaceBack) {
     ASSERT_TRUE(one.is_answered());
   *unanswered_tenant_ = "";
   EXPECT_EQ(202u, post("/tasks", R"({"command":"q","payload":1})").status);
+}
+
+TEST_F(HttpIsolation, EnqueuesBeyondATenantsBytesAreRefusedAtOnceAndNameTheLimit) {
+  auto taken = shares_->force("mallory", limits::enqueue_bytes_default / 2);
+
+  become_mallory();
+  auto refused = post("/tasks", R"({"command":"q","payload":1})");
+  become_acme();
+  auto other = post("/tasks", R"({"command":"q","payload":1})");
+
+  EXPECT_EQ(503u, refused.status);
+  EXPECT_THAT(refused.text("error"), HasSubstr("mallory"));
+  EXPECT_THAT(refused.text("error"), HasSubstr("enqueue_bytes_max=268435456"));
+  EXPECT_EQ("1", refused.fields["Retry-After"]);
+  EXPECT_EQ(1u, meter_->counts()["enqueue_bytes_max"]);
+  EXPECT_EQ(202u, other.status);
+  taken = nullptr;
+  become_mallory();
+  EXPECT_EQ(202u, post("/tasks", R"({"command":"q","payload":1})").status);
+}
+
+TEST_F(HttpIsolation, AnEnqueueHoldsItsBytesUntilItEnds) {
+  *unanswered_tenant_ = "acme";
+  auto open = begin_enqueues(1);
+  EXPECT_GT(shares_->used(), limits::enqueue_overhead_bytes);
+
+  advance(30s);
+  EXPECT_EQ(shares_->used(), 0u);
+  *unanswered_tenant_ = "";
+  EXPECT_EQ(202u, post("/tasks", R"({"command":"q","payload":1})").status);
+
+  EXPECT_EQ(shares_->used(), 0u);
 }
 
 TEST_F(HttpIsolation, EnqueuesBeyondATenantsPlacesAreRefusedAtOnceAndNameTheLimit) {

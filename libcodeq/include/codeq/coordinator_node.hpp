@@ -48,6 +48,9 @@ struct coordinator_node_options {
   std::size_t connections_max = limits::connections_max;
   /// The same for connections to the gateway.
   std::size_t http_connections_max = limits::http_connections_max;
+  /// Bytes of enqueues that are not durable yet, over all connections and HTTP requests; more are
+  /// refused with `overloaded`. Tenants share them fairly: one gets half at most.
+  std::uint64_t enqueue_bytes_max = limits::enqueue_bytes_default;
   /// Where the HTTP gateway listens: `address:port`, loopback only without TLS and tokens; port 0
   /// picks one. Empty for no gateway.
   std::string http{};

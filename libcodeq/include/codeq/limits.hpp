@@ -136,6 +136,15 @@ inline constexpr std::size_t result_bytes_waiting_max = 8u << 20;
 inline constexpr std::size_t results_asked_again_max = 8;
 inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
 inline constexpr std::size_t producer_window_requests_default = 64;
+/// Enqueues of all connections that are not durable yet.
+inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
+/// So that a tenant may send the largest frame while another one has such a frame under way.
+inline constexpr std::uint64_t enqueue_bytes_min = 4 * frame_bytes_max;
+/// What an enqueue request takes beside its body.
+inline constexpr std::size_t enqueue_overhead_bytes = 1024;
+/// Longer than for other refusals: so many bytes take their time to become durable, and a request
+/// that is sent again costs its bytes again.
+inline constexpr duration enqueue_bytes_retry_after = 500ms;
 inline constexpr duration name_probe_timeout = 1s;
 inline constexpr duration shutdown_max = 2s;
 

@@ -165,6 +165,13 @@ void add_network_options(option_set& options, coordinator_config& config) {
     "at most [default: 4096]",
     config.node.http_connections_max,
     {connections_least, connections_most}));
+  options.add(count_option(
+    "enqueue-bytes",
+    "Bytes of enqueues that are not durable yet, of all nodes and HTTP clients together, at least "
+    "67108864; one tenant gets half at most, more are refused as overloaded; memory takes up to "
+    "three times as much [default: 268435456]",
+    config.node.enqueue_bytes_max,
+    {limits::enqueue_bytes_min, UINT64_MAX}));
   add_http_options(options, config);
   add_webhook_options(options, config.node);
   options.add(switch_option(

@@ -123,6 +123,8 @@ struct coordinator_node::impl {
   std::shared_ptr<coordinator::journal_meter> journal_meter =
     std::make_shared<coordinator::journal_meter>();
   std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
+  /// Of nodes and gateway.
+  std::shared_ptr<coordinator::enqueue_shares> enqueues;
   std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
 };
@@ -236,10 +238,13 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.registrar = {
     identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
   r.meter = limit_meter;
+  enqueues = std::make_shared<coordinator::enqueue_shares>(options.enqueue_bytes_max, limit_meter);
+  r.enqueues = enqueues;
   r.shards = shards;
-  r.gauges = [s = store, h = horizons, d = reserve, l = lookups] {
+  r.gauges = [s = store, h = horizons, d = reserve, l = lookups, e = enqueues] {
     auto gauges = node::store_gauges(*s, *h, *d);
     gauges["codeq_lookups_waiting"] = static_cast<std::int64_t>(l->load());
+    gauges["codeq_enqueue_bytes"] = static_cast<std::int64_t>(e->used());
     return gauges;
   };
   r.clock = std::make_shared<base::system_clock>(latest);
@@ -282,7 +287,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     return webhooks.error();
   g.actor.webhooks = std::move(*webhooks);
   g.actor.desk = {
-    shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter};
+    shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
   g.actor.who = node::authenticate_by(tokens);
   g.actor.limit = node::limit_by(limiter);
   g.actor.is_loopback_only = options.development;

@@ -23,6 +23,11 @@ result<void> check(const coordinator_node_options& options) {
       errc::invalid_argument,
       "retention_bytes is " + std::to_string(options.retention_bytes) + "; it must be at least "
         + std::to_string(limits::retention_bytes_min)};
+  if (options.enqueue_bytes_max < limits::enqueue_bytes_min)
+    return error{
+      errc::invalid_argument,
+      "enqueue_bytes_max is " + std::to_string(options.enqueue_bytes_max) + "; it must be at least "
+        + std::to_string(limits::enqueue_bytes_min)};
   if (options.http.empty() && !options.metrics.empty())
     return error{
       errc::invalid_argument, "metrics is " + options.metrics + "; it needs http to be set, too"};

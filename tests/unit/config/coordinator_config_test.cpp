@@ -69,6 +69,8 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
       "1048576",
       "--free-bytes",
       "0",
+      "--enqueue-bytes",
+      "67108864",
       "--port-file",
       "p",
       "--log-level",
@@ -79,6 +81,7 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
   EXPECT_FALSE(config.node.sync);
   EXPECT_EQ(config.node.retention_bytes, 1'048'576u);
   EXPECT_EQ(config.node.free_bytes_least, 0u);
+  EXPECT_EQ(config.node.enqueue_bytes_max, 67'108'864u);
   EXPECT_EQ(config.port_file, "p");
   EXPECT_EQ(config.log_level, "debug");
 }
@@ -177,6 +180,10 @@ TEST(CoordinatorConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--shards", "2000"}}),
     "codeq-coordinator: --shards: `2000` is not a whole number from 1 to 1024");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--enqueue-bytes", "1000"}}),
+    "codeq-coordinator: --enqueue-bytes: `1000` is not a whole number from 67108864 to "
+    "18446744073709551615");
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--durability", "fast"}}),
     "codeq-coordinator: --durability: `fast` is not sync or os");

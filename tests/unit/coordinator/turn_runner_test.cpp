@@ -73,6 +73,27 @@ TEST_F(TurnRunner, EffectsWaitForTheCommitOfTheirTurn) {
   EXPECT_TRUE(runner_.is_settled());
 }
 
+TEST_F(TurnRunner, SharesAreHeldUntilTheCommitOfTheirTurn) {
+  auto first = std::make_shared<const int>(1);
+  auto second = std::make_shared<const int>(2);
+  runner_.hold(first);
+  enqueue();
+  close();
+  runner_.hold(second);
+  enqueue();
+  EXPECT_EQ(first.use_count(), 2);
+
+  runner_.committed(1);
+  release();
+  EXPECT_EQ(first.use_count(), 1);
+  close();
+  EXPECT_EQ(second.use_count(), 2);
+  runner_.committed(2);
+  release();
+
+  EXPECT_EQ(second.use_count(), 1);
+}
+
 TEST_F(TurnRunner, EffectsWithoutRecordsWaitForAllTurnsBeforeThem) {
   enqueue();
   close();

@@ -44,10 +44,20 @@ struct wake_session {
   session_wake what = session_wake::held_credits;
 };
 
+/// An enqueue of the peer, with the share that it holds.
+struct peer_enqueue {
+  protocol::enqueue_request request;
+  enqueue_share share;
+};
+
 /// The SESSION actor interface: one connected node after its hello.
 using session_actor = shard_peer_actor::extend<
   // Takes a frame of the peer.
   caf::reacts_to<protocol::session_request>,
+  // Takes an enqueue of the peer.
+  caf::reacts_to<peer_enqueue>,
+  // Refuses an enqueue of the peer for now.
+  caf::reacts_to<enqueue_without_share>,
   // Places credits that were held back.
   caf::reacts_to<wake_session>,
   // Stops or resumes claiming for a peer that reads slowly.
@@ -264,6 +274,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::task_delivery)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credit_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::queues_added)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::wake_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_enqueue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::enqueue_without_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_command)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::attach_peer)

@@ -71,11 +71,14 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     opening.session.bearer ? opening.session.bearer->subject : "-",
     from.remote,
     node.queues.size());
+  enqueue_payer payer{.shares = options_.enqueues};
+  if (opening.session.bearer)
+    payer.tenant = opening.session.bearer->tenant;
   self_->send(from.connection, opening.ack.to_wire());
   self_->send(
     from.connection,
     actors::connection_accepted{
-      session_sink(node.role, session),
+      session_sink(node.role, session, std::move(payer)),
       caf::actor_cast<caf::strong_actor_ptr>(session),
       std::move(progress)});
 }

@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/session_driver.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "coordinator/actors/gather_stats.hpp"
 #include "observe/log.hpp"
+#include "protocol/convert.hpp"
 
 #include <chrono>
 #include <utility>
+#include <variant>
 
 namespace codeq::coordinator {
+
+namespace {
+
+/// Gives a session an enqueue with its share, or what is left of one that finds none.
+result<void> pass_on(
+  const session_actor& session, const protocol::enqueue_request& m, const enqueue_payer& payer) {
+  auto share = payer.shares->take(payer.tenant, m.body().size() + limits::enqueue_overhead_bytes);
+  if (share) {
+    caf::anon_send(session, peer_enqueue{m, std::move(*share)});
+    return {};
+  }
+  auto number = protocol::number_of(m);
+  if (!number)
+    return number.error();
+  caf::anon_send(session, enqueue_without_share{*number, share.error()});
+  return {};
+}
+
+} // namespace
 
 void session_driver::start(session_actor::pointer self, const session_driver_options& options) {
   self_ = self;
@@ -88,6 +111,8 @@ session_actor::behavior_type drive_session(
     [](const queues_added&) {},
     [self](const peer_misbehaved& m) { self->state.hosted().end(m.reason); },
     [self](const protocol::session_request& m) { self->state.hosted().take(m); },
+    [self](const peer_enqueue& m) { self->state.hosted().take(m.request, m.share); },
+    [self](const enqueue_without_share& m) { self->state.hosted().take(m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().pause(m.high); },
     [self](const actors::connection_lost&) { self->quit(); },
@@ -95,14 +120,18 @@ session_actor::behavior_type drive_session(
   };
 }
 
-actors::frame_sink session_sink(schema::Role role, const session_actor& session) {
-  return [role, session](const protocol::wire_frame& frame) -> result<void> {
-    auto request = protocol::read_request(role, frame);
-    if (!request)
-      return request.error();
-    caf::anon_send(session, std::move(*request));
-    return {};
-  };
+actors::frame_sink
+session_sink(schema::Role role, const session_actor& session, enqueue_payer payer) {
+  return
+    [role, session, payer = std::move(payer)](const protocol::wire_frame& frame) -> result<void> {
+      auto request = protocol::read_request(role, frame);
+      if (!request)
+        return request.error();
+      if (const auto* enqueue = std::get_if<protocol::enqueue_request>(&*request))
+        return pass_on(session, *enqueue, payer);
+      caf::anon_send(session, std::move(*request));
+      return {};
+    };
 }
 
 } // namespace codeq::coordinator

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/session/session.hpp"
 #include "security/rate_limiter.hpp"
 
@@ -70,7 +71,16 @@ private:
 [[nodiscard]] session_actor::behavior_type drive_session(
   session_actor::stateful_pointer<session_driver> self, const session_driver_options& options);
 
-/// Where the frames of a node with that role go; those that the role does not send are refused.
-[[nodiscard]] actors::frame_sink session_sink(schema::Role role, const session_actor& session);
+/// Whose share of the bytes the enqueues of a connection take.
+struct enqueue_payer {
+  /// Of the token; without tokens everybody is one tenant.
+  std::string tenant = "default";
+  std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
+};
+
+/// Where the frames of a node with that role go; those that the role does not send are refused. An
+/// enqueue takes its share here, before it is queued anywhere, or is dropped.
+[[nodiscard]] actors::frame_sink
+session_sink(schema::Role role, const session_actor& session, enqueue_payer payer);
 
 } // namespace codeq::coordinator

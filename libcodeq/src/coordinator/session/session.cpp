@@ -49,11 +49,11 @@ void session::take(const protocol::session_request& request) {
 }
 
 template <class S>
-void session::forward(const protocol::frame<S>& m) {
+void session::forward(const protocol::frame<S>& m, enqueue_share share) {
   auto shard = protocol::shard_of(m, options_.shard_count);
   if (!shard)
     return refuse(shard.error());
-  port_.ask_shard(*shard, {options_.peer, m, options_.bearer});
+  port_.ask_shard(*shard, {options_.peer, m, options_.bearer, std::move(share)});
 }
 
 template <class S>
@@ -80,7 +80,11 @@ result<void> session::count_request() {
   return wait == duration{0} ? result<void>{} : over_rate(wait);
 }
 
-void session::take_request(const protocol::enqueue_request& m) {
+void session::take(const enqueue_without_share& m) {
+  refuse_enqueue(m.number, m.reason, limits::enqueue_bytes_retry_after);
+}
+
+void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   auto number = protocol::number_of(m);
   if (!number)
     return refuse(number.error());
@@ -101,7 +105,7 @@ void session::take_request(const protocol::enqueue_request& m) {
     return refuse_enqueue(*number, over_rate(wait), wait);
   enqueue_bytes_.emplace(*number, size);
   inflight_bytes_ += size;
-  forward(m);
+  forward(m, std::move(share));
 }
 
 void session::refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after) {

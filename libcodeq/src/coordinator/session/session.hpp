@@ -108,6 +108,12 @@ public:
   /// Takes a frame of the peer.
   void take(const protocol::session_request& request);
 
+  /// The same for an enqueue, which holds a share until it is durable or refused.
+  void take(const protocol::enqueue_request& request, enqueue_share share);
+
+  /// An enqueue found no share: tells the peer when to send it again.
+  void take(const enqueue_without_share& m);
+
   // Messages of shards and reader.
 
   void take(const shard_reply& m);
@@ -130,7 +136,8 @@ public:
   void end(const error& reason);
 
 private:
-  void take_request(const protocol::enqueue_request& m);
+  void take_request(const protocol::enqueue_request& m) { take(m, nullptr); }
+
   void take_request(const protocol::claim_request& m);
 
   void take_request(const protocol::heartbeat_request& m) { forward(m); }
@@ -151,7 +158,7 @@ private:
 
   /// Passes a message that names its shard on to it.
   template <class S>
-  void forward(const protocol::frame<S>& m);
+  void forward(const protocol::frame<S>& m, enqueue_share share = nullptr);
 
   void carry_out(const claim_router::moves& moves);
 

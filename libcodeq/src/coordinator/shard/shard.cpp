@@ -20,8 +20,13 @@ shard::shard(const shard_options& options, shard_port& port, const instant& now)
 }
 
 void shard::take(const peer_request& m, const instant& now) {
-  if (auto command = read(m, now))
-    decide(*command, now);
+  auto command = read(m, now);
+  if (!command)
+    return;
+  // First, since the decision may close the turn.
+  if (m.share)
+    turns_.hold(m.share);
+  decide(*command, now);
 }
 
 void shard::decide(const core::command& command, const instant& now) {

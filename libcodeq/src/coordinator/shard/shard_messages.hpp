@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/ids.hpp"
+#include "codeq/result.hpp"
 #include "codeq/time.hpp"
 
 #include "core/commands/command.hpp"
@@ -21,12 +22,24 @@
 /// and on which thread, is their drivers' business. Peers and shards are named by numbers.
 namespace codeq::coordinator {
 
+/// A part of the bytes that enqueues may take at once; given back with its last copy.
+using enqueue_share = std::shared_ptr<const void>;
+
+/// What is left of a peer's enqueue that found no share.
+struct enqueue_without_share {
+  /// Of the request.
+  std::uint64_t number = 0;
+  error reason{};
+};
+
 /// A peer's request, as its session passes it to the shard that it names.
 struct peer_request {
   core::peer_id peer = 0;
   protocol::shard_request request;
   /// Whose it is; null when everybody may do everything.
   std::shared_ptr<const security::principal> sender{};
+  /// Held until what the request led to is durable; null for what is no enqueue.
+  enqueue_share share{};
 };
 
 /// A peer begins to ask a shard.

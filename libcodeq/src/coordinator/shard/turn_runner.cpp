@@ -50,7 +50,7 @@ std::vector<core::event> turn_runner::close(const instant& now) {
   auto sealed = turn_->seal(now);
   turn_.reset();
   submitted_ += sealed.events.empty() ? 0 : 1;
-  held_.push_back({submitted_, std::move(sealed.effects)});
+  held_.push_back({submitted_, std::move(sealed.effects), std::exchange(shares_, {})});
   return std::move(sealed.events);
 }
 

@@ -3,12 +3,14 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/shard/shard_messages.hpp"
 #include "core/turn/turn.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -35,6 +37,9 @@ public:
   /// Decides a command in the current turn. True when it opened one: it is to be closed after the
   /// messages that are there already.
   bool decide(const core::command& command, const instant& now);
+
+  /// Keeps the share until what the next command leads to is durable.
+  void hold(enqueue_share share) { shares_.push_back(std::move(share)); }
 
   [[nodiscard]] bool has_turn() const noexcept { return turn_ != nullptr; }
 
@@ -89,6 +94,7 @@ private:
   struct held_turn {
     std::uint64_t commit = 0;
     std::vector<core::effect> effects;
+    std::vector<enqueue_share> shares;
   };
 
   core::shard_state& state_;
@@ -99,6 +105,8 @@ private:
   std::uint64_t submitted_ = 0;
   std::uint64_t committed_ = 0;
   std::deque<held_turn> held_;
+  /// Of the current turn, or the next one.
+  std::vector<enqueue_share> shares_;
   monotonic_time last_snapshot_;
   std::optional<monotonic_time> armed_;
   std::uint64_t armed_number_ = 0;

@@ -36,7 +36,11 @@ std::size_t enqueue_desk::lane_of(const std::string& tenant) {
     opts.new_session = options_.new_session;
     opts.first_number = (static_cast<std::uint64_t>(lanes_.size()) << number_bits) + 1;
     auto& fresh = lanes_.emplace_back(std::make_unique<lane>(std::move(opts)));
-    fresh->outbox.connect(options_.send, options_.store);
+    // A frame is a copy of its tasks, which were admitted already.
+    auto send = [this, tenant](const protocol::enqueue_request& m) {
+      options_.send(m, options_.shares->force(tenant, m.body().size()));
+    };
+    fresh->outbox.connect(std::move(send), options_.store);
   }
   return at->second;
 }
@@ -56,15 +60,22 @@ enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_func
     done(encoded.error());
     return {};
   }
+  auto share =
+    options_.shares->take(tenant, encoded->request_bytes() + limits::enqueue_overhead_bytes);
+  if (!share) {
+    done(share.error());
+    return {};
+  }
   auto tasks = std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
   ++to.open;
-  auto end = [&to, done = std::move(done)](result<enqueue_answers> answers) {
-    --to.open;
-    if (answers)
-      done(std::move(answers->front()));
-    else
-      done(answers.error());
-  };
+  auto end =
+    [&to, done = std::move(done), held = std::move(*share)](result<enqueue_answers> answers) {
+      --to.open;
+      if (answers)
+        done(std::move(answers->front()));
+      else
+        done(answers.error());
+    };
   return {number, to.outbox.submit(std::move(tasks), std::move(end))};
 }
 

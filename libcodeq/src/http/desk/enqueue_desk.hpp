@@ -6,6 +6,7 @@
 #include "codeq/task.hpp"
 
 #include "client/enqueue_outbox.hpp"
+#include "coordinator/actors/enqueue_shares.hpp"
 #include "observe/limit_meter.hpp"
 
 #include <cstdint>
@@ -31,17 +32,22 @@ class enqueue_desk {
 public:
   using done_function = std::function<void(result<enqueued_task>)>;
 
+  /// Sends a request, which holds the share until it is durable.
+  using send_function =
+    std::function<void(const protocol::enqueue_request&, coordinator::enqueue_share)>;
+
   struct options {
     std::function<producer_id()> new_session;
-    client::enqueue_outbox::send_function send;
+    send_function send;
     client::store_identity store;
     std::shared_ptr<observe::limit_meter> meter;
+    std::shared_ptr<coordinator::enqueue_shares> shares;
   };
 
   void start(options opts) { options_ = std::move(opts); }
 
   /// Enqueues a task in the window of `tenant`, which need not be the task's. Errors:
-  /// `invalid_argument`; `overloaded` at once when the tenant has no place left.
+  /// `invalid_argument`; `overloaded` at once when the tenant has no place, or no bytes, left.
   enqueue_ticket submit(const std::string& tenant, const task_spec& task, done_function done);
 
   /// Ends an enqueue with `reason` and frees its place; nothing when it has ended. A shard that has

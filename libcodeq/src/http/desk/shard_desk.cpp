@@ -68,8 +68,10 @@ void shard_desk::start(gateway_actor::pointer self, const desk_options& options)
     return make_producer_id(
       now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
   };
-  auto send = [this](const protocol::enqueue_request& m) { send_frame(0, m.to_wire()); };
-  enqueues_.start({new_session, send, store, options_.meter});
+  auto send = [this](const protocol::enqueue_request& m, const coordinator::enqueue_share& share) {
+    send_frame(0, m.to_wire(), share);
+  };
+  enqueues_.start({new_session, send, store, options_.meter, options_.shares});
   watch_list_.connect(
     [this](const protocol::await_request& m) { send_frame(0, m.to_wire()); }, store);
 }
@@ -87,7 +89,8 @@ core::peer_id shard_desk::next_peer() {
   return last_peer_;
 }
 
-void shard_desk::send_frame(std::uint16_t shard, const protocol::wire_frame& frame) {
+void shard_desk::send_frame(
+  std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& share) {
   auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
     if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
       // Requests that the client's parts build name their shard themselves.
@@ -95,7 +98,9 @@ void shard_desk::send_frame(std::uint16_t shard, const protocol::wire_frame& fra
         auto named = protocol::shard_of(message, options_.shards.size());
         shard = named ? value(*named) : shard;
       }
-      self_->send(options_.shards[shard], coordinator::peer_request{peer_, std::move(message)});
+      self_->send(
+        options_.shards[shard],
+        coordinator::peer_request{peer_, std::move(message), nullptr, share});
     }
   });
   if (!sent)

@@ -34,6 +34,9 @@ struct desk_options {
   /// Used by the gateway's actor only.
   std::shared_ptr<base::clock> clock;
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Of the gateway and all connections of nodes.
+  std::shared_ptr<coordinator::enqueue_shares> shares =
+    std::make_shared<coordinator::enqueue_shares>();
 };
 
 /// A claim of an HTTP worker.
@@ -84,7 +87,7 @@ public:
   [[nodiscard]] monotonic_time steady_now() { return options_.clock->now().steady; }
 
   /// Enqueues a task in the window of `tenant`. Errors: what the coordinator refused; `overloaded`
-  /// when the tenant has too many open; `going_away`.
+  /// when the tenant has too many open, or too many bytes; `going_away`.
   enqueue_ticket
   enqueue(const std::string& tenant, const task_spec& task, then<enqueued_task> done);
 
@@ -168,7 +171,8 @@ private:
   void
   start_claim(std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done);
   [[nodiscard]] core::peer_id next_peer();
-  void send_frame(std::uint16_t shard, const protocol::wire_frame& frame);
+  void send_frame(
+    std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& = {});
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_frame(const protocol::wire_frame& frame);
