@@ -51,6 +51,8 @@ struct coordinator_node_options {
   /// Bytes of enqueues that are not durable yet, over all connections and HTTP requests; more are
   /// refused with `overloaded`. Tenants share them fairly: one gets half at most.
   std::uint64_t enqueue_bytes_max = limits::enqueue_bytes_default;
+  /// Threads that shards and sessions share. Journal, reader and sockets have threads of their own.
+  std::size_t threads = limits::scheduler_threads_default;
   /// Where the HTTP gateway listens: `address:port`, loopback only without TLS and tokens; port 0
   /// picks one. Empty for no gateway.
   std::string http{};

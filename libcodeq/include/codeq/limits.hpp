@@ -148,6 +148,10 @@ inline constexpr duration enqueue_bytes_retry_after = 500ms;
 inline constexpr duration name_probe_timeout = 1s;
 inline constexpr duration shutdown_max = 2s;
 
+// The threads that a coordinator's shards and sessions share.
+inline constexpr std::size_t scheduler_threads_default = 2;
+inline constexpr std::size_t scheduler_threads_max = 256;
+
 // A worker.
 inline constexpr std::size_t slots_max = 4096;
 inline constexpr std::size_t slots_default = 8;

@@ -59,6 +59,11 @@ void add_store_options(option_set& options, coordinator_config& config) {
     config.node.shards,
     {1, limits::shards_max}));
   options.add(durability_option(durability_help, config.node.sync));
+  options.add(count_option(
+    "threads",
+    "Threads that shards share, 1 to 256; sockets, journal and reader have their own [default: 2]",
+    config.node.threads,
+    {1, limits::scheduler_threads_max}));
 }
 
 void add_retention_options(option_set& options, coordinator_config& config) {

@@ -43,9 +43,6 @@ namespace codeq {
 
 namespace {
 
-/// Two are enough for shards and sessions; journal, reader and middleman have threads of their own.
-constexpr std::size_t scheduler_threads = 2;
-
 /// The end of a process whose store failed: nothing may be answered any more, and what is in memory
 /// may be ahead of the disk.
 [[noreturn]] void die(const error& reason) {
@@ -197,7 +194,7 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
 }
 
 void coordinator_node::impl::spawn_actors(const coordinator_node_options& options) {
-  transport::configure(config, scheduler_threads);
+  transport::configure(config, options.threads);
   system = std::make_unique<caf::actor_system>(config);
   auto mode = options.sync ? storage::durability::sync : storage::durability::os;
   if (!options.sync)

@@ -28,6 +28,11 @@ result<void> check(const coordinator_node_options& options) {
       errc::invalid_argument,
       "enqueue_bytes_max is " + std::to_string(options.enqueue_bytes_max) + "; it must be at least "
         + std::to_string(limits::enqueue_bytes_min)};
+  if (options.threads < 1 || options.threads > limits::scheduler_threads_max)
+    return error{
+      errc::invalid_argument,
+      "threads is " + std::to_string(options.threads) + "; it must be 1.."
+        + std::to_string(limits::scheduler_threads_max)};
   if (options.http.empty() && !options.metrics.empty())
     return error{
       errc::invalid_argument, "metrics is " + options.metrics + "; it needs http to be set, too"};

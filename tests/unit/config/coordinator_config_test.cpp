@@ -56,25 +56,11 @@ TEST(CoordinatorConfig, DefaultsAreThoseOfTheHelpText) {
 }
 
 TEST(CoordinatorConfig, EveryFlagIsTaken) {
-  auto config = accepted(
-    {{"--data=d",
-      "--dev",
-      "--listen",
-      "[::1]:0",
-      "--shards",
-      "7",
-      "--durability",
-      "os",
-      "--retention-bytes",
-      "1048576",
-      "--free-bytes",
-      "0",
-      "--enqueue-bytes",
-      "67108864",
-      "--port-file",
-      "p",
-      "--log-level",
-      "debug"}});
+  auto config =
+    accepted({{"--data=d",        "--dev",    "--listen",          "[::1]:0", "--shards",     "7",
+               "--durability",    "os",       "--retention-bytes", "1048576", "--free-bytes", "0",
+               "--enqueue-bytes", "67108864", "--threads",         "8",       "--port-file",  "p",
+               "--log-level",     "debug"}});
 
   EXPECT_EQ(config.node.listen, "[::1]:0");
   EXPECT_EQ(config.node.shards, 7u);
@@ -82,6 +68,7 @@ TEST(CoordinatorConfig, EveryFlagIsTaken) {
   EXPECT_EQ(config.node.retention_bytes, 1'048'576u);
   EXPECT_EQ(config.node.free_bytes_least, 0u);
   EXPECT_EQ(config.node.enqueue_bytes_max, 67'108'864u);
+  EXPECT_EQ(config.node.threads, 8u);
   EXPECT_EQ(config.port_file, "p");
   EXPECT_EQ(config.log_level, "debug");
 }
@@ -184,6 +171,9 @@ TEST(CoordinatorConfig, ErrorsNameOptionValueAndWhatIsAllowed) {
     refused({{"--data", "d", "--dev", "--enqueue-bytes", "1000"}}),
     "codeq-coordinator: --enqueue-bytes: `1000` is not a whole number from 67108864 to "
     "18446744073709551615");
+  EXPECT_EQ(
+    refused({{"--data", "d", "--dev", "--threads", "0"}}),
+    "codeq-coordinator: --threads: `0` is not a whole number from 1 to 256");
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--durability", "fast"}}),
     "codeq-coordinator: --durability: `fast` is not sync or os");
