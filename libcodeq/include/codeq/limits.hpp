@@ -153,6 +153,8 @@ inline constexpr std::size_t scheduler_threads_default = 2;
 inline constexpr std::size_t scheduler_threads_max = 256;
 
 // A worker.
+/// A task shares the buffer of a batch of so many bytes; of a larger one it copies its part.
+inline constexpr std::size_t shared_batch_bytes_max = 32u << 10;
 inline constexpr std::size_t slots_max = 4096;
 inline constexpr std::size_t slots_default = 8;
 inline constexpr duration drain_default = 30s;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::worker {
@@ -75,6 +78,61 @@ TEST(Wire, PayloadIsASliceOfTheFrame) {
   const char* begin = batch.body().data();
   EXPECT_GE(read->tasks[0].payload.data(), begin);
   EXPECT_LT(read->tasks[0].payload.data(), begin + batch.body().size());
+}
+
+/// A batch of two payloads in a buffer of its own, whose uses can be counted.
+struct counted_batch {
+  counted_batch(const std::string& first, const std::string& second) {
+    auto made = make_batch([&](schema::TaskBatch::Builder root) {
+      auto bodies = body_of(first);
+      auto end = bodies.size();
+      bodies += body_of(second);
+      root.getTasks().setEnds(
+        {static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(bodies.size())});
+      root.getTasks().setBytes({reinterpret_cast<const kj::byte*>(bodies.data()), bodies.size()});
+      auto saved = root.getRuns()[0].initCheckpoints(1)[0];
+      saved.setSeq(100);
+      saved.setData({reinterpret_cast<const kj::byte*>("state"), 5});
+    });
+    buffer = std::make_shared<const std::string>(made.body().view());
+  }
+
+  /// Its tasks; nothing else uses the buffer.
+  [[nodiscard]] std::vector<task> read() const {
+    auto batch = protocol::task_batch::parse(bytes(buffer, *buffer));
+    return std::move(read_task_batch(batch.value()).value().tasks);
+  }
+
+  std::shared_ptr<const std::string> buffer;
+};
+
+TEST(Wire, SmallTaskHoldsNothingOfALargeBatch) {
+  counted_batch batch("small", std::string(100'000, 'x'));
+  auto tasks = batch.read();
+
+  tasks.pop_back();
+
+  EXPECT_EQ(batch.buffer.use_count(), 1);
+  EXPECT_EQ(tasks[0].payload.view(), "small");
+  EXPECT_EQ(tasks[0].checkpoint.view(), "state");
+}
+
+TEST(Wire, LargePartOfABatchIsNotCopied) {
+  counted_batch batch(std::string(60'000, 'y'), std::string(100'000, 'x'));
+
+  auto tasks = batch.read();
+
+  EXPECT_GE(tasks[0].payload.data(), batch.buffer->data());
+  EXPECT_LT(tasks[0].payload.data(), batch.buffer->data() + batch.buffer->size());
+  EXPECT_EQ(tasks[0].payload.size(), 60'000u);
+}
+
+TEST(Wire, TasksOfASmallBatchShareIt) {
+  counted_batch batch("small", std::string(10'000, 'x'));
+
+  auto tasks = batch.read();
+
+  EXPECT_GT(batch.buffer.use_count(), 2);
 }
 
 TEST(Wire, MissingAttemptsAreAllTheFirst) {

@@ -40,8 +40,9 @@ struct report_answer {
   std::string context{};
 };
 
-/// The tasks of a batch; their payloads share the message's buffer. Errors: `protocol_error` when
-/// runs, bodies and attempts do not fit each other.
+/// The tasks of a batch; their payloads share the message's buffer, or are copies where that would
+/// hold much more memory than the payload has. Errors: `protocol_error` when runs, bodies and
+/// attempts do not fit each other.
 [[nodiscard]] result<delivery> read_task_batch(const protocol::task_batch& batch);
 
 [[nodiscard]] result<std::vector<lease_ref>>

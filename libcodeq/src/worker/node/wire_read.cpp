@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 #include "worker/node/wire.hpp"
@@ -8,6 +10,10 @@
 namespace codeq::worker {
 
 namespace {
+
+/// A payload of a large frame shares it when it is at least one of so many parts of it, so a task
+/// holds at most so many times its payload.
+constexpr std::size_t shared_parts_max = 4;
 
 std::string text_of(capnp::Text::Reader text) {
   return {text.cStr(), text.size()};
@@ -130,6 +136,17 @@ read_run(delivery& into, shard_id shard, schema::TaskRun::Reader run, body_curso
   return {};
 }
 
+/// Copies the parts of tasks that are much smaller than the frame that brought them. The frame
+/// lives as long as one of its tasks waits or runs, so else a small task could hold megabytes.
+void copy_small_parts(const bytes& frame, delivery& from) {
+  if (frame.size() <= limits::shared_batch_bytes_max)
+    return;
+  for (auto& attempt : from.tasks)
+    for (auto* part : {&attempt.payload, &attempt.checkpoint})
+      if (part->size() < frame.size() / shared_parts_max)
+        *part = part->empty() ? bytes{} : bytes::from(std::string(part->view()));
+}
+
 lease_ref ref_of(std::size_t link, std::uint16_t shard, schema::TaskLease::Reader lease) {
   return {lease.getSeq(), {link, shard_id{shard}, fencing_token{lease.getToken()}}};
 }
@@ -150,6 +167,7 @@ result<delivery> read_task_batch(const protocol::task_batch& batch) {
     }
     if (bodies.left() != 0)
       return not_fitting("more bodies than tasks");
+    copy_small_parts(batch.body(), made);
     return made;
   });
 }
