@@ -62,6 +62,13 @@ struct ShardRecord {
 
   nextSequence @3 :UInt64;
   # Blocks know all segments below it; recovery reads the records of those from it on.
+  forgotten @4 :List(ForgottenSessions);
+
+  struct ForgottenSessions {
+    # Of a tenant that had too many producer sessions: unknown ones created until then are refused.
+    tenant @0 :Text;
+    createdUntilMs @1 :Int64;
+  }
 }
 
 struct ProducerRecord {
@@ -71,6 +78,8 @@ struct ProducerRecord {
   lastUsedMs @1 :Int64;
   # Shard time.
   answers @2 :List(Answer);
+  tenant @3 :Text;
+  # Of the first task that it enqueued.
 
   struct Answer {
     number @0 :UInt64;
@@ -211,7 +220,9 @@ struct ChangeRecord {
     answeredBelow @2 :UInt64;
     tasks @3 :List(Common.SeqRun);
     kinds @4 :Data;
-    # As in `ShardRecord.Answer`.
+    # As in `ProducerRecord.Answer`.
+    tenant @5 :Text;
+    # Of the first task.
   }
 }
 

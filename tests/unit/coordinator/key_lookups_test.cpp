@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace codeq::coordinator {
 namespace {
@@ -50,6 +51,19 @@ TEST(KeyLookups, CommandWaitsForItsKeys) {
   EXPECT_EQ(next(lookups), "1 a=0 b=7");
   EXPECT_EQ(next(lookups), "");
   EXPECT_FALSE(lookups.is_awaited(named("b")));
+}
+
+TEST(KeyLookups, CommandKeepsItsShareWhileItWaits) {
+  key_lookups lookups;
+  auto share = std::make_shared<int>();
+  std::weak_ptr<int> held = share;
+  auto number = lookups.add(of_peer(1), {named("a")}, std::move(share));
+  EXPECT_FALSE(held.expired());
+
+  lookups.answer(number, {nobody("a")});
+  EXPECT_EQ(next(lookups), "1 a=0");
+
+  EXPECT_TRUE(held.expired());
 }
 
 TEST(KeyLookups, CommandsOfOneKeyKeepTheirOrder) {

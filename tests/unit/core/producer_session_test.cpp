@@ -99,15 +99,51 @@ TEST_F(ProducerSession, IsForgottenByASnapshot) {
   EXPECT_TRUE(state().producer_ends.empty());
 }
 
-TEST_F(ProducerSession, OneTooManyIsRefusedAndOldOnesGoOn) {
-  auto old = create();
-  enqueue("q", 1, {.request = 1, .session = old});
-  auto more = limits::producer_sessions_per_shard_max - 1;
-  for (std::size_t i = 0; i < more; ++i)
-    core::restore_session(state(), {create(), 1, now(), {}});
+/// A tenant has all sessions that a shard has room for, and another tenant has one.
+class ManyProducerSessions : public ProducerSession {
+protected:
+  ManyProducerSessions() {
+    enqueue("q", 1, {.request = 1, .tenant = "small", .session = small_});
+    advance(1ms);
+    for (std::size_t i = 0; i < limits::producer_sessions_per_shard_max; ++i)
+      core::restore_session(state(), {i == 0 ? first_ : create(), 1, now(), {}, "large"});
+    advance(1ms);
+  }
 
-  EXPECT_EQ(enqueue("q", 1, {.session = create()}), "p: refused overloaded");
-  EXPECT_EQ(enqueue("q", 1, {.request = 2, .session = old}), "p: enqueued 2");
+  std::string enqueue_of(const std::string& tenant, producer_id session) {
+    return enqueue("q", 1, {.request = 1, .tenant = tenant, .session = session});
+  }
+
+  const producer_id small_ = create();
+  /// Of the sessions of the tenant that has most, the one that was used longest ago.
+  const producer_id first_ = create();
+};
+
+TEST_F(ManyProducerSessions, TenantThatHasMostLosesItsOldest) {
+  EXPECT_EQ(enqueue_of("large", create()), "p: enqueued 2");
+  advance(1ms);
+
+  take_snapshot();
+
+  EXPECT_EQ(state().producer_ends.size(), limits::producer_sessions_per_shard_max);
+  EXPECT_EQ(enqueue_of("large", first_), "p: refused session_expired");
+  EXPECT_EQ(enqueue_of("small", small_), "p: enqueued 1");
+  EXPECT_EQ(enqueue_of("large", create()), "p: enqueued 3");
+  EXPECT_EQ(enqueue_of("small", create()), "p: enqueued 4");
+}
+
+TEST_F(ManyProducerSessions, SnapshotTellsWhatIsRefusedAfterARestart) {
+  enqueue_of("large", create());
+  take_snapshot();
+  core::shard_state restarted(shard_id{}, 2);
+
+  core::restore_forgotten(restarted, snapshot().forgotten);
+
+  auto code_of = [&](const std::string& tenant) {
+    return core::check_new_session(restarted, first_, tenant, now()).error().code;
+  };
+  EXPECT_EQ(code_of("large"), errc::session_expired);
+  EXPECT_EQ(code_of("small"), errc::none);
 }
 
 } // namespace

@@ -5,11 +5,12 @@
 
 namespace codeq::coordinator {
 
-std::uint64_t key_lookups::add(core::command command, const std::vector<task_key>& names) {
+std::uint64_t
+key_lookups::add(core::command command, const std::vector<task_key>& names, enqueue_share share) {
   auto number = ++last_;
   for (const auto& name : names)
     lines_[name].numbers.push_back(number);
-  waiting_.emplace(number, waiting_command{std::move(command), names, std::nullopt});
+  waiting_.emplace(number, waiting_command{std::move(command), names, std::move(share), {}});
   return number;
 }
 
@@ -59,7 +60,7 @@ key_lookups::known_command key_lookups::leave(command_map::iterator at) {
     else
       candidates_.push_back(line->second.numbers.front());
   }
-  return {{std::move(*waiting.found)}, std::move(waiting.command)};
+  return {{std::move(*waiting.found)}, std::move(waiting.command), std::move(waiting.share)};
 }
 
 } // namespace codeq::coordinator

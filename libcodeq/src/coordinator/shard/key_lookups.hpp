@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "coordinator/shard/shard_messages.hpp"
 #include "core/commands/command.hpp"
 #include "core/commands/named_keys.hpp"
 #include "core/commands/retained_key.hpp"
@@ -23,6 +24,7 @@ public:
   struct known_command {
     core::recall_keys keys;
     core::command command;
+    enqueue_share share;
   };
 
   /// Whether a command that names the key waits.
@@ -31,8 +33,10 @@ public:
   /// Commands that wait.
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
-  /// Lets the command wait for all the keys that it names; their look-up has the number returned.
-  std::uint64_t add(core::command command, const std::vector<task_key>& names);
+  /// Lets the command wait, with its share, for all the keys that it names; their look-up has the
+  /// number returned.
+  std::uint64_t
+  add(core::command command, const std::vector<task_key>& names, enqueue_share share = nullptr);
 
   /// Keys were closed by a snapshot that a look-up under way may not have seen.
   void note_closed(const std::vector<core::closed_key>& closed);
@@ -47,6 +51,7 @@ private:
   struct waiting_command {
     core::command command;
     std::vector<task_key> names;
+    enqueue_share share;
     /// What the store said; empty until then.
     std::optional<std::vector<core::recalled_key>> found;
   };

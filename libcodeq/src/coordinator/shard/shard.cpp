@@ -23,22 +23,20 @@ void shard::take(const peer_request& m, const instant& now) {
   auto command = read(m, now);
   if (!command)
     return;
-  // First, since the decision may close the turn.
-  if (m.share)
-    turns_.hold(m.share);
-  decide(*command, now);
+  decide(*command, now, m.share);
 }
 
-void shard::decide(const core::command& command, const instant& now) {
+void shard::decide(const core::command& command, const instant& now, enqueue_share share) {
   auto named = core::named_keys_of(command);
   bool waits = std::any_of(named.names.begin(), named.names.end(), [this](const task_key& name) {
     return must_look_up(name);
   });
   if (waits) {
-    auto number = lookups_.add(command, named.names);
+    auto number = lookups_.add(command, named.names, std::move(share));
     wanted_keys_.push_back({state_->id, number, named.peer, std::move(named.names)});
     return find_keys(now);
   }
+  turns_.hold(std::move(share));
   decide_now(command, now);
   close_if_full(now);
 }
@@ -68,6 +66,7 @@ void shard::keys_found(
   lookups_.answer(number, std::move(found));
   while (auto known = lookups_.take()) {
     // In one turn.
+    turns_.hold(std::move(known->share));
     decide_now(std::move(known->keys), now);
     decide_now(known->command, now);
     close_if_full(now);

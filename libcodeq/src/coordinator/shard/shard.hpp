@@ -113,7 +113,8 @@ public:
   [[nodiscard]] std::optional<core::command> read(const peer_request& m, const instant& now);
 
   /// Decides a command in the current turn, or when the store has told of the keys that it names.
-  void decide(const core::command& command, const instant& now);
+  /// Holds the share until what it leads to is durable.
+  void decide(const core::command& command, const instant& now, enqueue_share share = nullptr);
 
   void attach(const peer_attached& m, const instant& now);
 

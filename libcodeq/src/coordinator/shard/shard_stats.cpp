@@ -29,6 +29,9 @@ coordinator_stats shard::stats() const {
   s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_);
   s.gauges["codeq_leases"] = static_cast<std::int64_t>(state_->leases.size());
   s.gauges["codeq_stale_reports"] = static_cast<std::int64_t>(state_->stale_reports);
+  s.gauges["codeq_producer_sessions"] = static_cast<std::int64_t>(state_->producers.size());
+  s.gauges["codeq_sessions_forgotten"] = static_cast<std::int64_t>(state_->sessions_forgotten);
+  s.gauges["codeq_commands_waiting"] = static_cast<std::int64_t>(waiting_commands());
   s.gauges["codeq_results_put_off"] = static_cast<std::int64_t>(results_put_off_);
   s.gauges["codeq_stale_beats"] = static_cast<std::int64_t>(state_->stale_beats);
   const auto& segments = state_->segments;

@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/state/producer_sessions.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -37,7 +39,8 @@ monotonic_time turn_runner::next_snapshot() const {
 bool turn_runner::is_snapshot_due(monotonic_time now) const {
   auto records = state_.records_since_snapshot;
   bool is_late = now >= next_snapshot();
-  bool is_much = records >= limits_.snapshot_records || state_.segments.is_heavy();
+  bool is_much = records >= limits_.snapshot_records || state_.segments.is_heavy()
+                 || core::has_many_sessions(state_);
   return is_much || (records > 0 && is_late);
 }
 

@@ -38,8 +38,11 @@ public:
   /// messages that are there already.
   bool decide(const core::command& command, const instant& now);
 
-  /// Keeps the share until what the next command leads to is durable.
-  void hold(enqueue_share share) { shares_.push_back(std::move(share)); }
+  /// Keeps the share, if there is one, until what the next command leads to is durable.
+  void hold(enqueue_share share) {
+    if (share)
+      shares_.push_back(std::move(share));
+  }
 
   [[nodiscard]] bool has_turn() const noexcept { return turn_ != nullptr; }
 

@@ -180,6 +180,13 @@ struct producer_record {
   std::uint64_t answered_below = 0;
   timestamp last_used;
   std::vector<producer_answer> answers;
+  std::string tenant;
+};
+
+/// A tenant had too many producer sessions: some that were created until then were forgotten.
+struct forgotten_sessions {
+  std::string tenant;
+  timestamp created_until;
 };
 
 /// A queue has these settings from then on.
@@ -197,8 +204,10 @@ struct snapshot_taken {
   std::vector<queue_totals> queues;
   /// Sessions that were used since the last one, in order of their ids.
   std::vector<producer_record> producers;
-  /// Sessions that were idle for too long, in order of their ids.
+  /// Sessions that were idle for too long, or one too many, in order of their ids.
   std::vector<producer_id> ended_producers;
+  /// As far as ids alone do not tell that they are too old.
+  std::vector<forgotten_sessions> forgotten{};
   /// Where segments changed or are new.
   std::vector<segment_block> blocks;
   /// The blocks know all segments below it.

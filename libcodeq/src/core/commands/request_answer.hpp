@@ -21,6 +21,8 @@ struct request_answer {
 /// has none.
 struct answered_request {
   request_id request;
+  /// Of its first task.
+  std::string tenant;
   request_answer answer;
 };
 

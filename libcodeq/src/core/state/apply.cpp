@@ -114,7 +114,8 @@ void apply_event(shard_state& state, const segment_appended& e) {
   auto& s = add_segment(state, e);
   grow_segment(state, s, e.count, e.body_bytes);
   for (const auto& mark : e.requests)
-    remember_request(state, mark.request, {e.first + mark.offset, mark.count}, e.at);
+    remember_request(
+      state, mark.request, e.queue.tenant, {e.first + mark.offset, mark.count}, e.at);
 }
 
 void apply_event(shard_state& state, const batch_granted& e) {

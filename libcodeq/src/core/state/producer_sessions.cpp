@@ -15,6 +15,16 @@ timestamp end_of(const producer_id& producer, timestamp last_used) {
   return std::max(last_used, created_at(producer)) + limits::producer_session_idle_max;
 }
 
+void enter_order(shard_state& state, const producer_id& producer, const producer_session& session) {
+  state.producer_ends.emplace(end_of(producer, session.last_used), producer);
+  state.sessions_by_tenant[session.tenant].by_use.emplace(session.last_used, producer);
+}
+
+void leave_order(shard_state& state, const producer_id& producer, const producer_session& session) {
+  state.producer_ends.erase({end_of(producer, session.last_used), producer});
+  state.sessions_by_tenant[session.tenant].by_use.erase({session.last_used, producer});
+}
+
 std::string hours(duration d) {
   return std::to_string(std::chrono::duration_cast<std::chrono::hours>(d).count()) + " hours";
 }
@@ -30,8 +40,8 @@ find_session(const shard_state& state, const producer_id& producer, timestamp no
   return is_over ? nullptr : &at->second;
 }
 
-result<void>
-check_new_session(const shard_state& state, const producer_id& producer, timestamp now) {
+result<void> check_new_session(
+  const shard_state& state, const producer_id& producer, const std::string& tenant, timestamp now) {
   if (is_internal(producer))
     return {};
   auto created = created_at(producer);
@@ -45,12 +55,13 @@ check_new_session(const shard_state& state, const producer_id& producer, timesta
       errc::invalid_argument,
       "the producer's session was created " + std::to_string((created - now).count())
         + " ms in the future; the limit is " + hours(limits::producer_session_ahead_max)};
-  if (state.producers.size() >= limits::producer_sessions_per_shard_max)
+  auto of_tenant = state.sessions_by_tenant.find(tenant);
+  if (of_tenant != state.sessions_by_tenant.end() && created <= of_tenant->second.forgotten_until)
     return error{
-      errc::overloaded,
-      "the shard knows " + std::to_string(state.producers.size())
-        + " producer sessions already; the limit is "
-        + std::to_string(limits::producer_sessions_per_shard_max)};
+      errc::session_expired,
+      "the producer's session is not known here, and tenant " + tenant
+        + " has so many that older ones were forgotten; a shard has room for "
+        + std::to_string(limits::producer_sessions_per_shard_max) + " of all tenants"};
   return {};
 }
 
@@ -60,14 +71,19 @@ void note_use(
     state.dirty_producers.push_back(producer);
   at = std::max(at, session.last_used);
   if (!is_internal(producer)) {
-    state.producer_ends.erase({end_of(producer, session.last_used), producer});
-    state.producer_ends.emplace(end_of(producer, at), producer);
+    leave_order(state, producer, session);
+    session.last_used = at;
+    enter_order(state, producer, session);
   }
   session.last_used = at;
 }
 
-producer_session& touch_session(shard_state& state, const request_id& request, timestamp at) {
-  auto& session = state.producers[request.producer];
+producer_session& touch_session(
+  shard_state& state, const request_id& request, const std::string& tenant, timestamp at) {
+  auto [known, is_new] = state.producers.try_emplace(request.producer);
+  auto& session = known->second;
+  if (is_new)
+    session.tenant = tenant;
   session.answered_below = std::max(session.answered_below, request.answered_below);
   session.answers.erase(
     session.answers.begin(), session.answers.lower_bound(session.answered_below));
@@ -76,8 +92,12 @@ producer_session& touch_session(shard_state& state, const request_id& request, t
 }
 
 void remember_request(
-  shard_state& state, const request_id& request, const seq_run& tasks, timestamp at) {
-  auto& session = touch_session(state, request, at);
+  shard_state& state,
+  const request_id& request,
+  const std::string& tenant,
+  const seq_run& tasks,
+  timestamp at) {
+  auto& session = touch_session(state, request, tenant, at);
   if (request.number < session.answered_below)
     return;
   auto& runs = session.answers[request.number].tasks;
@@ -87,14 +107,58 @@ void remember_request(
     runs.push_back(tasks);
 }
 
-std::vector<producer_record> used_sessions(const shard_state& state, timestamp now) {
+bool has_many_sessions(const shard_state& state) {
+  constexpr auto room = limits::producer_sessions_per_shard_max;
+  return state.producer_ends.size() > room + room / 8;
+}
+
+namespace {
+
+std::vector<producer_id> idle_sessions(const shard_state& state, timestamp now) {
+  std::vector<producer_id> idle;
+  for (auto at = state.producer_ends.begin(); at != state.producer_ends.end() && at->first <= now;
+       ++at)
+    idle.push_back(at->second);
+  return idle;
+}
+
+/// How many sessions a tenant may have, so that all together have no more than there is room for.
+std::size_t share_of_tenant(const shard_state& state) {
+  std::vector<std::size_t> counts;
+  for (const auto& [tenant, sessions] : state.sessions_by_tenant)
+    counts.push_back(sessions.by_use.size());
+  std::sort(counts.begin(), counts.end());
+  auto room = limits::producer_sessions_per_shard_max;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    auto share = room / (counts.size() - i);
+    if (counts[i] > share)
+      return share;
+    room -= counts[i];
+  }
+  return limits::producer_sessions_per_shard_max;
+}
+
+/// What was forgotten of the tenant before, and the sessions that it has beyond its share.
+timestamp
+forget_surplus(const tenant_sessions& of, std::size_t share, std::vector<producer_id>& ended) {
+  auto until = of.forgotten_until;
+  auto surplus = of.by_use.size() - std::min(of.by_use.size(), share);
+  for (auto at = of.by_use.begin(); surplus > 0; ++at, --surplus) {
+    until = std::max(until, created_at(at->second));
+    ended.push_back(at->second);
+  }
+  return until;
+}
+
+std::vector<producer_record>
+used_sessions(const shard_state& state, const std::vector<producer_id>& ended) {
   std::vector<producer_record> records;
   for (const auto& id : state.dirty_producers) {
-    const auto* session = find_session(state, id, now);
-    if (!session)
+    if (std::binary_search(ended.begin(), ended.end(), id))
       continue;
-    producer_record r{id, session->answered_below, session->last_used, {}};
-    for (const auto& [number, answer] : session->answers)
+    const auto& session = state.producers.at(id);
+    producer_record r{id, session.answered_below, session.last_used, {}, session.tenant};
+    for (const auto& [number, answer] : session.answers)
       r.answers.push_back({number, answer});
     records.push_back(std::move(r));
   }
@@ -104,13 +168,21 @@ std::vector<producer_record> used_sessions(const shard_state& state, timestamp n
   return records;
 }
 
-std::vector<producer_id> ended_sessions(const shard_state& state, timestamp now) {
-  std::vector<producer_id> ended;
-  for (auto at = state.producer_ends.begin(); at != state.producer_ends.end() && at->first <= now;
-       ++at)
-    ended.push_back(at->second);
+} // namespace
+
+void note_sessions(const shard_state& state, snapshot_taken& c) {
+  auto ended = idle_sessions(state, c.at);
+  auto share = share_of_tenant(state);
+  for (const auto& [tenant, sessions] : state.sessions_by_tenant) {
+    auto until = forget_surplus(sessions, share, ended);
+    // Later the ids alone say that they are too old.
+    if (until + limits::producer_session_idle_max > c.at && until != timestamp{})
+      c.forgotten.push_back({tenant, until});
+  }
   std::sort(ended.begin(), ended.end());
-  return ended;
+  ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
+  c.producers = used_sessions(state, ended);
+  c.ended_producers = std::move(ended);
 }
 
 void settle_sessions(shard_state& state, const snapshot_taken& c) {
@@ -119,19 +191,32 @@ void settle_sessions(shard_state& state, const snapshot_taken& c) {
   state.dirty_producers.clear();
   for (const auto& id : c.ended_producers) {
     auto at = state.producers.find(id);
-    state.producer_ends.erase({end_of(id, at->second.last_used), id});
+    state.sessions_forgotten += end_of(id, at->second.last_used) > c.at ? 1 : 0;
+    leave_order(state, id, at->second);
     state.producers.erase(at);
   }
+  for (auto& [tenant, sessions] : state.sessions_by_tenant)
+    sessions.forgotten_until = {};
+  restore_forgotten(state, c.forgotten);
+  std::erase_if(state.sessions_by_tenant, [](const auto& entry) {
+    return entry.second.by_use.empty() && entry.second.forgotten_until == timestamp{};
+  });
 }
 
 void restore_session(shard_state& state, producer_record record) {
   auto& session = state.producers[record.producer];
   session.answered_below = record.answered_below;
   session.last_used = record.last_used;
+  session.tenant = std::move(record.tenant);
   for (auto& answer : record.answers)
     session.answers.emplace(answer.number, std::move(answer.answer));
   if (!is_internal(record.producer))
-    state.producer_ends.emplace(end_of(record.producer, session.last_used), record.producer);
+    enter_order(state, record.producer, session);
+}
+
+void restore_forgotten(shard_state& state, const std::vector<forgotten_sessions>& forgotten) {
+  for (const auto& of : forgotten)
+    state.sessions_by_tenant[of.tenant].forgotten_until = of.created_until;
 }
 
 } // namespace codeq::core

@@ -101,6 +101,16 @@ struct producer_session {
   /// Used since the last snapshot.
   bool dirty = false;
   std::map<std::uint64_t, request_answer> answers;
+  /// Of the first task that was enqueued; empty for the coordinator's own sessions.
+  std::string tenant;
+};
+
+/// The producer sessions of one tenant.
+struct tenant_sessions {
+  /// In the order of their last use.
+  std::set<std::pair<timestamp, producer_id>> by_use;
+  /// Some that were created until then were forgotten to make room; see `check_new_session`.
+  timestamp forgotten_until{};
 };
 
 /// Counters whose high bits are the epoch, so that none is ever given twice, whatever was lost.
@@ -152,6 +162,8 @@ struct shard_state {
   std::unordered_map<producer_id, producer_session> producers;
   /// When each session ends if it is not used again; the coordinator's own never do.
   std::set<std::pair<timestamp, producer_id>> producer_ends;
+  /// All but the coordinator's own.
+  std::map<std::string, tenant_sessions> sessions_by_tenant;
   /// Outcome records that hold the latest text of a live task, each with how many.
   packed_set held_outcomes;
   /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
@@ -197,6 +209,8 @@ struct shard_state {
   /// Refused since the start, because their lease is over.
   std::uint64_t stale_reports = 0;
   std::uint64_t stale_beats = 0;
+  /// Producer sessions that had to make room, since the start.
+  std::uint64_t sessions_forgotten = 0;
 
   /// The queue's index; adds the queue when it is new.
   std::uint32_t intern(const queue_address& address);

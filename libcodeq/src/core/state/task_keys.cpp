@@ -108,7 +108,7 @@ void apply_key_records(shard_state& state, const snapshot_taken& c) {
 
 void remember_answer(shard_state& state, const answered_request& answered, timestamp at) {
   const auto& request = answered.request;
-  auto& session = touch_session(state, request, at);
+  auto& session = touch_session(state, request, answered.tenant, at);
   if (request.number >= session.answered_below)
     session.answers[request.number] = answered.answer;
 }

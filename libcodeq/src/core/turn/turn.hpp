@@ -58,7 +58,7 @@ private:
   // Enqueue.
   void run(const enqueue& c);
   [[nodiscard]] result<void> check(const enqueue& c) const;
-  [[nodiscard]] result<void> check_session(const request_id& request) const;
+  [[nodiscard]] result<void> check_session(const enqueue& c) const;
   [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
   /// Adds the tasks of a request, or meets those that have their keys.
   request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);

@@ -14,20 +14,26 @@ bool has_key(const std::vector<enqueue_run>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
 }
 
+/// Whose producer it is.
+const std::string& tenant_of(const std::vector<enqueue_run>& runs) {
+  return runs.front().queue.tenant;
+}
+
 } // namespace
 
 result<void> turn::check(const enqueue& c) const {
-  if (auto ok = check_session(c.request); !ok)
+  if (auto ok = check_session(c); !ok)
     return ok;
   if (!c.allowed)
     return c.allowed.error();
   return check_queues(state_, c.runs);
 }
 
-result<void> turn::check_session(const request_id& request) const {
+result<void> turn::check_session(const enqueue& c) const {
+  const auto& request = c.request;
   const auto* known = find_session(state_, request.producer, now_.shard);
   if (!known)
-    return check_new_session(state_, request.producer, now_.shard);
+    return check_new_session(state_, request.producer, tenant_of(c.runs), now_.shard);
   const auto& session = *known;
   if (request.number < session.answered_below)
     return error{
@@ -103,7 +109,7 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
       state_.sequences.take(behind - state_.sequences.next);
     grow_segment(state_, state_.segments.at(open.first), count, bytes);
     if (marked)
-      remember_request(state_, *marked, {first, count}, now_.shard);
+      remember_request(state_, *marked, r.queue.tenant, {first, count}, now_.shard);
     added.push_back({first, count});
     next = last;
   }

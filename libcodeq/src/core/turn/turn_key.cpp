@@ -41,7 +41,7 @@ request_answer turn::add_keyed(const request_id& request, const std::vector<enqu
   if (all_created)
     answer.kinds.clear();
   // A duplicate leaves no segment that could tell its answer.
-  answered_request answered{request, answer};
+  answered_request answered{request, runs.front().queue.tenant, answer};
   remember_answer(state_, answered, now_.shard);
   open_changes().answers.push_back(std::move(answered));
   return answer;

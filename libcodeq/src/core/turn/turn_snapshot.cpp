@@ -29,8 +29,7 @@ snapshot_taken turn::make_snapshot() {
   snapshot_taken c;
   c.position = state_.positions.take(1);
   c.at = now_.shard;
-  c.ended_producers = ended_sessions(state_, now_.shard);
-  c.producers = used_sessions(state_, now_.shard);
+  note_sessions(state_, c);
   for (const auto& queue : state_.queues)
     c.queues.push_back(queue->totals);
   for (auto first : state_.dirty) {

@@ -55,6 +55,7 @@ std::string encode(const core::tasks_changed& e) {
       encoding::write_producer(answers[i].initProducer(), request.producer);
       answers[i].setNumber(request.number);
       answers[i].setAnsweredBelow(request.answered_below);
+      answers[i].setTenant(e.answers[i].tenant);
       write_answer(answers[i], e.answers[i].answer);
     }
   });
@@ -80,7 +81,7 @@ result<core::tasks_changed> decode_change(std::string_view value) {
         encoding::read_producer(answer.getProducer()),
         answer.getNumber(),
         answer.getAnsweredBelow()};
-      e.answers.push_back({request, read_answer(answer)});
+      e.answers.push_back({request, answer.getTenant(), read_answer(answer)});
     }
     return e;
   });
@@ -91,6 +92,7 @@ std::string encode(const core::producer_record& session) {
   return build<schema::ProducerRecord>(words, [&](auto r) {
     r.setAnsweredBelow(session.answered_below);
     r.setLastUsedMs(ms_of(session.last_used));
+    r.setTenant(session.tenant);
     auto answers = r.initAnswers(static_cast<capnp::uint>(session.answers.size()));
     for (capnp::uint i = 0; i < session.answers.size(); ++i) {
       answers[i].setNumber(session.answers[i].number);
@@ -101,7 +103,8 @@ std::string encode(const core::producer_record& session) {
 
 result<core::producer_record> decode_producer(std::string_view value, const producer_id& producer) {
   return parse<schema::ProducerRecord>(value, [&](auto r) -> result<core::producer_record> {
-    core::producer_record session{producer, r.getAnsweredBelow(), time_of(r.getLastUsedMs()), {}};
+    core::producer_record session{
+      producer, r.getAnsweredBelow(), time_of(r.getLastUsedMs()), {}, r.getTenant()};
     for (auto answer : r.getAnswers())
       session.answers.push_back({answer.getNumber(), read_answer(answer)});
     return session;

@@ -164,6 +164,11 @@ std::string encode(const core::snapshot_taken& e) {
       queues[i].setLost(e.queues[i].lost);
       queues[i].setPurgedBelow(e.queues[i].purged_below);
     }
+    auto forgotten = r.initForgotten(static_cast<capnp::uint>(e.forgotten.size()));
+    for (capnp::uint i = 0; i < e.forgotten.size(); ++i) {
+      forgotten[i].setTenant(e.forgotten[i].tenant);
+      forgotten[i].setCreatedUntilMs(ms_of(e.forgotten[i].created_until));
+    }
   });
 }
 
@@ -291,6 +296,8 @@ result<core::snapshot_taken> decode_snapshot(std::string_view value) {
          q.getCancelled(),
          q.getLost(),
          q.getPurgedBelow()});
+    for (auto of : r.getForgotten())
+      e.forgotten.push_back({of.getTenant(), time_of(of.getCreatedUntilMs())});
     return e;
   });
 }

@@ -91,6 +91,7 @@ result<void> shard_recovery::load_snapshot() {
       purges.push_back({totals.queue, totals.purged_below});
   }
   core::note_purges(state_, purges);
+  core::restore_forgotten(state_, snapshot->forgotten);
   return {};
 }
 
@@ -198,7 +199,8 @@ void shard_recovery::remember_requests() {
   });
   for (const auto& e : after_snapshot_) {
     for (const auto& mark : e.requests)
-      core::remember_request(state_, mark.request, {e.first + mark.offset, mark.count}, e.at);
+      core::remember_request(
+        state_, mark.request, e.queue.tenant, {e.first + mark.offset, mark.count}, e.at);
   }
 }
 
