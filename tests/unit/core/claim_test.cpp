@@ -198,6 +198,29 @@ TEST_F(Claim, WorkAvailableIsToldOnceUntilTheNextClaim) {
   EXPECT_EQ(enqueue("q"), "p: enqueued 3; w: work available");
 }
 
+TEST_F(Claim, ClaimersAreApartByWhatTheyWaitFor) {
+  auto waiting_for = [&](core::claimer_need need) {
+    return state().queues.front()->claimers.waiting_for(need).size();
+  };
+  enqueue("q");
+  for (const auto* name : {"a", "b", "c"})
+    attach(name, {"q"});
+  EXPECT_EQ(waiting_for(core::claimer_need::nothing), 3u);
+
+  EXPECT_EQ(claim("a", 2), "a: parked; a: got 1/t1");
+  EXPECT_EQ(claim("b", 0), "");
+  EXPECT_EQ(waiting_for(core::claimer_need::tasks), 1u);
+  EXPECT_EQ(waiting_for(core::claimer_need::news), 1u);
+  EXPECT_EQ(waiting_for(core::claimer_need::nothing), 1u);
+
+  EXPECT_EQ(enqueue("q", 2), "p: enqueued 2 3; b: work available; a: got 2/t2 and there is more");
+  EXPECT_EQ(waiting_for(core::claimer_need::nothing), 3u);
+
+  change_queues("c", {"r"});
+  detach("b");
+  EXPECT_EQ(state().queues.front()->claimers.size(), 1u);
+}
+
 TEST_F(Claim, AttachingWorkerHearsOfWaitingWork) {
   enqueue("q");
 

@@ -161,12 +161,27 @@ void check_checkpoints(const shard_state& state, std::vector<std::string>& found
   }
 }
 
+void check_claimers(const shard_state& state, std::vector<std::string>& found) {
+  std::map<std::uint32_t, std::size_t> listed;
+  for (const auto& [peer, a] : state.attached) {
+    for (auto queue : a.queues) {
+      ++listed[queue];
+      const auto& alike = state.queues[queue]->claimers.waiting_for(a.need());
+      if (!alike.contains({a.arrival, peer}))
+        found.push_back(
+          "I11: queue " + state.queues[queue]->address.queue
+          + " does not have a worker where it looks for it");
+    }
+  }
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i)
+    if (state.queues[i]->claimers.size() != listed[i])
+      found.push_back("I11: queue " + state.queues[i]->address.queue + " has other claimers");
+}
+
 /// Whatever can be matched will be looked at when the next turn ends.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& queue : state.queues) {
-    bool any_free = std::any_of(queue->claimers.begin(), queue->claimers.end(), [&](peer_id peer) {
-      return state.attached.at(peer).open_credits() > 0;
-    });
+    bool any_free = !queue->claimers.waiting_for(claimer_need::tasks).empty();
     if (queue->grantable() > 0 && any_free && !queue->is_stirred)
       found.push_back(
         "I11: queue " + queue->address.queue + " has ready tasks, free workers and no match");
@@ -246,6 +261,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   for (auto first : state.segments.forgotten_changes())
     found.push_back("I12: what happened to " + name_of(state, first) + " would not be written");
   check_leases(state, found);
+  check_claimers(state, found);
   check_matches(state, found);
   check_groups(state, found);
   find_key_violations(state, found);

@@ -33,8 +33,17 @@ void shard_state::attach_waiting(std::uint32_t queue) {
     auto& a = attached.at(peer);
     std::erase(a.wanted, address);
     a.queues.push_back(queue);
+    queues[queue]->claimers.add({a.arrival, peer}, a.listed_need);
   }
-  queues[queue]->claimers = std::move(waiting.mapped());
+}
+
+void shard_state::list_need(peer_id peer) {
+  auto& a = attached.at(peer);
+  auto listed = std::exchange(a.listed_need, a.need());
+  if (listed == a.listed_need)
+    return;
+  for (auto queue : a.queues)
+    queues[queue]->claimers.move({a.arrival, peer}, listed, a.listed_need);
 }
 
 const queue_state* shard_state::find_queue(const queue_address& address) const {

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "core/commands/task_checkpoint.hpp"
+#include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
@@ -29,8 +30,8 @@ struct queue_state {
   queue_address address;
   /// By priority; null until used.
   std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
-  /// Attached peers that claim from it, in order of their arrival.
-  std::vector<peer_id> claimers;
+  /// Attached peers that claim from it. Volatile.
+  queue_claimers claimers;
   std::uint64_t scheduled = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
@@ -89,9 +90,19 @@ struct attached_worker {
   bool notified = false;
   /// Claimed in this turn.
   bool claimed = false;
+  /// When it came to its queues, among all who did.
+  std::uint64_t arrival = 0;
+  /// Where its queues have it. Lags behind `need` while a turn hands out tasks.
+  claimer_need listed_need = claimer_need::news;
 
   /// How many tasks may be granted before one of them takes the last room.
   [[nodiscard]] std::uint32_t open_credits() const { return bytes > 0 ? credits : 0; }
+
+  [[nodiscard]] claimer_need need() const {
+    if (open_credits() > 0)
+      return claimer_need::tasks;
+    return notified ? claimer_need::nothing : claimer_need::news;
+  }
 };
 
 /// A producer session: what was answered, so that a repeat is answered alike.
@@ -179,6 +190,8 @@ struct shard_state {
   // Volatile.
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
+  /// How often a worker came to queues.
+  std::uint64_t arrivals = 0;
   /// The same by worker. An HTTP worker is attached once per claim.
   std::set<std::pair<worker_identity, peer_id>> peers_by_worker;
   /// The workers that wait for a queue to exist: a claim creates none.
@@ -217,6 +230,9 @@ struct shard_state {
 
   /// Has the queue matched at the end of the turn.
   void stir(std::uint32_t queue);
+
+  /// Lists the worker at its queues by what it needs now. @pre it is attached
+  void list_need(peer_id peer);
 
   [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
 

@@ -46,9 +46,10 @@ void turn::run(const change_queues& c) {
   if (at == state_.attached.end())
     return;
   leave_queues(at->second, c.peer);
-  take_queues(at->second, c.peer, c.queues);
   // What it was told of work was about other queues.
   at->second.notified = false;
+  at->second.listed_need = at->second.need();
+  take_queues(at->second, c.peer, c.queues);
   touched_.insert(c.peer);
   if (at->second.credits > 0)
     for (auto queue : at->second.queues)
@@ -65,20 +66,21 @@ void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue
   };
   a.queues.clear();
   a.wanted.clear();
+  a.arrival = state_.arrivals++;
   for (const auto& address : queues) {
     auto at = state_.queue_index.find(address);
     if (at == state_.queue_index.end()) {
       if (add(a.wanted, address))
         state_.wanted_queues[address].push_back(peer);
     } else if (add(a.queues, at->second)) {
-      state_.queues[at->second]->claimers.push_back(peer);
+      state_.queues[at->second]->claimers.add({a.arrival, peer}, a.listed_need);
     }
   }
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {
   for (auto queue : a.queues)
-    std::erase(state_.queues[queue]->claimers, peer);
+    state_.queues[queue]->claimers.remove({a.arrival, peer}, a.listed_need);
   for (const auto& address : a.wanted) {
     auto at = state_.wanted_queues.find(address);
     std::erase(at->second, peer);
@@ -115,6 +117,7 @@ void turn::run(const claim& c) {
   at->second.batch_tasks = batch_tasks_of(c);
   at->second.notified = false;
   at->second.claimed = true;
+  state_.list_need(c.peer);
   touched_.insert(c.peer);
   for (auto queue : at->second.queues)
     state_.stir(queue);
@@ -126,6 +129,7 @@ void turn::run(const revoke_credits& c) {
     return;
   auto taken = std::min(at->second.credits, c.credits);
   at->second.credits -= taken;
+  state_.list_need(c.peer);
   effects_.emplace_back(credits_revoked{c.peer, taken});
 }
 
@@ -153,7 +157,8 @@ void turn::match_queue(std::uint32_t queue) {
   auto& q = *state_.queues[queue];
   // There may be a thousand of them, so each is looked up once.
   std::vector<std::pair<std::uint32_t, peer_id>> waiting;
-  for (auto peer : q.claimers) {
+  for (const auto& [arrival, peer] : q.claimers.waiting_for(claimer_need::tasks)) {
+    // Another queue of this turn may have had the last ones.
     if (auto credits = state_.attached.at(peer).open_credits(); credits > 0)
       waiting.emplace_back(credits, peer);
   }
@@ -249,13 +254,13 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     auto& a = state_.attached.at(g.batch.peer);
     g.batch.more = has_ready(a);
     a.notified = g.batch.more;
+    state_.list_need(g.batch.peer);
   }
   // Nobody else can hear anything new: whoever has credits left found no work in the last turn.
   for (auto queue : with_work) {
-    for (auto peer : state_.queues[queue]->claimers) {
-      if (!state_.attached.at(peer).notified)
-        touched_.insert(peer);
-    }
+    for (const auto& [arrival, peer] :
+         state_.queues[queue]->claimers.waiting_for(claimer_need::news))
+      touched_.insert(peer);
   }
   for (auto peer : touched_) {
     auto at = state_.attached.find(peer);
@@ -268,6 +273,7 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
       effects_.emplace_back(claim_parked{peer});
     } else if (is_full && !a.notified && has_ready(a)) {
       a.notified = true;
+      state_.list_need(peer);
       effects_.emplace_back(work_available{peer});
     }
     a.claimed = false;

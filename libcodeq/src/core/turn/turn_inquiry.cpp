@@ -21,13 +21,11 @@ task_reason reason_to_wait(const segment& s, sequence seq) {
 task_reason reason_of_ready(const shard_state& state, const queue_state& queue) {
   if (queue.settings.paused)
     return task_reason::queue_paused;
-  if (queue.claimers.empty())
+  if (queue.claimers.size() == 0)
     return task_reason::no_worker;
   if (queue.lease_room() == 0)
     return task_reason::queue_at_max_leased;
-  bool any_free = std::any_of(queue.claimers.begin(), queue.claimers.end(), [&](peer_id peer) {
-    return state.attached.at(peer).open_credits() > 0;
-  });
+  bool any_free = !queue.claimers.waiting_for(claimer_need::tasks).empty();
   return any_free ? task_reason::next : task_reason::no_free_slots;
 }
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the same few turns of a shard again and again while much else waits that they have nothing
+// to do with. Under callgrind their instructions are counted. Usage: growth_cost SUBJECT SIZE
+#include "base/clock.hpp"
+#include "core/commands/effect.hpp"
+#include "core/state/shard_state.hpp"
+#include "core/turn/turn.hpp"
+#include "support/task_builder.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <valgrind/callgrind.h>
+
+namespace {
+
+using namespace codeq;
+
+constexpr int counted_rounds = 50;
+constexpr core::peer_id producer = 1;
+constexpr core::peer_id worker = 2;
+constexpr core::peer_id first_other = 3;
+
+/// One shard whose worker `worker` works through queue "q".
+class busy_shard {
+public:
+  busy_shard() { attach(worker, "w"); }
+
+  void attach(core::peer_id peer, const std::string& name) {
+    auto identity = std::make_shared<const worker_identity>(worker_identity{name, peer});
+    run(core::attach_worker{peer, identity, {{"default", "q"}}});
+  }
+
+  void enqueue(const std::string& queue) {
+    core::enqueue c;
+    c.peer = producer;
+    c.request = {session_, ++requests_, requests_};
+    auto& tasks = c.runs.emplace_back();
+    tasks.queue = {"default", queue};
+    tasks.tasks = test::encode_bodies(1, 64);
+    run(c);
+  }
+
+  void claim() { run(core::claim{worker, 1, duration{0}}); }
+
+  /// Ends the latest lease.
+  void complete() {
+    core::lease_report r;
+    r.seq = held_.first;
+    r.token = held_.second;
+    run(core::report{worker, {r}});
+  }
+
+  [[nodiscard]] const core::shard_state& state() const { return state_; }
+
+private:
+  void run(const core::command& c) {
+    core::turn turn(state_);
+    turn.decide(c, clock_.now());
+    for (const auto& effect : turn.seal(clock_.now()).effects) {
+      if (const auto* granted = std::get_if<core::tasks_granted>(&effect)) {
+        const auto& last = granted->runs.back();
+        held_ = {last.first, last.first_token};
+      }
+    }
+  }
+
+  base::manual_clock clock_;
+  core::shard_state state_{shard_id{}, 1};
+  producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
+  std::uint64_t requests_ = 0;
+  std::pair<sequence, fencing_token> held_;
+};
+
+/// What is counted, once.
+using round = std::function<void()>;
+
+void attach_others(busy_shard& shard, unsigned size) {
+  for (unsigned i = 0; i < size; ++i)
+    shard.attach(first_other + i, "other");
+}
+
+/// One worker takes what comes; the others have no credits.
+round pass_claimers_without_credits(busy_shard& shard, unsigned size) {
+  attach_others(shard, size);
+  return [&shard] {
+    shard.claim();
+    shard.enqueue("q");
+    shard.complete();
+  };
+}
+
+/// Nobody has credits, and all know that there is work.
+round pass_claimers_who_know(busy_shard& shard, unsigned size) {
+  attach_others(shard, size);
+  shard.enqueue("q");
+  return [&shard] { shard.enqueue("q"); };
+}
+
+/// Tells the workers apart by name.
+round find_peer(busy_shard& shard, unsigned size) {
+  attach_others(shard, size);
+  return [&shard] {
+    if (shard.state().peer_of({"w", worker}) != worker)
+      std::abort();
+  };
+}
+
+const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
+  {"claimers_without_credits", pass_claimers_without_credits},
+  {"claimers_who_know", pass_claimers_who_know},
+  {"peers", find_peer},
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  auto subject = argc == 3 ? subjects.find(argv[1]) : subjects.end();
+  if (subject == subjects.end()) {
+    std::fprintf(stderr, "usage: growth_cost SUBJECT SIZE\n");
+    return 2;
+  }
+  busy_shard shard;
+  auto one_round = subject->second(shard, static_cast<unsigned>(std::atoi(argv[2])));
+  // The first rounds make room.
+  for (int i = 0; i < counted_rounds; ++i)
+    one_round();
+  CALLGRIND_START_INSTRUMENTATION;
+  CALLGRIND_TOGGLE_COLLECT;
+  for (int i = 0; i < counted_rounds; ++i)
+    one_round();
+  CALLGRIND_TOGGLE_COLLECT;
+  CALLGRIND_STOP_INSTRUMENTATION;
+  return 0;
+}
