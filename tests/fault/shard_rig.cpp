@@ -106,7 +106,7 @@ shard_rig::shard_rig(std::uint64_t seed, durability mode)
     auto session = make_producer_id(clock_.now().shard, i, seed);
     auto follower = std::make_unique<core::shard_state>(static_cast<shard_id>(i), follower_epoch);
     shards_.push_back(
-      {nullptr, nullptr, {}, std::move(follower), {seed + i, session, shard_count}, {}});
+      {nullptr, nullptr, {}, std::move(follower), {}, {seed + i, session, shard_count}, {}});
   }
 }
 

@@ -29,8 +29,8 @@ protected:
 
 TEST_F(EnqueueShares, OneTenantLeavesHalfOfTheBytesToOthers) {
   EXPECT_EQ(take_all("mallory"), 5u);
-  EXPECT_EQ(take_all("acme"), 2u);
-  EXPECT_EQ(shares_->used(), 70u);
+  EXPECT_EQ(take_all("acme"), 3u);
+  EXPECT_EQ(shares_->used(), 80u);
 }
 
 TEST_F(EnqueueShares, AreGivenBackWithTheLastCopy) {
