@@ -323,9 +323,13 @@ void cluster::settle() {
   run_until(settle_max, all_followed);
   auditor_.check_follow_ups();
   look_at_everything();
-  // A task that was redriven late may only now have completed.
-  run_until(
-    settle_max, [this] { return unanswered() == 0 && auditor_.missing_follow_ups().empty(); });
+  auto all_answered = [this] { return unanswered() == 0; };
+  run_until(settle_max, all_answered);
+  if (auditor_.missing_follow_ups().empty())
+    return;
+  // A task that was redriven late has only now completed.
+  run_until(settle_max, all_followed);
+  run_until(settle_max, all_answered);
 }
 
 void cluster::look_at_everything() {
