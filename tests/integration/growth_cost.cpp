@@ -5,6 +5,7 @@
 #include "core/commands/effect.hpp"
 #include "core/state/shard_state.hpp"
 #include "core/turn/turn.hpp"
+#include "storage/retention/retention_filter.hpp"
 #include "support/task_builder.hpp"
 
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,7 @@ constexpr int counted_rounds = 50;
 constexpr core::peer_id producer = 1;
 constexpr core::peer_id worker = 2;
 constexpr core::peer_id first_other = 3;
+constexpr auto put_off_for = std::chrono::hours(1);
 
 /// One shard whose worker `worker` works through queue "q".
 class busy_shard {
@@ -50,25 +53,39 @@ public:
   void claim() { run(core::claim{worker, 1, duration{0}}); }
 
   /// Ends the latest lease.
-  void complete() {
-    core::lease_report r;
-    r.seq = held_.first;
-    r.token = held_.second;
-    run(core::report{worker, {r}});
+  void complete() { end(disposition::completed); }
+
+  /// Ends it for a later attempt, whose error has to be kept till then.
+  void put_off() { end(disposition::nack); }
+
+  void take_snapshot() {
+    auto events = run(core::take_snapshot{});
+    horizon_ = storage::horizon_of(state_, std::get<core::snapshot_taken>(events.back()));
   }
 
   [[nodiscard]] const core::shard_state& state() const { return state_; }
 
 private:
-  void run(const core::command& c) {
+  void end(disposition how) {
+    core::lease_report r;
+    r.seq = held_.first;
+    r.token = held_.second;
+    r.how = how;
+    r.delay = how == disposition::nack ? std::optional{put_off_for} : std::nullopt;
+    run(core::report{worker, {r}});
+  }
+
+  std::vector<core::event> run(const core::command& c) {
     core::turn turn(state_);
     turn.decide(c, clock_.now());
-    for (const auto& effect : turn.seal(clock_.now()).effects) {
+    auto sealed = turn.seal(clock_.now());
+    for (const auto& effect : sealed.effects) {
       if (const auto* granted = std::get_if<core::tasks_granted>(&effect)) {
         const auto& last = granted->runs.back();
         held_ = {last.first, last.first_token};
       }
     }
+    return std::move(sealed.events);
   }
 
   base::manual_clock clock_;
@@ -76,6 +93,7 @@ private:
   producer_id session_ = make_producer_id(clock_.now().shard, 1, 2);
   std::uint64_t requests_ = 0;
   std::pair<sequence, fencing_token> held_;
+  storage::shard_horizon horizon_;
 };
 
 /// What is counted, once.
@@ -112,10 +130,28 @@ round find_peer(busy_shard& shard, unsigned size) {
   };
 }
 
+/// One more task fails and waits for its retry.
+void put_off_one(busy_shard& shard) {
+  shard.claim();
+  shard.enqueue("q");
+  shard.put_off();
+}
+
+round take_snapshot_of_retries(busy_shard& shard, unsigned size) {
+  for (unsigned i = 0; i < size; ++i)
+    put_off_one(shard);
+  shard.take_snapshot();
+  return [&shard] {
+    put_off_one(shard);
+    shard.take_snapshot();
+  };
+}
+
 const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
   {"claimers_without_credits", pass_claimers_without_credits},
   {"claimers_who_know", pass_claimers_who_know},
   {"peers", find_peer},
+  {"snapshot_of_retries", take_snapshot_of_retries},
 };
 
 } // namespace

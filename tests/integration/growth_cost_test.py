@@ -12,7 +12,9 @@ import unittest
 
 PROGRAM = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin/tests/growth_cost"
 SIZES = (100, 10_000)
-SUBJECTS = ["claimers_without_credits", "claimers_who_know", "peers"]
+# And how many times as many instructions they may take.
+SUBJECTS = {"claimers_without_credits": 1.5, "claimers_who_know": 1.5, "peers": 3,
+            "snapshot_of_retries": 1.5}
 
 
 def instructions(subject, size):
@@ -29,12 +31,12 @@ def instructions(subject, size):
 
 class GrowthCost(unittest.TestCase):
     def test_is_that_of_a_search(self):
-        for subject in SUBJECTS:
+        for subject, most in SUBJECTS.items():
             with self.subTest(subject):
                 few, many = (instructions(subject, size) for size in SIZES)
                 print(f"{subject:26} {few:9} at {SIZES[0]}, {many:9} at {SIZES[1]}, "
                       f"{many / few:.2f} times", file=sys.stderr)
-                self.assertLess(many, few * 3)
+                self.assertLess(many, few * most)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ constexpr timestamp start{duration{1'000'000}};
 /// Everything is judged as of a snapshot at position 100, a day after the start.
 class RetentionFilter : public testing::Test {
 protected:
-  void hold(core::log_position position) { horizon_.held.push_back(position); }
+  void hold(core::log_position position) { horizon_.held = horizon_.held.changed({position}, {}); }
 
   [[nodiscard]] bool drops_outcome(
     core::log_position position, timestamp at, duration retention = 1h, shard_id of = shard) {

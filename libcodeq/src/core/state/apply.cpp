@@ -204,6 +204,7 @@ void settle_snapshot(
   state.dirty.clear();
   state.segments.install(blocks, [&](const queue_address& queue) { return state.intern(queue); });
   settle_sessions(state, e);
+  settle_holds(state);
   state.change_records.clear();
   for (auto record : e.delivered_follow_ups)
     drop_follow_ups(state, record);

@@ -140,6 +140,10 @@ void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
   held.assign({needed.begin(), needed.end()});
   if (!(held == state.held_outcomes))
     found.push_back("I8: other outcome records are held than live tasks need");
+  std::set<log_position> changed(state.changed_holds.begin(), state.changed_holds.end());
+  for (const auto& [outcome, holders] : needed)
+    if (!changed.contains(outcome) && !state.held_at_snapshot.contains(outcome))
+      found.push_back("I8: an outcome record that a live task needs would not be kept");
 }
 
 void check_checkpoints(const shard_state& state, std::vector<std::string>& found) {

@@ -73,6 +73,11 @@ void fill_indexes(shard_state& state, gathered_index gathered) {
   for (const auto& [outcome, tasks] : gathered.outcomes)
     count_outcome(held, outcome, tasks);
   state.held_outcomes.assign(held);
+  std::vector<log_position> positions;
+  positions.reserve(held.size());
+  for (const auto& [outcome, tasks] : held)
+    positions.push_back(outcome);
+  state.held_at_snapshot = position_set(std::move(positions));
 }
 
 } // namespace codeq::core

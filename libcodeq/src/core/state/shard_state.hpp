@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include "base/assert.hpp"
+#include "core/blocks/position_set.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
@@ -177,6 +178,11 @@ struct shard_state {
   std::map<std::string, tenant_sessions> sessions_by_tenant;
   /// Outcome records that hold the latest text of a live task, each with how many.
   packed_set held_outcomes;
+  /// Those of them that came or went since the last snapshot; some more than once. Volatile.
+  std::vector<log_position> changed_holds;
+  /// What `held_outcomes` had at the last snapshot, for those who drop records; replaced, never
+  /// changed.
+  position_set held_at_snapshot;
   /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
   /// purged; replaced, never changed.
   std::shared_ptr<const purge_marks> purged;

@@ -17,4 +17,7 @@ void hold_outcome(shard_state& state, const task_entry& entry);
 /// Before the entry changes.
 void release_outcome(shard_state& state, const task_entry& entry);
 
+/// Notes what a snapshot found held. The cost is that of what changed since the one before.
+void settle_holds(shard_state& state);
+
 } // namespace codeq::core

@@ -25,8 +25,7 @@ const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
 
 /// True when recovery or a live task needs the outcome.
 bool is_needed(const shard_horizon& horizon, core::log_position outcome) {
-  const auto& held = horizon.held;
-  return outcome > horizon.through || std::binary_search(held.begin(), held.end(), outcome);
+  return outcome > horizon.through || horizon.held.contains(outcome);
 }
 
 verdict
@@ -88,13 +87,7 @@ verdict judge_end(
 } // namespace
 
 shard_horizon horizon_of(const core::shard_state& state, const core::snapshot_taken& snapshot) {
-  shard_horizon horizon{state.id, snapshot.position, snapshot.at, {}};
-  horizon.held.reserve(state.held_outcomes.size());
-  state.held_outcomes.for_each([&](const core::number_pair& held) {
-    horizon.held.push_back(held.first);
-    return true;
-  });
-  return horizon;
+  return {state.id, snapshot.position, snapshot.at, state.held_at_snapshot};
 }
 
 verdict judge(

@@ -14,7 +14,6 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 /// Which outcomes, fates, histories and keys of closed tasks nobody needs any more, or has no space
 /// for. They are dropped while the store rewrites its files, so that no task costs a deletion of
@@ -46,11 +45,11 @@ struct shard_horizon {
   core::log_position through = 0;
   /// Shard time.
   timestamp at;
-  /// Outcomes that live tasks need, ascending.
-  std::vector<core::log_position> held;
+  /// Outcomes that live tasks need.
+  core::position_set held;
 };
 
-/// @pre the state is the one that the snapshot was taken of
+/// Shares what is held with the state. @pre the state is the one that the snapshot was taken of
 [[nodiscard]] shard_horizon
 horizon_of(const core::shard_state& state, const core::snapshot_taken& snapshot);
 
