@@ -29,6 +29,7 @@ struct Record {
     producer @12 :ProducerRecord;
     history @13 :HistoryRecord;
     checkpoint @14 :CheckpointRecord;
+    totals @15 :TotalsRecord;
   }
 }
 
@@ -48,16 +49,17 @@ struct ShardRecord {
   atMs @1 :Int64;
   # Shard time.
   queues @2 :List(QueueTotals);
+  # Of all queues, in stores of format 1. Since then each queue has a `TotalsRecord`, and this is
+  # empty.
 
   struct QueueTotals {
-    # Since the store was created.
+    # As in `TotalsRecord`.
     queue @0 :Common.QueueAddress;
     completed @1 :UInt64;
     dead @2 :UInt64;
     cancelled @3 :UInt64;
     lost @4 :UInt64;
     purgedBelow @5 :UInt64;
-    # All tasks of the queue with a smaller sequence were purged, whatever their fates say.
   }
 
   nextSequence @3 :UInt64;
@@ -69,6 +71,18 @@ struct ShardRecord {
     tenant @0 :Text;
     createdUntilMs @1 :Int64;
   }
+}
+
+struct TotalsRecord {
+  # How tasks of a queue ended since the store was created; the queue is in the key. Overwritten by
+  # each snapshot in which it changed, or the queue is new.
+  completed @0 :UInt64;
+  dead @1 :UInt64;
+  cancelled @2 :UInt64;
+  lost @3 :UInt64;
+  # Leases that ran out.
+  purgedBelow @4 :UInt64;
+  # All tasks of the queue with a smaller sequence were purged, whatever their fates say.
 }
 
 struct ProducerRecord {

@@ -147,10 +147,24 @@ round take_snapshot_of_retries(busy_shard& shard, unsigned size) {
   };
 }
 
+/// The snapshot of one queue's changes while the others are at rest.
+round take_snapshot_of_one_queue(busy_shard& shard, unsigned size) {
+  for (unsigned i = 0; i < size; ++i)
+    shard.enqueue("q" + std::to_string(i));
+  shard.take_snapshot();
+  return [&shard] {
+    shard.claim();
+    shard.enqueue("q");
+    shard.complete();
+    shard.take_snapshot();
+  };
+}
+
 const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
   {"claimers_without_credits", pass_claimers_without_credits},
   {"claimers_who_know", pass_claimers_who_know},
   {"peers", find_peer},
+  {"snapshot_of_one_queue", take_snapshot_of_one_queue},
   {"snapshot_of_retries", take_snapshot_of_retries},
 };
 

@@ -47,6 +47,8 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "producer";
   case key_tag::queue:
     return "queue";
+  case key_tag::totals:
+    return "totals";
   case key_tag::body:
     return "body";
   case key_tag::outcome:
@@ -86,8 +88,8 @@ std::string in_words(const storage::shard_key& key) {
   return "snapshot " + std::to_string(value(key.shard));
 }
 
-std::string in_words(const storage::queue_key& key) {
-  return named(storage::key_tag::queue, key.shard, key.queue.tenant + "/" + key.queue.queue);
+std::string queue_in_words(storage::key_tag kind, shard_id shard, const queue_address& queue) {
+  return named(kind, shard, queue.tenant + "/" + queue.queue);
 }
 
 std::string in_words(const storage::key_key& key) {

@@ -17,8 +17,15 @@ template <storage::key_tag Kind>
   return numbered_in_words(Kind, key.shard, key.number);
 }
 
+[[nodiscard]] std::string
+queue_in_words(storage::key_tag kind, shard_id shard, const queue_address& queue);
+
+template <storage::key_tag Kind>
+[[nodiscard]] std::string in_words(const storage::key_of_queue<Kind>& key) {
+  return queue_in_words(Kind, key.shard, key.queue);
+}
+
 [[nodiscard]] std::string in_words(const storage::shard_key& key);
-[[nodiscard]] std::string in_words(const storage::queue_key& key);
 [[nodiscard]] std::string in_words(const storage::key_key& key);
 [[nodiscard]] std::string in_words(const storage::producer_key& key);
 [[nodiscard]] std::string in_words(const storage::history_key& key);

@@ -260,6 +260,13 @@ void check(
 }
 
 void check(
+  shard_facts& facts, const storage::totals_key& key, std::string_view value, finding_list& found) {
+  auto totals = storage::decode_totals(value, key.queue);
+  if (is_read(key, totals, found) && totals->purged_below > facts.given_below)
+    found.add(in_words(key), "says that tasks were purged that there never were");
+}
+
+void check(
   shard_facts& facts, const storage::key_key& key, std::string_view value, finding_list& found) {
   auto record = storage::decode_key(value);
   if (!is_read(key, record, found))
@@ -322,6 +329,7 @@ constexpr std::array kinds{
   kind_of<storage::outcome_key>("outcome"),
   kind_of<storage::block_key>("block"),
   kind_of<storage::queue_key>("queue"),
+  kind_of<storage::totals_key>("totals"),
   kind_of<storage::change_key>("change"),
   kind_of<storage::follow_up_key>("follow-up"),
   kind_of<storage::fate_key>("fate"),

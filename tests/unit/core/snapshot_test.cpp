@@ -99,6 +99,32 @@ TEST_F(Snapshot, CountsEndsPerQueue) {
   EXPECT_EQ(snapshot().queues, std::vector<core::queue_totals>{expected});
 }
 
+TEST_F(Snapshot, HoldsTotalsOfQueuesThatChangedOnly) {
+  attach("w", {"q7", "q8"});
+  claim("w", 1);
+  for (int i = 0; i < 1000; ++i)
+    enqueue("q" + std::to_string(i));
+  take_snapshot();
+  EXPECT_EQ(snapshot().queues.size(), 1000u) << "all are new";
+
+  complete("w", held(8, 1));
+  take_snapshot();
+  EXPECT_EQ(snapshot().queues, (std::vector<core::queue_totals>{{{"default", "q7"}, 1}}));
+
+  claim("w", 1);
+  nack("w", held(9, 2), 1h);
+  take_snapshot();
+  EXPECT_TRUE(snapshot().queues.empty()) << "a retry counts nowhere";
+
+  cancel(10);
+  core::task_part part;
+  part.filter.queue = "q5";
+  part.limit = 10;
+  change_many(core::bulk_kind::purge_all, part);
+  take_snapshot();
+  EXPECT_EQ(snapshot().queues.size(), 2u);
+}
+
 TEST_F(Snapshot, PositionsAscendFromTurnToTurn) {
   attach("w", {"q"});
   claim("w", 1);

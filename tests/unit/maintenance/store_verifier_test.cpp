@@ -89,6 +89,7 @@ TEST_F(StoreVerifier, FindsNothingInASoundStore) {
         "outcome",
         "block",
         "queue",
+        "totals",
         "fate",
         "key",
         "body",
@@ -326,12 +327,20 @@ const harm harms[] = {
    "shard 0: cannot be recovered: corruption: blocks without a snapshot"},
   {"TotalsLost",
    [](auto& s) {
-     auto key = shard_key{s.only_shard}.encode();
-     auto snapshot = decode_snapshot(s.value_of(key));
-     snapshot->queues.clear();
-     s.put(key, encode(*snapshot));
+     s.remove(totals_key{s.only_shard, {"default", "q"}}.encode());
    },
    "I9: fewer ends are counted than tasks have ended"},
+  {"TotalsUnreadable",
+   [](auto& s) {
+     s.put(totals_key{s.only_shard, {"default", "q"}}.encode(), "?");
+   },
+   "totals 0/default/q: cannot be read"},
+  {"PurgeOfTasksThatNeverWere",
+   [](auto& s) {
+     core::queue_totals totals{{"default", "q"}, 9, 9, 9, 9, ~sequence{0}};
+     s.put(totals_key{s.only_shard, {"default", "q"}}.encode(), encode(totals));
+   },
+   "totals 0/default/q: says that tasks were purged that there never were"},
   {"KeyOfALiveTask",
    [](auto& s) {
      core::retained_key record{s.task(6), s.task(6), {}};

@@ -173,6 +173,18 @@ TEST(QueueKey, DecodesOnlyWhatItEncoded) {
   EXPECT_FALSE(queue_key::decode(shard_key{shard_id{0x0102}}.encode()));
 }
 
+TEST(QueueKey, IsToldFromThatOfTheTotals) {
+  auto key = totals_key{shard_id{0x0102}, {"tenant", "queue"}};
+  auto bytes = key.encode();
+
+  EXPECT_EQ(bytes, std::string("L\x01\x02tenant\0queue", 15));
+  EXPECT_EQ(totals_key::decode(bytes), key);
+  EXPECT_FALSE(queue_key::decode(bytes));
+  EXPECT_FALSE(totals_key::decode(queue_key{key.shard, key.queue}.encode()));
+  EXPECT_TRUE(totals_of(key.shard).contains(bytes));
+  EXPECT_FALSE(queues_of(key.shard).contains(bytes));
+}
+
 TEST(QueueKey, RangeHoldsTheQueuesOfItsShard) {
   for (std::uint16_t shard : {std::uint16_t{0}, std::uint16_t{0xffff}}) {
     auto range = queues_of(shard_id{shard});

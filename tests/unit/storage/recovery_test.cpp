@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/invariants.hpp"
+#include "record.capnp.h"
 #include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"
 #include "storage/records/projection.hpp"
+#include "storage/records/record_build.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/recovery/recovery.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/write_sets.hpp"
@@ -59,6 +62,37 @@ protected:
     complete("w", held(33, 3));
   }
 
+  /// Moves the totals to where format 1 had them.
+  void to_format_one() {
+    auto writes = std::make_shared<write_set>();
+    auto totals = read(totals_of(shard_id{}));
+    auto snapshot = decode_snapshot(read_value(shard_key{}.encode()));
+    ASSERT_TRUE(snapshot);
+    writes->put(shard_key{}.encode(), build<schema::ShardRecord>(small_words, [&](auto r) {
+                  r.setPosition(snapshot->position);
+                  r.setAtMs(ms_of(snapshot->at));
+                  r.setNextSequence(snapshot->next_sequence);
+                  auto list = r.initQueues(static_cast<capnp::uint>(totals.size()));
+                  capnp::uint i = 0;
+                  for (const auto& [key, value] : totals) {
+                    auto queue = totals_key::decode(key)->queue;
+                    auto of_queue = decode_totals(value, queue);
+                    list[i].initQueue().setTenant(queue.tenant);
+                    list[i].getQueue().setQueue(queue.queue);
+                    list[i].setCompleted(of_queue->completed);
+                    list[i].setCancelled(of_queue->cancelled);
+                    list[i++].setPurgedBelow(of_queue->purged_below);
+                    writes->remove(key);
+                  }
+                }));
+    commit(std::move(writes));
+  }
+
+  [[nodiscard]] std::string read_value(const std::string& key) {
+    auto value = store_.read(key);
+    return value && *value ? **value : std::string();
+  }
+
   memory_store store_;
   std::size_t written_ = 0;
 };
@@ -91,6 +125,69 @@ TEST_F(Recovery, ReadsTheSegmentsBehindTheSnapshot) {
 
   ASSERT_TRUE(recovered) << to_string(recovered.error());
   EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+}
+
+TEST_F(Recovery, FindsTheTotalsOfQueuesThatLaterSnapshotsDidNotName) {
+  attach("w", {"q", "r"});
+  claim("w", 2);
+  enqueue("q", 1);
+  enqueue("r", 1);
+  complete("w", held(1, 1));
+  take_snapshot();
+  complete("w", held(2, 2));
+  take_snapshot();
+  write();
+
+  auto recovered = recover(store_, shard_id{}, 2, {});
+
+  ASSERT_TRUE(recovered) << to_string(recovered.error());
+  EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+  EXPECT_TRUE((*recovered)->changed_totals.empty());
+}
+
+TEST_F(Recovery, OfASnapshotWithManyQueuesOnlyWhatChangedIsWritten) {
+  attach("w", {"q"});
+  claim("w", 2);
+  auto bytes_of_snapshot = [&](int task) {
+    enqueue("q", 1);
+    complete("w", held(task, task == 1 ? 1 : 2));
+    take_snapshot();
+    write_set writes;
+    for (const auto& e : events())
+      project(shard_id{}, e, writes);
+    std::size_t bytes = 0;
+    for (const auto& o : writes.operations())
+      if (o.key == shard_key{}.encode() || totals_of(shard_id{}).contains(o.key))
+        bytes += o.key.size() + o.value.size();
+    return bytes;
+  };
+  auto with_one = bytes_of_snapshot(1);
+  for (int i = 0; i < 1000; ++i)
+    enqueue("q" + std::to_string(i));
+  take_snapshot();
+
+  EXPECT_EQ(bytes_of_snapshot(1002), with_one);
+}
+
+TEST_F(Recovery, ReadsTotalsFromASnapshotOfFormatOneAndWritesThemAnew) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q", 2);
+  complete("w", held(1, 1));
+  core::task_part part;
+  part.filter.queue = "q";
+  part.limit = 10;
+  change_many(core::bulk_kind::purge_all, part);
+  take_snapshot();
+  write();
+  to_format_one();
+
+  auto recovered = recover(store_, shard_id{}, 2, {});
+
+  ASSERT_TRUE(recovered) << to_string(recovered.error());
+  EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+  EXPECT_EQ(core::find_violations(**recovered), std::vector<std::string>{});
+  EXPECT_EQ((*recovered)->changed_totals.size(), 1u) << "they have no record of their own";
 }
 
 TEST_F(Recovery, DamagedBlockIsCorruption) {

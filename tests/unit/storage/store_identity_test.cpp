@@ -80,5 +80,14 @@ TEST_F(StoreIdentity, StoreOfANewerFormatIsRefused) {
   EXPECT_EQ(refusal().code, errc::incompatible_store);
 }
 
+TEST_F(StoreIdentity, StoreOfAnOlderFormatIsOpenToNoOlderVersionAnyMore) {
+  auto record = open();
+  record.version = 1;
+  put(record);
+
+  EXPECT_EQ(open().version, format_version);
+  EXPECT_EQ(read_identity(store_)->version, format_version);
+}
+
 } // namespace
 } // namespace codeq::storage

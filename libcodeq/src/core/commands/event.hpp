@@ -201,6 +201,7 @@ struct queue_configured {
 struct snapshot_taken {
   log_position position = 0;
   timestamp at;
+  /// Of the queues whose totals changed since the last one, and of new queues.
   std::vector<queue_totals> queues;
   /// Sessions that were used since the last one, in order of their ids.
   std::vector<producer_record> producers;

@@ -8,7 +8,7 @@
 
 namespace codeq::core {
 
-/// What is known of a queue's past; durable in the snapshot.
+/// What is known of a queue's past; durable as of a snapshot, in a record of its own.
 struct queue_totals {
   queue_address queue;
   std::uint64_t completed = 0;

@@ -34,7 +34,10 @@ void insert_fresh_lease(shard_state& state, const segment& s, sequence seq, log_
 }
 
 /// Counts an end in the queue's totals.
-void count_end(queue_totals& totals, const lease_end& e) {
+void count_end(shard_state& state, std::uint32_t queue, const lease_end& e) {
+  if (e.kind != lease_end_kind::expired && !is_terminal(e.next))
+    return;
+  auto& totals = state.change_totals(queue);
   totals.lost += e.kind == lease_end_kind::expired ? 1 : 0;
   totals.completed += e.next == task_state::completed ? 1 : 0;
   totals.dead += e.next == task_state::dead ? 1 : 0;
@@ -78,7 +81,7 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     entry.state = task_state::cancelled;
     entry.retry_at = {};
     --s.kept;
-    ++state.queue_of(s).totals.cancelled;
+    ++state.change_totals(s.queue).cancelled;
     break;
   case change_kind::rescheduled:
     s.not_before = change.not_before;
@@ -204,6 +207,7 @@ void settle_snapshot(
   state.dirty.clear();
   state.segments.install(blocks, [&](const queue_address& queue) { return state.intern(queue); });
   settle_sessions(state, e);
+  state.settle_totals();
   settle_holds(state);
   state.change_records.clear();
   for (auto record : e.delivered_follow_ups)
@@ -279,7 +283,7 @@ void end_lease(shard_state& state, const lease_end& e, log_position outcome, std
   end_entry(entry, e, outcome, index);
   hold_outcome(state, entry);
   enter_index(state, *s, e.seq, entry);
-  count_end(queue.totals, e);
+  count_end(state, s->queue, e);
   // A dead task keeps its segment: its payload and its errors have to stay readable.
   if (e.next == task_state::completed || e.next == task_state::cancelled)
     --s->kept;
@@ -323,9 +327,10 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
   // Readers on other threads hold the marks as they were.
   auto marks = std::make_shared<purge_marks>(state.purged ? *state.purged : purge_marks{});
   for (const auto& purge : purges) {
-    auto& below = state.queues[state.intern(purge.queue)]->totals.purged_below;
-    below = std::max(below, purge.below);
-    (*marks)[purge.queue] = below;
+    auto queue = state.intern(purge.queue);
+    if (purge.below > state.queues[queue]->totals.purged_below)
+      state.change_totals(queue).purged_below = purge.below;
+    (*marks)[purge.queue] = state.queues[queue]->totals.purged_below;
   }
   state.purged = std::move(marks);
 }

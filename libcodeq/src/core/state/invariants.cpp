@@ -202,6 +202,17 @@ void check_purges(const shard_state& state, std::vector<std::string>& found) {
     found.push_back("I9: the marks of purged queues differ from the queues' own");
 }
 
+void check_totals(const shard_state& state, std::vector<std::string>& found) {
+  std::vector<std::uint32_t> changed;
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i)
+    if (state.queues[i]->has_changed_totals)
+      changed.push_back(i);
+  auto listed = state.changed_totals;
+  std::sort(listed.begin(), listed.end());
+  if (listed != changed)
+    found.push_back("I9: other totals are to be written than those that changed");
+}
+
 void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, timestamp now) {
   auto state = e.state;
   auto due = state == task_state::scheduled ? eligible_at : timestamp{};
@@ -270,6 +281,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   check_groups(state, found);
   find_key_violations(state, found);
   check_purges(state, found);
+  check_totals(state, found);
   check_follow_ups(state, found);
   check_outcomes(state, found);
   check_dead_ends(state, found);

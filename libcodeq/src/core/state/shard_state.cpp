@@ -16,8 +16,9 @@ std::uint32_t shard_state::intern(const queue_address& address) {
   if (is_new) {
     auto queue = std::make_unique<queue_state>();
     queue->address = address;
-    queue->totals.queue = address;
     queues.push_back(std::move(queue));
+    // It is to be known also when nothing but this is known of it.
+    change_totals(at->second).queue = address;
     ++tenant_queues[address.tenant];
     attach_waiting(at->second);
   }
@@ -56,6 +57,18 @@ bool shard_state::has_room_for(const queue_address& address) const {
     return true;
   auto tenant = tenant_queues.find(address.tenant);
   return tenant == tenant_queues.end() || tenant->second < limits::queues_per_tenant_max;
+}
+
+queue_totals& shard_state::change_totals(std::uint32_t queue) {
+  if (!std::exchange(queues[queue]->has_changed_totals, true))
+    changed_totals.push_back(queue);
+  return queues[queue]->totals;
+}
+
+void shard_state::settle_totals() {
+  for (auto queue : changed_totals)
+    queues[queue]->has_changed_totals = false;
+  changed_totals.clear();
 }
 
 void shard_state::stir(std::uint32_t queue) {

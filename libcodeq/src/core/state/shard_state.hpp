@@ -41,11 +41,13 @@ struct queue_state {
   std::uint64_t dead = 0;
   /// Parts of `ready`, by priority.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
-  /// Ends since the store was created.
+  /// Ends since the store was created. Changed by `shard_state::change_totals` only.
   queue_totals totals;
   queue_settings settings;
   /// In `shard_state::stirred`.
   bool is_stirred = false;
+  /// In `shard_state::changed_totals`.
+  bool has_changed_totals = false;
   /// The number of the turn that leased tasks of it last. Volatile.
   std::uint64_t served = 0;
 
@@ -214,6 +216,8 @@ struct shard_state {
   std::vector<log_position> delivered_follow_ups;
   /// Segments to pack or to close at the next snapshot.
   std::vector<sequence> dirty;
+  /// Queues whose totals are to be written at the next snapshot.
+  std::vector<std::uint32_t> changed_totals;
   /// Sessions to write at the next snapshot.
   std::vector<producer_id> dirty_producers;
   /// Queues that may match at the end of the turn because something changed since the last one:
@@ -233,6 +237,12 @@ struct shard_state {
 
   /// The queue's index; adds the queue when it is new.
   std::uint32_t intern(const queue_address& address);
+
+  /// The queue's totals, to be changed; the next snapshot writes them.
+  [[nodiscard]] queue_totals& change_totals(std::uint32_t queue);
+
+  /// Every queue's totals are on the disk as they are now, or will be with a snapshot's record.
+  void settle_totals();
 
   /// Has the queue matched at the end of the turn.
   void stir(std::uint32_t queue);

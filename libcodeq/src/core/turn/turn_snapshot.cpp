@@ -30,8 +30,8 @@ snapshot_taken turn::make_snapshot() {
   c.position = state_.positions.take(1);
   c.at = now_.shard;
   note_sessions(state_, c);
-  for (const auto& queue : state_.queues)
-    c.queues.push_back(queue->totals);
+  for (auto queue : state_.changed_totals)
+    c.queues.push_back(state_.queues[queue]->totals);
   for (auto first : state_.dirty) {
     auto& s = state_.segments.at(first);
     if (s.kept > 0)

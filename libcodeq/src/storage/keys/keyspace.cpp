@@ -116,21 +116,22 @@ std::optional<shard_key> shard_key::decode(std::string_view bytes) {
   return shard_key{shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))}};
 }
 
-std::string queue_key::encode() const {
-  return encode_prefix(key_tag::queue, shard) + queue.tenant + '\0' + queue.queue;
+std::string detail::encode_queue(key_tag kind, shard_id shard, const queue_address& queue) {
+  return encode_prefix(kind, shard) + queue.tenant + '\0' + queue.queue;
 }
 
-std::optional<queue_key> queue_key::decode(std::string_view bytes) {
-  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(key_tag::queue))
+std::optional<std::pair<shard_id, queue_address>>
+detail::decode_queue(key_tag kind, std::string_view bytes) {
+  if (bytes.size() < key_prefix_bytes || bytes.front() != static_cast<char>(kind))
     return std::nullopt;
   auto names = bytes.substr(key_prefix_bytes);
   auto tenant = names.substr(0, names.find('\0'));
   auto queue = names.substr(std::min(names.size(), tenant.size() + 1));
   if (!is_valid_name(tenant) || !is_valid_name(queue))
     return std::nullopt;
-  return queue_key{
+  return std::pair{
     shard_id{read_big_endian<std::uint16_t>(bytes.substr(1))},
-    {std::string(tenant), std::string(queue)}};
+    queue_address{std::string(tenant), std::string(queue)}};
 }
 
 std::string key_key::encode() const {
@@ -211,6 +212,10 @@ key_range changes_of(shard_id shard, std::uint64_t from_position) {
 
 key_range queues_of(shard_id shard) {
   return {encode_prefix(key_tag::queue, shard), end_of(key_tag::queue, shard)};
+}
+
+key_range totals_of(shard_id shard) {
+  return {encode_prefix(key_tag::totals, shard), end_of(key_tag::totals, shard)};
 }
 
 key_range follow_ups_of(shard_id shard) {

@@ -22,6 +22,7 @@
 ///   'R' shard:u16 position:u64    OutcomeRecord              once               by compaction
 ///   'B' shard:u16 first_seq:u64   BlockRecord                overwritten        remove
 ///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
+///   'L' shard:u16 tenant 0 queue  TotalsRecord               overwritten        never
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
@@ -49,6 +50,7 @@ enum class key_tag : char {
   grant = 'G',
   history = 'H',
   key = 'K',
+  totals = 'L',
   store = 'M',
   producer = 'N',
   queue = 'Q',
@@ -67,6 +69,12 @@ namespace detail {
 /// Nothing when `bytes` are not a whole key of this kind.
 [[nodiscard]] std::optional<std::pair<shard_id, std::uint64_t>>
 decode_numbered(key_tag kind, std::string_view bytes);
+
+[[nodiscard]] std::string encode_queue(key_tag kind, shard_id shard, const queue_address& queue);
+
+/// As `decode_numbered`.
+[[nodiscard]] std::optional<std::pair<shard_id, queue_address>>
+decode_queue(key_tag kind, std::string_view bytes);
 
 } // namespace detail
 
@@ -136,15 +144,28 @@ struct shard_key {
   [[nodiscard]] static std::optional<shard_key> decode(std::string_view bytes);
 };
 
-/// The settings of a queue. Names hold no zero byte, so that one parts them.
-struct queue_key {
+/// A key of a queue within a shard. Names hold no zero byte, so that one parts them.
+template <key_tag Kind>
+struct key_of_queue {
   shard_id shard{};
   queue_address queue;
 
-  friend auto operator<=>(const queue_key&, const queue_key&) = default;
-  [[nodiscard]] std::string encode() const;
-  [[nodiscard]] static std::optional<queue_key> decode(std::string_view bytes);
+  friend auto operator<=>(const key_of_queue&, const key_of_queue&) = default;
+
+  [[nodiscard]] std::string encode() const { return detail::encode_queue(Kind, shard, queue); }
+
+  [[nodiscard]] static std::optional<key_of_queue> decode(std::string_view bytes) {
+    auto found = detail::decode_queue(Kind, bytes);
+    return found ? std::optional{key_of_queue{found->first, std::move(found->second)}}
+                 : std::nullopt;
+  }
 };
+
+/// The settings of a queue.
+using queue_key = key_of_queue<key_tag::queue>;
+
+/// What a queue's past came to, as of a snapshot.
+using totals_key = key_of_queue<key_tag::totals>;
 
 /// A producer's own name of a task whose segment is closed.
 struct key_key {
@@ -199,6 +220,7 @@ struct key_range {
 [[nodiscard]] key_range outcomes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range changes_of(shard_id shard, std::uint64_t from_position = 0);
 [[nodiscard]] key_range queues_of(shard_id shard);
+[[nodiscard]] key_range totals_of(shard_id shard);
 [[nodiscard]] key_range follow_ups_of(shard_id shard);
 [[nodiscard]] key_range blocks_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);

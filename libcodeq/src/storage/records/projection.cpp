@@ -77,6 +77,8 @@ void project_event(shard_id shard, const core::checkpoints_changed& e, write_set
 
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
+  for (const auto& totals : e.queues)
+    writes.put(totals_key{shard, totals.queue}.encode(), encode(totals));
   for (const auto& session : e.producers)
     writes.put(producer_key{shard, session.producer}.encode(), encode(session));
   for (const auto& producer : e.ended_producers)

@@ -85,6 +85,18 @@ void write_marks(schema::SegmentRecord::Builder r, const std::vector<core::reque
   }
 }
 
+/// From a record of its own, or from a snapshot's list.
+template <class Reader>
+core::queue_totals read_totals(Reader r, queue_address queue) {
+  return {
+    std::move(queue),
+    r.getCompleted(),
+    r.getDead(),
+    r.getCancelled(),
+    r.getLost(),
+    r.getPurgedBelow()};
+}
+
 } // namespace
 
 std::string encode(const store_record& record) {
@@ -151,19 +163,10 @@ std::string encode(const core::leases_ended& e) {
 }
 
 std::string encode(const core::snapshot_taken& e) {
-  return build<schema::ShardRecord>(small_words + e.queues.size() * 16, [&](auto r) {
+  return build<schema::ShardRecord>(small_words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
     r.setNextSequence(e.next_sequence);
-    auto queues = r.initQueues(static_cast<capnp::uint>(e.queues.size()));
-    for (capnp::uint i = 0; i < e.queues.size(); ++i) {
-      write_queue(queues[i].initQueue(), e.queues[i].queue);
-      queues[i].setCompleted(e.queues[i].completed);
-      queues[i].setDead(e.queues[i].dead);
-      queues[i].setCancelled(e.queues[i].cancelled);
-      queues[i].setLost(e.queues[i].lost);
-      queues[i].setPurgedBelow(e.queues[i].purged_below);
-    }
     auto forgotten = r.initForgotten(static_cast<capnp::uint>(e.forgotten.size()));
     for (capnp::uint i = 0; i < e.forgotten.size(); ++i) {
       forgotten[i].setTenant(e.forgotten[i].tenant);
@@ -289,13 +292,7 @@ result<core::snapshot_taken> decode_snapshot(std::string_view value) {
     e.at = time_of(r.getAtMs());
     e.next_sequence = r.getNextSequence();
     for (auto q : r.getQueues())
-      e.queues.push_back(
-        {read_queue(q.getQueue()),
-         q.getCompleted(),
-         q.getDead(),
-         q.getCancelled(),
-         q.getLost(),
-         q.getPurgedBelow()});
+      e.queues.push_back(read_totals(q, read_queue(q.getQueue())));
     for (auto of : r.getForgotten())
       e.forgotten.push_back({of.getTenant(), time_of(of.getCreatedUntilMs())});
     return e;
@@ -334,6 +331,21 @@ std::string encode(const core::queue_configured& e) {
     encoding::write_config(r, e.settings.config);
     r.setPaused(e.settings.paused);
   });
+}
+
+std::string encode(const core::queue_totals& totals) {
+  return build<schema::TotalsRecord>(small_words, [&](auto r) {
+    r.setCompleted(totals.completed);
+    r.setDead(totals.dead);
+    r.setCancelled(totals.cancelled);
+    r.setLost(totals.lost);
+    r.setPurgedBelow(totals.purged_below);
+  });
+}
+
+result<core::queue_totals> decode_totals(std::string_view value, const queue_address& queue) {
+  return parse<schema::TotalsRecord>(
+    value, [&](auto r) -> result<core::queue_totals> { return read_totals(r, queue); });
 }
 
 result<core::queue_configured> decode_queue(std::string_view value, const queue_address& queue) {

@@ -14,7 +14,7 @@
 namespace codeq::storage {
 
 /// Written by this version; a store of a newer one is refused.
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
 
 /// What is said once per store.
 struct store_record {
@@ -36,7 +36,11 @@ struct store_record {
 /// The queue itself is in the key.
 [[nodiscard]] std::string encode(const core::queue_configured& e);
 
-/// The shard's own part of a snapshot; blocks, fates and sessions have records of their own.
+/// The queue itself is in the key.
+[[nodiscard]] std::string encode(const core::queue_totals& totals);
+
+/// The shard's own part of a snapshot; totals, blocks, fates and sessions have records of their
+/// own.
 [[nodiscard]] std::string encode(const core::snapshot_taken& e);
 [[nodiscard]] std::string encode(const core::segment_block& block, core::log_position position);
 [[nodiscard]] std::string encode(const core::segment_fate& fate, core::log_position position);
@@ -86,7 +90,10 @@ decode_queue(std::string_view value, const queue_address& queue);
 /// With the tasks' bodies.
 [[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);
 
-/// Only the shard's own part.
+[[nodiscard]] result<core::queue_totals>
+decode_totals(std::string_view value, const queue_address& queue);
+
+/// Only the shard's own part; with the totals of all queues if format 1 wrote it.
 [[nodiscard]] result<core::snapshot_taken> decode_snapshot(std::string_view value);
 [[nodiscard]] result<core::segment_block> decode_block(std::string_view value, sequence first);
 [[nodiscard]] result<core::segment_fate> decode_fate(std::string_view value, sequence first);

@@ -27,6 +27,7 @@ public:
     : store_(store), state_(state), shard_(state.id) {}
 
   result<void> load_snapshot();
+  result<void> load_totals();
   result<void> load_queues();
   result<void> load_producers();
   result<void> load_blocks();
@@ -54,6 +55,8 @@ private:
   core::shard_state& state_;
   shard_id shard_;
   core::log_position snapshot_ = 0;
+  /// Of all queues, when format 1 wrote the snapshot.
+  std::vector<core::queue_totals> totals_in_snapshot_;
   /// Blocks know the segments below it.
   sequence next_sequence_ = 0;
   core::gathered_index gathered_;
@@ -84,12 +87,33 @@ result<void> shard_recovery::load_snapshot() {
   snapshot_ = snapshot->position;
   next_sequence_ = snapshot->next_sequence;
   state_.at = snapshot->at;
-  std::vector<core::queue_purge> purges;
-  for (const auto& totals : snapshot->queues) {
-    state_.queues[state_.intern(totals.queue)]->totals = totals;
-    if (totals.purged_below > 0)
-      purges.push_back({totals.queue, totals.purged_below});
+  totals_in_snapshot_ = std::move(snapshot->queues);
+  return {};
+}
+
+result<void> shard_recovery::load_totals() {
+  auto load = [&](std::string_view key, std::string_view value) -> result<void> {
+    auto queue = totals_key::decode(key);
+    if (!queue)
+      return error{errc::corruption, "a key that is not a queue's among the totals"};
+    auto totals = decode_totals(value, queue->queue);
+    if (!totals)
+      return totals.error();
+    state_.change_totals(state_.intern(queue->queue)) = std::move(*totals);
+    return {};
+  };
+  if (auto ok = each(totals_of(shard_), load); !ok)
+    return ok;
+  state_.settle_totals();
+  // These have no records of their own yet, so the next snapshot has to write them.
+  for (auto& totals : totals_in_snapshot_) {
+    auto queue = state_.intern(totals.queue);
+    state_.change_totals(queue) = std::move(totals);
   }
+  std::vector<core::queue_purge> purges;
+  for (const auto& queue : state_.queues)
+    if (queue->totals.purged_below > 0)
+      purges.push_back({queue->address, queue->totals.purged_below});
   core::note_purges(state_, purges);
   core::restore_forgotten(state_, snapshot->forgotten);
   return {};
@@ -280,6 +304,8 @@ recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_
   shard_recovery r(store, *state);
   if (auto ok = r.load_snapshot(); !ok)
     return ok.error();
+  if (auto ok = r.load_totals(); !ok)
+    return ok.error();
   if (auto ok = r.load_queues(); !ok)
     return ok.error();
   if (auto ok = r.load_producers(); !ok)
@@ -344,6 +370,8 @@ open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_i
   if (record.epoch >= limits::epoch_max)
     return error{errc::incompatible_store, "the store was started too often: its epochs ran out"};
   ++record.epoch;
+  // From here on it may have records that older versions do not know.
+  record.version = format_version;
   auto writes = std::make_shared<write_set>();
   writes->put(store_key{}.encode(), encode(record));
   std::shared_ptr<const write_set> set = writes;
