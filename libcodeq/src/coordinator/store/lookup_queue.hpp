@@ -3,17 +3,15 @@
 
 #include "coordinator/shard/shard_messages.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
 
-/// Who waits for a look-up.
+/// The peer that waits for a look-up.
 [[nodiscard]] inline core::peer_id peer_of(const stored_inquiry& asked) {
   return asked.why.peer;
 }
@@ -22,13 +20,23 @@ namespace codeq::coordinator {
   return wanted.peer;
 }
 
+/// Records that a look-up reads.
+[[nodiscard]] inline std::size_t reads_of(const stored_inquiry&) {
+  return 1;
+}
+
+[[nodiscard]] inline std::size_t reads_of(const keys_wanted& wanted) {
+  return wanted.names.size();
+}
+
 /// The look-ups that wait for the reader, in one queue for each peer. The peers take turns, each
 /// with a bounded part of its queue, so that none waits for all that another asked. Used from one
 /// thread.
 template <class Lookup>
 class lookup_queue {
 public:
-  /// Look-ups of one turn. A delivery waits for no more than these.
+  /// Records that the look-ups of one turn read, except when a single one reads more. A delivery
+  /// waits for no more than one turn.
   static constexpr std::size_t turn_max = 32;
 
   void add(Lookup asked) {
@@ -48,10 +56,11 @@ public:
     turns_.pop_front();
     auto at = waiting_.find(peer);
     auto& queue = at->second;
-    auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), turn_max));
-    std::vector<Lookup> taken{
-      std::make_move_iterator(queue.begin()), std::make_move_iterator(queue.begin() + count)};
-    queue.erase(queue.begin(), queue.begin() + count);
+    std::vector<Lookup> taken;
+    for (std::size_t reads = 0; !queue.empty() && reads < turn_max; queue.pop_front()) {
+      reads += reads_of(queue.front());
+      taken.push_back(std::move(queue.front()));
+    }
     size_ -= taken.size();
     if (queue.empty())
       waiting_.erase(at);
@@ -60,7 +69,7 @@ public:
     return taken;
   }
 
-  /// The peer is gone: nobody waits for what it asked.
+  /// Drops the look-ups of a peer that is gone.
   void drop(core::peer_id peer) {
     auto at = waiting_.find(peer);
     if (at == waiting_.end())
@@ -80,7 +89,7 @@ public:
   }
 
 private:
-  /// Never empty queues.
+  /// No queue in it is empty.
   std::unordered_map<core::peer_id, std::deque<Lookup>> waiting_;
   /// The peers with queues, the next one first.
   std::deque<core::peer_id> turns_;
