@@ -138,9 +138,9 @@ inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
 inline constexpr std::size_t producer_window_requests_default = 64;
 /// Enqueues of all connections that are not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
-/// So that a tenant may send the largest frame while another one has such a frame under way.
+/// Lets one tenant send the largest frame while another tenant's largest frame is not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_min = 4 * frame_bytes_max;
-/// What an enqueue request takes beside its body.
+/// Memory that an enqueue request occupies in addition to its body.
 inline constexpr std::size_t enqueue_overhead_bytes = 1024;
 /// Longer than for other refusals: so many bytes take their time to become durable, and a request
 /// that is sent again costs its bytes again.

@@ -122,18 +122,18 @@ struct epoch_raised {
 /// Closes the turn after everything that was queued before it.
 struct close_turn {};
 
-/// Time has passed for something; stale unless it is the one that was armed last.
+/// A wake-up of the shard is due. It is stale unless it has the number that was armed last.
 struct wake_shard {
   std::uint64_t number = 0;
 };
 
-/// What the store holds of the keys that a look-up of the shard named.
+/// The key records that the store found for a look-up of the shard.
 struct keys_found {
   std::uint64_t number = 0;
   std::vector<core::recalled_key> found;
 };
 
-/// Looks how much space the disk has, once in a while.
+/// Reads how much space the disk has; sent periodically.
 struct look_at_disk {};
 
 /// The SHARD interface inside the coordinator's process. Never handed out.

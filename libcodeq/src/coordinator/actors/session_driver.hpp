@@ -71,9 +71,9 @@ private:
 [[nodiscard]] session_actor::behavior_type drive_session(
   session_actor::stateful_pointer<session_driver> self, const session_driver_options& options);
 
-/// Whose share of the bytes the enqueues of a connection take.
+/// The tenant whose share of the bytes a connection's enqueues take.
 struct enqueue_payer {
-  /// Of the token; without tokens everybody is one tenant.
+  /// The tenant of the connection's token. Without tokens all connections are of one tenant.
   std::string tenant = "default";
   std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
 };

@@ -16,8 +16,8 @@
 namespace codeq::coordinator {
 
 /// Commands that wait until the store has said who had the keys that they name. Commands that name
-/// the same key keep their order; others do not wait for them. What waits is bounded by what peers
-/// may have under way. Pure; logarithmic in the keys that wait.
+/// the same key keep their order; others do not wait for them. Their number is bounded by the
+/// requests that peers may have under way. Pure; logarithmic in the keys that wait.
 class key_lookups {
 public:
   /// A command whose keys are known.
@@ -38,13 +38,13 @@ public:
   std::uint64_t
   add(core::command command, const std::vector<task_key>& names, enqueue_share share = nullptr);
 
-  /// Keys were closed by a snapshot that a look-up under way may not have seen.
+  /// Notes keys that a snapshot closed: a look-up under way may have read the store before it.
   void note_closed(const std::vector<core::closed_key>& closed);
 
   /// The store's answer to the look-up.
   void answer(std::uint64_t number, std::vector<core::recalled_key> found);
 
-  /// Takes a command that waits no more; empty when there is none.
+  /// Takes the next command whose keys are known; empty when there is none.
   [[nodiscard]] std::optional<known_command> take();
 
 private:
@@ -56,10 +56,10 @@ private:
     std::optional<std::vector<core::recalled_key>> found;
   };
 
-  /// Those that wait for one key.
+  /// The commands that wait for one key.
   struct line {
     std::deque<std::uint64_t> numbers;
-    /// The last task that was closed meanwhile.
+    /// The last task with this key that was closed since the look-up began.
     std::optional<core::retained_key> closed;
   };
 
@@ -71,7 +71,7 @@ private:
   std::uint64_t last_ = 0;
   command_map waiting_;
   std::map<task_key, line> lines_;
-  /// Those that may have become known.
+  /// The numbers of commands whose keys may have become known.
   std::vector<std::uint64_t> candidates_;
 };
 

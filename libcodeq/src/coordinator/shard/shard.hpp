@@ -124,7 +124,7 @@ public:
   /// Closes the turn, if one is open.
   void close_turn(const instant& now);
 
-  /// What the store holds of the keys that a look-up named.
+  /// Takes the store's answer to the look-up with that number: the key records that it found.
   void keys_found(std::uint64_t number, std::vector<core::recalled_key> found, const instant& now);
 
   /// All commits up to this number are durable.

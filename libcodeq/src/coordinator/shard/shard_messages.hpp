@@ -22,12 +22,13 @@
 /// and on which thread, is their drivers' business. Peers and shards are named by numbers.
 namespace codeq::coordinator {
 
-/// A part of the bytes that enqueues may take at once; given back with its last copy.
+/// A reserved part of the bytes that enqueues may occupy. The destructor of the last copy releases
+/// it.
 using enqueue_share = std::shared_ptr<const void>;
 
-/// What is left of a peer's enqueue that found no share.
+/// A peer's enqueue request that is refused, since there was no share for it.
 struct enqueue_without_share {
-  /// Of the request.
+  /// The request's number.
   std::uint64_t number = 0;
   error reason{};
 };
