@@ -313,7 +313,8 @@ struct FateRecord {
   outcomeIndexes @10 :List(UInt32);
   lastEnds @11 :Data;
   gone @12 :Data;
-  # 1 for a task that was purged, a byte each; empty when there is none.
+  # 1 for a task that was purged or copied into a record of its own, a byte each; empty when there
+  # is none.
   retentionMs @13 :UInt64;
   # How long after `closedAtMs` the record is kept; 0 is for ever.
 }

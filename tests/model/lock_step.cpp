@@ -3,12 +3,14 @@
 
 #include "core/state/apply.hpp"
 #include "core/state/invariants.hpp"
+#include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "model/words.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <random>
+#include <utility>
 
 namespace codeq::model {
 
@@ -78,6 +80,18 @@ void lock_step::open_turn() {
     return;
   turn_ = std::make_unique<core::turn>(*state_);
   turn_begin_ = state_->sequences.next;
+  copy_survivors();
+}
+
+void lock_step::copy_survivors() {
+  for (const auto& left : std::exchange(sparse_, {})) {
+    core::copy_survivors c{left.segment, {}};
+    for (auto seq : left.tasks) {
+      const auto& body = reference_.tasks.at(seq).body;
+      c.bodies[seq] = {bytes::from(std::string(body)), {static_cast<std::uint32_t>(body.size())}};
+    }
+    turn_->decide(c, clock_.now());
+  }
 }
 
 void lock_step::decide(const core::command& c) {
@@ -107,6 +121,8 @@ void lock_step::close_turn() {
   auto sealed = turn_->seal(clock_.now());
   turn_.reset();
   closed_keys_.note(sealed.events);
+  if (!sealed.events.empty() && std::holds_alternative<core::snapshot_taken>(sealed.events.back()))
+    sparse_ = core::take_sparse(*state_);
   auto seen = observer_.observe(sealed);
   for (const auto& answer : seen.listed)
     reference_.check_listed(answer);
@@ -317,6 +333,7 @@ void lock_step::restart(const step& s) {
   history_->cut(recovered_ - 1);
   state_ = history_->recover(++epoch_, clock_.now().steady);
   state_->segments.set_limits(paging_);
+  sparse_ = core::take_sparse(*state_);
   reach(*state_, clock_.now().shard);
   observer_.go_back_to(*state_);
   auto floor = reference_.token_floor();

@@ -62,6 +62,8 @@ private:
   /// The tasks that the last command added, ascending.
   [[nodiscard]] std::vector<sequence> added_tasks() const;
   void close_turn();
+  /// Gives the turn the bodies of survivors, for the next snapshot.
+  void copy_survivors();
   void compare_turn(observed_turn& seen);
   void compare_parts(const std::vector<core::bulk_answered>& parts);
   void compare_state();
@@ -80,6 +82,8 @@ private:
   std::uint32_t epoch_ = 1;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
+  /// Segments whose survivors the next turn is given.
+  std::vector<core::survivors> sparse_;
   /// No task of the open turn lies before it.
   sequence turn_begin_ = 0;
   reference_shard reference_;

@@ -257,6 +257,8 @@ private:
   /// The reference forgets no key before its time.
   void run(const core::recall_keys&) {}
 
+  void run(const core::copy_survivors&) {}
+
   void run(const core::tick&) {}
 
   void run(const core::take_snapshot&) { snapshot_wanted_ = snapshotted_ = true; }

@@ -78,6 +78,7 @@ void store_history::compact() {
   horizons_.erase(horizons_.begin(), at);
   drop(storage::outcomes_of(only_shard), view);
   drop(storage::fates_of(only_shard), view);
+  drop(storage::copied_fates_of(only_shard), view);
   drop(storage::histories_of(only_shard), view);
 }
 
@@ -196,7 +197,9 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
     bool is_known = note
                     && (is_young || has(storage::segment_key{only_shard, note->segment}.encode())
                         || has(storage::aside_key{only_shard, note->segment}.encode())
-                        || has(storage::fate_key{only_shard, note->segment}.encode()));
+                        || has(storage::fate_key{only_shard, note->segment}.encode())
+                        || has(storage::aside_key{only_shard, seq}.encode())
+                        || has(storage::copied_fate_key{only_shard, seq}.encode()));
     wrong += is_known ? "" : short_number(seq) + " is forgotten, but not its history\n";
     return true;
   });

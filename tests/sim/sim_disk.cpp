@@ -34,6 +34,7 @@ void sim_disk::compact() {
   for (const auto& range :
        {storage::all_outcomes(),
         storage::all_fates(),
+        storage::all_copied_fates(),
         storage::all_histories(),
         storage::all_keys()})
     if (auto done = store_.compact(range.begin, range.end, cancelled); !done)

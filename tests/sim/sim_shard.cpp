@@ -38,6 +38,10 @@ sim_shard::sim_shard(world& all, process& home, parts made)
     state_(*parts_.state),
     shard_time_(state_.at, all.steady(), all.wall()),
     shard_(options_of(parts_), *this, clock()) {
+  // The segments of a simulation are small.
+  core::paging_limits paging;
+  paging.sparse_part = 2;
+  state_.segments.set_limits(paging);
   box_.send([this] { call([this] { shard_.start(clock()); }); });
 }
 
@@ -211,6 +215,10 @@ void sim_shard::answer_inquiry(core::peer_id peer, coordinator::stored_inquiry i
 
 void sim_shard::find_keys(coordinator::keys_wanted wanted) {
   parts_.reader->find(*this, std::move(wanted));
+}
+
+void sim_shard::read_survivors(coordinator::survivors_wanted wanted) {
+  parts_.reader->read(*this, std::move(wanted));
 }
 
 bool sim_shard::may_hold_key(const task_key& name) {

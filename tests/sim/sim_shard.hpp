@@ -71,6 +71,7 @@ public:
   void fetch_bodies(core::peer_id peer, coordinator::bodies_wanted wanted) override;
   void answer_inquiry(core::peer_id peer, coordinator::stored_inquiry inquiry) override;
   void find_keys(coordinator::keys_wanted wanted) override;
+  void read_survivors(coordinator::survivors_wanted wanted) override;
   [[nodiscard]] bool may_hold_key(const task_key& name) override;
   void to_shard(shard_id to, core::command command) override;
   bool make_timer(sequence seq, fencing_token token) override;

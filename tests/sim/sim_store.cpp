@@ -148,6 +148,18 @@ void sim_reader::find(sim_shard& from, coordinator::keys_wanted wanted) {
   });
 }
 
+void sim_reader::read(sim_shard& from, coordinator::survivors_wanted wanted) {
+  box_.send([this, &from, wanted = std::move(wanted)] {
+    shards_[wanted.shard] = &from;
+    reader_.read(wanted);
+  });
+}
+
+void sim_reader::survivors_read(shard_id shard, core::copy_survivors found) {
+  auto* to = shards_.at(shard);
+  to->box().send([to, c = core::command(std::move(found))] { to->decide(c); });
+}
+
 void sim_reader::keys_found(
   shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) {
   auto* to = shards_.at(shard);

@@ -71,11 +71,15 @@ public:
   /// Called from a shard.
   void find(sim_shard& from, coordinator::keys_wanted wanted);
 
+  /// Called from a shard.
+  void read(sim_shard& from, coordinator::survivors_wanted wanted);
+
   [[nodiscard]] bool may_have(std::string_view key) const { return disk_.store().may_have(key); }
 
   void reply(core::peer_id peer, coordinator::shard_reply reply) override;
   void
   keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
+  void survivors_read(shard_id shard, core::copy_survivors found) override;
   void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
   void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
   [[noreturn]] void fail(const error& reason) override;

@@ -358,6 +358,10 @@ std::string shard_fixture::take_snapshot() {
   return run(core::take_snapshot{});
 }
 
+std::string shard_fixture::bring(const core::copy_survivors& found) {
+  return run(found);
+}
+
 std::string shard_fixture::advance(duration by) {
   clock_.advance(by);
   return run(core::tick{});

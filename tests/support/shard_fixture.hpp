@@ -124,6 +124,8 @@ protected:
   std::string show(const std::string& queue);
   std::string list(const core::task_part& part);
   std::string take_snapshot();
+  /// Brings the bodies of a segment's survivors.
+  std::string bring(const core::copy_survivors& found);
   /// Lets time pass; what happens by time alone happens in the turn returned.
   std::string advance(duration by);
 

@@ -80,6 +80,12 @@ inline constexpr std::size_t unpacked_weight_max = 131'072;
 inline constexpr std::uint32_t block_segments_max = 256;
 inline constexpr std::size_t block_tasks_max = 4096;
 inline constexpr duration snapshot_interval = 5s;
+/// When an eighth of a segment's tasks is left, they are copied into records of their own.
+inline constexpr std::uint32_t sparse_part = 8;
+/// Segments whose last tasks a snapshot copies into records of their own, and bytes of those tasks'
+/// bodies that wait in memory for it.
+inline constexpr std::size_t copied_segments_max = 1024;
+inline constexpr std::uint64_t copied_bytes_max = 4ull << 20;
 inline constexpr std::size_t snapshot_log_bytes = 4u << 20;
 inline constexpr duration snapshot_interval_min = 250ms;
 inline constexpr duration lease_youth_max = 1s;

@@ -33,6 +33,8 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "snapshot";
   case key_tag::change:
     return "change";
+  case key_tag::copied_fate:
+    return "copied-fate";
   case key_tag::fate:
     return "fate";
   case key_tag::grant:

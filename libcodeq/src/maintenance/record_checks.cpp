@@ -35,7 +35,10 @@ void check_segment_record(
     found.add(where, "has bodies that cannot be read: " + to_string(bodies.error()));
   else if (bodies->count() != e.count)
     found.add(where, "has another number of bodies than of tasks");
-  if (facts.has(storage::fate_key{facts.id, e.first}.encode()))
+  bool is_copied = facts.state && facts.is_copied(e.first);
+  bool is_closed = is_copied ? facts.has(storage::copied_fate_key{facts.id, e.first}.encode())
+                             : facts.has(storage::fate_key{facts.id, e.first}.encode());
+  if (is_closed)
     found.add(where, "is there although it was closed");
   else if (facts.state && !facts.known(e.first))
     found.add(where, "is older than the snapshot, which does not know it");
@@ -65,8 +68,9 @@ void check(
     return;
   auto where = in_words(key);
   check_segment_record(facts, where, *e, value, found);
-  if (!e->is_aside() || e->count != 1)
-    found.add(where, "is not one task that is deferred, of a group or has a key");
+  bool may_be_aside = e->is_aside() || !facts.state || facts.is_copied(key.number);
+  if (!may_be_aside || e->count != 1)
+    found.add(where, "is not one task that is deferred, of a group, has a key or was copied");
   if (facts.segment_of(key.number))
     found.add(where, "lies within a segment");
 }
@@ -193,25 +197,45 @@ void check(
     found.add(where, "does not hold what its header says");
 }
 
+void check_fate(
+  shard_facts& facts,
+  const std::string& where,
+  const core::segment_fate& fate,
+  finding_list& found) {
+  for (std::size_t i = 0; i < fate.entries.size(); ++i) {
+    const auto& entry = fate.entries[i];
+    if (core::is_kept(entry))
+      found.add(where, "has a task that has not ended, or is dead");
+    if (entry.attempt > fate.max_attempts)
+      found.add(where, "has a task that was charged more than max_attempts");
+    bool is_told = check_entry(facts, where, {fate.first + i, entry}, found);
+    facts.results_gone += is_told ? 0 : 1;
+    facts.count_end(fate.queue, entry);
+  }
+}
+
 void check(
   shard_facts& facts, const storage::fate_key& key, std::string_view value, finding_list& found) {
   auto fate = storage::decode_fate(value, key.number);
   if (!is_read(key, fate, found))
     return;
-  auto where = in_words(key);
   if (key.number < facts.next_fate)
-    found.add(where, "overlaps the one before it");
+    found.add(in_words(key), "overlaps the one before it");
   facts.next_fate = key.number + fate->entries.size();
-  for (std::size_t i = 0; i < fate->entries.size(); ++i) {
-    const auto& entry = fate->entries[i];
-    if (core::is_kept(entry))
-      found.add(where, "has a task that has not ended, or is dead");
-    if (entry.attempt > fate->max_attempts)
-      found.add(where, "has a task that was charged more than max_attempts");
-    bool is_told = check_entry(facts, where, {key.number + i, entry}, found);
-    facts.results_gone += is_told ? 0 : 1;
-    facts.count_end(fate->queue, entry);
-  }
+  check_fate(facts, in_words(key), *fate, found);
+}
+
+void check(
+  shard_facts& facts,
+  const storage::copied_fate_key& key,
+  std::string_view value,
+  finding_list& found) {
+  auto fate = storage::decode_fate(value, key.number);
+  if (!is_read(key, fate, found))
+    return;
+  if (fate->entries.size() != 1)
+    found.add(in_words(key), "is not of one task");
+  check_fate(facts, in_words(key), *fate, found);
 }
 
 void check(
@@ -303,8 +327,10 @@ void check(
     found.add(in_words(key), "is entry " + std::to_string(note->number) + " in a wrong place");
   auto segment = note->aside ? storage::aside_key{facts.id, note->segment}.encode()
                              : storage::segment_key{facts.id, note->segment}.encode();
-  bool is_known =
-    facts.has(segment) || facts.has(storage::fate_key{facts.id, note->segment}.encode());
+  bool is_known = facts.has(segment)
+                  || facts.has(storage::fate_key{facts.id, note->segment}.encode())
+                  || facts.has(storage::aside_key{facts.id, key.seq}.encode())
+                  || facts.has(storage::copied_fate_key{facts.id, key.seq}.encode());
   facts.histories_left += is_known ? 0 : 1;
 }
 
@@ -333,6 +359,7 @@ constexpr std::array kinds{
   kind_of<storage::change_key>("change"),
   kind_of<storage::follow_up_key>("follow-up"),
   kind_of<storage::fate_key>("fate"),
+  kind_of<storage::copied_fate_key>("copied-fate"),
   kind_of<storage::key_key>("key"),
   kind_of<storage::producer_key>("producer"),
   kind_of<storage::body_key>("body"),

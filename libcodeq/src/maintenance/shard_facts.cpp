@@ -50,6 +50,15 @@ std::optional<core::task_entry> shard_facts::known(sequence seq) const {
   return entry;
 }
 
+bool shard_facts::is_copied(sequence seq) const {
+  bool copied = false;
+  state->segments.walk(seq, seq + 1, [&](const core::segment& s) {
+    copied = s.copied;
+    return false;
+  });
+  return copied;
+}
+
 const core::leases_ended* shard_facts::outcome_at(core::log_position position) {
   if (outcome_ && outcome_->position == position)
     return &*outcome_;

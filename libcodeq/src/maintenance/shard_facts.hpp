@@ -73,6 +73,9 @@ struct shard_facts {
   /// state
   [[nodiscard]] std::optional<core::task_entry> known(sequence seq) const;
 
+  /// Whether the shard knows the task as one that was copied out of its segment. @pre as above
+  [[nodiscard]] bool is_copied(sequence seq) const;
+
   /// The outcome at a position, or null.
   [[nodiscard]] const core::leases_ended* outcome_at(core::log_position position);
 

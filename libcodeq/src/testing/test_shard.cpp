@@ -208,6 +208,14 @@ void test_shard::find_keys(coordinator::keys_wanted wanted) {
   wanted_keys_.push_back(std::move(wanted));
 }
 
+void test_shard::read_survivors(coordinator::survivors_wanted wanted) {
+  reader_.read(wanted);
+}
+
+void test_shard::survivors_read(shard_id, core::copy_survivors found) {
+  commands_.push_back(std::move(found));
+}
+
 bool test_shard::may_hold_key(const task_key& name) {
   return store_->may_have(storage::key_key{shard_.state().id, name}.encode());
 }

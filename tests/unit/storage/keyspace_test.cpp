@@ -37,6 +37,7 @@ using numbered_keys = testing::Types<
   outcome_key,
   block_key,
   fate_key,
+  copied_fate_key,
   dead_key,
   change_key,
   body_key,
@@ -149,6 +150,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((outcome_key{shard_id{0x0102}, 0x0304}.encode()), "R" + number);
   EXPECT_EQ((block_key{shard_id{0x0102}, 0x0304}.encode()), "B" + number);
   EXPECT_EQ((fate_key{shard_id{0x0102}, 0x0304}.encode()), "F" + number);
+  EXPECT_EQ((copied_fate_key{shard_id{0x0102}, 0x0304}.encode()), "D" + number);
   EXPECT_EQ((dead_key{shard_id{0x0102}, 0x0304}.encode()), "X" + number);
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
   EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
@@ -220,6 +222,7 @@ TEST(Keyspace, EveryRangeIsOfItsOwnKind) {
   EXPECT_TRUE(outcomes_of(shard).contains(outcome_key{shard, 9}.encode()));
   EXPECT_TRUE(blocks_of(shard).contains(block_key{shard, 9}.encode()));
   EXPECT_TRUE(fates_of(shard).contains(fate_key{shard, 9}.encode()));
+  EXPECT_TRUE(copied_fates_of(shard).contains(copied_fate_key{shard, 9}.encode()));
   EXPECT_TRUE(dead_of(shard).contains(dead_key{shard, 9}.encode()));
   EXPECT_TRUE(producers_of(shard).contains(producer_key{shard, {~0ull, ~0ull}}.encode()));
   EXPECT_FALSE(producers_of(shard).contains(producer_key{shard_id{4}, {}}.encode()));

@@ -169,12 +169,24 @@ TEST_F(RetentionFilter, KeepsHistoriesOfSegmentsAsidesAndFates) {
   EXPECT_FALSE(drops_history(start, true));
 }
 
+TEST_F(RetentionFilter, KeepsTheHistoryOfATaskThatWasCopiedOutOfItsSegment) {
+  stored_ = {aside_key{shard, 8}.encode()};
+  EXPECT_FALSE(drops_history(start));
+
+  stored_ = {copied_fate_key{shard, 8}.encode()};
+  EXPECT_FALSE(drops_history(start));
+}
+
 TEST_F(RetentionFilter, LooksForTheSegmentBeforeTheFateThatReplacesIt) {
   EXPECT_TRUE(drops_history(start));
 
   EXPECT_EQ(
     asked_,
-    (std::vector<std::string>{segment_key{shard, 7}.encode(), fate_key{shard, 7}.encode()}));
+    (std::vector<std::string>{
+      segment_key{shard, 7}.encode(),
+      fate_key{shard, 7}.encode(),
+      aside_key{shard, 8}.encode(),
+      copied_fate_key{shard, 8}.encode()}));
 }
 
 TEST_F(RetentionFilter, KeepsYoungHistoriesWithoutLooking) {

@@ -125,6 +125,26 @@ TEST_F(TaskReader, FateIsUnknownPastItsRetention) {
   EXPECT_FALSE(*read_fate(store_, shard, 6, {start}));
 }
 
+TEST_F(TaskReader, FateOfACopiedTaskIsItsOwn) {
+  core::snapshot_taken c;
+  c.position = 11;
+  for (bool copied : {false, true}) {
+    auto& fate = c.closed.emplace_back();
+    fate.first = 5;
+    fate.copied = copied;
+    fate.closed_at = start + (copied ? 1h : 0min);
+    fate.retention = 1h;
+    fate.entries.push_back(view(copied ? task_state::completed : task_state::cancelled).entry);
+    fate.entries.back().gone = !copied;
+  }
+  commit(c);
+
+  auto found = *read_fate(store_, shard, 5, {start + 90min});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->entry.state, task_state::completed);
+  EXPECT_FALSE(*read_fate(store_, shard, 5, {start + 2h}));
+}
+
 TEST_F(TaskReader, KeyIsKnownAsLongAsItsTask) {
   close(task_state::completed);
   EXPECT_TRUE(*read_key(store_, shard, name, {start + 90min - 1ms}));

@@ -225,6 +225,12 @@ struct find_keys {
   keys_wanted wanted;
 };
 
+/// Asks the reader for bodies that a shard copies.
+struct read_survivors {
+  shard_internal_actor shard;
+  survivors_wanted wanted;
+};
+
 /// Has the reader take the next look-ups, behind what it was sent before.
 struct look_up_next {};
 
@@ -237,6 +243,8 @@ using reader_actor = caf::typed_actor<
   caf::reacts_to<answer_inquiry>,
   // Keeps a look-up of keys likewise.
   caf::reacts_to<find_keys>,
+  // Keeps what a shard copies likewise.
+  caf::reacts_to<read_survivors>,
   // Reads texts or fates and sends the answers.
   caf::reacts_to<look_up_next>>;
 
@@ -298,6 +306,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::answer_inquiry)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::find_keys)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::read_survivors)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::keys_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)

@@ -41,11 +41,19 @@ void reader_driver::keep(coordinator::find_keys& m) {
   schedule();
 }
 
+void reader_driver::keep(coordinator::read_survivors& m) {
+  shards_.insert_or_assign(m.wanted.shard, m.shard);
+  survivors_.add(std::move(m.wanted));
+  schedule();
+}
+
 void reader_driver::look_up() {
   is_scheduled_ = false;
   for (const auto& wanted : keys_.take())
     reader_->find(wanted);
   answer_next();
+  for (const auto& wanted : survivors_.take())
+    reader_->read(wanted);
   note_size();
   if (waiting() > 0)
     schedule();
@@ -69,6 +77,10 @@ void reader_driver::answer_next() {
 void reader_driver::keys_found(
   shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) {
   self_->send(shards_.at(shard), coordinator::keys_found{number, std::move(found)});
+}
+
+void reader_driver::survivors_read(shard_id shard, core::copy_survivors found) {
+  self_->send(shards_.at(shard), shard_command{std::move(found)});
 }
 
 void reader_driver::forget(const caf::actor_addr& gone) {
@@ -107,6 +119,7 @@ reader_actor::behavior_type drive_reader(
     [self](fetch_bodies& m) { self->state.fetch(m); },
     [self](answer_inquiry& m) { self->state.keep(m); },
     [self](find_keys& m) { self->state.keep(m); },
+    [self](read_survivors& m) { self->state.keep(m); },
     [self](look_up_next) { self->state.look_up(); },
   };
 }

@@ -32,6 +32,7 @@ public:
   void fetch(coordinator::fetch_bodies& m);
   void keep(coordinator::answer_inquiry& m);
   void keep(coordinator::find_keys& m);
+  void keep(coordinator::read_survivors& m);
   void look_up();
   void forget(const caf::actor_addr& gone);
 
@@ -46,6 +47,8 @@ public:
   void
   keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
 
+  void survivors_read(shard_id shard, core::copy_survivors found) override;
+
   void fail(const error& reason) override { options_.on_failure(reason); }
 
 private:
@@ -56,7 +59,9 @@ private:
     bool is_noted = false;
   };
 
-  [[nodiscard]] std::size_t waiting() const { return lookups_.size() + keys_.size(); }
+  [[nodiscard]] std::size_t waiting() const {
+    return lookups_.size() + keys_.size() + survivors_.size();
+  }
 
   void schedule();
 
@@ -70,6 +75,7 @@ private:
   std::optional<reader> reader_;
   lookup_queue<stored_inquiry> lookups_;
   lookup_queue<keys_wanted> keys_;
+  lookup_queue<survivors_wanted> survivors_;
   std::unordered_map<shard_id, shard_internal_actor> shards_;
   std::unordered_map<core::peer_id, asker> askers_;
   bool is_scheduled_ = false;

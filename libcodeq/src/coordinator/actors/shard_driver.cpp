@@ -103,6 +103,10 @@ void shard_driver::find_keys(keys_wanted wanted) {
   self_->send(options_.reader, coordinator::find_keys{me(), std::move(wanted)});
 }
 
+void shard_driver::read_survivors(survivors_wanted wanted) {
+  self_->send(options_.reader, coordinator::read_survivors{me(), std::move(wanted)});
+}
+
 bool shard_driver::may_hold_key(const task_key& name) {
   return options_.store->may_have(storage::key_key{shard_->state().id, name}.encode());
 }

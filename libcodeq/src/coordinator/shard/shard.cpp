@@ -2,6 +2,7 @@
 #include "coordinator/shard/shard.hpp"
 
 #include "core/state/epoch.hpp"
+#include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "storage/records/projection.hpp"
 
@@ -122,6 +123,7 @@ void shard::commit(std::vector<core::event> events) {
       turn.horizon =
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
       note_closed(*snapshot);
+      snapshot_commit_ = turns_.submitted();
     }
   }
   if (!turn.horizon)
@@ -139,9 +141,18 @@ void shard::note_closed(const core::snapshot_taken& snapshot) {
   closed_keys_commit_ = turns_.submitted();
 }
 
+void shard::read_survivors() {
+  if (snapshot_commit_ == 0 || turns_.committed() < snapshot_commit_)
+    return;
+  snapshot_commit_ = 0;
+  for (auto& tasks : core::take_sparse(*state_))
+    port_.read_survivors({state_->id, std::move(tasks)});
+}
+
 void shard::committed(std::uint64_t number, const instant& now) {
   turns_.committed(number);
   find_keys(now);
+  read_survivors();
   release(now);
   // Timers were wanted.
   arm(now);

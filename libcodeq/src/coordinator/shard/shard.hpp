@@ -60,6 +60,10 @@ public:
   /// Asks the reader, which answers by `keys_found`, also when the peer is gone.
   virtual void find_keys(keys_wanted wanted) = 0;
 
+  /// Asks the reader for bodies; answered by `core::copy_survivors`, or not at all when the segment
+  /// was closed meanwhile.
+  virtual void read_survivors(survivors_wanted wanted) = 0;
+
   /// Whether the store may hold a record of the key, told from memory alone; false is certain.
   [[nodiscard]] virtual bool may_hold_key(const task_key& name) = 0;
 
@@ -233,6 +237,9 @@ private:
   /// Hands what a turn decided to the journal.
   void commit(std::vector<core::event> events);
   void note_closed(const core::snapshot_taken& snapshot);
+
+  /// Has the bodies read that the next snapshot is to copy, once the last one is committed.
+  void read_survivors();
   void release(const instant& now);
   void arm(const instant& now);
 
@@ -254,6 +261,8 @@ private:
   std::vector<keys_wanted> wanted_keys_;
   /// The commit of the last snapshot that closed keys.
   std::uint64_t closed_keys_commit_ = 0;
+  /// The commit of the last snapshot; 0 when its sparse segments were asked for.
+  std::uint64_t snapshot_commit_ = 0;
   timing_wheel wheel_;
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;

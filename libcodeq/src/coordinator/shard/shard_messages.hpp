@@ -135,6 +135,12 @@ struct keys_wanted {
   timestamp now{};
 };
 
+/// Tasks whose bodies a shard wants to copy. @pre their segment is committed
+struct survivors_wanted {
+  shard_id shard{};
+  core::survivors tasks;
+};
+
 /// One shard's part of a group commit.
 struct turn_commit {
   shard_id shard{};

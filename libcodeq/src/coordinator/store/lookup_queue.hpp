@@ -20,6 +20,11 @@ namespace codeq::coordinator {
   return wanted.peer;
 }
 
+/// Survivors are read for a shard; the shards take turns.
+[[nodiscard]] inline core::peer_id peer_of(const survivors_wanted& wanted) {
+  return value(wanted.shard);
+}
+
 /// Records that a look-up reads.
 [[nodiscard]] inline std::size_t reads_of(const stored_inquiry&) {
   return 1;
@@ -27,6 +32,11 @@ namespace codeq::coordinator {
 
 [[nodiscard]] inline std::size_t reads_of(const keys_wanted& wanted) {
   return wanted.names.size();
+}
+
+/// As if it were many: the record of a segment is larger than others, and no peer waits for it.
+[[nodiscard]] inline std::size_t reads_of(const survivors_wanted&) {
+  return 8;
 }
 
 /// The look-ups that wait for the reader, in one queue for each peer. The peers take turns, each

@@ -44,9 +44,10 @@ std::optional<core::encoded_tasks> reader::body_of(shard_id shard, const core::g
   if (auto cached = cache_of(shard).find(run.segment, run.first, run.count))
     return cached;
   auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
-  if (!bodies)
-    return std::nullopt;
-  return bodies->part(run.first - run.segment, run.count);
+  if (bodies)
+    return bodies->part(run.first - run.segment, run.count);
+  // A snapshot may have copied the task since it was asked about.
+  return or_fail(storage::read_bodies(*options_.store, shard, run.first, true));
 }
 
 segment_cache& reader::cache_of(shard_id shard) {
@@ -144,6 +145,21 @@ void reader::find(const keys_wanted& wanted) {
   for (const auto& name : wanted.names)
     found.push_back({name, or_fail(storage::read_key(*options_.store, wanted.shard, name, as_of))});
   port_.keys_found(wanted.shard, wanted.number, std::move(found));
+}
+
+void reader::read(const survivors_wanted& wanted) {
+  auto segment = wanted.tasks.segment;
+  auto bodies = or_fail(storage::read_bodies(*options_.store, wanted.shard, segment, false));
+  if (!bodies)
+    return;
+  core::copy_survivors found{segment, {}};
+  for (auto seq : wanted.tasks.tasks) {
+    auto body = bodies->part(seq - segment, 1);
+    // A slice would hold the bodies of the whole segment.
+    body.body = bytes::from(std::string(body.body.view()));
+    found.bodies.emplace(seq, std::move(body));
+  }
+  port_.survivors_read(wanted.shard, std::move(found));
 }
 
 void reader::answer(std::span<const stored_inquiry> asked) {

@@ -36,6 +36,8 @@ public:
   virtual void
   keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) = 0;
 
+  virtual void survivors_read(shard_id shard, core::copy_survivors found) = 0;
+
   /// The store failed, though what was committed has to be readable: must not return.
   virtual void fail(const error& reason) = 0;
 };
@@ -52,6 +54,9 @@ public:
 
   /// Says who had the keys.
   void find(const keys_wanted& wanted);
+
+  /// Reads the bodies of a segment's survivors for their shard.
+  void read(const survivors_wanted& wanted);
 
   void answer(const stored_inquiry& asked) { answer({&asked, 1}); }
 

@@ -77,6 +77,7 @@ std::uint64_t flags_of(const segment& s) {
   flags |= s.group.empty() ? 0 : has_group;
   flags |= s.key ? has_key : 0;
   flags |= s.replaced ? is_replaced : 0;
+  flags |= s.copied ? is_copied : 0;
   return flags;
 }
 

@@ -22,6 +22,7 @@ inline constexpr std::uint64_t allows_promotion = 8;
 inline constexpr std::uint64_t has_group = 16;
 inline constexpr std::uint64_t has_key = 32;
 inline constexpr std::uint64_t is_replaced = 64;
+inline constexpr std::uint64_t is_copied = 128;
 
 // Flags of an entry, compared with the one before it in the segment or else with the typical one.
 

@@ -173,6 +173,7 @@ segment block_reader::read_segment(std::string_view record, sequence before) con
   s.aside = (flags & block_format::is_aside) != 0;
   s.allow_promotion = (flags & block_format::allows_promotion) != 0;
   s.replaced = (flags & block_format::is_replaced) != 0;
+  s.copied = (flags & block_format::is_copied) != 0;
   s.enqueued_at = block_format::time_of(from.distance_from(block_format::number_of(time_)));
   s.appended = from.distance_from(position_);
   s.body_bytes = from.number();

@@ -20,7 +20,7 @@ struct held_key {
 
 /// The tasks that one turn put into one lane, as the shard remembers them: no bodies, and nothing
 /// per task until one of them is touched. An aside is a segment of one task that is deferred, of a
-/// group or has a key.
+/// group, has a key or was copied.
 struct segment {
   sequence first = 0;
   std::uint32_t count = 0;
@@ -29,6 +29,8 @@ struct segment {
   std::uint32_t queue = 0;
   std::uint8_t priority = 0;
   bool aside = false;
+  /// The aside is a copy from a segment that was closed when most of its tasks had ended.
+  bool copied = false;
   /// Changed since the last snapshot.
   bool dirty = false;
   task_settings settings;

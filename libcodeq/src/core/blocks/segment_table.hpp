@@ -24,6 +24,8 @@ struct paging_limits {
   std::size_t weight_max = limits::unpacked_weight_max;
   std::uint32_t block_segments_max = limits::block_segments_max;
   std::size_t block_tasks_max = limits::block_tasks_max;
+  /// A segment is sparse when this part of its tasks is left, or less.
+  std::uint32_t sparse_part = limits::sparse_part;
 };
 
 /// All segments of a shard that have a task to keep. Those that something happened to lately are as
@@ -113,6 +115,11 @@ public:
   [[nodiscard]] std::size_t packed_bytes() const noexcept { return packed_bytes_; }
 
   void set_limits(const paging_limits& limits) { limits_ = limits; }
+
+  /// True when few enough of the segment's tasks are left for them to be copied out of it.
+  [[nodiscard]] bool is_nearly_closed(const segment& s) const noexcept {
+    return s.kept > 0 && s.kept <= s.count / limits_.sparse_part;
+  }
 
 private:
   struct block {

@@ -10,6 +10,7 @@
 #include "core/commands/heartbeat_command.hpp"
 #include "core/commands/operator_command.hpp"
 #include "core/commands/retained_key.hpp"
+#include "core/commands/survivors.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/commands/task_settings.hpp"
 
@@ -224,6 +225,7 @@ using command = std::variant<
   show_queue,
   list_tasks,
   recall_keys,
+  copy_survivors,
   tick,
   take_snapshot>;
 

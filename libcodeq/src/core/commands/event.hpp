@@ -168,6 +168,8 @@ struct segment_fate {
   duration retention{0};
   /// Not part of the fate: there is a record of the body that goes with the segment.
   bool replaced = false;
+  /// See `segment::copied`. Not part of the fate, but of its key.
+  bool copied = false;
 };
 
 struct producer_answer {
@@ -215,6 +217,9 @@ struct snapshot_taken {
   /// The blocks know all segments below it.
   sequence next_sequence = 0;
   std::vector<segment_fate> closed;
+  /// Tasks that are left of some of the closed segments, one by one, ascending. Their fates there
+  /// are `gone`.
+  std::vector<segment_appended> copied{};
   /// Of the closed segments that had their keys last.
   std::vector<closed_key> closed_keys{};
   /// Grants none of whose tokens is live.

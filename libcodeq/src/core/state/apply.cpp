@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "core/state/history.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/survivors.hpp"
 #include "core/state/task_checkpoints.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
@@ -172,6 +173,7 @@ void drop_follow_ups(shard_state& state, log_position record) {
 }
 
 void apply_event(shard_state& state, const snapshot_taken& e) {
+  add_asides(state, leave_segments(state, e.copied));
   // Not the blocks of the event: whoever follows has released by time what it has, and no other.
   settle_snapshot(state, e, pack_changed(state));
 }
@@ -196,13 +198,19 @@ std::vector<segment_block> pack_changed(const shard_state& state) {
 void settle_snapshot(
   shard_state& state, const snapshot_taken& e, const std::vector<segment_block>& blocks) {
   for (const auto& fate : e.closed) {
-    release_key(state, state.segments.at(fate.first));
+    auto& closed = state.segments.at(fate.first);
+    // Otherwise a copy of its first task has taken its place.
+    if (closed.kept > 0)
+      continue;
+    release_key(state, closed);
     state.segments.erase(fate.first);
   }
   apply_key_records(state, e);
   for (auto first : state.dirty) {
-    if (auto* s = state.segments.find_unpacked(first))
+    if (auto* s = state.segments.find_unpacked(first)) {
       s->dirty = false;
+      note_sparse(state, *s);
+    }
   }
   state.dirty.clear();
   state.segments.install(blocks, [&](const queue_address& queue) { return state.intern(queue); });

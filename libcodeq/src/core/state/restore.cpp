@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/restore.hpp"
 
+#include "core/state/survivors.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/state/task_outcomes.hpp"
@@ -61,6 +62,7 @@ void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
   if (s.key && is_terminal(s.view(s.first).state))
     gathered.ended_keys.push_back(name_of(state, key_id_of(s)));
   index_segment(state, s, gathered);
+  note_sparse(state, s);
 }
 
 void fill_indexes(shard_state& state, gathered_index gathered) {

@@ -212,6 +212,10 @@ struct shard_state {
   std::vector<log_position> delivered_follow_ups;
   /// Segments to pack or to close at the next snapshot.
   std::vector<sequence> dirty;
+  /// The first tasks of segments whose survivors are to be copied; see `survivors.hpp`.
+  std::set<sequence> sparse;
+  /// What the next snapshot is to copy, by segment.
+  std::map<sequence, copy_survivors> copies;
   /// Queues whose totals are to be written at the next snapshot.
   std::vector<std::uint32_t> changed_totals;
   /// Sessions to write at the next snapshot.

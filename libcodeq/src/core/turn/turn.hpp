@@ -196,6 +196,8 @@ private:
 
   void run(const tick&) {}
 
+  void run(const copy_survivors& c);
+
   void run(const take_snapshot&) { snapshot_wanted_ = true; }
 
   [[nodiscard]] snapshot_taken make_snapshot();

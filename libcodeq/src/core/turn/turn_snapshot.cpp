@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/turn/turn.hpp"
 
@@ -19,11 +20,18 @@ segment_fate fate_of(shard_state& state, segment& s, timestamp now) {
   fate.max_attempts = s.settings.max_attempts;
   fate.entries = s.entries;
   fate.replaced = s.replaced;
+  fate.copied = s.copied;
   fate.retention = s.settings.retention;
   return fate;
 }
 
 } // namespace
+
+void turn::run(const copy_survivors& c) {
+  state_.copies.insert_or_assign(c.segment, c);
+  // They are work for a snapshot, also when nothing else happens.
+  ++state_.records_since_snapshot;
+}
 
 snapshot_taken turn::make_snapshot() {
   snapshot_taken c;
@@ -32,6 +40,8 @@ snapshot_taken turn::make_snapshot() {
   note_sessions(state_, c);
   for (auto queue : state_.changed_totals)
     c.queues.push_back(state_.queues[queue]->totals);
+  c.copied = take_copies(state_);
+  auto asides = leave_segments(state_, c.copied);
   for (auto first : state_.dirty) {
     auto& s = state_.segments.at(first);
     if (s.kept > 0)
@@ -39,6 +49,7 @@ snapshot_taken turn::make_snapshot() {
     c.closed.push_back(fate_of(state_, s, now_.shard));
     note_closed_key(state_, s, c);
   }
+  add_asides(state_, std::move(asides));
   c.blocks = pack_changed(state_);
   c.next_sequence = state_.sequences.next;
   c.merged_changes = state_.change_records;

@@ -230,6 +230,10 @@ key_range fates_of(shard_id shard) {
   return range_of(key_tag::fate, shard);
 }
 
+key_range copied_fates_of(shard_id shard) {
+  return range_of(key_tag::copied_fate, shard);
+}
+
 key_range dead_of(shard_id shard) {
   return range_of(key_tag::dead, shard);
 }
@@ -265,6 +269,10 @@ key_range all_outcomes() {
 
 key_range all_fates() {
   return range_of(key_tag::fate);
+}
+
+key_range all_copied_fates() {
+  return range_of(key_tag::copied_fate);
 }
 
 key_range all_histories() {

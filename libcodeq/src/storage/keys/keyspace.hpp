@@ -26,6 +26,8 @@
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction
+///   'D' shard:u16 seq:u64         FateRecord, one task that  once               by compaction
+///                                 was copied out of its 'S'
 ///   'K' shard:u16 name            KeyRecord                  overwritten        by compaction
 ///   'N' shard:u16 producer:u128   ProducerRecord             overwritten        remove
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
@@ -45,6 +47,7 @@ enum class key_tag : char {
   aside = 'A',
   block = 'B',
   shard = 'C',
+  copied_fate = 'D',
   change = 'E',
   fate = 'F',
   grant = 'G',
@@ -118,6 +121,9 @@ using block_key = numbered_key<key_tag::block>;
 
 /// What became of the tasks of a closed segment; the number is that of its `segment_key`.
 using fate_key = numbered_key<key_tag::fate>;
+
+/// What became of a task that was copied out of its segment, whose own fate says nothing of it.
+using copied_fate_key = numbered_key<key_tag::copied_fate>;
 
 /// Why one task is dead; the keys of a shard are the list of its dead tasks.
 using dead_key = numbered_key<key_tag::dead>;
@@ -224,6 +230,7 @@ struct key_range {
 [[nodiscard]] key_range follow_ups_of(shard_id shard);
 [[nodiscard]] key_range blocks_of(shard_id shard);
 [[nodiscard]] key_range fates_of(shard_id shard);
+[[nodiscard]] key_range copied_fates_of(shard_id shard);
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
 [[nodiscard]] key_range checkpoints_of(shard_id shard);
@@ -241,6 +248,7 @@ struct key_range {
 
 [[nodiscard]] key_range all_outcomes();
 [[nodiscard]] key_range all_fates();
+[[nodiscard]] key_range all_copied_fates();
 [[nodiscard]] key_range all_histories();
 [[nodiscard]] key_range all_keys();
 

@@ -90,8 +90,13 @@ void project_event(shard_id shard, const core::snapshot_taken& e, write_set& wri
     else
       writes.put(std::move(key), encode(block, e.position));
   }
+  for (const auto& copy : e.copied)
+    writes.put(aside_key{shard, copy.first}.encode(), encode(copy));
   for (const auto& fate : e.closed) {
-    writes.put(fate_key{shard, fate.first}.encode(), encode(fate, e.position));
+    writes.put(
+      fate.copied ? copied_fate_key{shard, fate.first}.encode()
+                  : fate_key{shard, fate.first}.encode(),
+      encode(fate, e.position));
     if (fate.replaced)
       writes.remove(body_key{shard, fate.first}.encode());
     if (fate.aside)

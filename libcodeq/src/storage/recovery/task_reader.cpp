@@ -138,7 +138,21 @@ bool is_purged(const core::segment_fate& fate, sequence seq, const core::purge_m
   return mark != purged->end() && seq < mark->second;
 }
 
-/// The last fate that begins at or before the task.
+/// The fate of a task that was copied out of its segment.
+result<std::optional<core::segment_fate>>
+load_copied_fate(const task_store& store, shard_id shard, sequence seq) {
+  auto value = store.read(copied_fate_key{shard, seq}.encode());
+  if (!value)
+    return value.error();
+  if (!*value)
+    return std::optional<core::segment_fate>{};
+  auto fate = decode_fate(**value, seq);
+  if (!fate)
+    return fate.error();
+  return std::optional{std::move(*fate)};
+}
+
+/// The last fate of a segment that begins at or before the task.
 result<std::optional<core::segment_fate>>
 load_fate(const task_store& store, shard_id shard, sequence seq) {
   auto range = fates_up_to(shard, seq);
@@ -152,6 +166,12 @@ load_fate(const task_store& store, shard_id shard, sequence seq) {
   if (!fate)
     return fate.error();
   return std::optional{std::move(*fate)};
+}
+
+/// @pre the task is one of the fate's
+bool is_known(const core::segment_fate& fate, sequence seq, const fate_filter& as_of) {
+  return !record_lifetime{0, fate.closed_at, fate.retention}.is_past(as_of.now)
+         && !is_purged(fate, seq, as_of.purged);
 }
 
 core::task_view view_of(const core::segment_fate& fate, sequence seq) {
@@ -203,10 +223,13 @@ fate_reader::read(shard_id shard, sequence seq, const fate_filter& as_of) {
     fate_ = std::move(*found);
     shard_ = shard;
   }
-  bool is_unknown = !has(shard, seq)
-                    || record_lifetime{0, fate_->closed_at, fate_->retention}.is_past(as_of.now)
-                    || is_purged(*fate_, seq, as_of.purged);
-  return is_unknown ? std::nullopt : std::optional{view_of(*fate_, seq)};
+  if (has(shard, seq) && is_known(*fate_, seq, as_of))
+    return std::optional{view_of(*fate_, seq)};
+  auto copied = load_copied_fate(store_, shard, seq);
+  if (!copied)
+    return copied.error();
+  bool is_found = *copied && is_known(**copied, seq, as_of);
+  return is_found ? std::optional{view_of(**copied, seq)} : std::nullopt;
 }
 
 } // namespace codeq::storage

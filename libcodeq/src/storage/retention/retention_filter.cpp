@@ -18,6 +18,14 @@ bool is_of_key(std::string_view key) {
   return !key.empty() && key.front() == static_cast<char>(key_tag::key);
 }
 
+/// The shard of a fate, copied or not, or nothing when the key is of another kind.
+std::optional<shard_id> find_fate(std::string_view key) {
+  if (auto fate = fate_key::decode(key))
+    return fate->shard;
+  auto copied = copied_fate_key::decode(key);
+  return copied ? std::optional{copied->shard} : std::nullopt;
+}
+
 const shard_horizon* find_horizon(const horizon_map& horizons, shard_id shard) {
   auto at = horizons.find(shard);
   return at == horizons.end() ? nullptr : at->second.get();
@@ -52,7 +60,9 @@ verdict judge_history(
   auto segment = note->aside ? aside_key{key.shard, note->segment}.encode()
                              : segment_key{key.shard, note->segment}.encode();
   // In this order: see above.
-  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode());
+  bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode())
+                   || is_there(aside_key{key.shard, key.seq}.encode())
+                   || is_there(copied_fate_key{key.shard, key.seq}.encode());
   return is_needed ? verdict::keep : verdict::past;
 }
 
@@ -96,7 +106,7 @@ verdict judge(
   std::string_view value,
   const record_lookup& is_there) {
   auto outcome = outcome_key::decode(key);
-  auto fate = fate_key::decode(key);
+  auto fate = find_fate(key);
   auto history = history_key::decode(key);
   auto name = is_of_key(key) ? key_key::decode(key) : std::nullopt;
   if (!outcome && !fate && !history && !name)
@@ -104,7 +114,7 @@ verdict judge(
   const auto* horizon = find_horizon(
     view.horizons,
     outcome   ? outcome->shard
-    : fate    ? fate->shard
+    : fate    ? *fate
     : history ? history->shard
               : name->shard);
   if (!horizon)

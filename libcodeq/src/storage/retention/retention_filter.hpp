@@ -20,8 +20,9 @@
 /// its own.
 ///
 /// A history goes when neither the record of its task's segment nor that segment's fate is in the
-/// store. A segment goes in the write that brings its fate, so whoever finds no segment and then no
-/// fate knows that the fate was dropped, by the rule below and so as of a synced snapshot.
+/// store, and no copy or fate of the task alone. A segment goes in the write that brings its fate
+/// and the copies, and a copy in the write that brings its fate. So when the look-ups find none of
+/// them in this order, the fates were dropped, by the rule below and so as of a synced snapshot.
 ///
 /// A key goes when its time was over at the horizon, or when the fate of the task that had it was
 /// dropped for want of space: both were written at once.

@@ -54,7 +54,8 @@ result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
   if (is_same(view, judged_by_))
     return {};
   // Histories and keys last: they go with the fates.
-  for (const auto& range : {all_outcomes(), all_fates(), all_histories(), all_keys()})
+  for (const auto& range :
+       {all_outcomes(), all_fates(), all_copied_fates(), all_histories(), all_keys()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
       return ok;
   if (cancelled)
@@ -72,7 +73,8 @@ bool retention_keeper::has_grown(std::uint64_t bytes, std::uint64_t kept) const 
 }
 
 result<retention_keeper::sizes> retention_keeper::measure() const {
-  auto ends = bytes_of(*options_.store, {all_outcomes(), all_fates(), all_keys()});
+  auto ends =
+    bytes_of(*options_.store, {all_outcomes(), all_fates(), all_copied_fates(), all_keys()});
   if (!ends)
     return ends.error();
   auto histories = bytes_of(*options_.store, {all_histories()});
@@ -125,6 +127,9 @@ result<timestamp> retention_keeper::oldest(const std::atomic<bool>& cancelled) c
     if (auto ok = options_.store->scan(outcomes.begin, outcomes.end, note_outcome); !ok)
       return ok.error();
     if (auto ok = options_.store->scan(fates.begin, fates.end, note_fate); !ok)
+      return ok.error();
+    auto copied = copied_fates_of(shard);
+    if (auto ok = options_.store->scan(copied.begin, copied.end, note_fate); !ok)
       return ok.error();
   }
   return first;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/survivors.hpp"
+
+#include "base/assert.hpp"
+#include "core/state/apply.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::core {
+
+namespace {
+
+/// True when the task waits outside of the lane's fresh tasks, or is dead.
+bool may_move(const task_entry& entry) {
+  return has_history(entry) && entry.state != task_state::leased;
+}
+
+segment_appended copy_of(const shard_state& state, const segment& s, sequence seq) {
+  segment_appended copy;
+  copy.position = s.appended;
+  copy.at = s.enqueued_at;
+  copy.first = seq;
+  copy.queue = state.queues[s.queue]->address;
+  copy.priority = s.priority;
+  copy.settings = s.settings;
+  copy.count = 1;
+  return copy;
+}
+
+/// The entry of a task in the segment that it left.
+task_entry entry_left() {
+  task_entry left;
+  left.state = task_state::cancelled;
+  left.gone = true;
+  return left;
+}
+
+segment aside_of(const segment& from, const segment_appended& copy) {
+  segment aside;
+  aside.first = copy.first;
+  aside.count = aside.kept = 1;
+  aside.queue = from.queue;
+  aside.priority = from.priority;
+  aside.aside = aside.copied = true;
+  aside.settings = from.settings;
+  aside.enqueued_at = from.enqueued_at;
+  aside.appended = from.appended;
+  aside.body_bytes = copy.body_bytes;
+  aside.entries = {from.view(copy.first)};
+  return aside;
+}
+
+/// Tasks of the segment that are to be copied, ascending.
+std::vector<sequence> tasks_left(const segment& s) {
+  std::vector<sequence> left;
+  for (std::uint32_t i = 0; i < s.count; ++i)
+    if (is_kept(s.entries[i]))
+      left.push_back(s.first + i);
+  return left;
+}
+
+} // namespace
+
+bool is_sparse(const shard_state& state, const segment& s) {
+  if (s.aside || s.entries.empty() || !state.segments.is_nearly_closed(s))
+    return false;
+  return std::all_of(s.entries.begin(), s.entries.end(), [](const task_entry& entry) {
+    return !is_kept(entry) || may_move(entry);
+  });
+}
+
+void note_sparse(shard_state& state, const segment& s) {
+  if (is_sparse(state, s))
+    state.sparse.insert(s.first);
+}
+
+std::vector<survivors> take_sparse(shard_state& state) {
+  std::vector<survivors> taken;
+  std::uint64_t bytes = 0;
+  while (!state.sparse.empty() && taken.size() < limits::copied_segments_max
+         && bytes < limits::copied_bytes_max) {
+    auto first = *state.sparse.begin();
+    state.sparse.erase(state.sparse.begin());
+    auto* s = find_segment(state.segments, first);
+    // One that is not sparse any more is noted again when it is.
+    if (!s || s->first != first || !is_sparse(state, *s))
+      continue;
+    taken.push_back({first, tasks_left(*s)});
+    bytes += s->body_bytes / s->count * s->kept;
+  }
+  return taken;
+}
+
+std::vector<segment_appended> take_copies(shard_state& state) {
+  std::vector<segment_appended> copied;
+  for (const auto& [first, wanted] : std::exchange(state.copies, {})) {
+    auto* s = find_segment(state.segments, first);
+    if (!s || s->first != first || !is_sparse(state, *s))
+      continue;
+    for (auto seq : tasks_left(*s)) {
+      auto& copy = copied.emplace_back(copy_of(state, *s, seq));
+      const auto& body = wanted.bodies.at(seq);
+      copy.body_bytes = body.body.size();
+      copy.pieces.push_back(body);
+    }
+  }
+  return copied;
+}
+
+std::vector<segment>
+leave_segments(shard_state& state, const std::vector<segment_appended>& copied) {
+  std::vector<segment> asides;
+  asides.reserve(copied.size());
+  for (const auto& copy : copied) {
+    auto* from = find_segment(state.segments, copy.first);
+    CODEQ_ASSERT(from && !from->aside);
+    asides.push_back(aside_of(*from, copy));
+    from->touch(copy.first) = entry_left();
+    --from->kept;
+    mark_dirty(state, *from);
+  }
+  return asides;
+}
+
+void add_asides(shard_state& state, std::vector<segment> asides) {
+  for (auto& aside : asides) {
+    if (auto* closed = state.segments.find_unpacked(aside.first)) {
+      CODEQ_ASSERT(closed->kept == 0 && closed->dirty);
+      aside.dirty = true;
+      *closed = std::move(aside);
+    } else {
+      mark_dirty(state, state.segments.add(std::move(aside)));
+    }
+  }
+}
+
+} // namespace codeq::core
