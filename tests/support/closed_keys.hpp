@@ -14,15 +14,15 @@
 
 namespace codeq::test {
 
-/// Who had the keys of a shard's closed tasks, for tests that drive turns without a shard: the
-/// records of keys, known as soon as a turn is sealed.
+/// The key records of a shard's closed tasks, for tests that drive turns without a shard. A record
+/// is available as soon as its turn is sealed.
 class closed_keys {
 public:
   void note(const std::vector<core::event>& events);
 
   void note(const core::closed_key& closed);
 
-  /// What has to be decided before the command; empty when that is nothing.
+  /// The command that must be decided before `c`; empty when none is needed.
   [[nodiscard]] std::optional<core::recall_keys> recall(const core::command& c) const;
 
   /// The task that has the key.
