@@ -40,17 +40,17 @@ struct scenario {
   virtual_time clock_step_every{0};
   virtual_time compact_every{0};
   virtual_time full_disk_every{0};
-  /// Of a thousand ends of the coordinator, the number that are orderly stops instead of kills.
+  /// Orderly stops per thousand ends of the coordinator; the others are kills.
   std::uint64_t orderly_stops = 200;
-  /// Of a thousand starts of a shard, the number that begin near the end of their epoch.
+  /// Starts of a shard, per thousand, that begin near the end of their epoch.
   std::uint64_t spent_epochs = 200;
   /// Retention of ended tasks; 0: as their producers ask for.
   duration retention{0};
   /// A faulty disk, to test the tests: it drops records under a snapshot that is not synced yet.
   bool drops_unsynced = false;
-  /// Of a thousand batches, the number that a worker loses after they arrived.
+  /// Batches, per thousand, that a worker loses after they arrived.
   std::uint64_t forgotten_batches = 0;
-  /// Of a thousand workers, the number that ignore the loss of leases.
+  /// Workers, per thousand, that ignore the loss of leases.
   std::uint64_t zombies = 0;
   /// Maximum clock drift of workers.
   std::int64_t drift_permille = 0;

@@ -98,7 +98,7 @@ private:
 /// each after a short random delay.
 class mailbox {
 public:
-  /// Of a thousand messages, `slow` take long, like those that wait for a disk.
+  /// `slow`: messages per thousand that take long, like those that wait for a disk.
   mailbox(world& all, process& home, std::uint64_t slow = 0)
     : world_(all), home_(home), slow_(slow) {}
 
