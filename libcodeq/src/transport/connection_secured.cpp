@@ -84,8 +84,8 @@ void connection_state::take_secured() {
 }
 
 void connection_state::write_secured(const protocol::wire_frame& frame) {
-  // The header and the beginning of the body go into one record; the rest of the body is encrypted
-  // in place.
+  // The header and the beginning of the body go into one record; the rest is encrypted without a
+  // copy.
   std::array<char, record_bytes> first;
   auto header = header_of(frame);
   auto body = frame.body.view();
