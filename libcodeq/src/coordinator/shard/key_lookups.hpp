@@ -15,9 +15,9 @@
 
 namespace codeq::coordinator {
 
-/// Commands that wait until the store has said who had the keys that they name. Commands that name
-/// the same key keep their order; others do not wait for them. What waits is bounded by what peers
-/// may have under way. Pure; logarithmic in the keys that wait.
+/// Commands that wait for the store's answer to the look-up of their keys. Commands with the same
+/// key keep their order; other commands do not wait for them. The number of waiting commands is
+/// bounded by the peers' requests in flight. Pure; logarithmic in the number of waiting keys.
 class key_lookups {
 public:
   /// A command whose keys are known.
@@ -27,24 +27,24 @@ public:
     enqueue_share share;
   };
 
-  /// Whether a command that names the key waits.
+  /// Whether a command with this key waits.
   [[nodiscard]] bool is_awaited(const task_key& name) const { return lines_.contains(name); }
 
-  /// Commands that wait.
+  /// Number of waiting commands.
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
-  /// Lets the command wait, with its share, for all the keys that it names; their look-up has the
-  /// number returned.
+  /// Lets the command wait, with its share, for all keys that it names. Returns the number of the
+  /// look-up.
   std::uint64_t
   add(core::command command, const std::vector<task_key>& names, enqueue_share share = nullptr);
 
-  /// Keys were closed by a snapshot that a look-up under way may not have seen.
+  /// A snapshot closed keys; a look-up in progress may not have seen them.
   void note_closed(const std::vector<core::closed_key>& closed);
 
   /// The store's answer to the look-up.
   void answer(std::uint64_t number, std::vector<core::recalled_key> found);
 
-  /// Takes a command that waits no more; empty when there is none.
+  /// Removes a command that no longer waits; empty when there is none.
   [[nodiscard]] std::optional<known_command> take();
 
 private:
@@ -52,14 +52,14 @@ private:
     core::command command;
     std::vector<task_key> names;
     enqueue_share share;
-    /// What the store said; empty until then.
+    /// The store's answer; empty until it arrives.
     std::optional<std::vector<core::recalled_key>> found;
   };
 
-  /// Those that wait for one key.
+  /// The commands that wait for one key.
   struct line {
     std::deque<std::uint64_t> numbers;
-    /// The last task that was closed meanwhile.
+    /// The latest task with the key that was closed meanwhile.
     std::optional<core::retained_key> closed;
   };
 
@@ -71,7 +71,7 @@ private:
   std::uint64_t last_ = 0;
   command_map waiting_;
   std::map<task_key, line> lines_;
-  /// Those that may have become known.
+  /// Commands that may have become ready.
   std::vector<std::uint64_t> candidates_;
 };
 

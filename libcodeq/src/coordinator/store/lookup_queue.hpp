@@ -13,7 +13,7 @@
 
 namespace codeq::coordinator {
 
-/// Who waits for a look-up.
+/// The peer that waits for a look-up.
 [[nodiscard]] inline core::peer_id peer_of(const stored_inquiry& asked) {
   return asked.why.peer;
 }
@@ -22,13 +22,13 @@ namespace codeq::coordinator {
   return wanted.peer;
 }
 
-/// The look-ups that wait for the reader, in one queue for each peer. The peers take turns, each
-/// with a bounded part of its queue, so that none waits for all that another asked. Used from one
+/// The look-ups that wait for the reader, in one queue per peer. Peers take turns, each with a
+/// bounded part of its queue, so that no peer waits for all look-ups of another. Used from one
 /// thread.
 template <class Lookup>
 class lookup_queue {
 public:
-  /// Look-ups of one turn. A delivery waits for no more than these.
+  /// Maximum number of look-ups in one turn, and thus the longest wait of a delivery.
   static constexpr std::size_t turn_max = 32;
 
   void add(Lookup asked) {
@@ -40,7 +40,7 @@ public:
     ++size_;
   }
 
-  /// Takes the next turn: look-ups of one peer, in their order; none when the queue is empty.
+  /// Takes the next turn: look-ups of one peer, in order; none when the queue is empty.
   [[nodiscard]] std::vector<Lookup> take() {
     if (turns_.empty())
       return {};
@@ -60,7 +60,7 @@ public:
     return taken;
   }
 
-  /// The peer is gone: nobody waits for what it asked.
+  /// The peer has ended: its look-ups need no answer.
   void drop(core::peer_id peer) {
     auto at = waiting_.find(peer);
     if (at == waiting_.end())
@@ -80,7 +80,7 @@ public:
   }
 
 private:
-  /// Never empty queues.
+  /// Queues are never empty.
   std::unordered_map<core::peer_id, std::deque<Lookup>> waiting_;
   /// The peers with queues, the next one first.
   std::deque<core::peer_id> turns_;
