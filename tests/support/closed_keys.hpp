@@ -15,14 +15,14 @@
 namespace codeq::test {
 
 /// The key records of a shard's closed tasks, for tests that drive turns without a shard. A record
-/// is available as soon as its turn is sealed.
+/// is known as soon as its turn is sealed.
 class closed_keys {
 public:
   void note(const std::vector<core::event>& events);
 
   void note(const core::closed_key& closed);
 
-  /// The command that must be decided before `c`; empty when none is needed.
+  /// The records that the shard needs before the command; empty when there are none.
   [[nodiscard]] std::optional<core::recall_keys> recall(const core::command& c) const;
 
   /// The task that has the key.

@@ -138,9 +138,9 @@ inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
 inline constexpr std::size_t producer_window_requests_default = 64;
 /// Maximum size of the enqueues of all connections that are not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
-/// Minimum setting: one tenant can send the largest frame while another has such a frame in flight.
+/// Lets one tenant send the largest frame while another tenant's largest frame is not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_min = 4 * frame_bytes_max;
-/// Bytes that an enqueue request is charged in addition to its body.
+/// Memory that an enqueue request occupies in addition to its body.
 inline constexpr std::size_t enqueue_overhead_bytes = 1024;
 /// Longer than for other refusals: so many bytes take a while to become durable, and resending a
 /// large request is expensive.

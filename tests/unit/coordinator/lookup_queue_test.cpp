@@ -42,6 +42,19 @@ TEST(LookupQueue, PeersTakeTurnsOfBoundedLength) {
   EXPECT_EQ(queue.size(), 0u);
 }
 
+TEST(LookupQueue, TurnEndsWithTheLookUpThatReadsTheLastRecordOfIt) {
+  lookup_queue<keys_wanted> queue;
+  for (std::size_t names : {20u, 1000u, 1u, 1u}) {
+    keys_wanted wanted;
+    wanted.peer = 1;
+    wanted.names.resize(names);
+    queue.add(std::move(wanted));
+  }
+
+  EXPECT_EQ(queue.take().size(), 2u);
+  EXPECT_EQ(queue.take().size(), 2u);
+}
+
 TEST(LookupQueue, ForgetsWhatAPeerAskedThatIsGone) {
   inquiry_queue queue;
   add(queue, 1, 70);

@@ -133,6 +133,26 @@ TEST_F(ManyProducerSessions, TenantThatHasMostLosesItsOldest) {
   EXPECT_EQ(enqueue_of("small", create()), "p: enqueued 4");
 }
 
+TEST_F(ManyProducerSessions, ForgottenSessionIsNotTakenUpByAnotherTenant) {
+  enqueue_of("large", create());
+  take_snapshot();
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .tenant = "small", .session = first_}), "p: enqueued 3");
+  EXPECT_EQ(enqueue_of("large", first_), "p: refused session_expired");
+}
+
+TEST_F(ManyProducerSessions, SessionOfSeveralTenantsIsRefusedToEachOnceItIsForgotten) {
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .tenant = "small", .session = first_}), "p: enqueued 2");
+  for (std::size_t i = 0; i < limits::producer_sessions_per_shard_max; ++i)
+    core::restore_session(state(), {create(), 1, now() + 1ms, {}, ""});
+
+  take_snapshot();
+
+  EXPECT_EQ(enqueue_of("large", first_), "p: refused session_expired");
+  EXPECT_EQ(enqueue_of("small", first_), "p: refused session_expired");
+  EXPECT_EQ(enqueue_of("third", first_), "p: refused session_expired");
+}
+
 TEST_F(ManyProducerSessions, SnapshotTellsWhatIsRefusedAfterARestart) {
   enqueue_of("large", create());
   take_snapshot();

@@ -122,18 +122,18 @@ struct epoch_raised {
 /// Closes the turn after the messages that were queued before.
 struct close_turn {};
 
-/// A wake-up of the shard; stale unless it has the latest number.
+/// A wake-up of the shard is due. It is stale unless it has the number that was armed last.
 struct wake_shard {
   std::uint64_t number = 0;
 };
 
-/// The store's answer to the shard's key look-up with that number.
+/// The key records that the store found for a look-up of the shard.
 struct keys_found {
   std::uint64_t number = 0;
   std::vector<core::recalled_key> found;
 };
 
-/// Asks for a periodic check of the free disk space.
+/// Asks for a check of the free disk space; sent periodically.
 struct look_at_disk {};
 
 /// The SHARD interface inside the coordinator's process. Not passed outside.

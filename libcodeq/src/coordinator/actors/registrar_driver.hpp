@@ -28,7 +28,7 @@ struct registrar_driver_options {
   /// Not null when there are tokens.
   std::shared_ptr<security::rate_limiter> limiter{};
   backup_control backups{};
-  /// Shared by all connections.
+  /// Bounds the enqueues of all connections together.
   std::shared_ptr<enqueue_shares> enqueues = std::make_shared<enqueue_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };

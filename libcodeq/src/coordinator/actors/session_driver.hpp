@@ -71,9 +71,9 @@ private:
 [[nodiscard]] session_actor::behavior_type drive_session(
   session_actor::stateful_pointer<session_driver> self, const session_driver_options& options);
 
-/// The tenant and the shares that the enqueues of a connection are charged to.
+/// The tenant whose share of the bytes a connection's enqueues take.
 struct enqueue_payer {
-  /// Tenant of the token; without tokens all clients are one tenant.
+  /// The tenant of the connection's token. Without tokens all connections are of one tenant.
   std::string tenant = "default";
   std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
 };

@@ -38,13 +38,13 @@ public:
   std::uint64_t
   add(core::command command, const std::vector<task_key>& names, enqueue_share share = nullptr);
 
-  /// A snapshot closed keys; a look-up in progress may not have seen them.
+  /// Notes keys that a snapshot closed: a look-up under way may have read the store before it.
   void note_closed(const std::vector<core::closed_key>& closed);
 
   /// The store's answer to the look-up.
   void answer(std::uint64_t number, std::vector<core::recalled_key> found);
 
-  /// Removes a command that no longer waits; empty when there is none.
+  /// Takes the next command whose keys are known; empty when there is none.
   [[nodiscard]] std::optional<known_command> take();
 
 private:
@@ -59,7 +59,7 @@ private:
   /// The commands that wait for one key.
   struct line {
     std::deque<std::uint64_t> numbers;
-    /// The latest task with the key that was closed meanwhile.
+    /// The last task with this key that was closed since the look-up began.
     std::optional<core::retained_key> closed;
   };
 
@@ -71,7 +71,7 @@ private:
   std::uint64_t last_ = 0;
   command_map waiting_;
   std::map<task_key, line> lines_;
-  /// Commands that may have become ready.
+  /// The numbers of commands whose keys may have become known.
   std::vector<std::uint64_t> candidates_;
 };
 

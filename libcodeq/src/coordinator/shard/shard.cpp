@@ -46,7 +46,7 @@ bool shard::must_look_up(const task_key& name) const {
     return true;
   if (core::has_live_owner(*state_, name))
     return false;
-  // The store does not know writes that are still in progress.
+  // The store cannot find a key record before its commit.
   bool is_writing = turns_.committed() < closed_keys_commit_;
   return is_writing || port_.may_hold_key(name) || core::is_retained(*state_, name);
 }

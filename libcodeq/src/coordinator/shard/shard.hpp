@@ -125,7 +125,7 @@ public:
   /// Closes the turn, if one is open.
   void close_turn(const instant& now);
 
-  /// The store's answer to a key look-up.
+  /// Takes the store's answer to the look-up with that number: the key records that it found.
   void keys_found(std::uint64_t number, std::vector<core::recalled_key> found, const instant& now);
 
   /// All commits up to this number are durable.

@@ -22,12 +22,13 @@
 /// how and on which thread they are sent. Peers and shards are identified by numbers.
 namespace codeq::coordinator {
 
-/// A share of the bytes that enqueues may use; the last copy gives it back.
+/// A reserved part of the bytes that enqueues may occupy. The destructor of the last copy releases
+/// it.
 using enqueue_share = std::shared_ptr<const void>;
 
-/// An enqueue for which there was no share; only its number is kept.
+/// A peer's enqueue request that is refused, since there was no share for it.
 struct enqueue_without_share {
-  /// Number of the request.
+  /// The request's number.
   std::uint64_t number = 0;
   error reason{};
 };

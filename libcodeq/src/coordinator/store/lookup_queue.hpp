@@ -3,10 +3,8 @@
 
 #include "coordinator/shard/shard_messages.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,13 +20,23 @@ namespace codeq::coordinator {
   return wanted.peer;
 }
 
-/// The look-ups that wait for the reader, in one queue per peer. Peers take turns, each with a
-/// bounded part of its queue, so that no peer waits for all look-ups of another. Used from one
-/// thread.
+/// The number of records that a look-up reads.
+[[nodiscard]] inline std::size_t reads_of(const stored_inquiry&) {
+  return 1;
+}
+
+[[nodiscard]] inline std::size_t reads_of(const keys_wanted& wanted) {
+  return wanted.names.size();
+}
+
+/// The look-ups that wait for the reader, in one queue for each peer. The peers take turns, each
+/// with a bounded part of its queue, so that no peer waits for all look-ups of another. Used from
+/// one thread.
 template <class Lookup>
 class lookup_queue {
 public:
-  /// Maximum number of look-ups in one turn, and thus the longest wait of a delivery.
+  /// Maximum number of records that the look-ups of one turn read, except when a single look-up
+  /// reads more. A delivery waits for at most one turn.
   static constexpr std::size_t turn_max = 32;
 
   void add(Lookup asked) {
@@ -48,10 +56,11 @@ public:
     turns_.pop_front();
     auto at = waiting_.find(peer);
     auto& queue = at->second;
-    auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), turn_max));
-    std::vector<Lookup> taken{
-      std::make_move_iterator(queue.begin()), std::make_move_iterator(queue.begin() + count)};
-    queue.erase(queue.begin(), queue.begin() + count);
+    std::vector<Lookup> taken;
+    for (std::size_t reads = 0; !queue.empty() && reads < turn_max; queue.pop_front()) {
+      reads += reads_of(queue.front());
+      taken.push_back(std::move(queue.front()));
+    }
     size_ -= taken.size();
     if (queue.empty())
       waiting_.erase(at);
@@ -60,7 +69,7 @@ public:
     return taken;
   }
 
-  /// The peer has ended: its look-ups need no answer.
+  /// Removes the look-ups of a peer that has ended.
   void drop(core::peer_id peer) {
     auto at = waiting_.find(peer);
     if (at == waiting_.end())
@@ -80,7 +89,7 @@ public:
   }
 
 private:
-  /// Queues are never empty.
+  /// No queue in it is empty.
   std::unordered_map<core::peer_id, std::deque<Lookup>> waiting_;
   /// The peers with queues, the next one first.
   std::deque<core::peer_id> turns_;

@@ -26,6 +26,7 @@ struct enqueue_answered {
   std::vector<seq_run> tasks;
   /// One per task; empty when all were created.
   std::vector<enqueue_kind> kinds{};
+  /// An error when nothing was done.
   result<void> allowed{};
 };
 

@@ -186,7 +186,8 @@ struct producer_record {
   std::string tenant;
 };
 
-/// A tenant had too many producer sessions: some that were created until then were forgotten.
+/// A tenant had too many producer sessions: some that were created until then were forgotten. The
+/// sessions that several tenants used are those of tenant "".
 struct forgotten_sessions {
   std::string tenant;
   timestamp created_until;

@@ -30,6 +30,7 @@ struct queue_answered {
   std::uint64_t number = 0;
   queue_address queue;
   queue_settings settings;
+  /// An error when nothing was done.
   result<void> allowed{};
 };
 

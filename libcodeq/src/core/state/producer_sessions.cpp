@@ -2,6 +2,8 @@
 #include "core/state/producer_sessions.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -17,12 +19,53 @@ timestamp end_of(const producer_id& producer, timestamp last_used) {
 
 void enter_order(shard_state& state, const producer_id& producer, const producer_session& session) {
   state.producer_ends.emplace(end_of(producer, session.last_used), producer);
-  state.sessions_by_tenant[session.tenant].by_use.emplace(session.last_used, producer);
+  state.sessions_by_use[session.tenant].emplace(session.last_used, producer);
 }
 
+/// Does nothing for a session that is not in the order, since it is new.
 void leave_order(shard_state& state, const producer_id& producer, const producer_session& session) {
   state.producer_ends.erase({end_of(producer, session.last_used), producer});
-  state.sessions_by_tenant[session.tenant].by_use.erase({session.last_used, producer});
+  auto of_tenant = state.sessions_by_use.find(session.tenant);
+  if (of_tenant == state.sessions_by_use.end())
+    return;
+  of_tenant->second.erase({session.last_used, producer});
+  if (of_tenant->second.empty())
+    state.sessions_by_use.erase(of_tenant);
+}
+
+void charge_to(
+  shard_state& state,
+  const producer_id& producer,
+  producer_session& session,
+  const std::string& tenant) {
+  if (!is_internal(producer))
+    leave_order(state, producer, session);
+  session.tenant = tenant;
+  if (!is_internal(producer))
+    enter_order(state, producer, session);
+}
+
+/// Whether a session that is as old may have been forgotten while it belonged to the tenant. A
+/// session of several tenants may have been forgotten while it belonged to any one of them.
+bool may_be_forgotten(
+  const shard_state& state, const producer_id& producer, const std::string& tenant) {
+  const auto& forgotten = state.sessions_forgotten_until;
+  return std::any_of(forgotten.begin(), forgotten.end(), [&](const auto& of) {
+    bool is_its = tenant.empty() || of.first.empty() || of.first == tenant;
+    return is_its && created_at(producer) <= of.second;
+  });
+}
+
+result<void> check_not_forgotten(
+  const shard_state& state, const producer_id& producer, const std::string& tenant) {
+  if (!may_be_forgotten(state, producer, tenant))
+    return {};
+  return error{
+    errc::session_expired,
+    "the producer's session is not known here for "
+      + (tenant.empty() ? "several tenants" : "tenant " + tenant)
+      + ", and there were so many that older ones were forgotten; a shard has room for "
+      + std::to_string(limits::producer_sessions_per_shard_max) + " of all tenants"};
 }
 
 std::string hours(duration d) {
@@ -40,6 +83,13 @@ find_session(const shard_state& state, const producer_id& producer, timestamp no
   return is_over ? nullptr : &at->second;
 }
 
+std::string tenant_of(const std::vector<enqueue_run>& runs) {
+  const auto& first = runs.front().queue.tenant;
+  bool is_one = std::all_of(
+    runs.begin(), runs.end(), [&](const enqueue_run& r) { return r.queue.tenant == first; });
+  return is_one ? first : std::string{};
+}
+
 result<void> check_new_session(
   const shard_state& state, const producer_id& producer, const std::string& tenant, timestamp now) {
   if (is_internal(producer))
@@ -55,14 +105,17 @@ result<void> check_new_session(
       errc::invalid_argument,
       "the producer's session was created " + std::to_string((created - now).count())
         + " ms in the future; the limit is " + hours(limits::producer_session_ahead_max)};
-  auto of_tenant = state.sessions_by_tenant.find(tenant);
-  if (of_tenant != state.sessions_by_tenant.end() && created <= of_tenant->second.forgotten_until)
-    return error{
-      errc::session_expired,
-      "the producer's session is not known here, and tenant " + tenant
-        + " has so many that older ones were forgotten; a shard has room for "
-        + std::to_string(limits::producer_sessions_per_shard_max) + " of all tenants"};
-  return {};
+  return check_not_forgotten(state, producer, tenant);
+}
+
+result<void> check_tenant(
+  const shard_state& state,
+  const producer_id& producer,
+  const producer_session& session,
+  const std::string& tenant) {
+  if (is_internal(producer) || session.tenant.empty() || session.tenant == tenant)
+    return {};
+  return check_not_forgotten(state, producer, "");
 }
 
 void note_use(
@@ -84,6 +137,8 @@ producer_session& touch_session(
   auto& session = known->second;
   if (is_new)
     session.tenant = tenant;
+  else if (session.tenant != tenant && !session.tenant.empty())
+    charge_to(state, request.producer, session, "");
   session.answered_below = std::max(session.answered_below, request.answered_below);
   session.answers.erase(
     session.answers.begin(), session.answers.lower_bound(session.answered_below));
@@ -122,11 +177,11 @@ std::vector<producer_id> idle_sessions(const shard_state& state, timestamp now) 
   return idle;
 }
 
-/// How many sessions a tenant may have, so that all together have no more than there is room for.
+/// Maximum number of sessions of one tenant, so that all tenants together fit the shard.
 std::size_t share_of_tenant(const shard_state& state) {
   std::vector<std::size_t> counts;
-  for (const auto& [tenant, sessions] : state.sessions_by_tenant)
-    counts.push_back(sessions.by_use.size());
+  for (const auto& [tenant, sessions] : state.sessions_by_use)
+    counts.push_back(sessions.size());
   std::sort(counts.begin(), counts.end());
   auto room = limits::producer_sessions_per_shard_max;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -138,16 +193,25 @@ std::size_t share_of_tenant(const shard_state& state) {
   return limits::producer_sessions_per_shard_max;
 }
 
-/// What was forgotten of the tenant before, and the sessions that it has beyond its share.
-timestamp
-forget_surplus(const tenant_sessions& of, std::size_t share, std::vector<producer_id>& ended) {
-  auto until = of.forgotten_until;
-  auto surplus = of.by_use.size() - std::min(of.by_use.size(), share);
-  for (auto at = of.by_use.begin(); surplus > 0; ++at, --surplus) {
-    until = std::max(until, created_at(at->second));
-    ended.push_back(at->second);
+/// Ends the sessions that tenants have beyond their share, those first that were used longest ago.
+void end_surplus(
+  const shard_state& state,
+  std::map<std::string, timestamp>& forgotten_until,
+  std::vector<producer_id>& ended) {
+  if (state.producer_ends.size() <= limits::producer_sessions_per_shard_max)
+    return;
+  auto share = share_of_tenant(state);
+  for (const auto& [tenant, sessions] : state.sessions_by_use) {
+    if (sessions.size() <= share)
+      continue;
+    auto& until = forgotten_until[tenant];
+    auto surplus = static_cast<std::ptrdiff_t>(sessions.size() - share);
+    auto end = std::next(sessions.begin(), surplus);
+    for (auto at = sessions.begin(); at != end; ++at) {
+      until = std::max(until, created_at(at->second));
+      ended.push_back(at->second);
+    }
   }
-  return until;
 }
 
 std::vector<producer_record>
@@ -172,13 +236,12 @@ used_sessions(const shard_state& state, const std::vector<producer_id>& ended) {
 
 void note_sessions(const shard_state& state, snapshot_taken& c) {
   auto ended = idle_sessions(state, c.at);
-  auto share = share_of_tenant(state);
-  for (const auto& [tenant, sessions] : state.sessions_by_tenant) {
-    auto until = forget_surplus(sessions, share, ended);
+  auto forgotten_until = state.sessions_forgotten_until;
+  end_surplus(state, forgotten_until, ended);
+  for (const auto& [tenant, until] : forgotten_until)
     // Later the ids alone say that they are too old.
-    if (until + limits::producer_session_idle_max > c.at && until != timestamp{})
+    if (until + limits::producer_session_idle_max > c.at)
       c.forgotten.push_back({tenant, until});
-  }
   std::sort(ended.begin(), ended.end());
   ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
   c.producers = used_sessions(state, ended);
@@ -195,12 +258,8 @@ void settle_sessions(shard_state& state, const snapshot_taken& c) {
     leave_order(state, id, at->second);
     state.producers.erase(at);
   }
-  for (auto& [tenant, sessions] : state.sessions_by_tenant)
-    sessions.forgotten_until = {};
+  state.sessions_forgotten_until.clear();
   restore_forgotten(state, c.forgotten);
-  std::erase_if(state.sessions_by_tenant, [](const auto& entry) {
-    return entry.second.by_use.empty() && entry.second.forgotten_until == timestamp{};
-  });
 }
 
 void restore_session(shard_state& state, producer_record record) {
@@ -216,7 +275,7 @@ void restore_session(shard_state& state, producer_record record) {
 
 void restore_forgotten(shard_state& state, const std::vector<forgotten_sessions>& forgotten) {
   for (const auto& of : forgotten)
-    state.sessions_by_tenant[of.tenant].forgotten_until = of.created_until;
+    state.sessions_forgotten_until[of.tenant] = of.created_until;
 }
 
 } // namespace codeq::core

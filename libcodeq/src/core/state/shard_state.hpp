@@ -108,23 +108,16 @@ struct attached_worker {
   }
 };
 
-/// A producer session: what was answered, so that a repeat is answered alike.
+/// A producer session: the answers of its requests, so that a repeated one gets the same answer.
 struct producer_session {
   std::uint64_t answered_below = 0;
   timestamp last_used;
   /// Used since the last snapshot.
   bool dirty = false;
   std::map<std::uint64_t, request_answer> answers;
-  /// Of the first task that was enqueued; empty for the coordinator's own sessions.
+  /// The tenant of all tasks that were enqueued; empty when there were several, and for the
+  /// coordinator's own sessions.
   std::string tenant;
-};
-
-/// The producer sessions of one tenant.
-struct tenant_sessions {
-  /// In the order of their last use.
-  std::set<std::pair<timestamp, producer_id>> by_use;
-  /// Some that were created until then were forgotten to make room; see `check_new_session`.
-  timestamp forgotten_until{};
 };
 
 /// A counter whose high bits are the epoch, so that no number is ever used twice, whatever was
@@ -177,8 +170,11 @@ struct shard_state {
   std::unordered_map<producer_id, producer_session> producers;
   /// When each session ends if it is not used again; the coordinator's own never do.
   std::set<std::pair<timestamp, producer_id>> producer_ends;
-  /// All but the coordinator's own.
-  std::map<std::string, tenant_sessions> sessions_by_tenant;
+  /// The sessions of each tenant in the order of their last use. The coordinator's own sessions are
+  /// not in it; a session that several tenants used belongs to tenant "".
+  std::map<std::string, std::set<std::pair<timestamp, producer_id>>> sessions_by_use;
+  /// By tenant: some of its sessions that were created until then were forgotten to make room.
+  std::map<std::string, timestamp> sessions_forgotten_until;
   /// Outcome records that contain the latest text of a live task, each with the number of such
   /// tasks.
   packed_set held_outcomes;

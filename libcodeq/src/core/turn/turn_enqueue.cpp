@@ -14,11 +14,6 @@ bool has_key(const std::vector<enqueue_run>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const enqueue_run& r) { return !r.key.empty(); });
 }
 
-/// Whose producer it is.
-const std::string& tenant_of(const std::vector<enqueue_run>& runs) {
-  return runs.front().queue.tenant;
-}
-
 } // namespace
 
 result<void> turn::check(const enqueue& c) const {
@@ -35,6 +30,8 @@ result<void> turn::check_session(const enqueue& c) const {
   if (!known)
     return check_new_session(state_, request.producer, tenant_of(c.runs), now_.shard);
   const auto& session = *known;
+  if (auto ok = check_tenant(state_, request.producer, session, tenant_of(c.runs)); !ok)
+    return ok;
   if (request.number < session.answered_below)
     return error{
       errc::session_expired,

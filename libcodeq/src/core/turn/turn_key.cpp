@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.hpp"
 #include "core/state/apply.hpp"
+#include "core/state/producer_sessions.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/turn/turn.hpp"
 
@@ -41,7 +42,7 @@ request_answer turn::add_keyed(const request_id& request, const std::vector<enqu
   if (all_created)
     answer.kinds.clear();
   // A duplicate leaves no segment that could tell its answer.
-  answered_request answered{request, runs.front().queue.tenant, answer};
+  answered_request answered{request, tenant_of(runs), answer};
   remember_answer(state_, answered, now_.shard);
   open_changes().answers.push_back(std::move(answered));
   return answer;

@@ -80,9 +80,7 @@ auto parse(std::string_view value, F&& fn) -> std::invoke_result_t<F, typename S
   return parse<S>(aligned_record(value), std::forward<F>(fn));
 }
 
-inline error mismatch(const char* what) {
-  return {errc::corruption, std::string("malformed record: ") + what};
-}
+[[nodiscard]] error mismatch(std::string_view what);
 
 inline timestamp time_of(std::int64_t ms) {
   return timestamp{duration{ms}};

@@ -88,6 +88,7 @@ result<void> shard_recovery::load_snapshot() {
   next_sequence_ = snapshot->next_sequence;
   state_.at = snapshot->at;
   totals_in_snapshot_ = std::move(snapshot->queues);
+  core::restore_forgotten(state_, snapshot->forgotten);
   return {};
 }
 
@@ -115,7 +116,6 @@ result<void> shard_recovery::load_totals() {
     if (queue->totals.purged_below > 0)
       purges.push_back({queue->address, queue->totals.purged_below});
   core::note_purges(state_, purges);
-  core::restore_forgotten(state_, snapshot->forgotten);
   return {};
 }
 

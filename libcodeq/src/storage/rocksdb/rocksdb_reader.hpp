@@ -24,7 +24,7 @@ public:
   explicit rocksdb_reader(rocksdb::DB& db) : db_(db) {}
 
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const final;
-  [[nodiscard]] bool may_have(std::string_view key) const override;
+  [[nodiscard]] bool may_have(std::string_view key) const final;
   [[nodiscard]] result<void>
   read_many(std::span<const std::string> keys, const value_visitor& visit) const final;
   [[nodiscard]] result<void>
