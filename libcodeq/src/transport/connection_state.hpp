@@ -172,12 +172,12 @@ private:
   std::string remote_;
   phase phase_ = phase::awaiting_hello;
 
-  // Of an accepted connection.
+  // Used by accepted connections.
   actors::registrar_actor registrar_;
   std::shared_ptr<admission_ticket> ticket_;
   caf::strong_actor_ptr owner_;
 
-  // Of a dialled connection.
+  // Used by dialled connections.
   std::optional<dialled_options> dialled_;
   bool was_up_ = false;
   bool refused_ = false;

@@ -167,7 +167,7 @@ struct segment_fate {
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   std::vector<task_entry> entries;
-  /// How long after `closed_at` it is kept; 0: for ever.
+  /// How long the record is kept after `closed_at`; 0: for ever.
   duration retention{0};
   /// Not part of the fate record: a replaced body's record is removed together with the segment.
   bool replaced = false;
@@ -186,8 +186,8 @@ struct producer_record {
   std::string tenant;
 };
 
-/// A tenant had too many producer sessions: some that were created until then were forgotten. The
-/// sessions that several tenants used are those of tenant "".
+/// A tenant had too many producer sessions, and some of them were forgotten; `created_until` is the
+/// latest creation time of these. Sessions that several tenants used belong to tenant "".
 struct forgotten_sessions {
   std::string tenant;
   timestamp created_until;
@@ -210,9 +210,9 @@ struct snapshot_taken {
   std::vector<queue_totals> queues;
   /// Sessions that were used since the last snapshot, in order of their ids.
   std::vector<producer_record> producers;
-  /// Sessions that were idle for too long, or one too many, in order of their ids.
+  /// Sessions that were idle for too long or for which there was no room, in order of their ids.
   std::vector<producer_id> ended_producers;
-  /// As far as ids alone do not tell that they are too old.
+  /// Left out once the ids alone show that such sessions are too old.
   std::vector<forgotten_sessions> forgotten{};
   /// Blocks with changed or new segments.
   std::vector<segment_block> blocks;

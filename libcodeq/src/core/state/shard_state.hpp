@@ -81,7 +81,7 @@ struct task_group {
 struct attached_worker {
   std::shared_ptr<const worker_identity> worker;
   std::vector<std::uint32_t> queues;
-  /// Its queues that do not exist yet.
+  /// The worker's queues that do not exist yet.
   std::vector<queue_address> wanted;
   std::uint32_t credits = 0;
   /// Room for bodies of tasks. The task granted last may exceed it.
@@ -89,13 +89,13 @@ struct attached_worker {
   duration lease_wish{0};
   /// Maximum number of tasks that are granted together.
   std::uint32_t batch_tasks = limits::grant_tasks_max;
-  /// It was notified that tasks are ready, and has not claimed since.
+  /// The worker was notified that tasks are ready, and has not claimed since.
   bool notified = false;
-  /// It claimed in this turn.
+  /// The worker claimed in this turn.
   bool claimed = false;
-  /// Number of its arrival at its queues, over all workers.
+  /// The worker's position in the order in which all workers arrived at their queues.
   std::uint64_t arrival = 0;
-  /// Where its queues have it. Not updated while a turn grants tasks.
+  /// The need under which the worker's queues list it. Not updated while a turn grants tasks.
   claimer_need listed_need = claimer_need::news;
 
   /// Number of tasks that may be granted before one of them uses up the room.
@@ -168,12 +168,12 @@ struct shard_state {
   /// Change records that no snapshot contains yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
-  /// When each session ends if it is not used again; the coordinator's own never do.
+  /// The time at which each session ends if it is not used again; the coordinator's own never end.
   std::set<std::pair<timestamp, producer_id>> producer_ends;
   /// The sessions of each tenant in the order of their last use. The coordinator's own sessions are
   /// not in it; a session that several tenants used belongs to tenant "".
   std::map<std::string, std::set<std::pair<timestamp, producer_id>>> sessions_by_use;
-  /// By tenant: some of its sessions that were created until then were forgotten to make room.
+  /// For each tenant that lost sessions for lack of room, the latest creation time of a lost one.
   std::map<std::string, timestamp> sessions_forgotten_until;
   /// Outcome records that contain the latest text of a live task, each with the number of such
   /// tasks.
@@ -221,16 +221,16 @@ struct shard_state {
   /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
   /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;
-  /// No task is granted: there would be no space for results.
+  /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
   /// Number of sealed turns.
   std::uint64_t turns = 0;
   /// Number of log records since the last snapshot.
   std::size_t records_since_snapshot = 0;
-  /// Refused since the start, because their lease had ended.
+  /// Numbers of reports and heartbeats refused since the start, because their lease had ended.
   std::uint64_t stale_reports = 0;
   std::uint64_t stale_beats = 0;
-  /// Producer sessions that had to make room, since the start.
+  /// Number of producer sessions forgotten since the start for lack of room.
   std::uint64_t sessions_forgotten = 0;
 
   /// The queue's index; adds the queue when it is new.
