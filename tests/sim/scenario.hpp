@@ -25,7 +25,7 @@ struct scenario {
   /// Interval of operator requests; these are not faults.
   virtual_time change_every = std::chrono::milliseconds(250);
 
-  /// Whether producers enqueue again after most ended records have expired.
+  /// Producers enqueue again after most ended records have expired.
   bool comes_back_later = false;
 
   virtual_time cut_every{0};

@@ -61,7 +61,7 @@ struct time_counts {
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
-  /// By metric name, for example `codeq_lease_timers`.
+  /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
 
   // Filled within the coordinator only; not sent to operators.

@@ -61,7 +61,7 @@ private:
     std::shared_ptr<progressed_function> progressed;
   };
 
-  /// By task; nearly every task has a single watcher.
+  /// Keyed by task; nearly every task has a single watcher.
   using watcher_map = std::unordered_multimap<task_id, watcher>;
 
   [[nodiscard]] static bool

@@ -48,7 +48,7 @@ struct shard_facts {
   sequence next_in_block = 0;
   sequence next_fate = 0;
   timestamp latest_grant;
-  /// By retention: outcomes of one turn have the times of their last ends, in any order.
+  /// Keyed by retention: the outcomes of one turn have the times of their last ends, in any order.
   std::map<duration, timestamp> latest_outcome;
   /// First token and count of each grant.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> granted;

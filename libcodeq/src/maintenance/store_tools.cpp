@@ -40,7 +40,7 @@ result<void> sync_files_of(const fs::path& directory) {
     "cannot sync " + directory.string() + ": " + std::generic_category().message(code)};
 }
 
-/// Without a trailing slash, so that further names can be derived from it.
+/// The absolute path without a trailing slash, so that other names can be derived from it.
 fs::path plain(const fs::path& directory) {
   auto absolute = fs::absolute(directory).lexically_normal();
   return absolute.has_filename() ? absolute : absolute.parent_path();

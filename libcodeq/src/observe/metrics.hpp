@@ -14,9 +14,9 @@ namespace codeq::observe {
 struct process_counts {
   std::int64_t http_connections = 0;
   std::uint64_t http_connections_refused = 0;
-  /// Number of responses by the first digit of the status: "2xx".
+  /// Number of responses, keyed by the first digit of the status: "2xx".
   std::map<std::string, std::uint64_t> http_answers;
-  /// How often each of the limits that isolate tenants and peers was reached, by its name.
+  /// Number of times that each limit between tenants and peers was reached, keyed by its name.
   std::map<std::string, std::uint64_t> limits_met;
   std::uint64_t journal_groups = 0;
   std::uint64_t journal_parts = 0;

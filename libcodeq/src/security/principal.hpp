@@ -40,14 +40,14 @@ inline constexpr std::string_view everything = "*";
 /// The bearer of a token. Immutable and shared.
 struct principal {
   token_digest token{};
-  /// Whom the token was given to; used in logs. A valid name.
+  /// The holder's name, for logs. A valid name.
   std::string subject;
   /// A valid name, or `*`, which only an admin can have.
   std::string tenant;
   security::role role = security::role::producer;
   /// Queues that a worker may claim from: names, or `*` alone. Empty for other roles.
   std::vector<std::string> queues;
-  /// By `rate_scope`.
+  /// Indexed by `rate_scope`.
   std::array<rate, rate_scopes> rates{};
 
   friend bool operator==(const principal&, const principal&) = default;

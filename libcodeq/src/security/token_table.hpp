@@ -29,14 +29,14 @@ public:
   /// The principal of a token by its digest; null when there is none.
   [[nodiscard]] std::shared_ptr<const principal> find(const token_digest& digest) const;
 
-  /// In the order of the file.
+  /// The tokens' bearers in the order of the file.
   [[nodiscard]] const std::vector<std::shared_ptr<const principal>>& principals() const noexcept {
     return principals_;
   }
 
 private:
   std::vector<std::shared_ptr<const principal>> principals_;
-  /// By the first bytes of the digest; candidates are then compared as a whole.
+  /// Keyed by the first bytes of the digest; candidates are then compared as a whole.
   std::multimap<std::uint64_t, std::size_t> places_;
 };
 

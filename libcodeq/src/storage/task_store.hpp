@@ -66,7 +66,7 @@ public:
   /// `io_error`, `corruption` (a wrong checksum is never skipped).
   [[nodiscard]] virtual result<std::optional<std::string>> read(std::string_view key) const = 0;
 
-  /// Whether there may be a value under `key`, decided from memory alone. False is certain, as of
+  /// True when there may be a value under `key`, decided from memory alone. False is certain, as of
   /// every commit that has returned; true is not.
   [[nodiscard]] virtual bool may_have(std::string_view key) const = 0;
 

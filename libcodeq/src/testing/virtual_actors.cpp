@@ -63,7 +63,7 @@ void virtual_actors::start(
 }
 
 void virtual_actors::run(worker::handler_number number, const task& attempt) {
-  // Not sent by `self_`, which is not running now, so its previous execution unit no longer exists.
+  // `self_` cannot send: it is not running now, and its previous execution unit no longer exists.
   caf::send_as(receiver_, handlers_.at(number), attempt);
 }
 

@@ -64,7 +64,7 @@ private:
   base::fair_share shares_;
   std::size_t unauthenticated_max_;
   std::uint64_t last_id_ = 0;
-  /// By ticket id, the oldest first.
+  /// Keyed by ticket id, the oldest first.
   std::map<std::uint64_t, stranger> strangers_;
 };
 

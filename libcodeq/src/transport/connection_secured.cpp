@@ -49,7 +49,7 @@ bool connection_state::shake_hands() {
   if (tls_->is_established())
     return true;
   auto done = tls_->shake_hands();
-  // Also after an error, which is sent to the peer as an alert.
+  // Needed also after an error, which TLS reports to the peer by an alert.
   flush_secured();
   if (!done) {
     close(done.error());

@@ -322,7 +322,7 @@ void connection_state::answer_probes(bool alive) {
 }
 
 void connection_state::arm(connection_deadline deadline, duration after) {
-  // Without a sender: see the pitfalls in README.md.
+  // The message has no sender: see the pitfalls in README.md.
   caf::delayed_anon_send(caf::actor_cast<caf::actor>(self_), after, deadline);
 }
 

@@ -301,7 +301,7 @@ private:
     std::vector<std::string> names;
   };
 
-  /// Whether the completion was accepted; empty when no client was told.
+  /// True when the completion was accepted; empty when no client knows.
   [[nodiscard]] std::optional<bool> is_accepted(const follow_up_plan& plan) const;
   task_view* meet(const std::string& name, const task_id& id);
   void met_record(const std::string& name, const enqueued_task& how);

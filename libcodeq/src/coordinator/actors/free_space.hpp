@@ -24,11 +24,11 @@ public:
     std::uint64_t least_bytes,
     std::shared_ptr<disk_reserve> reserve = nullptr);
 
-  /// Whether tasks may be added. Errors: `disk_full`. Checks the disk at most every
-  /// `limits::free_space_look_interval`.
+  /// Checks that tasks may be added. Looks at the disk at most every
+  /// `limits::free_space_look_interval`. Errors: `disk_full`.
   [[nodiscard]] const result<void>& check(monotonic_time now);
 
-  /// Whether claims and large results have to wait. `bytes` will be written if the answer is no.
+  /// True when claims and large results have to wait. `bytes` will be written if the answer is no.
   [[nodiscard]] bool is_tight(monotonic_time now, std::size_t bytes);
 
 private:

@@ -18,7 +18,7 @@ namespace codeq::coordinator {
 
 struct registrar_driver_options {
   registrar_options registrar;
-  /// By number.
+  /// Indexed by shard number.
   std::vector<shard_actor> shards;
   process_gauges gauges;
   /// Source of shard time; used by the registrar only.

@@ -25,7 +25,7 @@ struct session_driver_options {
   session_options session;
   actors::connection_actor connection;
   std::shared_ptr<const actors::outgoing_progress> outgoing;
-  /// By number.
+  /// Indexed by shard number.
   std::vector<shard_actor> shards;
   /// Name and address of the peer, for logs.
   std::string node_name;

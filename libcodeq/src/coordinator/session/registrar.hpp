@@ -115,7 +115,7 @@ private:
   void take_over(std::uint64_t hello, const newcomer& who, timestamp now);
   void accept(std::uint64_t hello, const newcomer& who, timestamp now);
 
-  /// Whether the tenant may have one more session. Errors: `overloaded`.
+  /// Checks that the tenant may have one more session. Errors: `overloaded`.
   [[nodiscard]] result<void> check_share(const std::string& tenant) const;
   [[nodiscard]] protocol::hello_ack make_ack(timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);

@@ -108,10 +108,10 @@ public:
   /// Handles a message of the peer.
   void take(const protocol::session_request& request);
 
-  /// The same for an enqueue, which holds a share until it is durable or refused.
+  /// Handles an enqueue, which holds its share until it is durable or refused.
   void take(const protocol::enqueue_request& request, enqueue_share share);
 
-  /// There is no share for an enqueue: tells the peer when to send it again.
+  /// Refuses an enqueue for which there is no share, with the pause before a retry.
   void take(const enqueue_without_share& m);
 
   // Messages of shards and the reader.

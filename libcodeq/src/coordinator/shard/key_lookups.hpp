@@ -27,21 +27,21 @@ public:
     enqueue_share share;
   };
 
-  /// Whether a command with this key waits.
+  /// True when a command with this key waits.
   [[nodiscard]] bool is_awaited(const task_key& name) const { return lines_.contains(name); }
 
   /// Number of waiting commands.
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
-  /// Lets the command wait, with its share, for all keys that it names. Returns the number of the
-  /// look-up.
+  /// Adds a command that waits, with its share, for all keys that it names. Returns the number of
+  /// the look-up.
   std::uint64_t
   add(core::command command, const std::vector<task_key>& names, enqueue_share share = nullptr);
 
-  /// Notes keys that a snapshot closed: a look-up under way may have read the store before it.
+  /// Notes keys that a snapshot closed: a look-up in progress may have read the store before it.
   void note_closed(const std::vector<core::closed_key>& closed);
 
-  /// The store's answer to the look-up.
+  /// Handles the store's answer to the look-up.
   void answer(std::uint64_t number, std::vector<core::recalled_key> found);
 
   /// Takes the next command whose keys are known; empty when there is none.

@@ -60,7 +60,7 @@ public:
   /// To the reader, which answers by `keys_found`, even if the peer has detached.
   virtual void find_keys(keys_wanted wanted) = 0;
 
-  /// Whether the store may contain a record of the key, decided from memory; false is certain.
+  /// True when the store may contain a record of the key, decided from memory; false is certain.
   [[nodiscard]] virtual bool may_hold_key(const task_key& name) = 0;
 
   /// Sends another shard of the store a command.
@@ -86,11 +86,11 @@ public:
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 
-  /// Whether the disk has space for more tasks. Errors: `disk_full`.
+  /// Checks that the disk has space for more tasks. Errors: `disk_full`.
   [[nodiscard]] virtual const result<void>& check_disk(monotonic_time now) = 0;
 
-  /// Whether the disk has too little space for large results. `bytes` will be written if the answer
-  /// is no.
+  /// True when the disk has too little space for large results. `bytes` will be written if the
+  /// answer is no.
   [[nodiscard]] virtual bool is_disk_tight(monotonic_time now, std::size_t bytes) = 0;
 };
 
@@ -142,7 +142,7 @@ public:
   /// Takes a snapshot; `settled` is called when everything is durable.
   void stop(const instant& now);
 
-  /// Its counts, since the start unless stated otherwise.
+  /// The shard's counts, since the start unless stated otherwise.
   [[nodiscard]] coordinator_stats stats() const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
@@ -225,7 +225,7 @@ private:
   void decide_now(const core::command& command, const instant& now);
   void close_if_full(const instant& now);
 
-  /// Whether a closed task may have the key.
+  /// True when a closed task may have the key.
   [[nodiscard]] bool must_look_up(const task_key& name) const;
 
   /// Sends the waiting look-ups to the store, once it has the keys that were closed last.

@@ -22,7 +22,7 @@ namespace codeq::coordinator {
 struct commit_group {
   std::vector<turn_commit> turns;
   std::size_t bytes = 0;
-  /// Whether the batch must survive a power cut.
+  /// Determines whether the batch must survive a power cut.
   storage::durability mode = storage::durability::sync;
   /// In place of turns: the store's own record in a higher epoch, for the shard that requested it.
   std::shared_ptr<const storage::write_set> identity{};

@@ -26,9 +26,10 @@ inline constexpr std::uint64_t is_replaced = 64;
 // Flags of an entry. It is compared with the previous entry of its segment; the first one is
 // compared with the typical entry.
 
-/// Unchanged since its enqueue; no numbers follow.
+/// The task is unchanged since its enqueue; no numbers follow.
 inline constexpr std::uint64_t is_fresh = 1;
-/// Never leased, never ended, not waiting for a retry: the token, outcome and time do not follow.
+/// The task was never leased, has not ended and does not wait for a retry: the token, outcome and
+/// time do not follow.
 inline constexpr std::uint64_t is_unleased = 2;
 inline constexpr std::uint64_t has_same_shape = 4;
 inline constexpr std::uint64_t has_next_token = 8;

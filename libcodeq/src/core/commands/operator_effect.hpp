@@ -53,7 +53,7 @@ struct task_view {
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   timestamp enqueued_at;
-  /// For a scheduled task.
+  /// Set for a scheduled task.
   timestamp eligible_at{};
   task_entry entry;
   /// The holder of the lease, and when it was granted.

@@ -20,13 +20,13 @@ namespace codeq::core {
 /// task's, else the queue's, within the limits. @pre the segment belongs to this shard
 [[nodiscard]] duration effective_lease(const shard_state& state, const segment& s, duration wish);
 
-/// Whether the queues can take all these runs together. Errors: `too_large` when a tenant would
+/// Checks that the queues can take all these runs together. Errors: `too_large` when a tenant would
 /// have too many queues, `queue_full` when a queue would have too many live tasks.
 [[nodiscard]] result<void>
 check_queues(const shard_state& state, const std::vector<enqueue_run>& runs);
 
-/// Whether the tenants of follow-ups for this shard can have all their queues. Errors: `too_large`.
-/// Other shards check their own follow-ups, when it is too late to refuse.
+/// Checks that the tenants of follow-ups for this shard can have all their queues. Errors:
+/// `too_large`. Other shards check their own follow-ups, when it is too late to refuse.
 [[nodiscard]] result<void>
 check_new_queues(const shard_state& state, const std::vector<follow_up>& tasks);
 

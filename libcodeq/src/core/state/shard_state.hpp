@@ -29,7 +29,7 @@ namespace codeq::core {
 /// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
   queue_address address;
-  /// By priority; null until used.
+  /// Indexed by priority; null until used.
   std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
   /// Attached peers that claim from it. Volatile.
   queue_claimers claimers;

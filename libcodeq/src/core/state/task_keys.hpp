@@ -41,10 +41,10 @@ void retain_key(shard_state& state, const task_key& name, const retained_key& re
 /// has no owner.
 void recall(shard_state& state, const recall_keys& c);
 
-/// Whether a task that has not ended has the key. Adds no queue.
+/// True when a task that has not ended has the key. Adds no queue.
 [[nodiscard]] bool has_live_owner(shard_state& state, const task_key& name);
 
-/// Whether a closed task has the key according to the state, even if the store no longer has its
+/// True when a closed task has the key according to the state, even if the store no longer has its
 /// record.
 [[nodiscard]] bool is_retained(const shard_state& state, const task_key& name);
 

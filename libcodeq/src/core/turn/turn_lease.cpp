@@ -29,7 +29,7 @@ void turn::run(const heartbeat& c) {
 }
 
 void turn::tell_progress(const std::vector<lease_progress>& lines) {
-  // Only the latest report of each lease; earlier ones are obsolete.
+  // Only the latest report of each lease counts; earlier ones are obsolete.
   std::map<fencing_token, const lease_progress*> latest;
   for (const auto& p : lines)
     latest.insert_or_assign(p.token, &p);

@@ -226,7 +226,7 @@ void turn::run(const confirm_follow_ups& c) {
   if (--state_.follow_up_records.at(c.number) > 0)
     return;
   state_.delivered_follow_ups.push_back(c.number);
-  // Not a record, but work for the next snapshot, which would otherwise not be taken.
+  // This is not a log record, but it is work for the next snapshot, which would otherwise not come.
   ++state_.records_since_snapshot;
 }
 

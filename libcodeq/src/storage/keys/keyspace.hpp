@@ -37,7 +37,7 @@
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
 /// history's entry modulo `limits::history_events_max`.
 ///
-/// Not to be used again: 'O', 'T'.
+/// The tags 'O' and 'T' were used once and must not be used again.
 namespace codeq::storage {
 
 /// First byte of a key. Stored on disk, never renumber.
@@ -72,7 +72,7 @@ decode_numbered(key_tag kind, std::string_view bytes);
 
 [[nodiscard]] std::string encode_queue(key_tag kind, shard_id shard, const queue_address& queue);
 
-/// As `decode_numbered`.
+/// Empty when `bytes` are not a complete key of this kind.
 [[nodiscard]] std::optional<std::pair<shard_id, queue_address>>
 decode_queue(key_tag kind, std::string_view bytes);
 

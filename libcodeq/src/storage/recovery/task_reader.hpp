@@ -67,7 +67,7 @@ public:
   /// @pre `store` outlives the reader
   explicit fate_reader(const task_store& store) : store_(store) {}
 
-  /// As `read_fate`.
+  /// Reads one task; see `read_fate`.
   [[nodiscard]] result<std::optional<core::task_view>>
   read(shard_id shard, sequence seq, const fate_filter& as_of);
 

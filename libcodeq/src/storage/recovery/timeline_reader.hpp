@@ -12,11 +12,11 @@
 
 namespace codeq::storage {
 
-/// Where a view of a task comes from.
+/// The source of a view of a task.
 enum class view_source : std::uint8_t {
-  /// From the shard's memory at some moment: history entries that are newer are left out.
+  /// The shard's memory at some moment: history entries that are newer are left out.
   memory,
-  /// From the task's fate record: there are no newer entries.
+  /// The task's fate record: there are no newer entries.
   fate,
 };
 

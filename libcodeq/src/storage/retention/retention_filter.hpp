@@ -67,25 +67,25 @@ struct retention_view {
 
 enum class verdict : std::uint8_t {
   keep,
-  /// Its retention has passed.
+  /// The record's retention has passed.
   past,
-  /// It is dropped to free space.
+  /// The record is dropped to free space.
   evicted,
 };
 
-/// Whether the store has a record under a key; an unreadable record counts as existing.
+/// Returns true when the store has a record under the key, even an unreadable one.
 using record_lookup = std::function<bool(std::string_view key)>;
 
-/// Whether a record may be dropped: an outcome, fate, history or key of a shard with a horizon.
-/// Unreadable records are kept; so are histories when there is no lookup.
+/// Judges whether a record may be dropped: an outcome, fate, history or key record of a shard with
+/// a horizon. Unreadable records are kept; so are histories when there is no `is_there`.
 [[nodiscard]] verdict judge(
   const retention_view& view,
   std::string_view key,
   std::string_view value,
   const record_lookup& is_there = {});
 
-/// Whether a record with this key may have overwritten an older one, which must not become visible
-/// when the record is dropped.
+/// True when a record with this key may have overwritten an older one, which must not become
+/// visible when the record is dropped.
 [[nodiscard]] bool may_hide_older(std::string_view key);
 
 /// Passes horizons from the journal's thread to the threads that rewrite files. Thread-safe.

@@ -23,7 +23,7 @@ struct checkpoint_line {
 /// wait for it. Thread-safe.
 class unsaved_checkpoint {
 public:
-  /// As `give_up`; there are no other references by now.
+  /// Does the same as `give_up`; no other references exist by now.
   ~unsaved_checkpoint();
 
   // Called by the handler.

@@ -120,7 +120,7 @@ void dispatcher::pass_news_on(monotonic_time now) {
   wake_->clear();
   std::vector<std::vector<progress_of>> by_link(links_.size());
   book_.for_each([&](const lease_key& key, held_lease& lease) {
-    // Without a connection news is kept until there is one, and extends no lease.
+    // While there is no connection, the handlers' news is kept and extends no lease.
     if (!lease.line || !links_[key.link].open)
       return;
     auto said = lease.line->take();

@@ -207,7 +207,7 @@ private:
 
   void enter(step next, duration at_most);
   void abandon_waiting();
-  /// Tells every coordinator that this node takes no more tasks.
+  /// Notifies every coordinator that this node takes no more tasks.
   void void_credits();
   void stop_all_attempts();
   void abandon_running();

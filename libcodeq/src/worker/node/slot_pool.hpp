@@ -25,7 +25,7 @@ struct served_queue {
   /// Maximum number of its running tasks; 0: as many as the node has slots.
   std::size_t slots = 0;
   unsigned weight = 1;
-  /// Its handlers run up to `batch_max` tasks together; otherwise one task at a time.
+  /// True when a handler runs up to `batch_max` tasks together; false when it runs one at a time.
   bool takes_batches = false;
   std::size_t batch_max = 1;
   /// Idle time after which a handler of a keyed queue ends; empty for other queues.

@@ -26,7 +26,7 @@ using from_child = protocol::frame<schema::FromChild>;
 [[nodiscard]] to_child
 make_child_saved(std::uint64_t checkpoint, bool is_durable, std::uint64_t number);
 
-/// Without `cancel` and `runtime`.
+/// Leaves out `cancel` and `runtime`.
 [[nodiscard]] task read_attempt(schema::ToChild::Attempt::Reader from);
 
 /// @pre `ended` is within the limits of a report

@@ -19,7 +19,7 @@ public:
     text_.clear();
   }
 
-  /// With a mark when the beginning is missing.
+  /// The kept text, with a mark in front when its beginning is missing.
   [[nodiscard]] std::string text() const;
 
 private:
