@@ -70,8 +70,7 @@ private:
   store_maker make_store_;
   std::unique_ptr<storage::task_store> store_;
   std::vector<std::shared_ptr<const storage::write_set>> turns_;
-  /// The first deadline was closer than `limits::lease_youth_max`. The lease gets its timer at
-  /// once, even when a heartbeat of the same turn moves its end.
+  /// Keyed by the number of turns at the snapshot.
   std::map<std::size_t, std::shared_ptr<const storage::shard_horizon>> horizons_;
   std::vector<std::string> dropped_;
   std::map<sequence, timestamp> closed_;

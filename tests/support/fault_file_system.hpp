@@ -73,7 +73,8 @@ public:
   /// but unsynced data can still be lost by a later cut.
   void end_process();
 
-  /// The same as `beat_for`.
+  /// Lets the next process use the disk. @pre the store that used the disk is closed. Files that
+  /// were open stay unusable.
   void restore_power();
 
   /// From that operation on, all operations of its kind fail with an I/O error until `heal`; a
