@@ -16,7 +16,7 @@ void write_status(base::json_writer& out, const task_status& status);
 /// The same as one JSON object on one line.
 [[nodiscard]] std::string status_json(const task_status& status);
 
-/// The same for people.
+/// The status as lines for people.
 [[nodiscard]] std::string status_text(const task_status& status);
 
 /// How a task ended, as a producer sees it: one JSON object on one line. @pre end.status

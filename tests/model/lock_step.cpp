@@ -17,7 +17,7 @@ namespace {
 /// After this many turns the shard is recovered and compared; the run continues with the old one.
 constexpr std::size_t turns_between_recoveries = 3;
 
-/// Far longer than any turn is open.
+/// Much longer than the time that any turn stays open.
 constexpr duration turn_length_max{60'000};
 
 bool is_any(const core::live_grant&) {

@@ -102,7 +102,7 @@ struct told_reason {
 /// List requests are numbered from here on.
 inline constexpr std::uint64_t first_list_number = 1'000'000;
 
-/// The settings of a queue from now on.
+/// Describes the settings that a queue has from now on.
 [[nodiscard]] std::string say_queue(const core::queue_answered& answer);
 
 [[nodiscard]] std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code);

@@ -20,7 +20,7 @@ namespace codeq::encoding {
 [[nodiscard]] task_settings read_settings(schema::TaskSettings::Reader reader);
 void write_settings(schema::TaskSettings::Builder builder, const task_settings& settings);
 
-/// For a message or a record that has the fields of a `queue_config`.
+/// Reads a `queue_config` from a message or record that has its fields.
 template <class Reader>
 [[nodiscard]] queue_config read_config(Reader reader) {
   return {
