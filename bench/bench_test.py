@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each measurement runs with the real programs and tiny numbers, and says what it has to say."""
+"""Runs each measurement with the real programs and small numbers, and checks the figures it
+prints."""
 
 import json
 import os
@@ -69,7 +70,7 @@ class Measurements(unittest.TestCase):
 
     def test_tasks_of_a_lost_worker_begin_at_another(self):
         figures = measure("recover", "--tasks", "4", "--slots", "2", "--prefetch", "2")
-        # Not before the leases could end, unless the worker gave them back.
+        # Not before the leases could expire, unless the worker gave them back.
         self.assertGreater(figures["redelivered_after_kill_ms"], figures["lease_ms"] / 2)
         self.assertLess(figures["redelivered_after_stop_ms"], figures["lease_ms"] / 2)
 

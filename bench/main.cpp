@@ -89,7 +89,7 @@ codeq::result<std::string> measure(
                              : codeq::bench::measure_idle(idle);
 }
 
-/// Those that make their own options.
+/// Creates all measurements, each with its own options.
 std::vector<measurement> make_measurements(const std::filesystem::path& library) {
   return {
     codeq::bench::latency_measurement(library),

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int exit_failed = 1;
 
-/// Has the signals that end the process wait until `wait_for_stop` takes them. Called before any
-/// thread is started, since threads inherit it.
+/// Blocks the signals that `wait_for_stop` waits for. Call before any thread is started, since
+/// threads inherit the mask.
 sigset_t hold_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -32,8 +32,8 @@ sigset_t hold_stop_signals() {
   return signals;
 }
 
-/// A log whose reader is gone ends nothing, and a file that may not grow is an error of its write,
-/// which the journal reports before it stops the process.
+/// Makes a write to a closed pipe, or beyond the file size limit, fail with an error instead of a
+/// signal: the journal reports such an error before it stops the process.
 void ignore_file_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -46,7 +46,7 @@ void reload(coordinator_node& node) {
     CODEQ_LOG_ERROR("coordinator keeps what was in force reason=\"{}\"", to_string(ok.error()));
 }
 
-/// Waits for a signal that ends the process; SIGHUP has tokens and certificates read again.
+/// Waits for a signal that ends the process; on SIGHUP it reloads tokens and certificates.
 int wait_for_stop(const sigset_t& signals, coordinator_node& node) {
   for (;;) {
     int signal = 0;
@@ -63,7 +63,7 @@ int fail(const std::string& text) {
   return exit_failed;
 }
 
-/// Writes a port by way of a second file, so that nobody reads half of it. No path: no file.
+/// Writes the port to `path` by a rename, so that readers never see a part of it. No path: no file.
 result<void> write_port(const char* option, const std::filesystem::path& path, std::uint16_t port) {
   if (path.empty())
     return {};

@@ -22,7 +22,7 @@ BUSY = (429, 500, 502, 503, 504)
 
 
 def call(url, path, body):
-    """POSTs JSON; returns the answer's JSON, or None when there is none."""
+    """POSTs JSON; returns the JSON of the response, or None when it has no body."""
     fields = {"Content-Type": "application/json"}
     if token := os.environ.get("CODEQ_TOKEN"):
         fields["Authorization"] = f"Bearer {token}"
@@ -34,18 +34,18 @@ def call(url, path, body):
 
 
 def is_passing(trouble):
-    """True for what may be over soon: no connection, or a coordinator that is busy or stopping."""
+    """True for temporary errors: no connection, or a coordinator that is busy or stopping."""
     return not isinstance(trouble, urllib.error.HTTPError) or trouble.code in BUSY
 
 
 class Pauses:
-    """How long to wait before trying again: as told, else longer each time, never in step."""
+    """Pauses between retries: as long as the server says, else longer each time, with jitter."""
 
     def __init__(self):
         self._longest = 0.5
 
     def next(self, trouble):
-        """Seconds."""
+        """The next pause in seconds."""
         self._longest = min(2 * self._longest, PAUSE_SECONDS_MAX)
         fields = getattr(trouble, "headers", None)
         told = fields.get("Retry-After", "") if fields else ""
@@ -54,7 +54,7 @@ class Pauses:
 
 
 def keep_lease(url, task, lost, done):
-    """Extends the lease until the task is done; notes when somebody else has it."""
+    """Extends the lease until the task is done; sets `lost` when the lease is lost."""
     body = {"extendSeconds": LEASE_SECONDS, "fencingToken": task["fencingToken"]}
     while not done.wait(LEASE_SECONDS / 3):
         try:
@@ -67,12 +67,12 @@ def keep_lease(url, task, lost, done):
 
 
 def handle(payload):
-    """The work. Raise an exception to fail the attempt; the task is then tried again."""
+    """The work. Raise an exception to fail the attempt; the task is then retried."""
     return {"greeting": f"hello {payload.get('name', 'world')}"}
 
 
 def send_report(url, task, report, lost):
-    """Says how the attempt ended, again and again until it is heard: a repeat does no harm."""
+    """Reports how the attempt ended, and retries until it is answered; a repeat is harmless."""
     pauses = Pauses()
     while not lost.is_set():
         try:

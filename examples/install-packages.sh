@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian 12 packages that building, testing and running codeq needs, as far as they are
-# missing. The only list of them.
+# Installs the Debian 12 packages that building, testing and running codeq needs, unless they are
+# installed. This is the only list of them.
 set -eu
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
@@ -14,7 +14,7 @@ packages="
   pkgconf procps python3 libfaketime valgrind curl ca-certificates
 "
 
-# With --fuzz also what the fuzz targets need.
+# --fuzz adds the packages that the fuzz targets need.
 [ "${1:-}" != --fuzz ] || packages="$packages clang libclang-rt-14-dev"
 
 missing=""

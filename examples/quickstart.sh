@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds codeq, has two worker nodes count the words of real files, kills one of them midway with
+# Builds codeq, counts the words of real files on two worker nodes, kills one of them midway with
 # SIGKILL, and checks the results against wc. Leaves no process and no directory behind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,8 @@ work=""
 pids=()
 succeeded=false
 
-# Ends what is left and removes the temporary directory; the logs' tails are shown after a failure.
+# Ends running processes and removes the temporary directory; after a failure it shows the ends of
+# the logs.
 clean_up() {
   trap - EXIT
   trap '' INT TERM
@@ -62,7 +63,7 @@ wait_for_file() {
   fail "the coordinator did not listen within 10 s"
 }
 
-# Waits for process $1, which then is nobody's to kill any more; returns its exit status.
+# Waits for process $1 and removes it from the list of processes to kill; returns its exit status.
 collect() {
   local status=0 kept=() pid
   wait "$1" 2>/dev/null || status=$?
@@ -73,7 +74,7 @@ collect() {
   return "$status"
 }
 
-# Asks process $1 to end and insists on exit status 0.
+# Stops process $1 with SIGTERM; its exit status must be 0.
 stop() {
   kill -TERM "$1"
   collect "$1" || fail "process $1 did not end with status 0 after SIGTERM"
@@ -105,7 +106,7 @@ timeout 120 $bin/examples/count_files "$address" <"$work/paths" >"$work/results"
 producer=$!
 pids+=("$producer")
 
-# w2 is alone until its first result, so it surely holds tasks when it is killed.
+# w2 runs alone until its first result, so that it holds tasks when it is killed.
 ended=0
 while read -r line; do
   echo "$line" >>"$work/counted"

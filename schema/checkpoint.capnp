@@ -4,26 +4,28 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("codeq::schema");
 
-# What attempts of tasks hand on to the next ones, in messages between nodes (`protocol.capnp`).
+# Checkpoints, which an attempt saves for the next attempt at its task, in messages between nodes
+# (`protocol.capnp`).
 
 struct LeaseCheckpoint {
-  # The handler of the lease has saved this.
+  # A checkpoint that the handler of the lease saved.
   seq @0 :UInt64;
   token @1 :UInt64;
   number @2 :UInt32;
-  # Counts what this attempt saved, from 1; of two the later one counts, however they come.
+  # Number of the checkpoint within the attempt, from 1. The greatest number counts, in whatever
+  # order checkpoints arrive.
   data @3 :Data;
   # At most 64 KiB.
 }
 
 struct TaskCheckpoint {
-  # What an earlier attempt of the task saved last.
+  # The latest checkpoint of the task's earlier attempts.
   seq @0 :UInt64;
   data @1 :Data;
 }
 
 struct CheckpointsSaved {
-  # These, and all that their attempts saved before, are durable.
+  # These checkpoints and all earlier ones of their attempts are durable.
   shard @0 :UInt16;
   checkpoints @1 :List(Saved);
 

@@ -4,12 +4,12 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("codeq::schema");
 
-# Ids, times and error codes that messages and records share. Times are milliseconds: durations as
-# they are, shard times since 1970.
+# Ids, times and error codes that messages and records share. Times are in milliseconds: durations,
+# and shard times since 1970.
 
 enum ErrorCode @0xd7f3a1b2c4e59607 {
-  # Mirrors `codeq::errc` by meaning; a test compares every name. Numbers are positions, so codes
-  # are only appended.
+  # Mirrors `codeq::errc` by name; a test compares every name. The numbers differ: new codes are
+  # only appended.
   none @0;
   invalidArgument @1;
   tooLarge @2;
@@ -48,10 +48,11 @@ struct SeqRun {
 }
 
 struct ProducerId {
-  # Names a producer's session.
+  # Identifies a producer session.
   high @0 :UInt64;
-  # The upper 48 bits say when it was created, in shard time as `HelloAck` told it; the rest is
-  # random. 0 is reserved for the coordinator itself.
+  # `high`: the upper 48 bits are the session's creation time, in shard time as received in
+  # `HelloAck`; all other bits are random. `high` = 0 is reserved for the coordinator's own
+  # sessions.
   low @1 :UInt64;
 }
 
@@ -66,8 +67,8 @@ struct QueueAddress {
 }
 
 struct Packed {
-  # Many byte strings in one: string i is bytes[ends[i-1] .. ends[i]], so any run of them is one
-  # contiguous slice that can be forwarded untouched.
+  # Many byte strings in one buffer: string i is bytes[ends[i-1] .. ends[i]], so any run of them is
+  # one contiguous slice that can be forwarded unchanged.
   ends @0 :List(UInt32);
   bytes @1 :Data;
 }

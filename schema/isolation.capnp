@@ -5,23 +5,25 @@ using Cxx = import "/capnp/c++.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
-# Between a worker and the child process that runs the handler of an isolated queue, over the
-# child's standard input and output. Both are the same program; nothing of it is ever stored. A
-# message is its length (UInt32, little-endian) and a body as in frames between nodes.
+# Messages between a worker and the child process that runs the handler of an isolated queue, over
+# the child's standard input and output. Both run the same program, and nothing is stored, so the
+# format may change freely. A message is its length (UInt32, little-endian) and a body as in frames
+# between nodes.
 
 struct ToChild {
   union {
     attempt @0 :Attempt;
-    # Run your handler. Reply: `outcome`. Sent when the one before is answered.
+    # Run your handler. Reply: `outcome`. Sent only after the previous attempt was answered.
     cancel @1 :Void;
-    # The running attempt is not wanted any more.
+    # The running attempt is cancelled.
     leaseMs @2 :UInt64;
-    # For how long the lease of the running attempt is valid from now.
+    # Remaining time of the running attempt's lease, from now.
     saved @4 :Saved;
-    # What became of something that the handler saved.
+    # Answer to a checkpoint that the handler saved.
   }
   number @3 :UInt64;
-  # Counts the attempts that I gave you; what names another one than the running is of no account.
+  # Number of the attempt, counted by the worker. The child ignores a message for an attempt that is
+  # not running.
 
   struct Attempt {
     shard @0 :UInt16;
@@ -39,15 +41,15 @@ struct ToChild {
     payload @12 :Data;
     headers @13 :List(Task.TaskBody.Header);
     remainingMs @14 :UInt64;
-    # Of the lease.
+    # Remaining time of the lease.
     checkpoint @15 :Data;
-    # What an earlier attempt saved.
+    # Checkpoint of an earlier attempt.
   }
 }
 
 struct Saved {
   checkpoint @0 :UInt64;
-  # Counts what was saved in that process.
+  # Number of the checkpoint within the child process.
   isDurable @1 :Bool;
 }
 
@@ -60,26 +62,26 @@ struct FromChild {
     checkpoint @5 :Checkpoint;
   }
   number @4 :UInt64;
-  # Of the attempt that I speak for.
+  # Number of the attempt that the message belongs to.
 
   struct Outcome {
     kind @0 :UInt8;
     # As `codeq::disposition`.
     text @1 :Data;
     delayMs @2 :Int64 = -1;
-    # A nack's own delay; negative is none.
+    # A nack's own delay; negative: none.
     followUps @3 :List(FollowUp);
   }
 
   struct FollowUp {
-    # As `codeq::task_spec`; what the queue decides is negative.
+    # As `codeq::task_spec`; a negative value takes the queue's setting.
     tenant @0 :Text;
     queue @1 :Text;
     payload @2 :Data;
     priority @3 :Int64;
     delayMs @4 :Int64;
     isAbsolute @5 :Bool;
-    # `notBeforeMs` is given.
+    # True when `notBeforeMs` is set.
     notBeforeMs @6 :Int64;
     allowPromotion @7 :Bool;
     maxAttempts @8 :Int64 = -1;
@@ -112,6 +114,6 @@ struct FromChild {
   struct Checkpoint {
     data @0 :Data;
     number @1 :UInt64;
-    # As in `Saved`; 0 when nobody waits for the answer.
+    # As in `Saved`; 0 when no answer is needed.
   }
 }

@@ -6,22 +6,22 @@ using Common = import "common.capnp";
 using Task = import "task.capnp";
 $Cxx.namespace("codeq::schema");
 
-# What operators ask and learn; a part of `protocol.capnp`, which has the catalogue. Every request
-# names the one shard that it is for, by itself or by its task. Comments speak from the sender's
-# view.
+# Requests and replies of operators; a part of `protocol.capnp`, which has the catalogue. Every
+# request names the one shard that it is for, directly or by its task. Comments speak from the
+# sender's view.
 
 struct StatusRequest {
   # Reply: StatusReply with the same number.
   number @0 :UInt64;
   task @1 :Common.TaskId;
   key @2 :TaskKey;
-  # When set, names the task instead of `task.seq`; `task.shard` is the key's.
+  # When set, identifies the task in place of `task.seq`; `task.shard` is then the key's shard.
   withBody @3 :Bool;
-  # Tell me what the task carries, too.
+  # Include the task's body in the reply.
 }
 
 struct TaskKey {
-  # A task by its producer's own name for it.
+  # Identifies a task by its producer's key.
   queue @0 :Common.QueueAddress;
   group @1 :Data;
   key @2 :Data;
@@ -30,7 +30,7 @@ struct TaskKey {
 struct StatusReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
-  # unknownTask: the rest means nothing.
+  # unknownTask: ignore the other fields.
   task @2 :Common.TaskId;
   queue @3 :Common.QueueAddress;
   priority @4 :UInt8;
@@ -40,19 +40,19 @@ struct StatusReply {
   token @8 :UInt64;
   enqueuedAtMs @9 :Int64;
   eligibleAtMs @10 :Int64;
-  # 0 when it does not wait for a time.
+  # 0 when the task does not wait for a time.
   worker @11 :Text;
   lostInRow @12 :UInt8;
   text @13 :Data;
-  # The result of a completed task, else the latest error text.
+  # Result of a completed task, else the latest error text.
   group @14 :Data;
   key @15 :Data;
   context @16 :Text;
-  # Says more about `code`.
+  # Explains `code`.
   leaseLeftMs @17 :UInt64;
-  # Of a leased task: its lease ends then unless it beats.
+  # Remaining time of a leased task's lease if no further heartbeat arrives.
   body @18 :Data;
-  # A `TaskBody`, when it was asked for and is still kept.
+  # A `TaskBody`, when the request asked for it and it is still stored.
 }
 
 struct StatsRequest {
@@ -66,7 +66,7 @@ struct StatsReply {
   gauges @2 :List(Gauge);
   code @3 :Common.ErrorCode;
   context @4 :Text;
-  # With a code: why there are no counts; the rest means nothing.
+  # When `code` is set: why there are no counts; ignore the other fields.
 
   struct QueueStats {
     queue @0 :Common.QueueAddress;
@@ -77,7 +77,7 @@ struct StatsReply {
     # Since the store was created.
     dead @5 :UInt64;
     lost @6 :UInt64;
-    # Leases that expired, since the store was created.
+    # Leases that expired since the store was created.
     gated @7 :UInt64;
   }
 
@@ -95,26 +95,26 @@ enum TaskChange @0xb1a2c3d4e5f60718 {
 }
 
 struct ChangeRequest {
-  # Change one task, whoever holds it. Reply: ChangeReply with the same number, when the change is
-  # durable. Asking again is harmless: what was changed already is then unchanged.
+  # Change one task, regardless of its lease. Reply: ChangeReply with the same number, when the
+  # change is durable. A repeat is harmless: its result is `unchanged`.
   number @0 :UInt64;
   task @1 :Common.TaskId;
   change @2 :TaskChange;
   key @3 :TaskKey;
-  # With cancel and promote; when set, names the task instead of `task.seq`; `task.shard` is the
-  # key's.
+  # With cancel and promote only. When set, identifies the task in place of `task.seq`; `task.shard`
+  # is then the key's shard.
 }
 
 enum ChangeResult @0xc2b3d4e5f6a70819 {
   changed @0;
   requested @1;
-  # The task is leased; it changes when the lease ends.
+  # The task is leased; the change is made when the lease ends.
   unchanged @2;
-  # The task's state does not allow it, or is already what was asked for.
+  # The task's state does not allow the change, or the change was already made.
   guarded @3;
-  # The producer's deferral stands, because the task does not allow promotion.
+  # The task does not allow promotion, so the producer's deferral stays.
   keyTaken @4;
-  # A redrive: another live task has the key.
+  # Redrive: another live task has the key.
   notFound @5;
   # No record has the key.
 }
@@ -122,18 +122,18 @@ enum ChangeResult @0xc2b3d4e5f6a70819 {
 struct ChangeReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
-  # unknownTask, unsupported: nothing was changed, the rest means nothing.
+  # unknownTask, unsupported: nothing was changed; ignore the other fields.
   result @2 :ChangeResult;
   state @3 :Task.TaskState;
-  # Of the task from here on.
+  # State of the task after the change.
   task @4 :Common.TaskId;
   context @5 :Text;
-  # Says more about `code`.
+  # Explains `code`.
 }
 
 enum ForceKind @0xd4c5b6a798807162 {
   revoke @0;
-  # The lease ends uncharged, the task is ready again.
+  # The lease ends uncharged, and the task is ready again.
   complete @1;
   # A live task is completed, with `text` as its result.
   fail @2;
@@ -141,8 +141,8 @@ enum ForceKind @0xd4c5b6a798807162 {
 }
 
 struct ForceRequest {
-  # End a lease or a task without its token. Reply: ChangeReply with the same number. Asked twice it
-  # may be done twice.
+  # End a lease or a task without its token. Reply: ChangeReply with the same number. Not
+  # idempotent: a repeat may make the change twice.
   number @0 :UInt64;
   task @1 :Common.TaskId;
   how @2 :ForceKind;
@@ -151,29 +151,29 @@ struct ForceRequest {
 }
 
 struct QueueSettings {
-  # What a shard's part of a queue gives its tasks and how much it takes.
+  # Configuration of one shard's part of a queue: the defaults of its tasks, and its limits.
   defaults @0 :Task.TaskSettings;
-  # For the fields that a producer leaves to the queue.
+  # Values for the fields that a producer leaves unset.
   maxDepth @1 :UInt64;
-  # Live tasks at most; 0 is no limit.
+  # Maximum number of live tasks; 0: unlimited.
   maxLeased @2 :UInt64;
-  # Leases at the same time at most; 0 is no limit.
+  # Maximum number of concurrent leases; 0: unlimited.
   keepPayload @3 :Bool;
   # Keep the payload of a completed task as long as its record.
   paused @4 :Bool;
-  # Nothing is handed out. Means nothing in a request.
+  # The queue grants no leases. Ignored in a request.
 }
 
 struct QueueRequest {
-  # About one shard's part of a queue. Reply: QueueReply with the same number, when the change is
-  # durable. Asking again is harmless.
+  # Read or change one shard's part of a queue. Reply: QueueReply with the same number, when the
+  # change is durable. A repeat is harmless.
   number @0 :UInt64;
   shard @1 :UInt16;
   queue @2 :Common.QueueAddress;
   union {
     show @3 :Void;
     set @4 :QueueSettings;
-    # All of them; `paused` stays as it is.
+    # Sets all fields but `paused`, which does not change.
     pause @5 :Void;
     resume @6 :Void;
   }
@@ -183,22 +183,22 @@ struct QueueReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
   context @2 :Text;
-  # With a code: why nothing was changed; the rest means nothing.
+  # When `code` is set: why nothing was changed; ignore the other fields.
   settings @3 :QueueSettings;
-  # From here on.
+  # Settings after the change.
 }
 
 struct TaskFilter {
-  # Which tasks of a shard, in the order of their sequences.
+  # Selects tasks of one shard, in the order of their sequences.
   tenant @0 :Text;
   queue @1 :Text;
-  # Empty is every queue of the tenant.
+  # Empty: every queue of the tenant.
   after @2 :UInt64;
-  # Only greater sequences.
+  # Only tasks with greater sequences.
   below @3 :UInt64;
-  # Only smaller sequences; 0 is no bound.
+  # Only tasks with smaller sequences; 0: no bound.
   limit @4 :UInt32;
-  # Look at so many tasks at most; 1..1000.
+  # Maximum number of tasks to examine, 1..1000.
   union {
     anyState @5 :Void;
     state @6 :Task.TaskState;
@@ -206,40 +206,40 @@ struct TaskFilter {
   blocking @7 :Bool;
   # Only dead tasks that block their group.
   newestFirst @8 :Bool;
-  # In falling order of sequences: `below` says where to begin, and the reply's `after` the next
+  # Descending order of sequences: the scan starts at `below`, and the reply's `after` is the next
   # `below`.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {
   redrive @0;
-  # Dead tasks live again.
+  # Redrives dead tasks.
   purgeDead @1;
-  # Dead tasks go for good.
+  # Removes dead tasks for good.
   purgeAll @2;
-  # Tasks go for good whatever their state; leases are revoked.
+  # Removes tasks of any state for good; leases are revoked.
 }
 
 struct BulkRequest {
-  # Do the same to many tasks of one shard, a part per request. Reply: BulkReply with the same
-  # number, when the change is durable.
+  # Make the same change to many tasks of one shard, one part per request. Reply: BulkReply with the
+  # same number, when the change is durable.
   number @0 :UInt64;
   shard @1 :UInt16;
   what @2 :BulkKind;
   filter @3 :TaskFilter;
-  # Of any state: the kind says which.
+  # Its state must be `anyState`; `what` determines the states.
 }
 
 struct BulkReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
   context @2 :Text;
-  # With a code: why nothing was changed; the rest means nothing.
+  # When `code` is set: why nothing was changed; ignore the other fields.
   changed @3 :UInt64;
-  # How many tasks.
+  # Number of tasks changed.
   after @4 :UInt64;
   # Where the next part begins.
   more @5 :Bool;
-  # False when nothing is left that the filter could pick.
+  # False when no further tasks can match the filter.
 }
 
 struct ListRequest {
@@ -250,7 +250,7 @@ struct ListRequest {
 }
 
 struct TaskView {
-  # What is known of a task but the text of its latest outcome.
+  # A task's status without the text of its latest outcome.
   seq @0 :UInt64;
   queue @1 :Common.QueueAddress;
   priority @2 :UInt8;
@@ -260,7 +260,7 @@ struct TaskView {
   token @6 :UInt64;
   enqueuedAtMs @7 :Int64;
   eligibleAtMs @8 :Int64;
-  # 0 when it does not wait for a time.
+  # 0 when the task does not wait for a time.
   worker @9 :Text;
   lostInRow @10 :UInt8;
   group @11 :Data;
@@ -271,16 +271,16 @@ struct ListReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
   context @2 :Text;
-  # With a code: why there is no list; the rest means nothing.
+  # When `code` is set: why there is no list; ignore the other fields.
   tasks @3 :List(TaskView);
   after @4 :UInt64;
   # Where the next part begins.
   more @5 :Bool;
-  # False when nothing is left that the filter could pick.
+  # False when no further tasks can match the filter.
 }
 
 struct ExplainRequest {
-  # Why does the task not run at this moment? Reply: ExplainReply with the same number.
+  # Explain why the task does not run at this moment. Reply: ExplainReply with the same number.
   number @0 :UInt64;
   task @1 :Common.TaskId;
 }
@@ -292,9 +292,9 @@ enum TaskReason @0xf6e7d8c9baa12839 {
   retryWaiting @1;
   # It waits for its next attempt, until untilMs.
   gated @2;
-  # `blocker` of its group is before it.
+  # `blocker`, an earlier task of its group, has not ended.
   blocked @3;
-  # `blocker` of its group is dead and blocks it.
+  # `blocker`, an earlier task of its group, is dead and blocks it.
   queuePaused @4;
   noWorker @5;
   # No connected worker claims from its queue.
@@ -303,9 +303,9 @@ enum TaskReason @0xf6e7d8c9baa12839 {
   noFreeSlots @7;
   # All workers that claim from its queue are busy.
   next @8;
-  # It is handed out with the next turn.
+  # It is granted in the next turn.
   leased @9;
-  # It runs at view.worker; the lease ends in leaseLeftMs unless it beats.
+  # view.worker runs it; the lease ends in leaseLeftMs if no further heartbeat arrives.
   completed @10;
   dead @11;
   cancelled @12;
@@ -315,22 +315,22 @@ struct ExplainReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
   context @2 :Text;
-  # With a code: why nothing is known; the rest means nothing.
+  # When `code` is set: why there is no explanation; ignore the other fields.
   shard @3 :UInt16;
   reason @4 :TaskReason;
   view @5 :TaskView;
   untilMs @6 :Int64;
   blocker @7 :UInt64;
-  # Of the same shard.
+  # Sequence of a task of the same shard.
   blockerState @8 :Task.TaskState;
   leaseLeftMs @9 :UInt64;
   queue @10 :QueueSettings;
   workers @11 :UInt32;
-  # That claim from its queue.
+  # Number of connected workers that claim from its queue.
 }
 
 struct EventsRequest {
-  # What happened to the task? Reply: EventsReply with the same number.
+  # Read the task's history. Reply: EventsReply with the same number.
   number @0 :UInt64;
   task @1 :Common.TaskId;
 }
@@ -345,7 +345,7 @@ enum TaskEventKind @0x87f8e9dacbb2394a {
   nacked @5;
   abandoned @6;
   lost @7;
-  # The lease expired or its worker was replaced.
+  # The lease expired, or its worker was replaced.
   revoked @8;
   cancelRequested @9;
   cancelled @10;
@@ -355,9 +355,9 @@ enum TaskEventKind @0x87f8e9dacbb2394a {
   forcedToComplete @13;
   forcedToFail @14;
   timedOut @15;
-  # The attempt ran longer, or longer without progress, than it may.
+  # The attempt exceeded its run timeout or its progress timeout.
   payloadReplaced @16;
-  # By a duplicate.
+  # Replaced by a duplicate.
 }
 
 enum TaskEventAuthor @0x98a1b2c3d4e5f60b {
@@ -366,22 +366,22 @@ enum TaskEventAuthor @0x98a1b2c3d4e5f60b {
   producer @1;
   worker @2;
   operatorUser @3;
-  # Whoever asked for a change of the task.
+  # A user or tool that asked for a change of the task.
 }
 
 struct EventsReply {
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
   context @2 :Text;
-  # With a code: why nothing is known; the rest means nothing.
+  # When `code` is set: why there is no history; ignore the other fields.
   events @3 :List(Event);
-  # In the order in which they happened: the enqueue, and of very many after it the latest.
+  # In order: the enqueue, then as many of the latest events as are kept.
   dropped @4 :UInt64;
-  # Events behind the enqueue that are not remembered any more.
+  # Number of events after the enqueue that are no longer kept.
   state @5 :Task.TaskState;
-  # How the task is now.
+  # Current state of the task.
   untilMs @6 :Int64;
-  # 0 when it does not wait for a time.
+  # 0 when the task does not wait for a time.
 
   struct Event {
     atMs @0 :Int64;
@@ -390,20 +390,20 @@ struct EventsReply {
     token @3 :UInt64;
     worker @4 :Text;
     text @5 :Data;
-    # Of an attempt that ended: the result or the error text, cut to 1 KiB with a mark.
+    # Result or error text of an attempt that ended, cut to 1 KiB with a mark.
     by @6 :TaskEventAuthor;
     state @7 :Task.TaskState;
-    # The task's from then on.
+    # State of the task after the event.
     untilMs @8 :Int64;
-    # With `scheduled`: when it is eligible.
+    # With `scheduled`: when the task becomes eligible.
   }
 }
 
 struct BackupRequest {
-  # How is the latest backup, or begin one? Reply: BackupReply with the same number.
+  # Read the status of the latest backup, or start one. Reply: BackupReply with the same number.
   number @0 :UInt64;
   start @1 :Bool;
-  # Begin one now. Where it goes is not for me to say.
+  # Start a backup now, into the directory that the coordinator is configured with.
 }
 
 enum BackupState @0xa7c3d5e1f2046b8d {
@@ -415,17 +415,17 @@ enum BackupState @0xa7c3d5e1f2046b8d {
 }
 
 struct BackupReply {
-  # Of the latest backup since the coordinator was started.
+  # Status of the latest backup since the coordinator was started.
   number @0 :UInt64;
   code @1 :Common.ErrorCode;
   context @2 :Text;
-  # With a code: why none was begun; the rest means nothing.
+  # When `code` is set: why no backup was started; ignore the other fields.
   state @3 :BackupState;
   backup @4 :UInt32;
-  # Its own number.
+  # Number of the backup.
   bytes @5 :UInt64;
-  # Of all its files, those included that it shares with earlier ones.
+  # Size of all its files, including those that it shares with earlier backups.
   files @6 :UInt32;
   problem @7 :Text;
-  # Why it failed.
+  # Why the backup failed.
 }

@@ -17,7 +17,8 @@ $Cxx.namespace("codeq::schema");
 # Comments speak from the sender's view.
 
 struct Message {
-  # The catalogue: every type that may cross a connection. Ordinals are the frames' type numbers.
+  # The catalogue: every type that may cross a connection. The ordinals are the type numbers in
+  # frames.
   union {
     hello @0 :Hello;
     helloAck @1 :HelloAck;
@@ -74,36 +75,36 @@ struct Hello {
   maxVersion @1 :UInt16;
   role @2 :Role;
   name @3 :Text;
-  # Of the node; `[A-Za-z0-9._-]{1,128}`. Workers' names are unique.
+  # Name of the node; `[A-Za-z0-9._-]{1,128}`. Unique among connected workers.
   incarnation @4 :UInt64;
-  # Random per process start.
+  # Random number per process start.
   token @5 :Data;
   # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
-  # What a worker handles.
+  # Queues that a worker handles.
 }
 
 struct HelloAck {
-  # You are in. Everything that you send from here on is answered in order per shard.
+  # The connection is accepted. Requests that follow are answered in order per shard.
   version @0 :UInt16;
   shardCount @1 :UInt16;
   coordinatorId @2 :UInt64;
-  # Random per start of the coordinator.
+  # Random number per start of the coordinator.
   storeId @3 :UInt64;
-  # Random, fixed when the store was created.
+  # Random number, fixed when the store was created.
   pingIntervalMs @4 :UInt32;
   nowMs @5 :Int64;
-  # Shard time, which a producer's session is named after; 0 when it is not said.
+  # Shard time, from which a producer derives its session id; 0: not given.
 }
 
 struct Refused {
-  # I close the connection for this reason.
+  # I refuse the connection for this reason and close it.
   code @0 :Common.ErrorCode;
   context @1 :Text;
 }
 
 struct Ping {
-  # Answer at once with Pong and the same number.
+  # Reply at once: Pong with the same number.
   number @0 :UInt64;
 }
 
@@ -112,51 +113,51 @@ struct Pong {
 }
 
 struct Goodbye {
-  # An orderly end. From a worker: my leases are to be given back. From a coordinator: I stop, come
-  # again.
+  # I end the connection in order. From a worker: give its leases back. From a coordinator: it
+  # stops; reconnect later.
   code @0 :Common.ErrorCode;
 }
 
 struct EnqueueRequest {
-  # Add these tasks to one shard, all or nothing. Reply: EnqueueReply, sent when they are durable.
-  # A repeat with the same producer and number returns the first answer and adds nothing.
+  # Add these tasks to one shard, all or none. Reply: EnqueueReply, sent when they are durable. A
+  # repeat with the same producer and number returns the first answer and adds nothing.
   producer @0 :Common.ProducerId;
   number @1 :UInt64;
-  # Of the request, from 1, increasing within the producer session.
+  # Number of the request; starts at 1 and increases within the producer session.
   answeredBelow @2 :UInt64;
-  # I have the answers to all requests with smaller numbers; they may be forgotten.
+  # I have received the answers to all requests with smaller numbers; you may forget them.
   shard @3 :UInt16;
   runs @4 :List(EnqueueRun);
   tasks @5 :Common.Packed;
-  # A `TaskBody` each, in the order of the runs.
+  # One `TaskBody` per task, in the order of the runs.
 }
 
 struct EnqueueRun {
-  # The next `count` tasks of the request share what stands here.
+  # Fields shared by the next `count` tasks of the request.
   count @0 :UInt32;
   queue @1 :Common.QueueAddress;
   priority @2 :UInt8;
   settings @3 :Task.TaskSettings;
   notBeforeMs @4 :Int64;
-  # Shard time; 0 is now.
+  # Shard time; 0: now.
   delayMs @5 :UInt64;
-  # From when the coordinator decides; excludes notBeforeMs.
+  # Delay from the time of the coordinator's decision; excludes notBeforeMs.
   allowPromotion @6 :Bool;
-  # Whether a promotion may also lift notBeforeMs or delayMs.
+  # Allows a promotion to lift notBeforeMs or delayMs, too.
   group @7 :Data;
-  # At most one task of a group is leased, in order of arrival; empty is no group. At most 256
-  # bytes; a run with a group goes to the shard that the group's name gives.
+  # At most one task of a group is leased at a time, in order of arrival; empty: no group. At most
+  # 256 bytes. Determines the shard of the run.
   key @8 :Data;
-  # My own name for the one task of this run; empty is none. At most 256 bytes; without a group it
-  # gives the shard.
+  # Producer's key of the run's single task; empty: none. At most 256 bytes. Determines the shard of
+  # a run without a group.
   onDuplicate @9 :OnDuplicate;
-  # What to do when the key has a record already.
+  # Policy for a key that already has a record.
   replacePayload @10 :Bool;
-  # Whether a duplicate also swaps the body of an unleased record.
+  # Lets a duplicate replace the body of an unleased record, too.
   leftToQueue @11 :UInt16;
-  # The fields of `settings` that the queue decides, as bits: 1 maxAttempts, 2 retry, 4 leaseMs,
-  # 8 runTimeoutMs, 16 progressTimeoutMs, 32 retentionMs, 64 onDead, 128 deadRetentionMs. Their
-  # values mean nothing.
+  # Bit set of the `settings` fields that take the queue's value: 1 maxAttempts, 2 retry, 4 leaseMs,
+  # 8 runTimeoutMs, 16 progressTimeoutMs, 32 retentionMs, 64 onDead, 128 deadRetentionMs. The values
+  # sent in those fields are ignored.
 }
 
 enum OnDuplicate @0x93a4b5c6d7e80f1a {
@@ -168,64 +169,64 @@ enum OnDuplicate @0x93a4b5c6d7e80f1a {
 }
 
 struct EnqueueReply {
-  # Durable (or refused, when `code` is set: nothing was added).
+  # The tasks are durable; or, when `code` is set, the request was refused and nothing was added.
   number @0 :UInt64;
   shard @1 :UInt16;
   tasks @2 :List(Common.SeqRun);
-  # The ids of the request's tasks, in order.
+  # Ids of the request's tasks, in order.
   code @3 :Common.ErrorCode;
   context @4 :Text;
   retryAfterMs @5 :UInt32;
-  # With `overloaded`: wait this long.
+  # With `overloaded`: wait at least this long before a repeat.
   kinds @6 :Data;
-  # What became of each task, a byte each: 0 created, 1 existing, 2 deferred, 3 promoted,
-  # 4 unchanged, 5 running, 6 duplicate. Empty when all were created. The id of a task that was not
-  # created is the one of the record that has its key.
+  # Outcome of each task, one byte each: 0 created, 1 existing, 2 deferred, 3 promoted, 4 unchanged,
+  # 5 running, 6 duplicate. Empty when all were created. For a task that was not created, `tasks`
+  # has the id of the record that already has its key.
 }
 
 struct ClaimRequest {
-  # I can take this many more tasks. Credits add up; each task sent uses one. After a reconnect
-  # they start from zero. The answer is TaskBatch, whenever there is work. 0 says that I take no
-  # more for as long as I am connected, and that unused credits are void.
+  # I can take this many more tasks. Credits add up; each task sent uses one. After a reconnect they
+  # start from zero. Replies: TaskBatch, whenever there is work. With 0 credits I take no more tasks
+  # on this connection, and unused credits are void.
   credits @0 :UInt32;
   leaseMs @1 :UInt64;
-  # Wish for the lease; 0 leaves it to the task.
+  # Requested lease duration; 0: the task's own.
   setsQueues @2 :Bool;
-  # From here on I take tasks of `queues` only, instead of those that I named before. A request that
-  # says so and has no credits voids none.
+  # From now on I take tasks of `queues` only, in place of the queues named before. Such a request
+  # with 0 credits does not void any.
   queues @3 :List(Common.QueueAddress);
   batchTasks @4 :UInt32;
-  # Tasks of one TaskBatch at most; 0 leaves it to the coordinator.
+  # Maximum number of tasks in one TaskBatch; 0: the coordinator's limit.
 }
 
 struct TaskBatch {
-  # These tasks are yours under the leases given.
+  # You hold leases on these tasks.
   shard @0 :UInt16;
   redelivered @1 :Bool;
-  # After a resume: you hold these leases already, though you did not know. They use no credits.
+  # After a resume: you already held these leases without knowing it. They use no credits.
   runs @2 :List(TaskRun);
   tasks @3 :Common.Packed;
-  # A `TaskBody` each, in the order of the runs.
+  # One `TaskBody` per task, in the order of the runs.
 }
 
 struct TaskRun {
   first @0 :UInt64;
   count @1 :UInt32;
   firstToken @2 :UInt64;
-  # Task i of the run has token firstToken + i.
+  # Task i of the run has the token firstToken + i.
   attempts @3 :List(UInt16);
-  # One per task, or empty when all are at attempt 1.
+  # One per task; empty when all are at attempt 1.
   queue @4 :Common.QueueAddress;
   priority @5 :UInt8;
   leaseMs @6 :UInt64;
   maxAttempts @7 :UInt16;
   enqueuedAtMs @8 :Int64;
   group @9 :Data;
-  # Of the tasks of the run; empty is none.
+  # Group of all tasks of the run; empty: none.
   key @10 :Data;
-  # Of the one task of the run; empty is none.
+  # Producer's key of the run's single task; empty: none.
   checkpoints @11 :List(Checkpoint.TaskCheckpoint);
-  # What earlier attempts of tasks of the run handed on, for those that did.
+  # Checkpoints of the tasks of the run that have one.
 }
 
 struct TaskLease {
@@ -236,12 +237,12 @@ struct TaskLease {
 enum LeasePhase @0x8a7b6c5d4e3f2011 {
   running @0;
   queued @1;
-  # Received, not started: ends uncharged, whatever ends it.
+  # Received, but not started: such a lease ends uncharged, for whatever reason it ends.
 }
 
 struct HeartbeatRequest {
-  # The handlers of these leases are alive. Only those that are not extended are answered, by
-  # LeasesLost.
+  # Extend these leases; their handlers are alive. Reply: LeasesLost for the leases that cannot be
+  # extended; nothing for the others.
   shard @0 :UInt16;
   leases @1 :List(Beat);
 
@@ -250,14 +251,14 @@ struct HeartbeatRequest {
     token @1 :UInt64;
     phase @2 :LeasePhase;
     progressed @3 :Bool;
-    # The handler got on with its work since the last beat.
+    # The handler has reported progress since the last heartbeat.
     extendMs @4 :UInt64;
-    # Longer than the lease: be content without a beat for that long from now, 1 s to 12 h. 0 is as
-    # long as the lease.
+    # Extends the lease by this much from now, 1 s to 12 h, when that is longer than the lease
+    # duration. 0: by the lease duration.
   }
 
   progress @2 :List(Progress);
-  # How far handlers are, for those who watch; kept nowhere. At most one per lease.
+  # Progress of handlers, for clients that watch the tasks; not stored. At most one per lease.
 
   struct Progress {
     seq @0 :UInt64;
@@ -268,12 +269,12 @@ struct HeartbeatRequest {
   }
 
   checkpoints @3 :List(Checkpoint.LeaseCheckpoint);
-  # What handlers hand on to the next attempts of their tasks. Reply: CheckpointsSaved, when they
-  # are durable; LeasesLost for those whose lease is over. At most 8 MiB of them in one request.
+  # Checkpoints that handlers saved. Replies: CheckpointsSaved when they are durable; LeasesLost for
+  # leases that have ended. At most 8 MiB of checkpoints in one request.
 }
 
 struct LeasesLost {
-  # These leases are not yours any more; stop their handlers and report nothing.
+  # You no longer hold these leases; stop their handlers and report nothing.
   shard @0 :UInt16;
   leases @1 :List(TaskLease);
 }
@@ -288,41 +289,41 @@ enum Disposition @0xf0e1d2c3b4a59687 {
 }
 
 struct ResultRequest {
-  # How these attempts ended. I keep and resend each until it is answered in a ResultReply.
+  # How these attempts ended. I keep and resend each report until a ResultReply answers it.
   shard @0 :UInt16;
   reports @1 :List(Report);
   texts @2 :Common.Packed;
-  # The result or error text of each report, in order.
+  # Result or error text of each report, in order.
 
   struct Report {
     seq @0 :UInt64;
     token @1 :UInt64;
     disposition @2 :Disposition;
     delayMs @3 :Int64 = -1;
-    # With nack: the handler's own delay; negative leaves it to the retry policy.
+    # With nack: the handler's own delay; negative: the retry policy's delay.
     started @4 :Bool = true;
     # False: the attempt never began and is not charged.
     followUps @5 :FollowUps;
     # With completed: enqueue these tasks in the same write as the result. When one of them is
-    # refused, so is the report, and the lease stays.
+    # refused, the report is refused, too, and the lease stays.
     checkpointNumber @6 :UInt32;
     checkpoint @7 :Data;
-    # What the attempt handed on last and was not told to be saved, as in a heartbeat; the number 0
-    # is none. Of no account when the task ends.
+    # The attempt's latest checkpoint, if it is not known to be saved; as in a heartbeat. Number 0:
+    # none. Ignored when the task ends.
   }
 }
 
 struct FollowUps {
-  # Tasks without key and group stay on the shard of the completed task; each other one goes to its
-  # own shard.
+  # Tasks without key and group stay on the shard of the completed task; every other task goes to
+  # the shard of its group or key.
   runs @0 :List(EnqueueRun);
   tasks @1 :Common.Packed;
-  # A `TaskBody` each, in the order of the runs; at most 64 and 8 MiB.
+  # One `TaskBody` per task, in the order of the runs; at most 64 tasks and 8 MiB.
 }
 
 struct ResultReply {
-  # Durable, or refused for good; either way forget the report. Refused for what it carries, the
-  # lease stays: report another end.
+  # Each report is durable, or refused for good; forget it in both cases. When a report was refused
+  # for its content, the lease stays: report another outcome.
   shard @0 :UInt16;
   answers @1 :List(Answer);
 
@@ -331,16 +332,16 @@ struct ResultReply {
     token @1 :UInt64;
     code @2 :Common.ErrorCode;
     # none: accepted now; already: accepted before; staleLease, unknownTask: refused;
-    # invalidArgument, tooLarge: refused for what it carries.
+    # invalidArgument, tooLarge: refused for its content.
     context @3 :Text;
-    # What is out of bounds.
+    # Names the field that was refused.
   }
 }
 
 struct ResumeRequest {
-  # After a reconnect, when the unanswered results are sent again: the leases that I hold. Reply:
-  # ResumeReply, with a LeasesLost before it for what you do not know and a TaskBatch for what I do
-  # not know.
+  # Sent after a reconnect, once the unanswered results have been resent: the leases that I hold.
+  # Replies: a LeasesLost for leases unknown to you, a TaskBatch for leases unknown to me, then
+  # ResumeReply.
   shard @0 :UInt16;
   leases @1 :List(TaskLease);
 }
@@ -350,34 +351,34 @@ struct ResumeReply {
 }
 
 struct AwaitRequest {
-  # Tell me when each of these tasks ends, by TasksEnded; at once for those that have. Lasts as
-  # long as the connection.
+  # Notify me when each of these tasks ends, by TasksEnded; at once for those that have ended. Valid
+  # until the connection ends.
   shard @0 :UInt16;
   seqs @1 :List(UInt64);
   progress @2 :Bool;
-  # Tell me as well how far their handlers are.
+  # Also notify me of the progress of their handlers.
 }
 
 struct TasksEnded {
   shard @0 :UInt16;
   tasks @1 :List(Ended);
   texts @2 :Common.Packed;
-  # The result or error text of each task, in order.
+  # Result or error text of each task, in order.
 
   struct Ended {
     seq @0 :UInt64;
     state @1 :Task.TaskState;
     code @2 :Common.ErrorCode;
-    # unknownTask: there is no such task, or it is past its retention; `state` means nothing.
+    # unknownTask: the task does not exist, or its retention has passed; ignore `state`.
     attempt @3 :UInt16;
     percent @4 :UInt8;
-    # With the state `leased`: the task has not ended, its handler is that far, and the text is the
-    # handler's note. Only told to who asked for progress.
+    # With the state `leased`: the task has not ended; this is its handler's progress, and the text
+    # is the handler's note. Sent only to clients that asked for progress.
   }
 }
 
 struct CancelNotice {
-  # Stop the handler of this lease; answer `cancelled` or complete within the grace.
+  # Stop the handler of this lease; report `cancelled` or `completed` within the grace.
   shard @0 :UInt16;
   lease @1 :TaskLease;
   graceMs @2 :UInt64;

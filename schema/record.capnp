@@ -8,11 +8,11 @@ $Cxx.namespace("codeq::schema");
 
 # Values stored on disk, one struct per kind of key (`storage/keys/keyspace.hpp`). Fields are only
 # appended, never renumbered; a field that is no longer used is renamed `obsolete...`. The procedure
-# for a change is in `libcodeq/src/storage/README.md`.
+# for changing the format is in `libcodeq/src/storage/README.md`.
 
 struct Record {
-  # The catalogue: every kind of value. Only the tests use the union itself: they walk it for
-  # golden bytes.
+  # The catalogue: every kind of value. The union itself is used by tests only, which check that
+  # each kind has golden bytes.
   union {
     store @0 :StoreRecord;
     shard @1 :ShardRecord;
@@ -34,23 +34,24 @@ struct Record {
 }
 
 struct StoreRecord {
-  # One per store; overwritten at each start, synced before the store serves.
+  # One per store. Overwritten at each start; synced before the store serves.
   formatVersion @0 :UInt32;
   storeId @1 :UInt64;
-  # Random, from the creation.
+  # Random number, fixed when the store was created.
   shardCount @2 :UInt16;
   epoch @3 :UInt32;
   # Raised at each start; the high bits of every token, sequence and position.
 }
 
 struct ShardRecord {
-  # The snapshot of a shard: what is not in the records of its segments, as of `position`.
+  # The snapshot of a shard: the state as of `position` that the records of its segments do not
+  # hold.
   position @0 :UInt64;
   atMs @1 :Int64;
   # Shard time.
   queues @2 :List(QueueTotals);
-  # Of all queues, in stores of format 1. Since then each queue has a `TotalsRecord`, and this is
-  # empty.
+  # Totals of all queues, in stores of format 1. In later formats each queue has a `TotalsRecord`,
+  # and this list is empty.
 
   struct QueueTotals {
     # As in `TotalsRecord`.
@@ -63,68 +64,69 @@ struct ShardRecord {
   }
 
   nextSequence @3 :UInt64;
-  # Blocks know all segments below it; recovery reads the records of those from it on.
+  # Blocks contain all segments below this sequence; recovery reads the records of the later ones.
   forgotten @4 :List(ForgottenSessions);
 
   struct ForgottenSessions {
-    # Of a tenant that had too many producer sessions: unknown ones created until then are refused.
+    # A tenant that had too many producer sessions: unknown sessions created until then are refused.
     tenant @0 :Text;
     createdUntilMs @1 :Int64;
   }
 }
 
 struct TotalsRecord {
-  # How tasks of a queue ended since the store was created; the queue is in the key. Overwritten by
-  # each snapshot in which it changed, or the queue is new.
+  # Counts of a queue's tasks by how they ended, since the store was created; the queue is in the
+  # key. Overwritten by each snapshot in which the counts changed or the queue is new.
   completed @0 :UInt64;
   dead @1 :UInt64;
   cancelled @2 :UInt64;
   lost @3 :UInt64;
-  # Leases that ran out.
+  # Number of leases that expired.
   purgedBelow @4 :UInt64;
-  # All tasks of the queue with a smaller sequence were purged, whatever their fates say.
+  # All tasks of the queue with a smaller sequence were purged, even where their fate records say
+  # otherwise.
 }
 
 struct ProducerRecord {
-  # A producer's session at a shard. Overwritten by each snapshot in which it changed, removed
-  # when it has been idle for too long.
+  # A producer session at a shard. Overwritten by each snapshot in which it changed; removed when it
+  # has been idle for too long.
   answeredBelow @0 :UInt64;
   lastUsedMs @1 :Int64;
   # Shard time.
   answers @2 :List(Answer);
   tenant @3 :Text;
-  # Of the first task that it enqueued.
+  # Tenant of the first task that the session enqueued.
 
   struct Answer {
     number @0 :UInt64;
     tasks @1 :List(Common.SeqRun);
     kinds @2 :Data;
-    # What became of each task, a byte each (`enqueue_kind`); empty when all were created.
+    # Outcome of each task, one byte each (`enqueue_kind`); empty when all were created.
   }
 }
 
 struct SegmentRecord {
-  # The tasks that one turn enqueued into one lane, all with the same settings. Written once,
-  # removed when no task of it is live or dead.
+  # The tasks that one turn enqueued into one lane, all with the same settings. Written once;
+  # removed when none of its tasks is live or dead.
   position @0 :UInt64;
   atMs @1 :Int64;
-  # When they were enqueued, shard time.
+  # When the tasks were enqueued, in shard time.
   queue @2 :Common.QueueAddress;
   priority @3 :UInt8;
   settings @4 :Task.TaskSettings;
-  # A lease of 0 is the queue's, as it is at the grant.
+  # A lease of 0 takes the queue's lease at the time of the grant.
   notBeforeMs @5 :Int64;
-  # The producer's deferral of all its tasks, shard time; 0 is none.
+  # The producer's deferral of all these tasks, in shard time; 0: none.
   requests @6 :List(RequestMark);
-  # The enqueue requests that it answers.
+  # The enqueue requests that added these tasks.
   tasks @7 :Common.Packed;
-  # A `TaskBody` each, as they came.
+  # One `TaskBody` per task, unchanged as received.
   allowPromotion @8 :Bool;
-  # Whether the deferral may be brought forward.
+  # Allows a promotion to lift the deferral.
   group @9 :Data;
-  # Empty is none.
+  # Empty: none.
   key @10 :Data;
-  # The producer's own name for the one task; empty is none.
+  # Producer's key of the segment's single task; empty: none.
 
   struct RequestMark {
     # Tasks offset .. offset + count - 1 of this segment belong to that request.
@@ -137,7 +139,8 @@ struct SegmentRecord {
 }
 
 struct GrantRecord {
-  # One claim batch: these tasks were leased, attempt + 1 each, with ascending tokens.
+  # One claim batch: these tasks were leased with ascending tokens, and the attempt of each was
+  # incremented.
   position @0 :UInt64;
   atMs @1 :Int64;
   worker @2 :Common.WorkerIdentity;
@@ -158,21 +161,21 @@ enum LeaseEndKind @0xc0ffee1234567891 {
   revoked @6;
   cancelled @7;
   timedOut @8;
-  # Beyond the run timeout or the progress timeout.
+  # The run timeout or the progress timeout passed.
   forced @9;
-  # By an operator, without the token. Also of a task that was not leased; the token is then that of
-  # its latest lease, or 0.
+  # An operator ended it without the token. Also used for a task that was not leased; the token is
+  # then that of its latest lease, or 0.
 }
 
 struct OutcomeRecord {
-  # Ends of leases, in the order decided. Results and errors are read from here.
+  # Ends of leases, in the order decided. Results and error texts are read from this record.
   position @0 :UInt64;
   atMs @1 :Int64;
   ends @2 :List(LeaseEnd);
   texts @3 :Common.Packed;
-  # The result or error text of each.
+  # Result or error text of each end.
   retentionMs @4 :UInt64;
-  # Of all its tasks: how long after `atMs` the record is kept; 0 is for ever.
+  # How long after `atMs` the record is kept, for all its tasks; 0: for ever.
 
   struct LeaseEnd {
     seq @0 :UInt64;
@@ -180,40 +183,40 @@ struct OutcomeRecord {
     kind @2 :LeaseEndKind;
     charged @3 :Bool;
     state @4 :Task.TaskState;
-    # The task's state from here on: scheduled, ready or terminal.
+    # State of the task after the end: scheduled, ready or terminal.
     dueMs @5 :Int64;
-    # With `scheduled`: when it is eligible again.
+    # With `scheduled`: when the task becomes eligible.
   }
 }
 
 enum ChangeKind @0xd1e2f3a4b5c60719 {
   # Stored on disk, never renumber.
   cancelled @0;
-  # A task that was not leased ended.
+  # A task that was not leased was cancelled.
   cancelRequested @1;
-  # A leased task is to end with its lease, unless it completes.
+  # A leased task is to be cancelled when its lease ends, unless it completes.
   rescheduled @2;
-  # A task that is not leased waits for other times, or for none.
+  # The times that an unleased task waits for have changed or were removed.
   redriven @3;
-  # A dead task lives again, with all its attempts.
+  # A dead task is live again, with all its attempts.
   purged @4;
-  # Nobody knows a task that is not leased any more.
+  # An unleased task was removed for good.
   bodyReplaced @5;
-  # A task that is not leased has another body, in a record of its own.
+  # An unleased task got another body, in a record of its own.
 }
 
 struct ChangeRecord {
-  # What was decided about tasks outside of their leases, in the order decided. Removed by the next
-  # snapshot, which holds what the changes came to.
+  # Changes of tasks that were not made by their leases, in the order decided. Removed by the next
+  # snapshot, which contains their effects.
   position @0 :UInt64;
   atMs @1 :Int64;
   changes @2 :List(Change);
   purges @3 :List(QueuePurge);
   answers @4 :List(Answer);
-  # Of requests some of whose tasks have keys; those of others are in the segments.
+  # Answers to requests that contain tasks with keys; answers to other requests are in the segments.
 
   struct QueuePurge {
-    # Nobody knows the queue's tasks below a sequence any more.
+    # All tasks of the queue below this sequence were purged.
     queue @0 :Common.QueueAddress;
     below @1 :UInt64;
   }
@@ -222,7 +225,8 @@ struct ChangeRecord {
     seq @0 :UInt64;
     kind @1 :ChangeKind;
     notBeforeMs @2 :Int64;
-    # With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
+    # With `rescheduled`: the new deferral of the user, and the new one of the shard in retryAtMs;
+    # 0: none.
     retryAtMs @3 :Int64;
     bodyBytes @4 :UInt64;
     # With `bodyReplaced`: the size of the new body.
@@ -236,7 +240,7 @@ struct ChangeRecord {
     kinds @4 :Data;
     # As in `ProducerRecord.Answer`.
     tenant @5 :Text;
-    # Of the first task.
+    # Tenant of the request's first task.
   }
 }
 
@@ -245,39 +249,40 @@ struct QueueRecord {
   position @0 :UInt64;
   atMs @1 :Int64;
   defaults @2 :Task.TaskSettings;
-  # For the fields that producers leave to the queue.
+  # Values for the fields that producers leave unset.
   maxDepth @3 :UInt64;
-  # Live tasks of the shard at most; 0 is no limit.
+  # Maximum number of live tasks on the shard; 0: unlimited.
   maxLeased @4 :UInt64;
-  # Leases of the shard at most; 0 is no limit.
+  # Maximum number of leases on the shard; 0: unlimited.
   keepPayload @5 :Bool;
-  # Of a completed task, as long as its record.
+  # Keep the payload of a completed task as long as its record.
   paused @6 :Bool;
-  # Nothing is handed out.
+  # The queue grants no leases.
 }
 
 struct FollowUpRecord {
-  # Tasks that completions of one turn add to other shards, in the same write as the completions.
-  # Removed by a snapshot when all those shards have theirs; until then handed to them again by
-  # each start.
+  # Tasks that completions of one turn add to other shards, written in the same batch as the
+  # completions. Removed by a snapshot when all those shards have added their tasks; until then each
+  # start sends them again.
   position @0 :UInt64;
-  # Also the number under which the other shards know them.
+  # Also the number by which the other shards recognise a repeat.
   atMs @1 :Int64;
   runs @2 :List(Run);
   tasks @3 :Common.Packed;
-  # A `TaskBody` each, in the order of the runs.
+  # One `TaskBody` per task, in the order of the runs.
 
   struct Run {
-    # The next `count` tasks share what stands here; the fields mean what they mean in an enqueue.
+    # Fields shared by the next `count` tasks; they have the meaning of the same fields in an
+    # enqueue.
     shard @0 :UInt16;
-    # Who must own them.
+    # The shard that the tasks belong to.
     count @1 :UInt32;
     queue @2 :Common.QueueAddress;
     priority @3 :UInt8;
     settings @4 :Task.TaskSettings;
     leftToQueue @5 :UInt16;
     notBeforeMs @6 :Int64;
-    # Shard time; 0 is now.
+    # Shard time; 0: now.
     allowPromotion @7 :Bool;
     group @8 :Data;
     key @9 :Data;
@@ -288,18 +293,18 @@ struct FollowUpRecord {
 }
 
 struct BlockRecord {
-  # Segments that are neighbours with the state of all their tasks, as of a snapshot; their bodies
-  # are in their own records. Overwritten by each snapshot in which one of them changed, removed
-  # with the last of them.
+  # Adjacent segments with the state of all their tasks, as of a snapshot; the tasks' bodies are in
+  # the segments' own records. Overwritten by each snapshot in which one of the segments changed;
+  # removed with the last of them.
   position @0 :UInt64;
-  # Of that snapshot.
+  # Position of that snapshot.
   segments @1 :Data;
-  # Packed as `core/blocks/segment_block.hpp` says; begins with the version of that form.
+  # Packed as described in `core/blocks/segment_block.hpp`; begins with the version of that format.
 }
 
 struct FateRecord {
-  # What became of the tasks of a segment that is closed. Reports that come again and results are
-  # answered from it.
+  # How the tasks of a closed segment ended. Repeated reports and queries for results are answered
+  # from it.
   position @0 :UInt64;
   closedAtMs @1 :Int64;
   enqueuedAtMs @2 :Int64;
@@ -313,40 +318,41 @@ struct FateRecord {
   outcomeIndexes @10 :List(UInt32);
   lastEnds @11 :Data;
   gone @12 :Data;
-  # 1 for a task that was purged or copied into a record of its own, a byte each; empty when there
-  # is none.
+  # One byte per task, 1 if it was purged or copied into a record of its own; empty when there is no
+  # such task.
   retentionMs @13 :UInt64;
-  # How long after `closedAtMs` the record is kept; 0 is for ever.
+  # How long after `closedAtMs` the record is kept; 0: for ever.
 }
 
 struct KeyRecord {
-  # Which task had a key last, when its segment is closed. Overwritten when a later task of the key
-  # closes, removed when its time is over.
+  # The task that had a key last, once its segment is closed. Overwritten when a later task of the
+  # key closes; removed when it expires.
   seq @0 :UInt64;
   since @1 :UInt64;
-  # The position at which the task became live; the key belongs to the one with the latest.
+  # Position at which the task became live; of several tasks the one with the greatest position has
+  # the key.
   expiresAtMs @2 :Int64;
   # Shard time from which on the key is free.
 }
 
 struct DeadRecord {
-  # Why a task is dead. Removed when it is redriven or purged.
+  # Why a task is dead. Removed when the task is redriven or purged.
   atMs @0 :Int64;
-  # When it died, shard time.
+  # When the task died, in shard time.
   attempt @1 :UInt16;
-  # The charged attempts that it had.
+  # Number of the task's charged attempts.
   token @2 :UInt64;
-  # Of its last lease.
+  # Token of its last lease.
   text @3 :Data;
-  # The error of the last attempt.
+  # Error text of the last attempt.
 }
 
 struct HistoryRecord {
-  # One of the latest events of a task's life, of those that are out of the ordinary: other ends of
-  # leases than plain completions, changes, and all that follows one. Written with the record of
-  # what it tells of; goes with the task.
+  # One of the latest events of a task. Only unusual events are recorded: ends of leases other than
+  # plain completions, changes, and every event after one of these. Written in the same batch as the
+  # record of the event itself; removed with the task.
   number @0 :UInt32;
-  # Of all such events of the task, from 0. The key has it modulo 32.
+  # Number of the event among the recorded ones of the task, from 0. The key contains it modulo 32.
   atMs @1 :Int64;
   # Shard time.
   kind @2 :UInt8;
@@ -354,31 +360,31 @@ struct HistoryRecord {
   by @3 :UInt8;
   # `codeq::task_event::author`.
   state @4 :Task.TaskState;
-  # The task's state from here on.
+  # State of the task after the event.
   untilMs @5 :Int64;
-  # With `scheduled`: when it is eligible.
+  # With `scheduled`: when the task becomes eligible.
   attempt @6 :UInt16;
-  # This and the next three with an event of a leased task.
+  # This field and the next three are set for events of a leased task.
   token @7 :UInt64;
   grantedAtMs @8 :Int64;
   worker @9 :Text;
   text @10 :Data;
-  # The result or the error text, cut to 1 KiB with a mark.
+  # Result or error text, cut to 1 KiB with a mark.
   segment @11 :UInt64;
-  # The first sequence of the task's segment. When neither that nor its fate is there, nothing of
-  # the task is left, and this is not needed either.
+  # First sequence of the task's segment. When neither the segment nor its fate record exists,
+  # nothing else of the task is left, and this record can be removed, too.
   aside @12 :Bool;
-  # The segment has an aside's key.
+  # The segment is stored under an aside key.
 }
 
 struct CheckpointRecord {
-  # What an attempt of a live task saved for the next one. Overwritten by each that is saved later,
-  # removed when the task ends.
+  # The latest checkpoint of a live task, kept for its next attempt. Overwritten by each later
+  # checkpoint; removed when the task ends.
   token @0 :UInt64;
-  # Of the attempt that saved it.
+  # Token of the attempt that saved it.
   number @1 :UInt32;
-  # Counts what that attempt saved, from 1.
+  # Number of the checkpoint within that attempt, from 1.
   data @2 :Data;
   atMs @3 :Int64;
-  # When it was saved, shard time.
+  # When the checkpoint was saved, in shard time.
 }

@@ -4,15 +4,15 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("codeq::schema");
 
-# What a producer says about a task. `TaskBody` travels from producer to disk to worker as one
-# single-segment message whose bytes nobody touches; everything that a coordinator decides by is in
-# `TaskSettings` and in the messages beside it.
+# A producer's description of a task. `TaskBody` travels from producer to disk to worker as one
+# single-segment message that the coordinator never parses or changes; the fields that the
+# coordinator needs for its decisions are in `TaskSettings` and in the messages that carry the body.
 
 struct TaskBody {
   payload @0 :Data;
   # Opaque; at most 1 MiB.
   headers @1 :List(Header);
-  # At most 16 KiB in all.
+  # At most 16 KiB in total.
 
   struct Header {
     name @0 :Text;
@@ -35,19 +35,19 @@ enum OnDead @0xb7c8d9eafb0c1d2e {
 }
 
 struct TaskSettings {
-  # What all tasks of a segment share. Milliseconds.
+  # Settings that all tasks of a segment share. Times are in milliseconds.
   maxAttempts @0 :UInt16 = 5;
   retryKind @1 :RetryKind = exponentialJitter;
   retryBaseMs @2 :UInt64 = 1000;
   retryCapMs @3 :UInt64 = 900000;
   leaseMs @4 :UInt64 = 10000;
   runTimeoutMs @5 :UInt64 = 0;
-  # 0 is no limit.
+  # 0: unlimited; so is 0 for progressTimeoutMs.
   progressTimeoutMs @6 :UInt64 = 0;
   retentionMs @7 :UInt64 = 86400000;
-  # How long completed and cancelled records are kept.
+  # How long records of completed and cancelled tasks are kept.
   deadRetentionMs @8 :UInt64 = 0;
-  # 0 keeps dead tasks until they are purged.
+  # 0: dead tasks are kept until they are purged.
   onDead @9 :OnDead = skip;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the quickstart in a Debian 12 that has nothing installed, to see that its own list of
-# packages is complete. Needs root and debootstrap; takes minutes. Usage: tests/bare-debian.sh
+# Runs the quickstart in a fresh Debian 12, to check that its list of packages is complete. Needs
+# root and debootstrap; takes minutes. Usage: tests/bare-debian.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ command -v debootstrap >/dev/null || { echo "bare-debian: install debootstrap" >
 root=$(mktemp -d)
 clean_up() {
   ! mountpoint --quiet "$root/proc" || umount --lazy "$root/proc"
-  # Never across a file system that is still mounted.
+  # Do not descend into a file system that is still mounted.
   rm -rf --one-file-system "$root"
 }
 trap clean_up EXIT
@@ -20,7 +20,7 @@ trap 'exit 1' INT TERM HUP
 debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 ||
   { tail "$root.log" >&2; exit 1; }
 rm -f "$root.log"
-# Its packages come over the network as this machine's do.
+# It gets its packages over the network in the same way as this machine.
 for settings in /etc/apt/apt.conf.d /etc/resolv.conf /etc/hosts; do
   [ ! -e "$settings" ] || cp --recursive --dereference "$settings" "$root$(dirname "$settings")/"
 done

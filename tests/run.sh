@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds everything, runs every test and fuzzes what strangers send.
+# Installs missing packages, builds everything, runs every test, and fuzzes the parsers of external
+# input.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -78,7 +79,7 @@ case "$seconds" in
   *[!0-9]* | 0*) fail_usage "--seconds takes a number from 1 on, not '$seconds'" ;;
 esac
 
-# How many seconds for each target.
+# Number of seconds for each target.
 run_fuzz() {
   ./examples/install-packages.sh --fuzz
   cmake -G Ninja -S . -B build-fuzz -DCODEQ_FUZZ=ON -DCMAKE_C_COMPILER=clang \
@@ -117,7 +118,7 @@ if $build_only; then
   exit 0
 fi
 
-# Reports go to files, since not every test reads what its programs say.
+# Reports go to files, since not every test reads the output of its programs.
 reports="$PWD/$build/reports"
 rm -rf "$reports"
 mkdir "$reports"
@@ -126,7 +127,7 @@ export ASAN_OPTIONS="$common" UBSAN_OPTIONS="$common"
 export LSAN_OPTIONS="$common:suppressions=$PWD/tests/sanitize/leaks.supp"
 export TSAN_OPTIONS="$common:suppressions=$PWD/tests/sanitize/races.supp:exitcode=66"
 
-# Runs a command; fails if it does, or if anything that it ran had something to report.
+# Runs a command; fails if it fails, or if a program that it ran wrote a report.
 watched() {
   local status=0
   "$@" || status=$?
@@ -155,7 +156,7 @@ if $soak_kill; then
   exit 0
 fi
 
-# Tests whose times matter (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
+# Tests that measure times (e2e, fault, kill) are marked RUN_SERIAL, so they have the machine alone.
 cd "$build"
 chosen=$(IFS='|'; echo "${labels[*]:-.*}")
 watched ctest --output-on-failure --no-tests=error -j2 -L "^($chosen)\$" </dev/null

@@ -16,8 +16,8 @@
 
 namespace {
 
-/// Has the signals that mean something here wait until `heed_signals` takes them. Called before any
-/// thread is started, since threads inherit it.
+/// Blocks the signals that `heed_signals` waits for. Call before any thread is started, since
+/// threads inherit the mask.
 sigset_t hold_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -28,7 +28,8 @@ sigset_t hold_stop_signals() {
   return signals;
 }
 
-/// An ignored SIGCHLD is inherited, and the kernel would not say how programs of `--exec` end.
+/// Resets SIGCHLD: an ignored one is inherited, and the kernel would not report how `--exec`
+/// programs end.
 void heed_children() {
   std::signal(SIGCHLD, SIG_DFL);
 }
@@ -74,7 +75,7 @@ int print_handlers(const codeq::config::worker_config& config) {
   return 0;
 }
 
-/// Takes over what may change in a running worker; what cannot be used leaves the old in force.
+/// Applies changed settings and certificates; those that cannot be used keep their old values.
 void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
   auto taken = node.reload();
   auto parsed = codeq::config::parse_worker(line);
@@ -88,8 +89,8 @@ void reread(codeq::worker_node& node, const codeq::config::command_line& line) {
     CODEQ_LOG_INFO("worker has read its settings and certificates again");
 }
 
-/// The first signal drains the node, the next ends the waiting for handlers; SIGHUP has the
-/// settings and certificates read again.
+/// Handles signals: the first stop signal drains the node, the next one ends the wait for handlers;
+/// SIGHUP reloads settings and certificates.
 void heed_signals(
   codeq::worker_node& node, const sigset_t& signals, const codeq::config::command_line& line) {
   for (;;) {
@@ -125,7 +126,7 @@ int run(const codeq::config::worker_config& config, const codeq::config::command
   CODEQ_LOG_INFO("worker stopped");
   int status = ended ? 0 : fail(to_string(ended.error()));
   codeq::observe::flush_log();
-  // Without destructors: a handler that does not heed its cancellation must not keep the process.
+  // Skips destructors: a handler that ignores its cancellation must not keep the process alive.
   std::_Exit(status);
 }
 

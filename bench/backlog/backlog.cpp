@@ -39,7 +39,7 @@ double mib(std::size_t bytes) {
   return static_cast<double>(bytes) / (1u << 20);
 }
 
-/// One measurement from an empty store to the end; the steps are in their order.
+/// One measurement, from an empty store to the end. The functions are in the order of its steps.
 class backlog_run {
 public:
   explicit backlog_run(const backlog_options& options) : options_(options) {}
@@ -73,7 +73,7 @@ result<void> backlog_run::build_up() {
     return done;
   figures_.fail_seconds = seconds_since(start);
   worker->reset();
-  // One at least is claimed after the restart, while the others wait.
+  // At least one task is claimed after the restart, while the others wait.
   return filled_->filler().fill(options_.spare(), false);
 }
 

@@ -11,14 +11,14 @@
 
 namespace codeq::bench {
 
-/// A coordinator without workers, and what fills its queues.
+/// A coordinator without workers, and the producer that fills its queues.
 class filled_cluster {
 public:
-  /// The options outlive it. Errors: as `cluster::start` and `producer::connect`.
+  /// The options must outlive it. Errors: as `cluster::start` and `producer::connect`.
   [[nodiscard]] static result<std::unique_ptr<filled_cluster>>
   start(const backlog_options& options);
 
-  /// Ends the producer before the filler that its answers go to.
+  /// Destroys the producer before the filler, which receives the producer's answers.
   ~filled_cluster() { producer_.reset(); }
 
   filled_cluster(const filled_cluster&) = delete;

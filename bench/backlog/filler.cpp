@@ -12,7 +12,7 @@ constexpr std::size_t one_of_scheduled = 10;
 constexpr std::size_t answers_per_sample = 499;
 constexpr auto silence_max = std::chrono::seconds(60);
 
-/// Long enough that none of them comes while anything is measured.
+/// So long that no deferred task becomes due during a measurement.
 constexpr duration deferral = std::chrono::hours(30 * 24);
 constexpr duration retry_delay = std::chrono::hours(24);
 

@@ -10,16 +10,16 @@
 
 namespace codeq::bench {
 
-/// Fills a coordinator's queues, and remembers a sample of the tasks.
+/// Fills a coordinator's queues and keeps a sample of the task ids.
 class filler {
 public:
   filler(producer& to, const backlog_options& options) : to_(to), options_(options) {}
 
   /// Adds tasks, half of them in batches; with `scheduled` a tenth is deferred. Returns when all
-  /// are durable. Errors: what an enqueue was answered, `timeout`, or `going_away` by a signal.
+  /// are durable. Errors: of an enqueue, `timeout`, or `going_away` by a signal.
   [[nodiscard]] result<void> fill(std::size_t tasks, bool scheduled);
 
-  /// Tasks that were added, and how many of them are scheduled.
+  /// Number of tasks added, and how many of them are scheduled.
   [[nodiscard]] std::size_t added() const noexcept { return added_; }
 
   [[nodiscard]] std::size_t scheduled() const noexcept { return scheduled_; }
@@ -27,7 +27,8 @@ public:
   [[nodiscard]] const std::vector<task_id>& sample() const noexcept { return sample_; }
 
 private:
-  /// A tenth of the tasks of each queue and priority, evenly, so that all are drained alike.
+  /// True for a tenth of the tasks, spread evenly over queues and priorities, so that all queues
+  /// drain equally.
   [[nodiscard]] bool is_deferred(std::size_t place) const;
   [[nodiscard]] task_spec make_task(std::size_t place, bool is_scheduled) const;
   void send(std::size_t count, std::size_t place, bool is_scheduled);

@@ -11,8 +11,8 @@
 
 namespace codeq::bench {
 
-/// A worker in this process that takes the backlog's tasks as long as it lives. Gives back, when it
-/// is destroyed, what its handlers have not begun.
+/// A worker in this process that takes the backlog's tasks until it is destroyed; then it gives
+/// back the tasks that its handlers have not begun.
 class taker {
 public:
   enum class answer { completed, failed };
@@ -25,12 +25,12 @@ public:
   taker(const taker&) = delete;
   taker& operator=(const taker&) = delete;
 
-  /// Waits until so many tasks were handled. Errors: `timeout` when nothing happens any more.
+  /// Waits until `tasks` tasks were handled. Errors: `timeout` when there is no more progress.
   [[nodiscard]] result<void> wait_for(std::size_t tasks);
 
   [[nodiscard]] std::size_t handled() const { return handled_; }
 
-  /// From the first task to the one at which `wait_for` was done.
+  /// Time from the first task to the one at which `wait_for` returned.
   [[nodiscard]] double seconds() const;
 
   [[nodiscard]] std::chrono::steady_clock::time_point first_at() const;

@@ -22,13 +22,13 @@ using steady = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
 constexpr auto silence_max = std::chrono::seconds(30);
-/// Between two looks at how many results there are. The time measured is as exact: a shard counts
-/// a result when it has decided on it, one commit before the acknowledgement.
+/// Interval at which the number of results is read, and thus the resolution of the measured time. A
+/// shard counts a result when it decides on it, one commit before the acknowledgement.
 constexpr auto look_interval = std::chrono::milliseconds(5);
 constexpr std::size_t number_digits = 16;
 constexpr std::size_t samples = 200;
 
-/// Task `number` begins with its number, which is also its result.
+/// The payload of task `number`: it begins with the number, which is also the task's result.
 std::string payload_of(std::size_t number, std::size_t bytes) {
   auto digits = std::to_string(number);
   std::string payload = std::string(number_digits - digits.size(), '0') + digits;
@@ -36,7 +36,7 @@ std::string payload_of(std::size_t number, std::size_t bytes) {
   return payload;
 }
 
-/// What the producers have learned; told from their threads.
+/// Progress of the producers; updated from their threads.
 class progress {
 public:
   explicit progress(std::size_t tasks) : ids_(tasks) {}
@@ -62,7 +62,7 @@ public:
     changed_.notify_one();
   }
 
-  /// Errors: what failed, or that nothing happened any more.
+  /// Errors: of a request, or that there was no more progress.
   result<void> wait_for_accepted() { return wait(accepted_); }
 
   result<void> wait_for_ends() { return wait(ended_); }
@@ -111,8 +111,8 @@ void produce(
   }
 }
 
-/// Returns when as many results are acknowledged. The coordinator is asked how many, since to be
-/// told of each end costs what most users, and the peers, do not pay.
+/// Returns when as many results are acknowledged. Reads the coordinator's counter, because awaiting
+/// each end would add work that most users, and the compared systems, do not have.
 result<void> wait_for_results(operator_client& client, std::size_t tasks) {
   std::uint64_t before = 0;
   auto last_change = steady::now();
@@ -142,7 +142,7 @@ nanoseconds own_cpu() {
   return of(used.ru_utime) + of(used.ru_stime);
 }
 
-/// CPU of every process, our producers included.
+/// CPU time of every process, including this one with the producers.
 result<nanoseconds> total_cpu(cluster& running) {
   if (auto fine = running.check_running(); !fine)
     return fine.error();
@@ -156,7 +156,7 @@ result<nanoseconds> total_cpu(cluster& running) {
   return sum;
 }
 
-/// Compares a sample of stored results with what the tasks were.
+/// Compares a sample of stored results with the expected ones.
 result<std::size_t> verify(operator_client& client, const progress& told) {
   auto step = std::max<std::size_t>(told.ids().size() / samples, 1);
   std::size_t verified = 0;

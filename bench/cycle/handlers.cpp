@@ -9,7 +9,8 @@
 
 namespace {
 
-/// A result short enough not to matter and different for each payload, so that it can be checked.
+/// Results are short enough not to matter and different for each payload, so that they can be
+/// checked.
 constexpr std::size_t result_bytes = 16;
 
 codeq::handler_actor::behavior_type answer(codeq::handler_actor::pointer) {
@@ -31,7 +32,7 @@ codeq::handler_actor::behavior_type answer_at_second(codeq::handler_actor::point
   };
 }
 
-/// The time when a handler began, on the clock that all processes of the machine share.
+/// The time when a handler began, on the monotonic clock that all processes of a machine share.
 std::string time_now() {
   return std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
 }
@@ -40,7 +41,7 @@ codeq::handler_actor::behavior_type stamp(codeq::handler_actor::pointer) {
   return {[](const codeq::task&) { return codeq::outcome::completed(time_now()); }};
 }
 
-/// Works for ever while the file that the payload names is there when it begins.
+/// Blocks for ever if the file that the payload names exists when it begins.
 codeq::outcome stall(const codeq::task& task) {
   auto begun = time_now();
   if (!std::filesystem::exists(std::string(task.payload.view())))
@@ -51,7 +52,7 @@ codeq::outcome stall(const codeq::task& task) {
   return codeq::outcome::abandon();
 }
 
-/// Stands for a handler that waits for something outside.
+/// Stands for a handler that waits for something external.
 codeq::outcome nap(const codeq::task&) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   return codeq::outcome::completed();

@@ -13,7 +13,7 @@ constexpr duration first_task_max = std::chrono::seconds(20);
 
 using cpu_times = std::vector<std::chrono::nanoseconds>;
 
-/// Shows that a task goes all the way. The producer is gone afterwards.
+/// Checks that a task runs from end to end. The producer is destroyed afterwards.
 result<void> run_one_task(const std::string& address) {
   auto producer = producer::connect({.coordinators = {address}, .name = "idle-bench"});
   if (!producer) {

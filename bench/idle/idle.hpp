@@ -9,14 +9,14 @@ namespace codeq::bench {
 
 struct idle_options {
   cluster_options cluster;
-  /// Between the first task and the measurement.
+  /// Pause between the first task and the measurement.
   duration settle = std::chrono::seconds(2);
-  /// Of the measurement.
+  /// Duration of the measurement.
   duration length = std::chrono::seconds(10);
 };
 
-/// Starts a cluster, has it handle one task, leaves it alone and measures what it uses. The line
-/// is a JSON object; CPU is in percent of one core.
+/// Starts a cluster, lets it handle one task, then leaves it idle and measures its use of
+/// resources. Returns a JSON object; CPU is in percent of one core.
 [[nodiscard]] result<std::string> measure_idle(const idle_options& options);
 
 } // namespace codeq::bench

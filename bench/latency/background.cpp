@@ -24,7 +24,7 @@ struct background::state {
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> failed{0};
   steady::time_point since = steady::now();
-  // Ends before what its callbacks count into.
+  // Destroyed before the counters that its callbacks use.
   std::unique_ptr<producer> to;
   std::thread thread;
 

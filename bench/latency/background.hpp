@@ -8,8 +8,8 @@
 
 namespace codeq::bench {
 
-/// Full cycles at a steady rate, in batches of 64, while something else is measured. Has a producer
-/// and a thread of its own.
+/// Background load: full cycles at a steady rate, in batches of 64. Has a producer and a thread of
+/// its own.
 class background {
 public:
   /// Errors: of the connection.
@@ -19,7 +19,7 @@ public:
   background(background&& other) noexcept;
   background& operator=(background&& other) noexcept;
 
-  /// Adds no more; how many tasks per second were completed up to now. Errors: what failed.
+  /// Stops adding tasks; returns the tasks completed per second so far. Errors: of a request.
   [[nodiscard]] result<double> stop();
 
 private:

@@ -13,15 +13,15 @@ namespace codeq::bench {
 
 namespace {
 
-/// Full cycles of the run that shows what the machine can do.
+/// Number of full cycles of the run that measures the machine's maximum rate.
 constexpr std::size_t trial_tasks = 200'000;
 
-/// Tasks that go ahead, so that connections are up and code is in memory.
+/// Duration of the warm-up, in which connections are made and code is loaded.
 constexpr duration warm_up = std::chrono::seconds(1);
 
 struct paced_run {
   std::vector<arrival> arrivals;
-  /// Of the tasks that went on meanwhile.
+  /// Rate of the background load.
   double load_tasks_per_s = 0;
 };
 

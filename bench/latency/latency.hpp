@@ -9,20 +9,20 @@
 
 namespace codeq::bench {
 
-/// A cluster and tasks that arrive at it one by one.
+/// A cluster, and tasks that arrive at it one by one.
 struct paced_options {
   cluster_options cluster = {
     .workers = 2, .slots = 128, .prefetch = 512, .durability = "os", .library = {}};
   arrival_options arrivals;
-  /// How much of what this machine can do in full cycles goes on meanwhile, in percent.
+  /// Background load, in percent of the machine's maximum rate of full cycles.
   std::size_t load_percent = 0;
 };
 
-/// `latency`: the time from the call of the enqueue to the begin of the handler.
+/// `latency`: the time from the call of the enqueue to the start of the handler.
 [[nodiscard]] measurement latency_measurement(const std::filesystem::path& library);
 
-/// `open-loop`: the same from the time when the task was due to be enqueued, so that a system that
-/// holds its callers up does not look the better for it.
+/// `open-loop`: the same from the time when the enqueue was due, so that a system that delays its
+/// callers does not get better figures for it.
 [[nodiscard]] measurement open_loop_measurement(const std::filesystem::path& library);
 
 } // namespace codeq::bench

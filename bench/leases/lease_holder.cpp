@@ -28,7 +28,7 @@ namespace {
 
 using steady = lease_holder::steady;
 
-/// Asks the holder to beat all leases; again after `interval`, unless it is zero.
+/// Asks the holder for heartbeats of all leases; repeated after `interval`, unless that is zero.
 struct beat_all {
   duration interval{0};
 };
@@ -51,7 +51,7 @@ using holder_actor = caf::typed_actor<
   caf::reacts_to<protocol::resume_reply>,
   caf::reacts_to<beat_all>>;
 
-/// What the actor tells those who wait.
+/// State that the actor publishes to waiting threads.
 struct board {
   std::mutex mutex;
   std::condition_variable changed;

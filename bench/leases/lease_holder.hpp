@@ -16,32 +16,32 @@ struct lease_holder_options {
   std::string coordinator;
   std::string name = "holder";
   std::string queue;
-  /// How many leases it takes.
+  /// Number of leases to take.
   std::size_t leases = 0;
 };
 
-/// A worker node that runs nothing: takes tasks and keeps their leases, far more of them than the
-/// slots of real ones. Has a thread and a connection of its own.
+/// A worker node without handlers: it takes tasks and keeps their leases, far more than real
+/// workers have slots. Has a thread and a connection of its own.
 class lease_holder {
 public:
   using steady = std::chrono::steady_clock;
 
-  /// Connects in the background and asks for the leases.
+  /// Connects in the background and claims the tasks.
   explicit lease_holder(const lease_holder_options& options);
 
   ~lease_holder();
   lease_holder(const lease_holder&) = delete;
   lease_holder& operator=(const lease_holder&) = delete;
 
-  /// Waits until it has been given all. The time when the last came. Errors: `timeout`, and what
-  /// ended the connection.
+  /// Waits until it has all leases; returns when the last one arrived. Errors: `timeout`, or the
+  /// reason why the connection ended.
   [[nodiscard]] result<steady::time_point> wait(duration longest);
 
-  /// Beats all leases now, and again each `interval`; zero is not again. Errors: what ended the
-  /// connection.
+  /// Sends heartbeats for all leases now, and again each `interval` unless that is zero. Errors:
+  /// the reason why the connection ended.
   [[nodiscard]] result<void> beat(duration interval);
 
-  /// How many it was given, and how many of those were taken from it.
+  /// Number of leases received, and number of those that were lost.
   [[nodiscard]] std::size_t held() const;
   [[nodiscard]] std::size_t lost() const;
 

@@ -19,10 +19,10 @@ constexpr duration grant_max = std::chrono::minutes(5);
 struct lease_options {
   cluster_options cluster = {.workers = 0, .durability = "os", .library = {}};
   std::size_t leases = 0;
-  /// Of each lease.
+  /// Lease duration of each task.
   duration lease = std::chrono::seconds(60);
   std::size_t payload = 64;
-  /// How long they are kept.
+  /// How long the leases are kept.
   duration length = std::chrono::seconds(60);
 };
 
@@ -48,7 +48,7 @@ result<void> enqueue(const std::string& address, const lease_options& options) {
   return {};
 }
 
-/// One holder that has all leases, beaten in time.
+/// Starts one holder that takes all leases and sends heartbeats in time.
 result<std::unique_ptr<lease_holder>>
 take_all(const std::string& address, const lease_options& options) {
   auto holder = std::make_unique<lease_holder>(lease_holder_options{
@@ -105,7 +105,7 @@ result<std::string> measure_expiry(const lease_options& options) {
     return ok.error();
   auto holder = std::make_unique<lease_holder>(lease_holder_options{
     .coordinator = running->address(), .name = "first", .queue = queue, .leases = options.leases});
-  // Nobody beats them: those that came first would end first.
+  // No heartbeats: the leases granted first expire first.
   if (auto full = holder->wait(grant_max); !full)
     return full.error();
   auto last_beat = lease_holder::steady::now();

@@ -5,10 +5,10 @@
 
 namespace codeq::bench {
 
-/// `leases`: what the coordinator needs while many leases are alive and beaten.
+/// `leases`: resources that the coordinator uses while many leases are kept alive by heartbeats.
 [[nodiscard]] measurement leases_measurement();
 
-/// `expiry`: how long it takes until all of many leases that end together are granted anew.
+/// `expiry`: time until all of many leases that expire together are granted again.
 [[nodiscard]] measurement expiry_measurement();
 
 } // namespace codeq::bench

@@ -22,7 +22,8 @@ result<steady::time_point> parse_stamp(const std::string& text) {
   return steady::time_point{steady::duration{ticks}};
 }
 
-/// What the producer's thread tells; lives until the last of it, also when nobody waits any more.
+/// Collects the callbacks of the producer's thread. Shared, so that it outlives the last callback
+/// even when no thread waits any more.
 class recorder {
 public:
   explicit recorder(std::size_t tasks) : arrivals_(tasks), ids_(tasks) {}
@@ -53,7 +54,7 @@ public:
     changed_.notify_one();
   }
 
-  /// Errors: what failed, or that nothing happened any more.
+  /// Errors: of a request, or that there was no more progress.
   result<void> wait_for_accepted() { return wait(accepted_); }
 
   result<void> wait_for_ends() { return wait(ended_); }
@@ -101,7 +102,7 @@ void enqueue_one(
   });
 }
 
-/// Awaits all, now that this is in nobody's way.
+/// Awaits all ends; done after the measurement, so that it does not disturb it.
 result<void> read_back(producer& to, const shared_recorder& into) {
   for (std::size_t i = 0; i < into->ids().size(); ++i)
     to.await_async(

@@ -12,20 +12,20 @@ namespace codeq::bench {
 
 using steady = std::chrono::steady_clock;
 
-/// Tasks that come one by one at even intervals, whatever becomes of those before.
+/// Tasks that arrive one by one at even intervals, regardless of the earlier ones.
 struct arrival_options {
-  /// Its handler answers with the time when it began; see `stamp` among the bench's handlers.
+  /// Queue whose handler returns the time when it began; see `stamp` in the bench's handlers.
   std::string queue = "stamp";
-  /// Per second.
+  /// Tasks per second.
   std::uint64_t rate = 200;
   duration length = std::chrono::seconds(10);
-  /// Bytes of each payload.
+  /// Payload size of each task, in bytes.
   std::size_t payload = 256;
 };
 
-/// What became of one task; on the steady clock, which all processes of a machine share.
+/// Times of one task, on the monotonic clock that all processes of a machine share.
 struct arrival {
-  /// When it was to be enqueued, and when the enqueue was called.
+  /// When the enqueue was due, and when it was called.
   steady::time_point due;
   steady::time_point called;
   /// When the enqueue was acknowledged.
@@ -34,11 +34,11 @@ struct arrival {
   steady::time_point begun;
 };
 
-/// Returns when all have ended. Errors: what failed, or that nothing happened any more.
+/// Runs until all tasks have ended. Errors: of a request, or that there was no more progress.
 [[nodiscard]] result<std::vector<arrival>>
 run_arrivals(producer& to, const arrival_options& options);
 
-/// How long it took from `from` to `to` in each.
+/// The time between two of the times of each arrival.
 [[nodiscard]] std::vector<std::chrono::nanoseconds> times_between(
   const std::vector<arrival>& arrivals,
   steady::time_point arrival::*from,

@@ -14,28 +14,28 @@ struct cluster_options {
   std::size_t workers = 2;
   /// Per worker.
   std::size_t slots = 8;
-  /// Per worker, beyond its slots.
+  /// Per worker, in addition to its slots.
   std::size_t prefetch = 8;
-  /// Tasks of one message of a worker at most.
+  /// Maximum number of tasks in one message of a worker.
   std::size_t worker_batch = limits::reports_per_request_max;
   std::size_t shards = 4;
   /// `sync` or `os`.
   std::string durability = "sync";
-  /// How long a worker that is stopped lets its handlers finish, as its option takes it.
+  /// Drain time of a worker that is stopped, in the format of its option.
   std::string drain = "30s";
-  /// Loaded by every worker.
+  /// Handler library of every worker.
   std::filesystem::path library;
 };
 
-/// A coordinator and its workers as real processes on loopback, in a scratch directory. All end
-/// when this is destroyed.
+/// A coordinator and its workers as processes on loopback, in a scratch directory. The destructor
+/// ends all of them.
 class cluster {
 public:
-  /// Returns once the coordinator listens; workers connect in the background. Errors:
-  /// `unavailable` with the end of the log.
+  /// Returns once the coordinator listens; workers connect in the background. Errors: `unavailable`
+  /// with the last lines of the log.
   [[nodiscard]] static result<cluster> start(const cluster_options& options);
 
-  /// `address:port` for nodes.
+  /// `address:port` that nodes connect to.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
 
   /// The scratch directory.
@@ -53,11 +53,11 @@ public:
     return start_worker(processes_.size(), options);
   }
 
-  /// Errors: `unavailable` with the end of the log of a process that has ended.
+  /// Errors: `unavailable` with the last lines of the log of a process that has ended.
   [[nodiscard]] result<void> check_running();
 
-  /// Kills the coordinator as a crash would and starts it again on the same data; its address is
-  /// another one. Returns once it listens. @pre there are no workers. Errors: as `start`.
+  /// Kills the coordinator as a crash would, and starts it again on the same data with another
+  /// address. Returns once it listens. @pre there are no workers. Errors: as `start`.
   [[nodiscard]] result<void> restart_coordinator(const cluster_options& options);
 
 private:
@@ -67,7 +67,7 @@ private:
   [[nodiscard]] result<void> start_worker(std::size_t number, const cluster_options& options);
   [[nodiscard]] std::filesystem::path log_of(std::size_t process) const;
 
-  // Outlives the processes that write into it.
+  // Destroyed after the processes, which write into it.
   scratch_directory directory_;
   std::vector<child_process> processes_;
   std::string address_;

@@ -9,13 +9,13 @@
 
 namespace codeq::bench {
 
-/// A command and what it measures: one JSON object, or why there is none.
+/// A command of codeq-bench and its function, which returns one JSON object or an error.
 struct measurement {
   config::command entry;
   std::function<result<std::string>()> measure;
 };
 
-/// A whole number; `target` must outlive the option, as with all of these.
+/// A whole number. The target of an option must outlive it, here and below.
 template <class Number>
 [[nodiscard]] config::option count_option(
   const std::string& name, const std::string& help, Number& target, config::count_range range) {
@@ -28,7 +28,7 @@ template <class Number>
 [[nodiscard]] config::option
 seconds_option(const std::string& name, const std::string& help, duration& target);
 
-/// `--durability` of the coordinator; `usual` is the default.
+/// `--durability` of the coordinator, with the default `usual`.
 [[nodiscard]] config::option
 durability_option(std::string& target, const std::string& usual = "sync");
 

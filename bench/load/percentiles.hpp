@@ -7,8 +7,8 @@
 
 namespace codeq::bench {
 
-/// The percentiles that people ask for, in milliseconds. Each is a measured value: the smallest
-/// that at least that share of all does not exceed.
+/// Percentiles in milliseconds. Each is a measured value: the smallest one that is not below the
+/// given share of all values.
 struct percentiles {
   double p50 = 0;
   double p99 = 0;
@@ -19,7 +19,7 @@ struct percentiles {
 /// @pre `times` is not empty
 [[nodiscard]] percentiles percentiles_of(std::vector<std::chrono::nanoseconds> times);
 
-/// Members of a JSON object: `"p50_ms":0.1,"p99_ms":...`; `prefix` begins each name.
+/// Members of a JSON object: `"p50_ms":0.1,"p99_ms":...`; `prefix` is put before each name.
 [[nodiscard]] std::string to_members(const percentiles& p, const std::string& prefix = "");
 
 } // namespace codeq::bench

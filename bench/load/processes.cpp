@@ -40,7 +40,7 @@ timespec to_timespec(duration length) {
   return {static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
 }
 
-/// What runs in the child between fork and exec: system calls only.
+/// Runs in the child between fork and exec: system calls only.
 [[noreturn]] void become(const char* log, char* const* arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const sigset_t signals = held_signals();
@@ -158,7 +158,7 @@ result<std::size_t> child_process::peak_resident_bytes() const {
   std::ifstream file("/proc/" + std::to_string(id_) + "/status");
   const std::string label = "VmHWM:";
   for (std::string line; std::getline(file, line);) {
-    // Said in kB.
+    // The value is in kB.
     if (line.starts_with(label))
       return std::strtoull(line.c_str() + label.size(), nullptr, 10) << 10;
   }

@@ -13,7 +13,7 @@
 
 namespace codeq::bench {
 
-/// A fresh directory below the system's temporary one; removed with all it holds.
+/// A new directory in the system's temporary directory; removed with its content by the destructor.
 class scratch_directory {
 public:
   /// Errors: `unavailable`.
@@ -31,19 +31,19 @@ private:
   std::filesystem::path path_;
 };
 
-/// What to run, and where its output goes.
+/// Command line of a program, and the file for its output.
 struct program {
   std::filesystem::path executable;
   std::vector<std::string> arguments;
   std::filesystem::path log;
 };
 
-/// A child process without input. Killed and collected when this is destroyed; the kernel kills it
-/// when the thread that started it ends, so none outlives a crash of ours.
+/// A child process without input. The destructor kills and reaps it; the kernel kills it when the
+/// thread that started it ends, so no child outlives a crash of the benchmark.
 class child_process {
 public:
-  /// Errors: `unavailable` when no process could be made; an executable that cannot be run ends
-  /// with status 127.
+  /// Errors: `unavailable` when no process could be created. If the executable cannot be run, the
+  /// child ends with status 127.
   [[nodiscard]] static result<child_process> start(const program& what);
 
   ~child_process();
@@ -52,22 +52,22 @@ public:
 
   [[nodiscard]] pid_t id() const noexcept { return id_; }
 
-  /// False once it has ended, which also collects it.
+  /// False once it has ended; also reaps it then.
   [[nodiscard]] bool is_running();
 
-  /// Sends a signal; nothing happens when it has ended.
+  /// Sends a signal; does nothing when the process has ended.
   void signal(int number);
 
-  /// Waits for its end; the exit status, 128 + signal, or empty when it still runs.
+  /// Waits for its end and returns the exit status, or 128 + signal; empty when it still runs.
   [[nodiscard]] std::optional<int> wait_for(duration longest);
 
-  /// What all its threads have used so far. Errors: `unavailable` when it has ended.
+  /// CPU time of all its threads so far. Errors: `unavailable` when it has ended.
   [[nodiscard]] result<std::chrono::nanoseconds> cpu_time() const;
 
-  /// Bytes of memory in use. Errors: `unavailable` when it has ended.
+  /// Resident memory in bytes. Errors: `unavailable` when it has ended.
   [[nodiscard]] result<std::size_t> resident_bytes() const;
 
-  /// The most of it at any time so far. Errors: `unavailable` when it has ended.
+  /// Maximum of its resident memory so far. Errors: `unavailable` when it has ended.
   [[nodiscard]] result<std::size_t> peak_resident_bytes() const;
 
 private:
@@ -79,14 +79,14 @@ private:
   std::optional<int> status_;
 };
 
-/// The folder of this executable.
+/// The directory of this executable.
 [[nodiscard]] std::filesystem::path executable_folder();
 
 /// From now on SIGINT and SIGTERM end `pause` instead of the process, so that destructors run.
-/// Children start with the signals as usual.
+/// Child processes start with the default signal handling.
 void hold_signals();
 
-/// Sleeps; false when a held signal came first. Errors never.
+/// Sleeps; false when a held signal came first.
 [[nodiscard]] bool pause(duration length);
 
 } // namespace codeq::bench

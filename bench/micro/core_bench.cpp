@@ -9,10 +9,10 @@ namespace codeq::bench {
 
 namespace {
 
-/// Turns between snapshots, which give memory back.
+/// Turns between snapshots, which free memory.
 constexpr int turns_per_snapshot = 64;
 
-/// How far each iteration takes its tasks.
+/// State that each iteration brings its tasks to.
 enum class depth { enqueued, claimed, finished };
 
 void decide(benchmark::State& state, depth how_far) {
@@ -31,7 +31,7 @@ void decide(benchmark::State& state, depth how_far) {
   state.SetItemsProcessed(state.iterations() * batch);
 }
 
-/// Recovery's share: the same events applied to a state that has not seen them.
+/// The part of recovery: the same events applied to a state that has not seen them.
 void apply(benchmark::State& state) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
   test::steady_shard shard;

@@ -5,8 +5,8 @@
 
 namespace codeq::bench {
 
-/// For `Apply`: as many iterations as the environment variable CODEQ_MICRO_ITERATIONS says, so that
-/// instructions can be counted; without it the library chooses.
+/// For `Apply`: sets the number of iterations to the environment variable CODEQ_MICRO_ITERATIONS,
+/// so that instructions can be counted. Without the variable the library chooses the number.
 void fix_iterations(benchmark::internal::Benchmark* made);
 
 } // namespace codeq::bench

@@ -17,7 +17,7 @@ import unittest
 PROGRAM = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin/codeq-micro"
 BASELINE = pathlib.Path(__file__).with_name("instructions.json")
 ITERATIONS = (100, 300)
-# Libraries choose some of their code by the processor.
+# Libraries select some of their code by the processor.
 MARGIN = 1.15
 BENCHMARKS = [
     "decide/enqueue/batch:1", "decide/enqueue/batch:64",
@@ -30,8 +30,8 @@ BENCHMARKS = [
 
 
 def with_fixed_addresses():
-    """Addresses should not differ between runs, since some containers are ordered by them; in some
-    sandboxes that is not allowed, and the margin has to do."""
+    """Prefix that disables address randomisation: some containers are ordered by addresses. Where a
+    sandbox forbids that, the margin has to suffice."""
     command = ["setarch", "-R"]
     tried = subprocess.run([*command, "true"], capture_output=True, check=False)
     return command if tried.returncode == 0 else []

@@ -11,7 +11,7 @@ namespace codeq::bench {
 
 namespace {
 
-/// What the journal writes of one enqueue turn; with `sync` it waits for the disk.
+/// Commits the writes of one enqueue turn; with `sync` it waits for the disk.
 void commit(benchmark::State& state, storage::durability mode) {
   auto batch = static_cast<std::uint32_t>(state.range(0));
   auto directory = scratch_directory::create();

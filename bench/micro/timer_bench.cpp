@@ -16,7 +16,8 @@ namespace {
 
 constexpr duration lease = std::chrono::seconds(10);
 
-/// Each iteration adds a timer and moves on by a millisecond, so that as many fire.
+/// Each iteration adds a timer and advances by a millisecond, so that one timer fires per
+/// iteration.
 void wheel(benchmark::State& state) {
   monotonic_time now{duration{1}};
   coordinator::timing_wheel timers(now);
@@ -28,7 +29,7 @@ void wheel(benchmark::State& state) {
   }
 }
 
-/// A timer actor is made, and dropped before its time.
+/// Each iteration starts a timer actor and drops it before its time.
 void timer_actors(benchmark::State& state) {
   caf::actor_system_config config;
   transport::configure(config, 1);

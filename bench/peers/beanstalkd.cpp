@@ -26,7 +26,7 @@ public:
   }
 
   std::size_t take(const payload_visitor& visit) override {
-    // The first waits, the others take what is there.
+    // The first command waits for a job, the others take only jobs that are ready.
     std::string out = "reserve-with-timeout 1\r\n";
     for (std::size_t i = 1; i < asked_; ++i)
       out += "reserve-with-timeout 0\r\n";
@@ -43,7 +43,7 @@ public:
       ids.push_back(words.substr(0, space));
     }
     finish(ids);
-    // About as many as there are.
+    // Adapts the number of commands to the number of ready jobs.
     asked_ = ids.size() == asked_ ? std::min(2 * asked_, taken_at_once)
                                   : std::max<std::size_t>(ids.size(), 1);
     return ids.size();
@@ -75,7 +75,7 @@ private:
 peer_kind beanstalkd() {
   peer_kind kind;
   kind.name = "beanstalkd";
-  // Fewer, deeper connections are the fastest.
+  // Few connections with deep pipelines are the fastest.
   kind.workers = 2;
   kind.window = 128;
   kind.prepare = [](std::uint16_t) {};

@@ -21,7 +21,7 @@ import time
 
 BUILD = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin"
 START_MAX_S = 10
-# The peer's client is told to be done long before.
+# Long after the time at which the peer's client gives up.
 RUN_MAX_S = 600
 
 
@@ -59,7 +59,7 @@ SERVERS = {
 
 @contextlib.contextmanager
 def server(peer, mode):
-    """A fresh server of a peer in a directory of its own; yields its port and process."""
+    """Starts a peer's server in a directory of its own; yields its port and process."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="codeq-peer-") as data:
         words = [word.format(port=port, data=data) for word in SERVERS[peer, mode]]
@@ -98,7 +98,7 @@ def run_ours(*words):
 
 
 def comparisons(wanted):
-    """Name, codeq's run, the peer's run, and the figures to compare."""
+    """Yields name, codeq's run, the peer's run, and the figures to compare."""
     payload, seconds = str(wanted.payload), str(wanted.seconds)
 
     def cycle(durability, *more, tasks=wanted.tasks):
@@ -108,7 +108,7 @@ def comparisons(wanted):
     def peer_cycle(peer, mode, tasks=wanted.tasks):
         return lambda: run_peer(peer, mode, "cycle", tasks, payload)
 
-    # Each of its puts and deletes waits for the disk.
+    # Each of the peer's puts and deletes waits for the disk.
     few = max(wanted.tasks // 30, 1)
 
     rates = ("tasks_per_s", "cpu_us_per_task")

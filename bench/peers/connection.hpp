@@ -7,8 +7,8 @@
 
 namespace codeq::bench {
 
-/// A blocking connection to a server on this machine. What goes wrong is thrown as
-/// `std::runtime_error`: a measurement with an error is no measurement.
+/// A blocking connection to a server on this machine. Errors are thrown as `std::runtime_error`,
+/// which ends the measurement.
 class connection {
 public:
   explicit connection(std::uint16_t port);
@@ -24,7 +24,7 @@ public:
   /// The next `count` bytes. Valid until the next read.
   [[nodiscard]] std::string_view read(std::size_t count);
 
-  /// True when something was received that nobody has read.
+  /// True when received bytes have not been read.
   [[nodiscard]] bool has_more() const noexcept { return begin_ < buffer_.size(); }
 
 private:

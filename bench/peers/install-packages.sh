@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the servers that compare.sh measures, as far as they are missing. Nothing else in codeq
-# needs them.
+# Installs the servers that compare.sh measures, unless they are installed. The rest of codeq does
+# not need them.
 set -eu
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 missing=""

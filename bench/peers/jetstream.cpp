@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t taken_at_once = 1000;
 
-/// A message that came.
+/// A received message.
 struct message {
-  /// Headers only: a word of the server, such as that there is nothing.
+  /// A status message of the server, with headers only; for example, that there are no messages.
   bool is_status = false;
   std::string reply_to;
   std::string_view payload;
@@ -132,7 +132,7 @@ private:
 
   connection connection_;
   std::string inbox_;
-  /// How many more the server may send for the latest wish.
+  /// Number of messages that the server may still send for the latest request.
   std::size_t open_ = 0;
 };
 

@@ -25,7 +25,7 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::size_t stamp_digits = 20;
 
-/// Begins with the time of its making; the rest is filling.
+/// A payload that begins with the current time and is padded to `bytes`.
 std::string payload_of(std::size_t bytes) {
   auto ticks = std::to_string(steady::now().time_since_epoch().count());
   std::string payload(stamp_digits - ticks.size(), '0');
@@ -49,7 +49,7 @@ double own_cpu_seconds() {
   return of(used.ru_utime) + of(used.ru_stime);
 }
 
-/// Workers on threads of their own, until a number of tasks was acknowledged.
+/// Runs workers on threads of their own, until a number of tasks was acknowledged.
 class workers {
 public:
   workers(const peer_kind& kind, std::uint16_t port, std::size_t tasks) : tasks_(tasks) {
@@ -57,8 +57,8 @@ public:
       threads_.emplace_back([this, peer = kind.connect(port)] { run(*peer); });
   }
 
-  /// The time of the last acknowledgement, and the times from the making of the tasks to their
-  /// handlers.
+  /// Returns the time of the last acknowledgement, and the times from the creation of each task to
+  /// its handler.
   std::pair<steady::time_point, std::vector<std::chrono::nanoseconds>> wait() {
     for (auto& thread : threads_)
       thread.join();
@@ -185,7 +185,7 @@ int main(int argc, char** argv) {
       run_latency(*kind, port, number(3), number(4), number(5));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "codeq-peer: %s\n", e.what());
-    // Threads that wait for a server that is gone have nothing to clean up.
+    // Threads that wait for a server that is gone cannot be joined.
     std::_Exit(1);
   }
   return 0;

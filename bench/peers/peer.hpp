@@ -11,10 +11,10 @@
 
 namespace codeq::bench {
 
-/// Hears of each task; stands for its handler.
+/// Called with each task's payload in place of a handler.
 using payload_visitor = std::function<void(std::string_view payload)>;
 
-/// One connection to another queue, used by one thread. What goes wrong is thrown.
+/// One connection to another queue, used by one thread. Errors are thrown.
 class peer {
 public:
   virtual ~peer() = default;
@@ -22,19 +22,19 @@ public:
   /// Adds tasks, pipelined; returns when all are acknowledged.
   virtual void add(std::span<const std::string> payloads) = 0;
 
-  /// Takes what is there, or waits a second for it; hands it to `visit`, acknowledges it and
-  /// returns how much was acknowledged.
+  /// Takes the available tasks, or waits up to a second for some; passes each to `visit`,
+  /// acknowledges it, and returns the number acknowledged.
   virtual std::size_t take(const payload_visitor& visit) = 0;
 };
 
-/// How a peer is used best.
+/// The fastest setup for a peer.
 struct peer_kind {
   std::string name;
-  /// Connections that add and that take, and the tasks that each adds at once.
+  /// Number of connections that add and that take, and number of tasks that each handles at once.
   std::size_t producers = 4;
   std::size_t workers = 8;
   std::size_t window = 64;
-  /// Makes what all connections use; called once, before the first.
+  /// Creates the objects shared by all connections; called once, before the first one.
   std::function<void(std::uint16_t port)> prepare;
   std::function<std::unique_ptr<peer>(std::uint16_t port)> connect;
 };

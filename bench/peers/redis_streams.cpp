@@ -14,7 +14,7 @@ constexpr const char* stream = "tasks";
 constexpr const char* group = "workers";
 constexpr const char* taken_at_once = "64";
 
-/// A command in the protocol of Redis.
+/// Appends a command in the Redis protocol.
 void append_command(std::string& to, std::span<const std::string_view> words) {
   to += '*' + std::to_string(words.size()) + "\r\n";
   for (auto word : words) {
@@ -68,7 +68,7 @@ public:
     connection_.write(out);
     auto line = connection_.read_line();
     expect(line, '*');
-    // Nothing came in time.
+    // A null array: nothing arrived in time.
     if (line.starts_with("*-"))
       return 0;
     // One stream: its name and its entries.

@@ -34,7 +34,7 @@ error interrupted() {
   return {errc::going_away, "interrupted"};
 }
 
-/// Tasks that a first worker has, half of them running, and a second worker that could take them.
+/// A first worker with tasks, half of them running, and a second worker that can take them over.
 class scene {
 public:
   static result<scene> set(const recover_options& options) {
@@ -51,7 +51,8 @@ public:
     return made;
   }
 
-  /// Sends the signal to the first worker. When the last of its tasks began at the second.
+  /// Sends the signal to the first worker. Returns the time until the last of its tasks began at
+  /// the second one.
   result<milliseconds> lose_first(int signal) {
     auto begin = steady::now();
     cluster_.processes()[1].signal(signal);
@@ -110,13 +111,13 @@ private:
 
   /// From now on tasks end as soon as they begin.
   result<void> add_second(const recover_options& options) {
-    // Those that have come may not have begun yet.
+    // Tasks that were sent may not have begun yet.
     if (!pause(settle))
       return interrupted();
     std::filesystem::remove(flag());
     if (auto ok = cluster_.add_worker(options.cluster); !ok)
       return ok;
-    // The first has no slot left for it.
+    // The first worker has no free slot for it.
     task_spec probe;
     probe.queue = "stamp";
     auto id = producer_->enqueue(probe, start_max);

@@ -7,8 +7,8 @@
 
 namespace codeq::bench {
 
-/// `recover`: how long the tasks of a worker that is gone wait until they begin at another one;
-/// after it was killed, and after an orderly stop.
+/// `recover`: how long the tasks of a lost worker wait until they begin at another one, after a
+/// kill and after an orderly stop.
 [[nodiscard]] measurement recover_measurement(const std::filesystem::path& library);
 
 } // namespace codeq::bench

@@ -19,7 +19,7 @@ error interrupted() {
   return {errc::unavailable, "interrupted"};
 }
 
-/// More tasks than all nodes can do in the whole time.
+/// More tasks than all nodes can process in the whole time.
 std::size_t backlog_of(const scale_out_options& o) {
   std::chrono::duration<double> each = o.length + o.settle;
   auto slot_seconds =
@@ -41,7 +41,7 @@ result<void> enqueue(const std::string& address, std::size_t count) {
   return {};
 }
 
-/// Counts of the queue. Errors: also when tasks were lost, or the backlog was used up.
+/// Number of completed tasks. Errors: also when tasks were lost, or the backlog was used up.
 result<std::uint64_t> completed(operator_client& client) {
   auto stats = client.stats();
   if (!stats)
@@ -56,7 +56,7 @@ result<std::uint64_t> completed(operator_client& client) {
   return error{errc::unavailable, "the queue is not there"};
 }
 
-/// Tasks completed per second from now on.
+/// Measures the tasks completed per second from now on.
 result<double> measure(cluster& running, operator_client& client, duration length) {
   auto before = completed(client);
   auto start = steady::now();

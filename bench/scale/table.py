@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how full cycles scale, as one table: shards, workers and payloads vary one after the
-other around the usual ones, each with batches of 1 and 64 and with both durabilities. Rates of one
-run each: compare neighbours, and run again before believing a small difference."""
+"""Prints one table of how full cycles scale: shards, workers and payloads vary one after the other
+around their defaults, each with batches of 1 and 64 and with both durabilities. Every rate is from
+one run: compare neighbours, and repeat the run before you trust a small difference."""
 
 import argparse
 import json
@@ -14,14 +14,14 @@ PROGRAM = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin/
 USUAL = {"shards": 4, "workers": 2, "payload": 256}
 VARIED = {"shards": (1, 2, 4), "workers": (1, 2, 4), "payload": (64, 1024, 16_384, 262_144)}
 COLUMNS = [(durability, batch) for durability in ("os", "sync") for batch in (1, 64)]
-# So that large payloads do not run for hours, and small batches not much longer than large ones.
+# Limits the time of runs with large payloads and with small batches.
 RUN_BYTES_MAX = 256 << 20
 TASKS_PER_BATCH_OF_1 = 5
 RUN_MAX_S = 600
 
 
 def rate(tasks, batch, durability, settings):
-    """Tasks per second and microseconds of CPU per task; nothing when the run failed."""
+    """Tasks per second and microseconds of CPU per task; None when the run failed."""
     tasks = min(tasks, RUN_BYTES_MAX // max(settings["payload"], 1))
     tasks = max(tasks // (TASKS_PER_BATCH_OF_1 if batch == 1 else 1), 100)
     # A request is at most 16 MiB.

@@ -14,7 +14,7 @@
 
 namespace codeq::ctl {
 
-/// What a command works with.
+/// Environment of a running command.
 struct context {
   operator_api& api;
   /// Print one JSON object per answer.
@@ -23,24 +23,24 @@ struct context {
 
 struct no_options {};
 
-/// A verb of codeqctl: its name, its options and what it does with them.
+/// A verb of codeqctl: its name, its options and its function.
 template <class Options>
 struct command {
-  /// One word, or two of which the first is a group's name.
+  /// One word, or two, of which the first is the name of a group.
   std::string name;
   /// One sentence for the list of commands.
   std::string help;
-  /// The options; they write to the struct. Empty for none.
+  /// Lists the options, which write to the struct. Null: no options.
   std::vector<config::option> (*grammar)(Options&) = nullptr;
-  /// Does it, prints, and returns the exit status.
+  /// Runs the command, prints its output and returns the exit status.
   int (*run)(context&, const Options&) = nullptr;
-  /// Says which options do not fit each other.
+  /// Checks that the options fit together.
   result<void> (*check)(const Options&) = nullptr;
-  /// What the options are unless they are given.
+  /// Values of the options that are not given.
   Options defaults{};
 };
 
-/// Runs the command that was chosen.
+/// Runs the chosen command and returns its exit status.
 using chosen_command = std::function<int(context&)>;
 
 /// The verbs of codeqctl.
@@ -48,7 +48,7 @@ class command_table {
 public:
   explicit command_table(config::option_set& options) : options_(options) {}
 
-  /// Names the first word of several commands.
+  /// Adds a group: the first word of several commands.
   void group(std::string name, std::string help) {
     options_.add_group(std::move(name), std::move(help));
   }
@@ -66,7 +66,7 @@ public:
     };
   }
 
-  /// The command of that name, once the options were read. @pre it was added
+  /// The command of that name; call after the options were parsed. @pre it was added
   [[nodiscard]] result<chosen_command> chosen(const std::string& name) const {
     return chosen_.at(name)();
   }
@@ -76,14 +76,14 @@ private:
   std::map<std::string, std::function<result<chosen_command>()>> chosen_;
 };
 
-/// Says why waiting took too long, and returns the exit status.
+/// Reports why a wait timed out, and returns the exit status.
 [[nodiscard]] inline int fail_waiting(const context& with, const error& late) {
   auto cause = with.api.cause_of(late);
   auto failed = fail(cause, with.json);
   return cause.code == errc::timeout ? exit_not_ended : failed;
 }
 
-/// Prints an answer, in the command's words or as a gateway gave it, and returns the exit status.
+/// Prints an answer, formatted by the command or as the gateway sent it. Returns the exit status.
 template <class T, class ToJson, class ToText>
 [[nodiscard]] int
 show(const context& with, const answer<T>& got, const ToJson& to_json, const ToText& to_text) {

@@ -10,16 +10,16 @@
 
 namespace codeq::ctl {
 
-/// What codeqctl is told from outside.
+/// The parsed command line, environment and configuration file.
 struct invocation {
   operator_options node{{"127.0.0.1:7400"}};
-  /// The URL of an HTTP gateway to ask instead; empty for none.
+  /// URL of an HTTP gateway to use instead of the node port; empty: none.
   std::string http{};
   bool json = false;
   chosen_command run{};
 };
 
-/// Reads flags, environment and file.
+/// Parses flags, environment and file.
 [[nodiscard]] config::parsed<invocation> parse_command_line(const config::command_line& line);
 
 } // namespace codeq::ctl

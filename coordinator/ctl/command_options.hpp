@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-/// Kinds of options that several commands have. The target of an option must outlive it.
+/// Options that several commands share. The target of an option must outlive it.
 namespace codeq::ctl {
 
 using config::count_option;
@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, 7> state_names{
 inline constexpr std::array<std::string_view, 4> duplicate_names{
   "existing", "reject", "defer", "promote"};
 
-/// Takes one of `names`, which stand for the values 0, 1, ... of an enum.
+/// Accepts one of `names`, which stand for the values 0, 1, ... of an enum.
 template <class Target, std::size_t N>
 [[nodiscard]] auto choice_into(Target& target, const std::array<std::string_view, N>& names) {
   return [&target, &names](const std::string& text) -> result<void> {
@@ -53,24 +53,24 @@ text_option(const char* name, std::string help, std::string& target, std::size_t
 [[nodiscard]] option id_option(task_id& target);
 [[nodiscard]] option tenant_option(std::string& target);
 
-/// `--queue`, one queue of many.
+/// `--queue`, which limits a command to one queue.
 [[nodiscard]] option queue_filter_option(std::string& target);
 
-/// The queue's name by its place.
+/// The queue's name as a positional argument.
 [[nodiscard]] option queue_option(std::string& target, bool required = true);
 
-/// The same option, required or given by its place.
+/// The same option, but required or positional.
 [[nodiscard]] option required(option entry);
 [[nodiscard]] option placed(option entry);
 
-/// A task that is named by its id, or by its queue and key.
+/// A task identified by its id, or by its queue and key.
 struct named_task {
   std::optional<task_id> id;
   task_key key;
 
   [[nodiscard]] std::vector<option> options();
 
-  /// Says what is missing or too much.
+  /// Reports missing or conflicting options.
   [[nodiscard]] result<void> check() const;
 
   /// @pre check()

@@ -5,7 +5,7 @@
 
 #include <array>
 
-/// All commands of codeqctl; each line is a file of `commands/`.
+/// All commands of codeqctl; each of these functions has a file of its own in `commands/`.
 namespace codeq::ctl {
 
 void add_enqueue(command_table& to);

@@ -18,13 +18,13 @@ std::string to_upper(std::string text) {
   return text;
 }
 
-/// A member's value on one line, texts without quotes.
+/// The value of a member on one line; strings without quotes.
 std::string value_text(http::json_object& object, const std::string& name) {
   auto raw = object.raw(name);
   return in_one_line(raw.starts_with('"') ? object.text(name) : std::string(raw));
 }
 
-/// A row an object, a column for each name that any of them has.
+/// One row per object, and a column for each member name that occurs.
 std::string table_of(const std::vector<std::string_view>& elements) {
   std::vector<http::json_object> objects;
   std::vector<std::string> names;

@@ -6,7 +6,7 @@
 
 namespace codeq::ctl {
 
-/// A gateway's answer for people: its members one a line, lists of objects as tables.
+/// Formats a gateway's JSON answer for people: one line per member, lists of objects as tables.
 [[nodiscard]] std::string document_text(std::string_view json);
 
 } // namespace codeq::ctl

@@ -17,7 +17,7 @@ namespace codeq::ctl {
 
 namespace {
 
-/// A page of a thousand tasks, or ten payloads, with room to spare.
+/// Large enough for a page of a thousand tasks or ten payloads.
 constexpr std::size_t answer_bytes_max = 64u << 20;
 
 errc code_of(unsigned status) {
@@ -51,7 +51,7 @@ error refusal_of(const http::outgoing_answer& answer) {
   return {code_of(answer.status), std::move(text)};
 }
 
-/// As `name_of` in the options, with the gateway's spelling.
+/// As `name_of` in the options, but spelled as the gateway does.
 std::string spelled(retry_kind kind) {
   std::string name(name_of(kind));
   std::replace(name.begin(), name.end(), '-', '_');

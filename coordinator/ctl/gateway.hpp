@@ -14,20 +14,20 @@
 
 namespace codeq::ctl {
 
-/// An HTTP gateway, as its clients see it. Each question takes a connection of its own.
+/// A client of an HTTP gateway. Each request uses a connection of its own.
 class gateway {
 public:
-  /// Errors: `invalid_argument` for a URL that is none, and for a token that would go unencrypted
+  /// Errors: `invalid_argument` for a malformed URL, or for a token that would be sent unencrypted
   /// over a network; `unavailable` for files that cannot be used.
   [[nodiscard]] static result<gateway>
   open(const std::string& url, const operator_options& options);
 
-  /// Asks for `path` under the base path. Errors: what the gateway answered instead of 2xx, with
-  /// its words; of `http::send_and_wait`.
+  /// Sends a request for `path` under the base path. Errors: the gateway's error response, with its
+  /// text; errors of `http::send_and_wait`.
   [[nodiscard]] result<std::string>
   ask(std::string_view method, const std::string& path, std::string body = {}) const;
 
-  /// Asks for a path that waits up to a minute by itself.
+  /// Sends a GET for a path on which the gateway itself waits up to a minute.
   [[nodiscard]] result<std::string> wait_for(const std::string& path) const;
 
 private:
@@ -40,10 +40,11 @@ private:
   duration timeout_{0};
 };
 
-/// A task to enqueue, as the gateway takes it. Errors: `unsupported` names what it cannot say.
+/// The JSON of a task to enqueue. Errors: `unsupported` names a field that the gateway does not
+/// have.
 [[nodiscard]] result<std::string> to_gateway_json(const task_spec& task);
 
-/// The settings of a queue to change, as the gateway takes them.
+/// The JSON of a change of queue settings.
 [[nodiscard]] std::string to_gateway_json(const queue_changes& changes);
 
 } // namespace codeq::ctl

@@ -19,7 +19,7 @@ error not_possible(const std::string& what) {
   return {errc::unsupported, what + " is not possible over --http; it takes --coordinator"};
 }
 
-/// Only a token's own tenant can be asked about.
+/// Requests can only refer to the token's own tenant.
 result<void> check_tenant(const std::string& tenant) {
   if (tenant == "default")
     return {};
@@ -58,7 +58,8 @@ const char* path_of(dead_change what) {
   return what == dead_change::redrive ? "/admin/dead/redrive" : "/admin/dead/purge";
 }
 
-/// Takes the tasks of a batch's answer. Errors: why there is none, after those before it.
+/// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
+/// refused, after the tasks that were accepted.
 result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
   auto object = http::json_object::parse(answer);
   for (auto item : object ? object->elements("results") : std::vector<std::string_view>()) {
@@ -76,7 +77,7 @@ result<void> take_ids(std::string_view answer, std::vector<enqueued_task>& to) {
   return {};
 }
 
-/// How a task ended, from its result and itself.
+/// How a task ended, from the JSON of its result and of the task itself.
 result<task_end> read_end(task_id id, std::string json) {
   auto both = http::json_object::parse(json);
   auto task = both ? both->object("task") : std::nullopt;
@@ -90,7 +91,7 @@ result<task_end> read_end(task_id id, std::string json) {
   status.id = id;
   status.state = static_cast<task_state>(state - state_names.begin());
   auto raw = result->raw("result");
-  // What is no JSON comes as a text.
+  // A result that is not JSON is sent as a string.
   if (raw.starts_with('"'))
     status.result = result->text("result");
   else if (raw != "null")
@@ -99,7 +100,7 @@ result<task_end> read_end(task_id id, std::string json) {
   return task_end{.status = std::move(status), .said = document{std::move(json)}};
 }
 
-/// An HTTP gateway.
+/// Client of an HTTP gateway.
 class http_api final : public operator_api {
 public:
   http_api(std::string url, operator_options options)
@@ -225,7 +226,7 @@ public:
     return {};
   }
 
-  /// Asks again each minute, which is how long a gateway waits.
+  /// Repeats the request each minute, since a gateway waits no longer.
   result<task_end> await(task_id task, std::optional<duration> wait) override {
     using std::chrono::seconds;
     if (auto ready = open(); !ready)
@@ -265,7 +266,7 @@ private:
     return {};
   }
 
-  /// What every question answers with; it becomes the answer of any type.
+  /// The answer to a request; converts to the answer of any type.
   struct said {
     result<document> text;
 
@@ -286,7 +287,7 @@ private:
     return {document{std::move(*got)}};
   }
 
-  /// Asks about a queue of the token's tenant.
+  /// Sends a request for a queue of the token's tenant.
   said ask_of(
     const queue_address& queue,
     std::string_view method,
@@ -297,7 +298,7 @@ private:
     return ask(method, path_of(queue) + path, std::move(body));
   }
 
-  /// Adds copies of a task with one request.
+  /// Adds `count` copies of a task in one request.
   result<void> enqueue_copies(const std::string& task, std::size_t count, const added& told) {
     base::json_writer body;
     body.begin_object().begin_array("tasks");

@@ -13,10 +13,10 @@ namespace codeq::ctl {
 
 namespace {
 
-/// Enough for a coordinator that is there.
+/// Enough time to reach a running coordinator.
 constexpr duration reach_timeout{500};
 
-/// Hands progress on until it is closed: the producer's threads may come with some later.
+/// Passes progress on until it is closed; the producer's threads may deliver some later.
 class progress_gate {
 public:
   explicit progress_gate(operator_api::progressed told) : told_(std::move(told)) {}
@@ -37,14 +37,14 @@ private:
   operator_api::progressed told_;
 };
 
-/// How many copies of a task fit one request.
+/// Number of copies of a task that fit into one request.
 std::size_t batch_of(const task_spec& task) {
-  // Headers are bounded; the rest of a task is small beside this.
+  // The size of headers is limited; the other fields are small by comparison.
   auto task_bytes = task.payload.size() + limits::headers_bytes_max;
   return std::min(limits::enqueue_tasks_max, limits::frame_bytes_max / task_bytes);
 }
 
-/// Adds copies of a task with one request.
+/// Adds copies of a task in one request.
 result<added_tasks>
 enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration wait) {
   auto answers = to.enqueue_each(std::vector<task_spec>(count, task), wait);
@@ -60,7 +60,7 @@ enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration 
   return added;
 }
 
-/// Until the backup that was begun has ended.
+/// Starts a backup and waits until it has ended.
 result<backup_status> back_up_at(operator_client& client) {
   constexpr auto pause = std::chrono::milliseconds(200);
   auto status = client.start_backup();
@@ -75,7 +75,7 @@ result<backup_status> back_up_at(operator_client& client) {
   return error{errc::unavailable, status->problem};
 }
 
-/// A coordinator's node port.
+/// Client of a coordinator's node port.
 class node_api final : public operator_api {
 public:
   explicit node_api(operator_options options) : options_(std::move(options)) {}
@@ -200,7 +200,7 @@ public:
   result<task_end> watch(task_id task, duration wait, progressed told) override {
     if (auto ready = prepare_enqueue(); !ready)
       return ready.error();
-    // A coordinator is not asked for progress that nobody sees.
+    // Progress is requested only when it is shown.
     bool is_shown = told != nullptr;
     auto gate = std::make_shared<progress_gate>(std::move(told));
     auto pass = [gate](const task_progress& progress) { gate->pass(progress); };
@@ -218,7 +218,7 @@ public:
   error cause_of(const error& reason) override {
     if (reason.code != errc::timeout)
       return reason;
-    // It would log its own attempts meanwhile.
+    // Otherwise it would go on logging its own connection attempts.
     producer_.reset();
     auto options = options_;
     options.timeout = reach_timeout;
@@ -237,7 +237,7 @@ private:
     return {};
   }
 
-  /// Asks a client that is connected; `question` is one of its functions, or takes it.
+  /// Calls a function of the connected client; `question` is a member function or takes the client.
   template <class Question, class... Arguments>
   auto ask(const Question& question, const Arguments&... arguments) -> answer<
     typename std::invoke_result_t<Question, operator_client&, const Arguments&...>::value_type> {

@@ -15,19 +15,19 @@ namespace codeq::ctl {
 
 struct queue_changes;
 
-/// A task by its id or by its key.
+/// A task, identified by its id or by its key.
 using task_target = std::variant<task_id, task_key>;
 
-/// A gateway's own answer, JSON; it is shown as it came.
+/// The JSON answer of a gateway; it is printed unchanged or reformatted, but not interpreted.
 struct document {
   std::string json;
 };
 
-/// A value from a node port, or the document that a gateway gave instead.
+/// A value from a node port, or the document of a gateway.
 template <class T>
 using answer = result<std::variant<T, document>>;
 
-/// What one request of an enqueue came to.
+/// Outcome of one request of an enqueue.
 struct added_tasks {
   std::vector<enqueued_task> tasks;
   std::optional<document> said{};
@@ -35,18 +35,18 @@ struct added_tasks {
   bool is_whole = true;
 };
 
-/// What is known of a task when waiting for its end is over.
+/// Status of a task after waiting for its end.
 struct task_end {
-  /// A state that is not terminal means that nobody waited. Empty when the task has not ended.
+  /// Not terminal only when the call did not wait. Empty when the task has not ended.
   std::optional<task_status> status{};
-  /// Why there is no status, where that is known.
+  /// Why there is no status, when the reason is known.
   std::optional<error> late{};
   std::optional<document> said{};
 };
 
-/// What codeqctl can ask of a coordinator, at its node port or at an HTTP gateway. Connects with
-/// the first question; one thread at a time. Errors: of the connection; of `operator_client` and
-/// `producer`; `unsupported` names what a gateway cannot do.
+/// The requests that codeqctl can make to a coordinator, through its node port or an HTTP gateway.
+/// Connects with the first request; use from one thread at a time. Errors: of the connection; of
+/// `operator_client` and `producer`; `unsupported` names what a gateway cannot do.
 class operator_api {
 public:
   using progressed = std::function<void(const task_progress&)>;
@@ -58,7 +58,7 @@ public:
 
   virtual answer<task_status> status(const task_target& task) = 0;
 
-  /// @pre to redrive or purge, the task is named by its id
+  /// @pre for redrive and purge: the task is identified by its id
   virtual answer<change_outcome> change(const task_target& task, task_change what) = 0;
   virtual answer<change_outcome> force(task_id task, force_kind how, const std::string& text) = 0;
   virtual answer<task_explanation> explain(task_id task) = 0;
@@ -79,38 +79,39 @@ public:
 
   virtual answer<coordinator_stats> stats() = 0;
 
-  /// The counts of one queue, or of all queues of the tenant when its name is empty.
+  /// Counts of one queue, or of all queues of the tenant when the name is empty.
   virtual answer<coordinator_stats> stats_of(const queue_address& queue) = 0;
 
-  /// Has the store backed up and waits until that is done.
+  /// Starts a backup of the store and waits until it has ended.
   virtual result<backup_status> back_up() = 0;
 
-  // What a producer does.
+  // Requests of producers.
 
-  /// Checks credentials and addresses before a payload is read for `enqueue`.
+  /// Checks credentials and addresses, before the payload for `enqueue` is read.
   virtual result<void> prepare_enqueue() = 0;
 
-  /// Adds copies of a task in as few requests as possible; `told` gets what each came to.
+  /// Adds copies of a task in as few requests as possible; calls `told` with the outcome of each.
   virtual result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) = 0;
 
-  /// How the task ended, after waiting for that when `wait` is given.
+  /// How the task ended; waits for its end at most `wait`, or not at all when that is empty.
   virtual result<task_end> await(task_id task, std::optional<duration> wait) = 0;
 
-  /// As `await`, and calls `told` on the way, on another thread, but not after it returned.
+  /// As `await`, and calls `told` for each progress report, on another thread but never after it
+  /// returned.
   virtual result<task_end> watch(task_id task, duration wait, progressed told) = 0;
 
-  /// True when `watch` is possible.
+  /// True when `watch` is supported.
   [[nodiscard]] virtual bool tells_progress() const = 0;
 
-  /// What is wrong when waiting ended with `reason`: for a timeout while no coordinator can be
-  /// reached it is that. May try to connect for a moment.
+  /// The error to report when a wait ended with `reason`: after a timeout, the reason why no
+  /// coordinator can be reached, if so. May try to connect for a moment.
   virtual error cause_of(const error& reason) = 0;
 };
 
-/// Asks a coordinator at its node port.
+/// Client of a coordinator's node port.
 [[nodiscard]] std::unique_ptr<operator_api> make_node_api(operator_options options);
 
-/// Asks the HTTP gateway at that URL; the coordinators of `options` do not matter.
+/// Client of the HTTP gateway at that URL; the coordinators in `options` are ignored.
 [[nodiscard]] std::unique_ptr<operator_api>
 make_http_api(std::string url, operator_options options);
 

@@ -12,7 +12,7 @@ namespace codeq::ctl {
 
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
-  // Whoever reads the ids of a long wait from a pipe wants them now.
+  // Ids written to a pipe must be available before a long wait.
   std::fflush(stdout);
 }
 

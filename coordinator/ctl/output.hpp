@@ -16,20 +16,20 @@ inline constexpr int exit_not_opened = 2;
 inline constexpr int exit_not_ended = 3;
 inline constexpr int exit_not_completed = 4;
 
-/// Writes bytes to stdout as they are, at once.
+/// Writes bytes to stdout unchanged, and flushes.
 void print(std::string_view text);
 
-/// Prints a gateway's answer: as it is, or in lines for people.
+/// Prints a gateway's answer: unchanged when `json`, otherwise as lines for people.
 void print(const document& said, bool json);
 
-/// The exit status once everything was printed: `status`, or `exit_failed` with a complaint when
-/// stdout did not take all of it.
+/// Final exit status: `status`, or `exit_failed` with a message on stderr when stdout did not take
+/// all output.
 [[nodiscard]] int finish_output(int status);
 
 /// Writes one line to stderr.
 void complain(std::string_view text);
 
-/// Says why: on stderr, or as a JSON object on stdout, where the answer would be. Returns
+/// Reports the error on stderr, or as a JSON object on stdout in place of the answer. Returns
 /// `exit_failed`.
 [[nodiscard]] int fail(const error& reason, bool json);
 

@@ -16,7 +16,7 @@ constexpr std::size_t bar_width = 30;
 constexpr std::size_t line_width = 79;
 constexpr auto erase_line = "\r\033[K";
 
-/// The line itself: `[####      ] 2 of 5  note`, at most as wide as most terminals.
+/// The text of the bar: `[####      ] 2 of 5  note`, no wider than most terminals.
 std::string bar_text(std::size_t done, std::size_t total, const std::string& note) {
   auto filled = total == 0 ? 0 : std::min(done, total) * bar_width / total;
   auto text = "[" + std::string(filled, '#') + std::string(bar_width - filled, ' ') + "] "

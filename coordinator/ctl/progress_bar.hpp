@@ -7,8 +7,8 @@
 
 namespace codeq::ctl {
 
-/// One line on standard error that is drawn over and over; nothing at all when standard error is
-/// not a terminal, or when nobody tells progress. Safe between threads.
+/// One line on standard error that is redrawn in place. Not shown when standard error is not a
+/// terminal or no progress is reported. Thread-safe.
 class progress_bar {
 public:
   explicit progress_bar(bool has_progress);
@@ -16,10 +16,10 @@ public:
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
 
-  /// `done` of `total`, and what to say beside it.
+  /// Draws `done` of `total` with `note` beside it.
   void draw(std::size_t done, std::size_t total, const std::string& note);
 
-  /// Takes the line away, so that others can be printed.
+  /// Removes the line, so that other output can be printed.
   void clear();
 
   [[nodiscard]] bool is_shown() const noexcept { return is_shown_; }

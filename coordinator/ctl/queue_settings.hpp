@@ -16,7 +16,7 @@
 
 namespace codeq::ctl {
 
-/// What `codeqctl queue set` changes of a queue, and what `enqueue` says of a task; the rest stays.
+/// The settings that `codeqctl queue set` changes, or that `enqueue` gives a task; unset ones stay.
 struct queue_changes {
   std::optional<std::uint32_t> max_attempts{};
   std::optional<retry_kind> retry{};
@@ -32,24 +32,24 @@ struct queue_changes {
   std::optional<std::uint64_t> max_leased{};
   std::optional<bool> keep_payload{};
 
-  /// What a queue is to have that had `before`.
+  /// The configuration after this change of `before`.
   [[nodiscard]] queue_config applied_to(queue_config before) const;
 };
 
-/// The options for attempts, lease and retention, of a queue or of a task; `default_of` gives the
-/// end of a help text for the value of a queue that nobody has configured.
+/// The options for attempts, lease and retention of a queue or a task. `default_of` returns the end
+/// of an option's help text, given the default of an unconfigured queue.
 [[nodiscard]] std::vector<config::option>
 settings_options(queue_changes& to, const std::function<std::string(const char*)>& default_of);
 
-// As options take them.
+// Names as options accept them.
 
 [[nodiscard]] std::string_view name_of(retry_kind kind);
 [[nodiscard]] std::string_view name_of(on_dead what);
 
-/// Adds the settings of a queue to the JSON object that is open.
+/// Adds the settings of a queue to the open JSON object.
 void write_config(base::json_writer& out, const queue_config& config);
 
-/// The same for people, without the limits: name and value.
+/// The same as names and values for people, without the limits.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 config_fields(const queue_config& config);
 

@@ -25,7 +25,7 @@ void write_status(base::json_writer& out, const task_status& status) {
   out.field("tenant", status.tenant).field("queue", status.queue);
   out.field("priority", status.priority).field("state", to_string(status.state));
   out.field("attempt", status.attempt).field("max_attempts", status.max_attempts);
-  // As text: a token may be larger than what a JSON number holds exactly.
+  // As text: a JSON number cannot hold every token exactly.
   out.field("token", std::to_string(value(status.token)));
   out.field("enqueued_at_ms", status.enqueued_at.time_since_epoch().count());
   if (status.eligible_at)

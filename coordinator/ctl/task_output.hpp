@@ -10,16 +10,16 @@
 
 namespace codeq::ctl {
 
-/// Adds a JSON object with everything of a task that `get` shows.
+/// Adds all fields of a task that `get` shows to a JSON object.
 void write_status(base::json_writer& out, const task_status& status);
 
-/// The same as one JSON object on a line.
+/// The same as one JSON object on one line.
 [[nodiscard]] std::string status_json(const task_status& status);
 
-/// The same for people.
+/// The status as lines for people.
 [[nodiscard]] std::string status_text(const task_status& status);
 
-/// How a task ended: what a producer learns, one JSON object on a line. @pre end.status
+/// How a task ended, as a producer sees it: one JSON object on one line. @pre end.status
 [[nodiscard]] std::string ended_json(const task_end& end);
 
 } // namespace codeq::ctl

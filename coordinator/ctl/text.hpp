@@ -15,14 +15,15 @@ namespace codeq::ctl {
 /// The same without newlines.
 [[nodiscard]] std::string in_one_line(std::string_view text);
 
-/// As options take it, in the largest unit that fits: `90s`, `7d`.
+/// The largest unit that divides it, as options accept it: `90s`, `7d`.
 [[nodiscard]] std::string format_duration(duration value);
 
 /// Two columns, the first padded to its longest entry.
 [[nodiscard]] std::string
 format_fields(const std::vector<std::pair<std::string, std::string>>& fields);
 
-/// A table; the first row is the header, the first column left-aligned, numbers to the right.
+/// A table; the first row is the header. The first column is left-aligned, numbers are
+/// right-aligned.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
 } // namespace codeq::ctl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue `account` by keyed actors: each lives for one group, which names an account, and
-// keeps its balance between tasks. The balance is a cache of what stands in a file per account in
-// CODEQ_ACCOUNT_DIR (default .), so an actor that ended, or another node, goes on from there.
+// Handles queue `account` by keyed actors: each actor serves one group, whose name is an account,
+// and keeps the account's balance between tasks. The balance is cached from a file per account in
+// CODEQ_ACCOUNT_DIR (default .), so a new actor, also on another node, continues from there.
 // Payload: the amount to add.
 #include "codeq/handler.hpp"
 
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What is known of one account: its balance, and the latest task that changed it.
+/// State of one account: its balance, and the latest task that changed it.
 struct account {
   std::string file;
   std::int64_t balance = 0;
@@ -29,7 +29,7 @@ account open_account(const std::string& name) {
   return opened;
 }
 
-/// Written aside and renamed, so that the file is always one whole balance.
+/// Writes a new file and renames it, so that the account's file is always complete.
 bool save(const account& changed) {
   auto aside = changed.file + ".new";
   std::ofstream out(aside);
@@ -50,7 +50,7 @@ codeq::outcome add(account& to, const codeq::task& task) {
   if (!amount) {
     return codeq::outcome::failed_permanently("the payload has to be an amount");
   }
-  // Delivered again after it was saved: done already.
+  // A task that was delivered again after it was saved is already done.
   if (to.last_task != to_string(task.id)) {
     auto changed = to;
     changed.balance += *amount;
@@ -65,7 +65,7 @@ codeq::outcome add(account& to, const codeq::task& task) {
 
 codeq::handler_actor::behavior_type
 keep_account(codeq::handler_actor::pointer, const std::string& name) {
-  // The state of this actor, read once when it starts.
+  // State of this actor, read once when it starts.
   auto state = std::make_shared<account>(open_account(name));
   return {[state](const codeq::task& task) { return add(*state, task); }};
 }

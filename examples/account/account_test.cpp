@@ -20,7 +20,7 @@ protected:
     }
   }
 
-  /// Adds an amount and returns the balance then.
+  /// Adds an amount and returns the new balance.
   std::string add(const std::string& name, const std::string& amount) {
     auto task = bed.enqueue({.queue = "account", .payload = amount, .group = name}).value().id;
     return bed.status(task).value().result;

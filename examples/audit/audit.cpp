@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue `audit` in batches: each payload is a line for the file that CODEQ_AUDIT_FILE names
-// (default audit.log), and all lines of a batch reach the disk by one fsync. A line begins with the
-// task's id and attempt, so that a reader can tell a line that was written twice.
+// Handles queue `audit` in batches: each payload is a line for the file named by CODEQ_AUDIT_FILE
+// (default audit.log), and one fsync makes all lines of a batch durable. A line begins with the
+// task's id and attempt, so that a reader can recognise a line that was written twice.
 #include "codeq/handler.hpp"
 
 #include <cerrno>
@@ -21,7 +21,7 @@ std::string audit_file() {
   return named == nullptr ? "audit.log" : named;
 }
 
-/// Appends `lines` and syncs; 0, or why that failed.
+/// Appends `lines` and syncs; returns 0 or the error number.
 int append(const std::string& lines) {
   int file = open(audit_file().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue `copy`: the payload is `FROM TO`, two files, and TO gets what FROM has. The copy is
-// made in pieces of 1 MiB; each one that is synced is saved as the task's checkpoint, so that the
-// next attempt goes on behind it, wherever it runs, when this one is killed.
+// Handles queue `copy`: the payload is `FROM TO`, two files; FROM is copied to TO in pieces of 1
+// MiB. After each synced piece the handler saves its position as the task's checkpoint, so that the
+// next attempt, on any node, resumes there when this one is killed.
 #include "codeq/handler.hpp"
 
 #include <cerrno>
@@ -24,7 +24,7 @@ struct open_file {
   ~open_file() { close(number); }
 };
 
-/// How much of the copy an earlier attempt has on disk.
+/// Number of bytes that an earlier attempt has copied and synced.
 off_t bytes_done(const codeq::task& task) {
   return std::strtoll(std::string(task.checkpoint.view()).c_str(), nullptr, 10);
 }
@@ -74,7 +74,7 @@ codeq::outcome copy(const codeq::task& task) {
       return retry_later(to_name);
     }
     done += count;
-    // Behind the sync: what is saved is on disk.
+    // Saved only after the sync: the checkpoint never claims more than is on disk.
     task.save_checkpoint(std::to_string(done));
   }
   return codeq::outcome::abandon();

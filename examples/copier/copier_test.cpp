@@ -12,7 +12,7 @@ namespace {
 
 using codeq::testing::mishap;
 
-/// A folder with a file of three and a half pieces.
+/// A directory with a file of three and a half pieces.
 class Copier : public testing::Test {
 protected:
   Copier() {

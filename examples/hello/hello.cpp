@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler library in its smallest form; README.md shows what stands between the two marks.
+// A minimal handler library; README.md shows the code between the two marks.
 // [begin readme]
 #include "codeq/handler.hpp"
 
 namespace {
 
-/// Greets whoever the payload names.
+/// Greets the person that the payload names.
 codeq::outcome greet(const codeq::task& task) {
   if (task.payload.empty()) {
     return codeq::outcome::failed_permanently("the payload has to be a name");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue `ledger` and writes into a store of its own, SQLite, guarded by the fencing token:
-// a zombie, whose lease was given to another attempt, changes nothing however late it writes. The
-// file is what CODEQ_LEDGER names (default ledger.db). Group: the account. Payload: its new owner.
+// Handles queue `ledger` and writes into a database of its own, SQLite, guarded by the fencing
+// token: a zombie, whose lease has ended and whose task was granted again, cannot change anything,
+// however late it writes. CODEQ_LEDGER names the file (default ledger.db). Group: the account.
+// Payload: its new owner.
 #include "codeq/handler.hpp"
 
 #include <cstdlib>
@@ -32,8 +33,8 @@ database open_ledger() {
   return ledger;
 }
 
-// Tokens compare within one task and its group, so a row is written by one group only. `<=` and not
-// `<`: the same attempt may write again.
+// Tokens can be compared within one task and its group, so only one group may write a row. `<=` and
+// not `<`: the same attempt may write again.
 constexpr auto set_owner =
   "INSERT INTO owner (account, name, fence) VALUES (?1, ?2, ?3) ON CONFLICT (account) DO UPDATE "
   "SET name = excluded.name, fence = excluded.fence WHERE fence <= excluded.fence";
@@ -49,7 +50,7 @@ codeq::outcome write_owner(const codeq::task& task) {
   auto name = task.payload.view();
   sqlite3_bind_text(prepared, 1, task.group.data(), static_cast<int>(task.group.size()), nullptr);
   sqlite3_bind_text(prepared, 2, name.data(), static_cast<int>(name.size()), nullptr);
-  // Below 2^63, so SQLite's integers hold it.
+  // Tokens are below 2^63, so SQLite's integers can hold them.
   sqlite3_bind_int64(prepared, 3, static_cast<sqlite3_int64>(codeq::value(task.token)));
   if (sqlite3_step(prepared) != SQLITE_DONE) {
     return codeq::outcome::failed(sqlite3_errmsg(ledger.get()));

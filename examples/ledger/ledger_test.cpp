@@ -20,7 +20,7 @@ protected:
     setenv("CODEQ_LEDGER", file.c_str(), 1);
   }
 
-  /// One attempt under that token.
+  /// Runs one attempt under that token.
   static kind write(const std::string& name, std::uint64_t token) {
     auto handlers = codeq::testing::registered_handlers();
     codeq::testing::attempt_options attempt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue `mail` by actors that answer later: the handler asks a carrier, which is another
-// actor, tells how far it is, and gives up on a carrier that is silent for too long. Nothing
-// blocks, so one thread serves as many letters as the node has slots.
+// Handles queue `mail` by actors that answer later: the handler sends a request to a carrier, which
+// is another actor, reports progress, and fails when the carrier does not answer in time. Nothing
+// blocks, so one thread handles as many letters as the node has slots.
 #include "codeq/handler.hpp"
 
 #include <caf/all.hpp>
@@ -29,7 +29,7 @@ struct carrier_state {
   std::deque<letter> on_the_way;
 };
 
-/// Carries letters; whatever is for `nowhere` gets lost.
+/// Delivers letters; those to `nowhere` get lost.
 caf::behavior carrier(caf::stateful_actor<carrier_state>* self) {
   return {
     [self](const std::string& to) {
@@ -47,7 +47,7 @@ caf::behavior carrier(caf::stateful_actor<carrier_state>* self) {
     }};
 }
 
-/// Hands a letter over and answers when it has arrived.
+/// Passes a letter to the carrier and answers when it has arrived.
 codeq::handler_actor::behavior_type mailer(codeq::handler_actor::pointer self) {
   auto courier = self->spawn(carrier);
   return {[self, courier](const codeq::task& task) -> caf::result<codeq::outcome> {

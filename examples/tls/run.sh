@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a certificate authority for tests, runs a coordinator and two workers that know each other
-# by certificates and tokens, and shows who is let in and who is not. Leaves nothing behind.
-# CODEQ_BUILD names a build that is ready; without it this builds into build/.
+# Creates a test certificate authority, runs a coordinator and two workers that authenticate to each
+# other by certificates and tokens, and shows which clients are accepted. Leaves nothing behind.
+# CODEQ_BUILD names an existing build; without it this script builds into build/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,7 +32,7 @@ fail() {
   exit 1
 }
 
-# Makes $1.key and $1.pem, vouched for by the authority, for the alternative names $2.
+# Creates $1.key and $1.pem, issued by the authority, with the alternative names $2.
 issue() {
   openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" \
     -addext "subjectAltName=$2" -keyout "$work/$1.key" -out "$work/$1.csr" 2>/dev/null
@@ -40,7 +40,7 @@ issue() {
     -copy_extensions copy -out "$work/$1.pem" 2>/dev/null
 }
 
-# Writes a token for $1 with the further options into $1.token.
+# Writes a token for $1 with the given options to $1.token.
 create_token() {
   "$bin/codeqctl" token create --file "$work/tokens" --subject "$@" >"$work/$1.token"
 }
@@ -69,7 +69,7 @@ start_worker() {
     --tls-ca "$work/ca.pem" --tls-cert "$work/worker.pem" --tls-key "$work/worker.key"
 }
 
-# The serial number of the certificate that the coordinator shows to a new connection.
+# Serial number of the certificate that the coordinator presents to a new connection.
 serial_shown() {
   openssl s_client -connect "$address" -CAfile "$work/ca.pem" -cert "$work/operator.pem" \
     -key "$work/operator.key" </dev/null 2>/dev/null | openssl x509 -noout -serial
@@ -110,7 +110,7 @@ url=https://localhost:$(cat "$work/http-port")
 start_worker w1
 start_worker w2
 
-# Every option may stand in the environment as well.
+# Every option can also be set by an environment variable.
 export CODEQ_COORDINATOR=$address CODEQ_TLS_CA=$work/ca.pem
 export CODEQ_TLS_CERT=$work/operator.pem CODEQ_TLS_KEY=$work/operator.key
 export CODEQ_TOKEN_FILE=$work/producer.token
@@ -120,7 +120,7 @@ answer=$("$bin/codeqctl" result "$id" --wait 20s)
 [ "$answer" = "hello Ada" ] || fail "the result is '$answer'"
 say "a task went over TLS: $answer"
 
-# The gateway has the same certificate and tokens, and asks for no certificate.
+# The gateway uses the same certificate and tokens, and requests no client certificate.
 over_https() {
   env CODEQ_TLS_CERT= CODEQ_TLS_KEY= "$bin/codeqctl" --http "$url" "$@"
 }

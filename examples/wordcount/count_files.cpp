@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads paths from standard input, makes a task of each in queue `wordcount` and prints the counts
-// as they come, then the totals. Usage: count_files ADDRESS:PORT
+// Reads paths from standard input, enqueues a task for each into queue `wordcount`, and prints the
+// counts as they arrive, then the totals. Usage: count_files ADDRESS:PORT
 #include "codeq/producer.hpp"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t batch_tasks = 50;
 constexpr auto silence_max = std::chrono::seconds(60);
 
-/// Prints and adds up how tasks ended; told from the producer's threads.
+/// Prints and adds up the results; called from the producer's threads.
 class tally {
 public:
   void add(const std::string& path, const codeq::task_status& task) {
@@ -32,8 +32,8 @@ public:
     changed_.notify_one();
   }
 
-  /// Waits for `tasks` ends, prints the totals and tells whether all completed; gives up after
-  /// `silence_max` without one.
+  /// Waits for `tasks` ends, prints the totals and returns whether all completed; gives up after
+  /// `silence_max` without an end.
   [[nodiscard]] bool report(std::size_t tasks) {
     std::unique_lock lock(mutex_);
     for (auto before = ended_; ended_ < tasks; before = ended_) {
@@ -54,7 +54,7 @@ private:
   std::array<std::uint64_t, 3> totals_{};
 };
 
-/// Enqueues one batch and has `counts` told of each end.
+/// Enqueues one batch; `counts` is notified of each end.
 codeq::result<void>
 submit(codeq::producer& producer, const std::vector<std::string>& paths, tally& counts) {
   std::vector<codeq::task_spec> tasks;

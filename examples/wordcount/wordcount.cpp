@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue `wordcount`: the payload is the path of a file, the result "lines words bytes" as
-// `LC_ALL=C wc` counts them.
+// Handles queue `wordcount`: the payload is the path of a file, the result is "lines words bytes"
+// as `LC_ALL=C wc` counts them.
 #include "codeq/handler.hpp"
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Stands for the longer work of a real job, so that tasks are in flight when a node is killed.
+/// Simulates the longer work of a real task, so that tasks are running when a node is killed.
 constexpr auto pace = std::chrono::milliseconds(20);
 
 /// Counts a file piece by piece.

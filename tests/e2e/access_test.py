@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens: nobody comes in without one, and nobody gets further than it allows."""
+"""Access control: every request needs a token, and a token allows no more than its rights."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ UNAUTHORIZED = "unauthorized"
 
 
 class AccessTest(cluster.ClusterTest):
-    """A coordinator with tokens; those of tenant `b` belong to strangers."""
+    """A coordinator with tokens; those of tenant `b` belong to attackers."""
 
     def setUp(self):
         super().setUp()
@@ -39,7 +39,7 @@ class AccessTest(cluster.ClusterTest):
 
     @contextlib.contextmanager
     def bearing(self, name):
-        """Runs codeqctl with that token."""
+        """Runs codeqctl with the token of that name."""
         before, self.cluster.token = self.cluster.token, self.tokens.get(name, name)
         try:
             yield self.cluster
@@ -75,7 +75,7 @@ class AccessTest(cluster.ClusterTest):
 
 
 class Verbs(AccessTest):
-    """What strangers try with each verb; the task of tenant `a` is as it was."""
+    """Attackers try each verb on the task of tenant `a`, which must not change."""
 
     def test_nobody_comes_in_without_a_good_token(self):
         task = self.enqueue("--delay", "1h")
@@ -118,7 +118,7 @@ class Verbs(AccessTest):
         with self.bearing("ada") as with_token:
             self.assertEqual(with_token.result(task), "x")
             self.assertEqual(with_token.ctl("watch", task), b"completed\n")
-        # After a restart it is known by its record on disk alone.
+        # After a restart only its record on disk is left.
         self.cluster.coordinator.terminate(10)
         self.cluster.start_coordinator(access=("--tokens", self.file))
 
@@ -157,7 +157,7 @@ class Verbs(AccessTest):
         self.assertNotEqual(spy.wait(20), 0)
         self.assertIn("does not allow to claim from queue", spy.text())
 
-        # Not even the name of another tenant's worker is taken.
+        # Its attempt must not take over the name of tenant a's worker either.
         worker = self.start_worker("work")
         with self.bearing("ada") as with_token:
             self.assertEqual(with_token.result(task), "x")
@@ -226,7 +226,7 @@ class Verbs(AccessTest):
 
 
 class Tokens(AccessTest):
-    """Files, reloads and rates."""
+    """Token files, reloads and rates."""
 
     def reload(self):
         lines = len(self.cluster.coordinator.text().splitlines())
@@ -281,7 +281,7 @@ class Tokens(AccessTest):
         with self.bearing("slow") as with_token:
             ids = with_token.ctl(
                 "enqueue", "echo", "x", "--tenant", "a", "--delay", "1h", "--count", "15")
-            # The library waits as it is told, so nothing is refused for good.
+            # The library waits as long as it is told to, so no task is refused for good.
             more = with_token.enqueue("echo", "x", "--tenant", "a", "--delay", "1h")
 
         self.assertEqual(len(ids.split()), 15)
@@ -310,7 +310,7 @@ class Tokens(AccessTest):
 
 
 class Tls(unittest.TestCase):
-    """The example is the test: it checks what it shows."""
+    """The test runs the example, which checks its own output."""
 
     def test_example_runs_a_cluster_over_tls(self):
         script = ROOT / "examples" / "tls" / "run.sh"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store is verified, backed up while it is written to, restored and drained."""
+"""A store is verified, backed up under load, restored and drained."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import unittest
 import cluster
 from cluster import LOAD, wait_until
 
-# A million by CODEQ_BACKUP_TASKS=1000000.
+# CODEQ_BACKUP_TASKS=1000000 runs it with a million tasks.
 TASKS = int(os.environ.get("CODEQ_BACKUP_TASKS", "20000"))
 BATCH = 100
 
@@ -28,7 +28,7 @@ class StoreTest(cluster.ClusterTest):
         return json.loads(self.cluster.ctl("--json", "backup"))
 
     def move_to_backup(self, *options):
-        """The disk is lost: the store is now the newest backup's."""
+        """Loses the disk and replaces the store by the newest backup."""
         if self.cluster.coordinator.is_running():
             self.cluster.coordinator.kill()
         shutil.rmtree(self.store)
@@ -90,7 +90,7 @@ class Verify(StoreTest):
         self.cluster.start_coordinator("--backup-dir", self.backups)
         for number in range(20):
             self.cluster.enqueue("nobody", f"{number}" * 1000)
-        # Everything is in tables then.
+        # After a backup everything is in tables.
         self.back_up()
         self.cluster.coordinator.terminate(5)
         table = max(self.store.glob("*.sst"), key=lambda path: path.stat().st_size)
@@ -128,12 +128,12 @@ class Backup(StoreTest):
         self.assertEqual(restored["backup"], 1)
         self.cluster.start_coordinator()
         wait_until(self.is_drained, 120, "what the backup holds is done")
-        # What was acknowledged before the backup is in it, done now if it was not then.
+        # A task acknowledged before the backup is in it; it has completed by now, if not before.
         for task in before[:: max(1, len(before) // 50)]:
             self.assertEqual(self.cluster.status(task)["state"], "completed")
 
     def acknowledged(self):
-        # The last line may be half written.
+        # The last line may be incomplete.
         return self.cluster.path("acknowledged").read_text().split()[:-1]
 
     def is_drained(self):
@@ -158,7 +158,8 @@ class Backup(StoreTest):
         other.terminate(5)
         worker.go_on()
 
-        # Its only slot is free again: it has reported, or was told that it need not.
+        # The worker's only slot is free again: it has reported, or was told that its lease has
+        # ended.
         self.assertEqual(self.cluster.result(self.cluster.enqueue("echo", "free")), "free")
         self.assertGreater(int(done["token"]), int(old))
         self.assertEqual(self.cluster.status(task), done)

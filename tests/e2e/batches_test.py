@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of guarded, promoted and new keys, killed while they are written: each shard has all of
-its part of a batch or none of it."""
+"""Batches of guarded, promotable and new keys, killed while they are written: each shard has its
+whole part of a batch or none of it."""
 
 import collections
 import json
@@ -18,7 +18,7 @@ NEW_KEYS = 8
 
 
 def shard_of(task):
-    """An id names its shard."""
+    """An id contains the number of its shard."""
     return task["id"].replace("-", "")[20:24]
 
 
@@ -34,12 +34,12 @@ def new_places(keys):
 
 class KilledMidWrite(cluster.ClusterTest):
     def acknowledged(self, log):
-        """The rounds that are answered, as far as their lines are whole."""
+        """The rounds that were acknowledged; an incomplete last line is ignored."""
         text = log.read_text() if log.exists() else ""
         return {int(line) for line in text.split("\n")[:-1]}
 
     def base(self):
-        """So far ahead that no task becomes ready."""
+        """So far in the future that no task becomes ready."""
         return int(time.time() * 1000) + 3 * 3600 * 1000
 
     def send(self, queue, base, log):
@@ -47,7 +47,8 @@ class KilledMidWrite(cluster.ClusterTest):
             BATCHES, self.cluster.address, queue, base, ROUNDS, log])
 
     def kill_under_batches(self, queue, *options):
-        """Returns the base time and the acknowledged rounds."""
+        """Kills the coordinator under batches. Returns the base time and the acknowledged
+        rounds."""
         base = self.base()
         log = self.cluster.path(f"{queue}.rounds")
         sender = self.send(queue, base, log)
@@ -55,7 +56,7 @@ class KilledMidWrite(cluster.ClusterTest):
         wait_until(lambda: len(self.acknowledged(log)) >= rounds, 30, f"{rounds} rounds")
         time.sleep(random.random() * 0.01)
         self.cluster.coordinator.kill()
-        # Before it can send what was not answered once more.
+        # Before it can resend requests without an answer.
         sender.kill()
         known = self.acknowledged(log)
         self.assertLess(len(known), ROUNDS, "the batches were over before the kill")
@@ -63,7 +64,7 @@ class KilledMidWrite(cluster.ClusterTest):
         return base, known
 
     def parts(self, queue):
-        """Key -> time of the tasks of each shard."""
+        """For each shard: key -> time of its task."""
         listed = json.loads(self.cluster.ctl(
             "--json", "list", "--queue", queue, "--limit", "10000"))["tasks"]
         shards = collections.defaultdict(dict)
@@ -73,8 +74,8 @@ class KilledMidWrite(cluster.ClusterTest):
         return shards
 
     def check_part(self, keys, base, owned, known):
-        """One shard: all of its keys are as its last round left them, and no earlier round misses
-        a key, as no later one left any. Returns that round."""
+        """Checks one shard: its keys are as its last round left them, every earlier round has all
+        of its keys, and there are no keys of later rounds. Returns the last round."""
         times = [base + (1000 if number % 2 == 0 else -1000) * number for number in range(ROUNDS)]
         moved = {at for key, at in keys.items() if key.startswith("open-")}
         self.assertEqual(len(moved), 1, "a round moved some of the keys")
@@ -88,8 +89,8 @@ class KilledMidWrite(cluster.ClusterTest):
         return last
 
     def owned_by(self, queue):
-        """Shard -> round -> places of the new keys that the shard owns. Which one that is has to be
-        seen: the same batches are sent once more, and nobody is killed."""
+        """Shard -> round -> places of the new keys that the shard owns. Found by experiment: the
+        same batches are sent once more, without a kill."""
         sender = self.send(queue, self.base(), self.cluster.path(f"{queue}.again"))
         self.assertEqual(sender.popen.wait(60), 0)
         return {shard: new_places(keys) for shard, keys in self.parts(queue).items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that an operator cancels, promotes or redrives, in every state."""
+"""Operators cancel, promote and redrive tasks in every state."""
 
 import json
 import unittest

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A certificate authority for tests, by the openssl program."""
+"""A certificate authority for tests; uses the openssl program."""
 
 import subprocess
 
 
 class Authority:
-    """Writes `ca.pem` and what it vouches for into a folder."""
+    """Writes `ca.pem` and the certificates it issues into a folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -17,7 +17,7 @@ class Authority:
                   "-keyout", folder / "ca.key", "-out", self.file)
 
     def issue(self, name, alternative_names="IP:127.0.0.1,DNS:localhost"):
-        """Makes or replaces `NAME.pem` and `NAME.key`; returns both paths."""
+        """Creates or replaces `NAME.pem` and `NAME.key`; returns both paths."""
         certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         request = self.folder / f"{name}.csr"
         self._run("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",

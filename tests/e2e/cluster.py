@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the real programs in a directory of their own and cleans up after them."""
+"""Runs the programs in a directory of their own and cleans up after them."""
 
 import ctypes
 import json
@@ -22,7 +22,7 @@ LOAD = BIN / "tests" / "e2e_load"
 LARGE = BIN / "tests" / "e2e_large"
 BATCHES = BIN / "tests" / "e2e_batches"
 HEADERS = BIN / "tests" / "e2e_headers"
-# What a program that was built with a sanitizer says when it found something.
+# Output of a program built with a sanitizer that has found an error.
 _REPORT = re.compile(r":\d+:\d+: runtime error: |(Address|Leak|Thread)Sanitizer: ")
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
@@ -36,9 +36,9 @@ def _sanitizers():
     return ""
 
 
-# Those that the programs were built with, as the compiler takes them; "" for none.
+# Sanitizers that the programs were built with, as the compiler takes them; "" for none.
 SANITIZERS = _sanitizers()
-# What a program may take besides, in bytes: a sanitizer keeps what is freed for a while.
+# Memory that a program may use in addition, in bytes: a sanitizer keeps freed memory for a while.
 SANITIZER_BYTES = 512 << 20 if SANITIZERS else 0
 
 
@@ -84,12 +84,12 @@ class Process:
         return self.popen.poll() is None
 
     def kill(self):
-        """SIGKILL, and collects it."""
+        """Sends SIGKILL and waits for the end."""
         self.popen.kill()
         self.popen.wait()
 
     def terminate(self, seconds):
-        """SIGTERM; returns (exit status, seconds it took)."""
+        """Sends SIGTERM; returns (exit status, seconds until the end)."""
         start = time.monotonic()
         self.popen.terminate()
         status = self.popen.wait(seconds)
@@ -100,7 +100,7 @@ class Process:
         return self.popen.wait(seconds)
 
     def hang_up(self):
-        """SIGHUP."""
+        """Sends SIGHUP."""
         self.popen.send_signal(signal.SIGHUP)
 
     def suspend(self):
@@ -120,8 +120,8 @@ class Process:
 
 
 class MachineNoise:
-    """How late this machine is by itself: the longest that a small sleep and a small synced write
-    took beyond the sleep, while the `with` block ran. Next to nothing on a quiet machine."""
+    """Measures the delays of this machine while the `with` block runs: the longest that a short
+    sleep and a small synced write took beyond their time. Almost 0 on an idle machine."""
 
     _NAP = 0.02
 
@@ -150,7 +150,7 @@ class MachineNoise:
 
 
 class Cluster:
-    """A coordinator, workers and what else a test starts."""
+    """A coordinator, workers and the other programs that a test starts."""
 
     def __init__(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="codeq-e2e-"))
@@ -173,7 +173,8 @@ class Cluster:
         return process
 
     def start_coordinator(self, *options, access=("--dev",)):
-        """Starts one and waits until it listens; after a stop it takes the same port again."""
+        """Starts a coordinator and waits until it listens; a restarted one takes the same port
+        again."""
         port_file = self.path("port")
         port_file.unlink(missing_ok=True)
         self.coordinator = self.start("coordinator", [
@@ -189,14 +190,14 @@ class Cluster:
         return self.coordinator
 
     def start_worker(self, name, *options, handlers=(HANDLERS,)):
-        """Starts one; it connects in the background."""
+        """Starts a worker, which connects in the background."""
         libraries = [word for library in handlers for word in ("--handlers", library)]
         return self.start(name, [
             BIN / "codeq-worker", "--coordinator", self.address, "--name", name, *libraries,
             *options])
 
     def try_ctl(self, *arguments, payload=None):
-        """Runs codeqctl with the token in force, however it ends."""
+        """Runs codeqctl with the current token; any exit status is allowed."""
         env = {**os.environ, "CODEQ_TOKEN": self.token} if self.token else None
         coordinator = ("--coordinator", self.address) if self.port else ()
         done = subprocess.run(
@@ -206,7 +207,7 @@ class Cluster:
         return done
 
     def ctl(self, *arguments, payload=None, status=0):
-        """Runs codeqctl and returns what it printed; fails on another exit status."""
+        """Runs codeqctl and returns its output; fails on any other exit status."""
         done = self.try_ctl(*arguments, payload=payload)
         if done.returncode != status:
             raise AssertionError(
@@ -214,7 +215,7 @@ class Cluster:
         return done.stdout
 
     def ctl_error(self, *arguments, payload=None):
-        """Runs codeqctl, which has to refuse, and returns what it says on standard error."""
+        """Runs codeqctl, which must fail, and returns its standard error."""
         done = self.try_ctl(*arguments, payload=payload)
         if done.returncode == 0:
             raise AssertionError(f"codeqctl took {arguments}: {done.stdout.decode()}")
@@ -245,8 +246,8 @@ class Cluster:
                 process.kill()
 
     def end_all(self):
-        """Kills all. Where a sanitizer looks for leaks at the end of a program, lets them end by
-        themselves before that, if they do soon."""
+        """Kills all programs. If a sanitizer checks for leaks at exit, lets them end by themselves
+        first, for a short time."""
         if "address" in SANITIZERS:
             running = [process for process in self.processes if process.is_running()]
             for process in running:
@@ -257,8 +258,8 @@ class Cluster:
         self.kill_all()
 
     def close(self):
-        """Kills what still runs and removes the directory; AssertionError when a sanitizer found
-        something in one of the programs."""
+        """Kills the programs that still run and removes the directory. AssertionError when a
+        sanitizer found an error in one of them."""
         self.kill_all()
         logs = {process.name: process.text() for process in self.processes if process.log.exists()}
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -267,7 +268,7 @@ class Cluster:
 
 
 class ClusterTest(unittest.TestCase):
-    """Gives each test a cluster; after a failure the ends of its logs are shown."""
+    """Gives each test a cluster; after a failure it prints the ends of the cluster's logs."""
 
     def setUp(self):
         self.cluster = Cluster()
@@ -278,7 +279,7 @@ class ClusterTest(unittest.TestCase):
         troubles = [test for test, _ in outcome.failures + outcome.errors]
         if self not in troubles and (self.cluster.path("store") / "CURRENT").exists():
             self.cluster.end_all()
-            # Whatever happened to its coordinator, a store is sound.
+            # However the coordinator ended, its store must be sound.
             self.cluster.ctl("verify", self.cluster.path("store"))
         if self in troubles:
             for log in sorted(self.cluster.directory.glob("*.log")):

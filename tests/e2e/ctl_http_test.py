@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""codeqctl at the HTTP gateway instead of the node port."""
+"""codeqctl with the HTTP gateway in place of the node port."""
 
 import json
 import unittest

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every route of the gateway by curl, its errors included; prints a table of route and case."""
+"""Calls every route of the gateway with curl, including its errors; prints a table of routes and
+cases."""
 
 import json
 import re
@@ -26,7 +27,7 @@ GET /admin/workers | GET /admin/shards | POST /workers/subscriptions
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
 DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics
 """
-# Who may, of producer, worker and admin; open routes need no token.
+# Routes without a token, and words in the routes that workers may call.
 OPEN = {"GET //healthz", "GET //readyz"}
 WORKERS = {"heartbeat", "abandon", "nack", "claim", "subscriptions"}
 
@@ -56,7 +57,7 @@ class Curl(cluster.ClusterTest):
             lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")
 
     def curl(self, bearer, method, path, body=None):
-        """Status and body; a path that begins with two slashes is at the root."""
+        """Returns status and body; a path that begins with two slashes is at the root."""
         target = path[1:] if path.startswith("//") else BASE + path
         words = ["curl", "--silent", "--show-error", "--max-time", "30", "--request", method,
                  "--write-out", "\n%{http_code}", f"http://127.0.0.1:{self.port}{target}"]
@@ -70,7 +71,7 @@ class Curl(cluster.ClusterTest):
         return int(status), text
 
     def case(self, route, name, status, pattern, *, bearer, path=None, body=None):
-        """Calls a route and checks what it answers; returns the JSON."""
+        """Calls a route and checks the response; returns its JSON."""
         method, shown = route.split(" ", 1)
         seen, text = self.curl(bearer, method, path or shown, body)
         self.table.setdefault(route, {})[name] = seen
@@ -250,7 +251,7 @@ class Curl(cluster.ClusterTest):
         self.case("GET //metrics", "one tenant", 403, "forbidden", bearer="admin")
 
     def strangers(self):
-        """No token, a wrong one, and one of a role that may not."""
+        """Requests without a token, with a wrong one, and with a role that is not allowed."""
         for route in routes():
             if route in OPEN:
                 continue

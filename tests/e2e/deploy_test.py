@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deploys that nobody notices: rolling restarts under load, settings changed while running."""
+"""Deployments without interruption: rolling restarts under load, and settings changed at run
+time."""
 
 import signal
 import subprocess
@@ -33,8 +34,8 @@ class Deploy(cluster.ClusterTest):
         ended = []
 
         def produce():
-            # One producer that waits for all: a task that waited for its lease to end would be seen
-            # in the time that this takes.
+            # One producer waits for all tasks: a task that had to wait for its lease to expire
+            # would show in the total time.
             ended.append(subprocess.run(
                 [cluster.BIN / "codeqctl", "--coordinator", self.cluster.address, "enqueue", "nap",
                  "50", "--count", str(TASKS), "--lease", f"{LEASE:.0f}s", "--wait", "200s"],
@@ -61,7 +62,7 @@ class Deploy(cluster.ClusterTest):
         stats = self.cluster.queue_stats("nap")
         self.assertEqual(stats["completed"], TASKS)
         self.assertEqual(stats["lost"], 0)
-        # No attempt was charged beyond the one that completed it: the handler answers its number.
+        # Only the attempt that completed the task was charged: the handler returns its number.
         ids = [line.split()[0] for line in lines if line.endswith(" completed")]
         for task in ids[::50]:
             self.assertEqual(self.cluster.result(task), "1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened to a task: its timeline, whatever becomes of task and coordinator."""
+"""Timelines of tasks, over the end of the task and of the coordinator."""
 
 import json
 import unittest
@@ -34,7 +34,7 @@ class Events(cluster.ClusterTest):
         self.cluster.start_coordinator()
 
     def fail_twice(self):
-        """A task that is dead after two failures at the worker w, which is gone again."""
+        """A task that is dead after two failures at worker w, which was stopped afterwards."""
         worker = self.cluster.start_worker("w")
         task = self.cluster.enqueue("fail", "x", "--max-attempts", "2", *RETRY)
         self.wait_for_state(task, "dead")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as handlers, and failures as codeqctl shows them."""
+"""Programs as handlers, and how codeqctl shows their failures."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a task does not run: the exact reason, whatever it is."""
+"""`explain` gives the exact reason why a task does not run."""
 
 import json
 import unittest
@@ -15,7 +15,7 @@ class Explain(cluster.ClusterTest):
         self.cluster.start_coordinator()
 
     def explain(self, task):
-        """The explanation as an object, and as the sentence that people read."""
+        """The explanation as an object, and as a sentence."""
         sentence = self.cluster.ctl("explain", task).decode()
         return json.loads(self.cluster.ctl("--json", "explain", task)), sentence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that are committed with a completion: exactly once each, on whichever shard."""
+"""Follow-ups of completions: each is added exactly once, on any shard."""
 
 import collections
 import json
@@ -14,7 +14,8 @@ KILLS = 5
 
 
 class Chains(cluster.ClusterTest):
-    """Each link of a chain is the follow-up of the one before, and owned by a shard of its own."""
+    """Each task of a chain is the follow-up of the previous one, and belongs to a shard of its
+    own."""
 
     def lines(self):
         path = self.cluster.path("links")
@@ -54,7 +55,7 @@ class Chains(cluster.ClusterTest):
             names = ("completed", "ready", "leased", "gated", "scheduled")
             counts = [stats[name] for name in names]
             self.assertEqual(counts, [CHAINS * LINKS, 0, 0, 0, 0], queue)
-        # An id names its shard: all of them took part.
+        # An id contains its shard: every shard took part.
         shards = {task.replace("-", "")[20:24] for ids in tasks.values() for task in ids}
         self.assertEqual(len(shards), 4)
 
@@ -66,7 +67,7 @@ class Chains(cluster.ClusterTest):
 
 
 class Refused(cluster.ClusterTest):
-    # The field of the follow-up that is out of bounds, and what has to be said of it.
+    # Field of the follow-up that is invalid -> text that the refusal must contain.
     FIELDS = {
         "queue": "queue is `no queue`",
         "priority": "priority is 10; it must be 0..9",
@@ -86,7 +87,7 @@ class Refused(cluster.ClusterTest):
                     self.cluster.status(task)), 10, "the attempt fails")
             self.assertIn(words, status["error_text"])
 
-        # No task was added, and a claim creates no queue.
+        # No task was added, and a claim does not create a queue.
         self.assertIsNone(self.cluster.queue_stats("echo"))
 
 

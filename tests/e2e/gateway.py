@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speaks to the HTTP gateway of a coordinator, as any client would."""
+"""A client of a coordinator's HTTP gateway."""
 
 import http.client
 import json
@@ -9,7 +9,7 @@ BASE = "/v1/codeq"
 
 
 class Answer:
-    """What came back: status, header fields and, when there is any, the JSON of the body."""
+    """A response: status, header fields and, if it has a body, the body's JSON."""
 
     def __init__(self, response):
         self.status = response.status
@@ -20,10 +20,10 @@ class Answer:
 
 
 class Gateway:
-    """One client; every call takes a connection of its own unless it is `keep`ing one."""
+    """A client; every call uses a connection of its own, unless one is kept with `keep`."""
 
     def __init__(self, port, tls=None):
-        """With `tls`, an SSLContext, it speaks HTTPS."""
+        """With `tls`, an SSLContext, it uses HTTPS."""
         self.port = port
         self.tls = tls
         self.seen = []
@@ -36,7 +36,7 @@ class Gateway:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def raw(self, method, target, body=None, fields=None, connection=None):
-        """Any request; `body` is bytes or text."""
+        """Sends any request; `body` is bytes or text."""
         own = connection is None
         connection = connection or self.connect()
         try:
@@ -50,7 +50,7 @@ class Gateway:
         return answer
 
     def call(self, method, path, body=None, **options):
-        """A request under the base path with a JSON body."""
+        """Sends a request under the base path with a JSON body."""
         text = None if body is None else json.dumps(body)
         return self.raw(method, BASE + path, text, **options)
 
@@ -60,7 +60,7 @@ class Gateway:
     def get(self, path, **options):
         return self.call("GET", path, **options)
 
-    # What most tests need.
+    # The requests that most tests need.
 
     def enqueue(self, command, payload, **fields):
         answer = self.post("/tasks", {"command": command, "payload": payload, **fields})
@@ -69,7 +69,7 @@ class Gateway:
         return answer.json
 
     def claim(self, *commands, wait=0, lease=60):
-        """A task, or None."""
+        """Claims a task; None when there is none."""
         answer = self.post("/tasks/claim", {
             "commands": list(commands), "leaseSeconds": lease, "waitSeconds": wait})
         if answer.status == 204:

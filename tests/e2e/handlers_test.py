@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node does for its handlers: heartbeats, isolation, weights, progress."""
+"""Services of a node for its handlers: heartbeats, isolation, queue weights, progress."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class HandlersTest(cluster.ClusterTest):
 
 
 class Heartbeats(HandlersTest):
-    """No handler can hold them up."""
+    """Handlers cannot delay heartbeats."""
 
     def run_all(self, queue, milliseconds, count):
         tasks = self.enqueue_many(queue, str(milliseconds), count, "--lease", "1s")
@@ -49,7 +49,7 @@ class Heartbeats(HandlersTest):
 
     def test_eight_sleeps_in_eight_slots_take_the_time_of_one(self):
         self.start_worker("--slots", "8")
-        # The node is connected, and its threads are there.
+        # Makes sure that the node is connected and its threads are running.
         self.run_all("nap", 100, 8)
 
         with cluster.MachineNoise(self.cluster.path("noise")) as noise:
@@ -130,7 +130,8 @@ class Isolation(HandlersTest):
 
 
 class Checkpoints(HandlersTest):
-    """The handler `count` saves every number and waits at the half; the next attempt goes on."""
+    """The handler `count` saves a checkpoint for every number and waits at the half; the next
+    attempt resumes."""
 
     def run_to_the_half(self, queue):
         worker = self.start_worker()
@@ -190,7 +191,7 @@ class Weights(HandlersTest):
         print(f"50 short tasks beside 40 slow ones took {took:.3f} s")
         self.assertGreater(self.cluster.queue_stats("narrow")["ready"], 20)
         self.assertLess(took, 15)
-        # One at work, and its part of the prefetch.
+        # One running task, and the queue's part of the prefetch.
         self.assertLessEqual(self.cluster.queue_stats("narrow")["leased"], 2)
 
     def test_handlers_are_listed(self):

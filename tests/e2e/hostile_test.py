@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at the node port: each is closed with a logged reason, and nobody else notices."""
+"""Hostile clients at the node port: each is disconnected with a logged reason, and other clients
+are not affected."""
 
 import os
 import random
@@ -45,7 +46,8 @@ class Hostile(cluster.ClusterTest):
             pass
 
     def assert_harmless(self, count):
-        """The others still work, memory stayed, and the log has a reason for each connection."""
+        """Other clients still work, memory did not grow, and the log has a reason for each
+        connection."""
         self.echo("still there")
         self.assertTrue(self.cluster.coordinator.is_running())
         self.assertLess(self.cluster.coordinator.rss_bytes() - self.rss, GROWTH_MAX)
@@ -60,7 +62,7 @@ class Hostile(cluster.ClusterTest):
         print(f"CODEQ_SEED={SEED}")
         rng = random.Random(SEED)
         for _ in range(20):
-            # The first bytes are a length: most are far over the limit, some are believable.
+            # The first bytes are a length: most are far above the limit, some are plausible.
             head = rng.choice([b"", struct.pack("<I", rng.randrange(4096))])
             peer = self.dial(head + rng.randbytes(5000 - len(head)))
             self.assert_closed(peer, HELLO_TIMEOUT + 2)

@@ -61,7 +61,7 @@ class HttpAccess(cluster.ClusterTest):
         self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).status, 204)
 
     def leased(self):
-        """A task of tenant a that its own worker holds."""
+        """A task of tenant a, leased by its own worker."""
         task = self.enqueue("ada", "mail").json["id"]
         claimed = self.ask("work", "POST", "/tasks/claim", {"commands": ["mail"]})
         self.assertEqual(claimed.json["id"], task)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at the HTTP gateway: they cost bounded memory and time, and nobody else notices."""
+"""Hostile clients at the HTTP gateway: they use a bounded amount of memory and time, and other
+clients are not affected."""
 
 import resource
 import select
@@ -18,7 +19,7 @@ GROWTH_MAX = (64 << 20) + cluster.SANITIZER_BYTES
 class HttpHostile(cluster.ClusterTest):
     def setUp(self):
         super().setUp()
-        # For itself and for the programs that it starts.
+        # For this process and the programs that it starts.
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 10_000)), hard))
         port_file = self.cluster.path("http-port")
@@ -41,7 +42,8 @@ class HttpHostile(cluster.ClusterTest):
         self.assertLess(self.coordinator.rss_bytes() - self.rss, GROWTH_MAX)
 
     def test_slow_requests_are_cut_off(self):
-        """A byte now and then keeps no connection for longer than an idle one."""
+        """A client that sends a byte from time to time cannot keep a connection longer than an idle
+        one."""
         start = time.monotonic()
         slow = [self.dial() for _ in range(200)]
         for number, peer in enumerate(slow):
@@ -70,7 +72,7 @@ class HttpHostile(cluster.ClusterTest):
         self.assert_harmless()
 
     def test_thousands_of_connections(self):
-        """The latest are served; they take the places of the oldest that showed no token."""
+        """The latest connections are served; they replace the oldest ones without a token."""
         idle = [self.dial() for _ in range(4000)]
         self.assert_harmless()
         last = idle[-1]
@@ -96,7 +98,7 @@ class HttpHostile(cluster.ClusterTest):
             return False
 
     def test_huge_counts(self):
-        """Numbers and lists as large as a body takes are refused, not allocated."""
+        """Huge numbers and lists are refused without allocating memory for them."""
         for path, body in (
                 ("/tasks/claim/batch", '{"count":9223372036854775807}'),
                 ("/tasks/claim/batch", '{"count":1e300}'),
@@ -125,7 +127,7 @@ class HttpHostile(cluster.ClusterTest):
         self.assert_harmless()
 
     def test_readers_that_do_not_read(self):
-        """Large answers that nobody takes are bounded over all connections."""
+        """Memory for large responses that clients do not read is bounded over all connections."""
         task = self.http.enqueue("big", "x" * 1_000_000)["id"]
         request = (f"GET {BASE}/tasks/{task} HTTP/1.1\r\nHost: localhost\r\n\r\n").encode()
         peers = []

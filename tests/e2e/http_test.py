@@ -22,7 +22,7 @@ RFC3339 = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 
 
 class HttpTest(cluster.ClusterTest):
-    """A coordinator with a gateway; each test has queues of its own."""
+    """A coordinator with a gateway; each test uses queues of its own."""
 
     def setUp(self):
         super().setUp()
@@ -47,7 +47,7 @@ class RoutesTest(HttpTest):
 
     @classmethod
     def tearDownClass(cls):
-        """The table of what was called: route, and the statuses that it gave."""
+        """Prints a table of the routes that were called and their statuses."""
         table = {}
         for method, target, status in cls.seen:
             path = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", ":id",
@@ -256,10 +256,10 @@ class RoutesTest(HttpTest):
 
 
 class ServerTest(HttpTest):
-    """What the gateway is as a server."""
+    """Tests of the gateway as a server."""
 
     def talk(self, *parts, seconds=5):
-        """Sends bytes, reads until the other side closes or falls silent."""
+        """Sends bytes and reads until the other side closes or sends nothing more."""
         with socket.create_connection(("127.0.0.1", self.http.port), timeout=seconds) as client:
             for part in parts:
                 client.sendall(part)
@@ -351,7 +351,7 @@ class ServerTest(HttpTest):
         grown = self.cluster.coordinator.rss_bytes() - memory
         self.assertEqual(count, threads())
         connection = self.http.connect()
-        # What an enqueue takes here that wakes nobody; a busy machine delays both alike.
+        # The duration of an enqueue that wakes no claim; a busy machine delays both equally.
         calls = []
         for n in range(100):
             start = time.monotonic()
@@ -379,11 +379,11 @@ class ServerTest(HttpTest):
         for poll in polls:
             poll.close()
         self.assertLess(grown, (50 << 20) + cluster.SANITIZER_BYTES)
-        # The quickest fifth tells what the gateway takes, the rest how busy the machine is.
+        # The fastest fifth measures the gateway; the others show how busy the machine is.
         self.assertLess(times[40], max(0.005, 4 * calls[20]))
 
     def test_stop_answers_what_waits(self):
-        """An orderly stop answers waiting claims, and takes no longer than without them."""
+        """An orderly stop answers waiting claims and takes no longer than without them."""
         answers = []
         threads = [threading.Thread(target=lambda: answers.append(self.http.post(
             "/tasks/claim", {"commands": ["q"], "waitSeconds": 60}).status)) for _ in range(20)]

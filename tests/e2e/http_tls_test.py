@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP gateway within TLS 1.3: who gets through, renewed certificates, half-open handshakes."""
+"""The HTTP gateway with TLS 1.3: accepted clients, renewed certificates, half-open handshakes."""
 
 import socket
 import ssl
@@ -106,7 +106,7 @@ class HttpTls(cluster.ClusterTest):
         for n in range(300):
             peer = socket.create_connection(("127.0.0.1", self.port), timeout=10)
             self.addCleanup(peer.close)
-            # Silent, half a hello, a whole one that is never answered, and no TLS at all.
+            # Silence, half a client hello, a whole one without a continuation, and no TLS at all.
             peer.sendall([b"", first[:50], first, b"GET / HTTP/1.1\r\n\r\n"][n % 4])
             peers.append(peer)
 
@@ -145,7 +145,7 @@ class HttpTls(cluster.ClusterTest):
 
 
 class Refusals(cluster.ClusterTest):
-    """What would let strangers in is refused at the start."""
+    """Insecure combinations of options are refused at the start."""
 
     def refusal(self, *options):
         done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example worker in Python before a gateway that is busy: it tries again and loses nothing."""
+"""The example worker in Python with a busy gateway: it retries and loses nothing."""
 
 import http.server
 import json
@@ -16,7 +16,8 @@ TASK = {"id": "t", "payload": '{"name":"Ada"}', "fencingToken": "7"}
 
 
 class BusyGateway(http.server.ThreadingHTTPServer):
-    """Answers the first calls of each route as told, then well; hands out one task."""
+    """Answers the first calls of each route with the given errors, later ones normally; hands out
+    one task."""
 
     def __init__(self, first):
         self.first = first

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input for every field: refused by name, value and limit, and nothing is stored."""
+"""Invalid values for every field: the refusal names field, value and limit, and nothing is
+stored."""
 
 import subprocess
 import unittest
@@ -9,7 +10,7 @@ import cluster
 LONG = "n" * 129
 LONG_KEY = "k" * 257
 
-# Options of enqueue (queue, options, payload) and words that the refusal has to hold.
+# Arguments of enqueue (queue, options, payload), and words that the refusal must contain.
 REFUSED = [
     ((LONG, (), "x"), ("queue", LONG, "128")),
     (("a b", (), "x"), ("queue", "a b")),
@@ -39,7 +40,7 @@ REFUSED = [
     (("q", ("--replace-payload",), "x"), ("replace-payload", "key")),
 ]
 
-# Whole commands.
+# Complete commands, and words that the refusal must contain.
 COMMANDS_REFUSED = [
     (("promote", "--key", "k"), ("queue",)),
     (("cancel", "--queue", "q"), ("key",)),
@@ -79,7 +80,7 @@ class BadInput(cluster.ClusterTest):
 
 
 class Headers(cluster.ClusterTest):
-    """Only a producer's own code gives headers."""
+    """Headers, which only a producer's own code can set."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slow link delays what goes over it, and harms nothing else."""
+"""A slow link delays only the tasks that are sent over it."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import proxy
 BYTES_PER_SECOND = 12_000_000
 TASKS = 160
 PAYLOAD_BYTES = 1_000_000
-# What the coordinator may take for tasks on their way to one slow peer, its caches included.
+# Memory that the coordinator may use for tasks in flight to one slow peer, including its caches.
 RSS_GROWTH_MAX = (256 << 20) + cluster.SANITIZER_BYTES
 
 
@@ -24,8 +24,8 @@ class SlowLink(cluster.ClusterTest):
         self.addCleanup(self.network.close)
 
     def run_large(self, address, queue, text, payload_bytes):
-        """Enqueues the tasks, waits for their ends; returns what e2e_large printed and the most
-        memory that the coordinator had meanwhile."""
+        """Enqueues tasks and waits for their ends. Returns the output of e2e_large and the maximum
+        memory of the coordinator meanwhile."""
         program = subprocess.Popen(
             [cluster.LARGE, address, queue, str(TASKS), text, str(payload_bytes), "60"],
             stdout=subprocess.PIPE)

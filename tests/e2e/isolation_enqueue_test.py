@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While the disk stalls, enqueues wait in the coordinator's memory: they take a bounded part of it,
-and those of one tenant leave room to others."""
+"""While the disk stalls, enqueues wait in the coordinator's memory: their size is bounded, and one
+tenant leaves room for others."""
 
 import concurrent.futures
 import json
@@ -18,7 +18,7 @@ ENQUEUE_BYTES = 64 * MIB
 PRODUCERS = 6
 TASKS = 60
 PAYLOAD_BYTES = 1_000_000
-# One tenant has half of the bytes; the log's copy and what the allocator keeps come on top.
+# One tenant gets half of the bytes; the copy in the log and memory kept by the allocator are extra.
 RSS_GROWTH_MAX = 3 * ENQUEUE_BYTES // 2 + 64 * MIB + cluster.SANITIZER_BYTES
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two clients of one gateway, of which one is hostile or slow: the other one does not notice."""
+"""Two clients of one gateway, of which one is hostile or slow: the other one is not affected."""
 
 import os
 import resource
@@ -37,7 +37,7 @@ class GatewayTest(cluster.ClusterTest):
 
 class LargeBodies(GatewayTest):
     def post(self, size, chunk, pause=0.0):
-        """Sends a body of so many bytes, all of it, and returns what came back."""
+        """Sends a body of `size` bytes in parts of `chunk`, and returns the response."""
         peer = self.dial()
         peer.sendall(b"POST /v1/codeq/tasks HTTP/1.1\r\nHost: localhost\r\n"
                      b"Content-Length: %d\r\n\r\n" % size)
@@ -68,7 +68,7 @@ class LargeBodies(GatewayTest):
 
 
 class TenantsTest(GatewayTest):
-    """Two tenants with a token for all routes each."""
+    """Two tenants, each with a token for all routes."""
 
     def create_tokens(self, *tenants):
         file = self.cluster.path("tokens")
@@ -96,14 +96,14 @@ class SharedWebhooks(TenantsTest):
         self.receiver.settimeout(20)
 
     def end_task(self, tenant, url):
-        """Ends a task with that webhook."""
+        """Adds a task with that webhook and cancels it."""
         added = self.ask(tenant, "POST", "/tasks", {"command": "q", "payload": 1, "webhook": url})
         self.assertEqual(202, added.status, added.text)
         ended = self.ask(tenant, "POST", f"/tasks/{added.json['id']}/cancel")
         self.assertEqual(200, ended.status, ended.text)
 
     def seconds_to_deliver(self, host="127.0.0.1"):
-        """How long a webhook of the other tenant takes."""
+        """Time that a webhook of the other tenant takes."""
         start = time.monotonic()
         self.end_task("acme", f"http://{host}:{self.receiver.getsockname()[1]}/")
         self.receiver.accept()[0].close()
@@ -132,7 +132,7 @@ class SharedWebhooks(TenantsTest):
 class Connections(TenantsTest):
     def setUp(self):
         super().setUp()
-        # For itself and for the programs that it starts.
+        # For this process and the programs that it starts.
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 10_000)), hard))
 
@@ -151,7 +151,8 @@ class Connections(TenantsTest):
             self.assertLess(time.monotonic() - start, 2)
 
     def hold_http(self, tenant, source):
-        """Has a connection of that tenant open, which may be refused."""
+        """Opens a connection of that tenant; returns the response, which is empty when it was
+        refused."""
         peer = self.dial(source)
         try:
             peer.sendall(b"GET /v1/codeq/tasks?limit=1 HTTP/1.1\r\nHost: localhost\r\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Duplicate keys, deferral and promotion: each scenario of the contract with the real programs."""
+"""Duplicate keys, deferral and promotion: each case of the contract, with the real programs."""
 
 import json
 import time
@@ -16,7 +16,7 @@ class KeyTest(cluster.ClusterTest):
         self.cluster.start_coordinator()
 
     def put(self, queue, payload, *options, key="X"):
-        """Enqueues under a key; returns (id, what became of it)."""
+        """Enqueues a task with a key; returns (id, kind of the answer)."""
         answer = json.loads(self.cluster.ctl(
             "--json", "enqueue", queue, "-", "--key", key, *options, payload=payload.encode()))
         return answer["ids"][0], answer["outcomes"][0]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One living worker per name: who keeps it, who takes it over, and what becomes of the leases."""
+"""Only one connected worker per name: which one keeps it, which one takes it over, and what happens
+to the leases."""
 
 import unittest
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cmake --install` leaves is all that a user needs: the examples build against it, outside
-the source tree, and each runs."""
+"""The files installed by `cmake --install` are sufficient: the examples build against them outside
+of the source tree, and each runs."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(*command, **options):
-    """Runs a program and returns its output; shows it when it fails."""
+    """Runs a program and returns its output; prints the output when it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           check=False, **options)
     if done.returncode != 0:
@@ -29,7 +29,7 @@ class Package(cluster.ClusterTest):
         self.prefix = self.cluster.path("installed")
         run("cmake", "--install", cluster.BUILD, "--prefix", self.prefix)
         self.examples = self.cluster.path("examples")
-        # Nothing beside it can be found by accident.
+        # Outside of the source tree, so that no file of it can be found by accident.
         shutil.copytree(SOURCE / "examples", self.examples)
         self.build = self.cluster.path("build")
 

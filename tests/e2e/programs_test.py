@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs say for themselves: help texts, and one clear line when they cannot start."""
+"""Help texts of the programs, and one clear line when they cannot start."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def run(*command, environment=None):
 
 class HelpText(unittest.TestCase):
     def blocks(self, *command):
-        """The text of each option, by its name."""
+        """The help text of each option, by its name."""
         done = run(*command)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         parts = re.split(r"^ +(?:-\w,)?--([a-z-]+)", done.stdout, flags=re.MULTILINE)
@@ -58,10 +58,10 @@ class HelpText(unittest.TestCase):
 
 class Refusal(cluster.ClusterTest):
     def refused(self, *command, names, environment=None):
-        """The program ends with an error and one line that names what is wrong."""
+        """Checks that the program ends with an error and one line that names what is wrong."""
         done = run(*command, environment=environment)
         self.assertNotEqual(done.returncode, 0, command)
-        # The log may say more before; the last line is the one for people.
+        # There may be log lines before; the last line is the error for people.
         lines = done.stderr.strip().splitlines()
         self.assertTrue(lines, command)
         self.assertIn(names, lines[-1])
@@ -127,7 +127,7 @@ class Refusal(cluster.ClusterTest):
 
 
 class Streams(cluster.ClusterTest):
-    """What the programs do with standard streams that are closed, full or piped."""
+    """The programs with standard streams that are closed, full or pipes."""
 
     def first_descriptors(self, process):
         folder = f"/proc/{process.pid}/fd"
@@ -173,12 +173,12 @@ class Streams(cluster.ClusterTest):
             self.assertEqual(self.cluster.status(task)["state"], "ready")
             self.cluster.coordinator.terminate(5)
             waiting.terminate()
-            # That a coordinator stops is no mistake of its protocol.
+            # A coordinator that stops does not violate the protocol.
             self.assertNotIn(b"protocol_error", waiting.stderr.read())
 
     def test_exec_works_where_the_parent_ignores_its_children(self):
         self.cluster.start_coordinator()
-        # A shell that ignores it hands that down.
+        # A shell that ignores the signal passes that on to the program.
         self.cluster.start("w1", [
             "sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", BIN / "codeq-worker",
             "--coordinator", self.cluster.address, "--exec", "copy=cat"])

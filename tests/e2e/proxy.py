@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network between a node and its coordinator that a test can hold back and cut."""
+"""A network between a node and its coordinator that a test can stall and cut."""
 
 import socket
 import struct
 import threading
 import time
 
-# The type of a frame is its place in the protocol's list of messages.
+# The type of a frame is the ordinal of its message in the protocol's catalogue.
 GOODBYE = 5
 RESULT_REQUEST = 12
 RESUME_REQUEST = 14
 
 
 class Proxy:
-    """Listens on a port of its own and passes bytes on to `target()`, until told otherwise; what
-    the coordinator sends at most at the given rate."""
+    """Listens on a port of its own and forwards bytes to `target()`; the test can change that.
+    Bytes from the coordinator are limited to the given rate."""
 
     def __init__(self, target, answer_bytes_per_second=None):
         self._target = target
@@ -26,7 +26,7 @@ class Proxy:
         self._rate = answer_bytes_per_second
         self.connections = 0
         self.swallowed = 0
-        # What the coordinator said on the latest connection, and the types of a node's frames.
+        # Bytes from the coordinator on the latest connection, and the types of the node's frames.
         self.heard = bytearray()
         self.told = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -36,7 +36,7 @@ class Proxy:
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
 
     def frame_types(self):
-        """The types of the frames that were heard on the latest connection."""
+        """The types of the frames from the coordinator on the latest connection."""
         with self._lock:
             heard, types = bytes(self.heard), []
         while frame := _first_frame(heard):
@@ -45,17 +45,17 @@ class Proxy:
         return types
 
     def drop(self, kind):
-        """From now on no frame of this type that a node sends arrives."""
+        """From now on drops frames of this type that a node sends."""
         with self._lock:
             self._dropped = kind
 
     def swallow_answers(self):
-        """From now on nothing that the coordinator says on today's connections arrives."""
+        """From now on drops everything that the coordinator sends on the current connections."""
         with self._lock:
             self._swallows = True
 
     def cut(self):
-        """Ends all connections; later ones pass everything on."""
+        """Ends all connections; later ones forward everything."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
             self._swallows = False
@@ -90,7 +90,7 @@ class Proxy:
         try:
             while data := source.recv(1 << 16):
                 with self._lock:
-                    # A connection of before the cut never speaks again.
+                    # A connection from before the cut forwards nothing more.
                     is_current = any(source in pair for pair in self._pairs)
                     drops = not is_current or (is_answer and self._swallows)
                     self.swallowed += len(data) if drops else 0
@@ -107,7 +107,7 @@ class Proxy:
         _shut(sink)
 
     def _sift(self, data):
-        """The whole frames of `data` that may pass, and what is left of it."""
+        """The complete frames of `data` that may pass, and the rest of it."""
         passed = b""
         while frame := _first_frame(data):
             self.told.append(_type_of(frame))
@@ -117,7 +117,7 @@ class Proxy:
 
 
 def _first_frame(data):
-    """Header and body of the first frame, or nothing when it is not there as a whole."""
+    """Header and body of the first frame; empty when it is incomplete."""
     size = 8 + struct.unpack_from("<I", data)[0] if len(data) >= 8 else 8
     return data[:size] if len(data) >= size else b""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do to queues, tenants, dead tasks and leases that are not theirs."""
+"""Operators change queues, tenants, dead tasks and leases of others."""
 
 import json
 import unittest
@@ -70,7 +70,7 @@ class Queues(OperatorTest):
         for task in (running, waiting):
             self.cluster.ctl("get", task, status=1)
         self.assertEqual(self.state(other), "scheduled")
-        # The slot is free again, and no heartbeat of the stopped handler revives its task.
+        # The slot is free again, and no heartbeat of the cancelled handler has revived its task.
         self.cluster.result(self.cluster.enqueue("echo", "y"))
         self.cluster.ctl("get", running, status=1)
         stats = self.cluster.queue_stats("sleep")
@@ -113,7 +113,7 @@ class Order(cluster.ClusterTest):
 
 class Leases(OperatorTest):
     def lease_left(self, *options):
-        """Seconds, at the beginning of a lease; the worker's only slot is free again then."""
+        """Remaining seconds of a lease at its beginning; frees the worker's only slot again."""
         task = self.cluster.enqueue("sleep", f"{self.path} 60000 1", *options)
         wait_until(lambda: self.state(task) == "leased", 10, "it is handed out")
         left = self.json("explain", task)["lease_left_ms"] / 1000

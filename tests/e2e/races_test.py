@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may act on a lease: each race, run with the real programs."""
+"""Races for a lease, each run with the real programs."""
 
 import os
 import resource
@@ -26,7 +26,7 @@ class RaceTest(cluster.ClusterTest):
         return [(int(row[1]), int(row[2]), int(row[3])) for row in rows if len(row) == 5]
 
     def sleeper(self, seconds, attempts, *options):
-        """Enqueues a task whose first so many attempts take so long."""
+        """Enqueues a task whose first `attempts` attempts take `seconds`."""
         payload = f"{self.path} {int(seconds * 1000)} {attempts}"
         return self.cluster.enqueue("sleep", payload, "--lease", f"{int(LEASE)}s", *options)
 
@@ -64,13 +64,13 @@ class LeaseAndTime(RaceTest):
         stopped = time.monotonic()
         self.wait_for_loss()
 
-        # A beat was due after three quarters of the lease at the latest.
+        # A heartbeat was due after three quarters of the lease at the latest.
         self.assertGreater(time.monotonic() - stopped, LEASE / 4)
         self.assertEqual(self.cluster.queue_stats("sleep")["completed"], 0)
 
     def result_behind_its_deadline(self):
-        """The result and the deadline come to pass while the coordinator does not look. Returns
-        the result, and how many leases it counted as lost."""
+        """Lets both the result and the deadline arrive while the coordinator is suspended. Returns
+        the result and the number of leases counted as lost."""
         lost = self.lost()
         count = len(self.starts())
         task = self.sleeper(0.9 * LEASE, 1)
@@ -88,7 +88,7 @@ class LeaseAndTime(RaceTest):
     def test_result_behind_its_deadline_is_accepted_unless_the_expiry_was_first(self):
         self.cluster.start_worker("w", "--slots", "1")
 
-        # Which of the two the shard takes first is chance, but mostly it is the result.
+        # Which of the two the shard processes first is random, but usually it is the result.
         tries = 0
         while (how := self.result_behind_its_deadline()) != ("1", 0):
             self.assertEqual(how, ("2", 1))
@@ -122,7 +122,7 @@ class LeaseAndTime(RaceTest):
         self.wait_for_loss()
         worker.go_on()
 
-        # Its own credits win the task back while its first handler still runs.
+        # The worker's own credits get the task back while its first handler still runs.
         self.wait_for_starts(2)
         (_, first, old), (_, second, new) = self.starts()
         self.assertEqual(self.cluster.result(task), str(second))
@@ -178,7 +178,7 @@ class Connections(RaceTest):
         self.proxy.cut()
         self.wait_for_reconnect()
 
-        # The slot is free again, so the answer to the repeat has come.
+        # The slot is free again, so the repeated report was answered.
         self.cluster.result(self.cluster.enqueue("echo", "next"))
         first, *_ = [kind for kind in self.proxy.told
                      if kind in (proxy.RESULT_REQUEST, proxy.RESUME_REQUEST)]
@@ -188,7 +188,7 @@ class Connections(RaceTest):
 
 
 class WallClock(RaceTest):
-    """The coordinator's wall clock is set by a file; the monotonic one runs on as it is."""
+    """A file sets the coordinator's wall clock; its monotonic clock is not changed."""
 
     def start_coordinator_with_clock(self):
         library = next(
@@ -201,7 +201,7 @@ class WallClock(RaceTest):
         environment = {
             "LD_PRELOAD": library, "DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1",
             "FAKETIME_TIMESTAMP_FILE": str(self.clock),
-            # The address sanitizer insists on being first.
+            # The address sanitizer refuses to be loaded after another library.
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
         with mock.patch.dict(os.environ, environment):
             self.cluster.start_coordinator()
@@ -266,7 +266,7 @@ class WriteError(RaceTest):
         waiting = self.cluster.enqueue("echo", "x")
         self.cluster.coordinator.terminate(10)
         disk = os.statvfs(self.cluster.directory)
-        # Too little for new tasks, but more than the quarter below which claims wait too.
+        # Too few bytes for new tasks, but more than the quarter below which claims wait, too.
         least = 2 * disk.f_bavail * disk.f_frsize
         self.cluster.start_coordinator("--free-bytes", str(least))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinator goes away and comes back: nothing is lost and nobody else restarts."""
+"""The coordinator stops and restarts: nothing is lost, and clients need no restart."""
 
 import json
 import unittest
@@ -19,7 +19,8 @@ class KilledUnderLoad(cluster.ClusterTest):
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
     def kill_when(self, share, options):
-        """SIGKILL once a share of the tasks is acknowledged, and a start on the same port."""
+        """Kills the coordinator once a share of the tasks is acknowledged, and starts it on the
+        same port."""
         wait_until(lambda: self.acknowledged() >= share * TASKS, 60, f"{share} are acknowledged")
         self.cluster.coordinator.kill()
         self.assertLess(self.acknowledged(), TASKS, "the load was over before the kill")
@@ -42,7 +43,7 @@ class KilledUnderLoad(cluster.ClusterTest):
         self.assertEqual(summary, {
             "acknowledged": TASKS, "refused": 0, "ended": TASKS, "completed": TASKS,
             "repeated_ids": 0, "repeated_ends": 0, "wrong_results": 0})
-        # No lease runs out because the coordinator was away.
+        # No lease expires because the coordinator was away.
         self.assertEqual(redelivered, 0)
         echo = self.cluster.queue_stats("echo")
         self.assertEqual((echo["completed"], echo["dead"]), (TASKS, 0))
@@ -70,7 +71,7 @@ class Stopped(cluster.ClusterTest):
 
         self.assertEqual(status, 0)
         self.assertLess(seconds, 2)
-        # The handlers of before the stop report: nothing was delivered again.
+        # The handlers from before the stop report: no task was delivered again.
         self.assertEqual([self.cluster.result(task) for task in tasks], ["1"] * 4)
         self.assertEqual(starts.read_bytes().count(b"\n"), 4)
 

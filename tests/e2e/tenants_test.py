@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two tenants that use the same names: nothing of one is seen or touched through the other."""
+"""Two tenants that use the same names: neither can see or change the other's tasks."""
 
 import json
 import unittest
@@ -11,7 +11,7 @@ THEIRS = ("--tenant", "theirs")
 
 
 class Tenants(cluster.ClusterTest):
-    """The tenants are `default` and `theirs`; workers are of `default`."""
+    """The tenants are `default` and `theirs`; the workers belong to `default`."""
 
     def setUp(self):
         super().setUp()
@@ -59,7 +59,7 @@ class Tenants(cluster.ClusterTest):
         self.cluster.start_worker("w")
         later = self.cluster.enqueue("echo", "x", "--delay", "1s", *THEIRS)
 
-        # On every shard there was something of the other tenant to be taken by mistake.
+        # Every shard has a task of the other tenant that a faulty grant would take.
         for number in range(8):
             self.assertEqual(
                 self.cluster.result(self.cluster.enqueue("echo", f"{number}")), f"{number}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times that tasks name: neither early nor late."""
+"""Tasks start at their time: never early, and not late."""
 
 import time
 import unittest
@@ -34,7 +34,7 @@ class Times(cluster.ClusterTest):
         (start,) = self.starts()
         print(f"started {start - before - 1:.3f} to {start - after - 1:.3f} s after its time, "
               f"machine {noise.worst:.3f} s late")
-        # The log has whole milliseconds, cut off.
+        # The log has whole milliseconds, truncated.
         self.assertGreaterEqual(start - before, 0.999)
         # The grant is a synced write of its own.
         self.assertLess(start - after, 1 + LATE_MAX + 2 * noise.worst)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result webhooks of the real programs: over a killed coordinator, signed, and not to everybody."""
+"""Result webhooks of the real programs: over a killed coordinator, signed, and only to allowed
+addresses."""
 
 import hashlib
 import hmac
@@ -19,7 +20,7 @@ SECRET = "a secret that both know"
 
 
 class Receiver:
-    """An HTTP server that keeps what it is sent and answers as it is told."""
+    """An HTTP server that keeps the requests it gets and answers as the test says."""
 
     def __init__(self, tls=None):
         self.requests = []
@@ -114,7 +115,7 @@ class Webhooks(cluster.ClusterTest):
         refused = self.http.post("/tasks", {
             "command": "q", "payload": 1, "webhook": "http://10.0.0.1"})
         self.assertEqual((400, "invalid webhook url"), (refused.status, refused.json["error"]))
-        # A name that leads to this machine is only known by looking it up.
+        # Only a look-up shows that the name resolves to this machine.
         self.add()
         self.finish(1)
 

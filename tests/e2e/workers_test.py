@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that die, stop or hang: their tasks come back in time."""
+"""Workers that crash, stop or hang: their tasks are redelivered in time."""
 
 import time
 import unittest
@@ -19,7 +19,8 @@ class WorkerGone(cluster.ClusterTest):
         self.cluster.start_coordinator()
 
     def starts(self, pid=None):
-        """(monotonic seconds, pid, attempt, token, id) of each start, maybe of one process."""
+        """(monotonic seconds, pid, attempt, token, id) of each start; of one process if `pid` is
+        given."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         rows = [line.split() for line in lines]
         found = [(int(row[0]) / 1000, int(row[1]), int(row[2]), int(row[3]), row[4])
@@ -27,9 +28,9 @@ class WorkerGone(cluster.ClusterTest):
         return [row for row in found if pid in (None, row[1])]
 
     def hold_tasks(self, seconds=60):
-        """A worker w1 that runs four tasks and has four more waiting, and an idle worker w2.
-        First attempts take `seconds`, which a slow machine may need for all of this; a waiting task
-        that comes back uncharged is a first attempt again."""
+        """Starts a worker w1 that runs four tasks and has four more waiting, and an idle worker w2.
+        First attempts take `seconds`, long enough for a slow machine; a waiting task that comes
+        back uncharged is a first attempt again."""
         self.first = self.cluster.start_worker("w1", "--slots", "4", "--prefetch", "4")
         payload = f"{self.path} {seconds * 1000} 1"
         self.tasks = [self.cluster.enqueue("sleep", payload, "--lease", "2s")
@@ -38,7 +39,7 @@ class WorkerGone(cluster.ClusterTest):
         wait_until(lambda: self.cluster.queue_stats("sleep")["leased"] == TASKS, 10,
                    "w1 holds eight tasks")
         self.second = self.cluster.start_worker("w2", "--slots", "8")
-        # w1 has no room, so that this shows that w2 is connected.
+        # w1 has no free slot, so a result shows that w2 is connected.
         self.cluster.result(self.cluster.enqueue("echo", "ready"))
 
     def test_killed_worker_s_tasks_come_back_within_the_lease(self):
@@ -52,7 +53,7 @@ class WorkerGone(cluster.ClusterTest):
         last = max(row[0] for row in self.starts(self.second.pid))
         print(f"redelivered within {last - killed:.3f} s of the kill, lease {LEASE} s, "
               f"machine {noise.worst:.3f} s late")
-        # Two records are written one after the other: the lost leases, then the new ones.
+        # Two records are written one after the other: the lost leases, then the new grants.
         self.assertLess(last - killed, LEASE + SLACK + 2 * noise.worst)
         for task in self.tasks:
             self.cluster.result(task)
@@ -61,7 +62,7 @@ class WorkerGone(cluster.ClusterTest):
     def test_running_tasks_are_charged_and_waiting_ones_are_not(self):
         self.hold_tasks()
         ran = {row[4] for row in self.starts()}
-        # The beats that tell the coordinator which tasks wait are due before the lease ends.
+        # The heartbeats that report which tasks have not started are due before the lease ends.
         time.sleep(LEASE)
 
         self.first.kill()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that speak of leases which are over, and workers that give theirs back."""
+"""Workers that report on ended leases, and workers that give their leases back."""
 
 import json
 import unittest
@@ -22,13 +22,13 @@ class ZombieTest(cluster.ClusterTest):
         return self.cluster.status(task)["state"]
 
     def start_sleeper(self, *options):
-        """A task that a handler runs for a minute unless it is stopped."""
+        """A task that a handler runs for a minute unless it is cancelled."""
         task = self.cluster.enqueue("sleep", f"{self.path} 60000 1", *options)
         wait_until(self.starts, 10, "the handler runs")
         return task
 
     def wait_for_beats(self):
-        """The only slot is free again: the worker was told that its lease is over."""
+        """Waits until the only slot is free again: the worker knows that its lease has ended."""
         self.assertEqual(self.cluster.result(self.cluster.enqueue("echo", "free")), "free")
 
 
@@ -100,7 +100,7 @@ class Goodbye(ZombieTest):
 
         worker.terminate(15)
 
-        # All that the coordinator heard is that the worker leaves.
+        # The coordinator received the worker's goodbye, but no result.
         self.assertIn("worker ends with unanswered reports", worker.text())
         self.assertEqual(self.cluster.result(task), "1")
         self.assertEqual(len(self.starts()), 2)

@@ -28,7 +28,7 @@ protected:
     return found;
   }
 
-  /// Flips a random bit in the part [from, to) of the file, in percent.
+  /// Flips a random bit of the file, between `from` and `to` percent of its length.
   void flip_within(const std::filesystem::path& file, std::uint64_t from, std::uint64_t to) {
     auto bits = std::filesystem::file_size(file) * 8;
     flip_bit(file, bits * from / 100 + random_() % (bits * (to - from) / 100));
@@ -48,7 +48,7 @@ TEST_F(BitFlip, InTheMiddleOfTheLogIsRefusedInSyncMode) {
     ASSERT_TRUE(rig.open());
     ASSERT_TRUE(rig.commit_some(20));
     rig.close();
-    // Not the hint, but the log itself must tell.
+    // The damage must be found in the log itself, without the hint.
     std::filesystem::remove(rig.directory() / "position.hint");
     flip_within(files(rig, ".log").front(), 10, 80);
 
@@ -74,7 +74,7 @@ TEST_F(BitFlip, AtTheEndOfTheLogIsRefusedInSyncMode) {
   }
 }
 
-/// Where the last record of a manifest of one block begins.
+/// Offset of the last record of a manifest that consists of one block.
 std::uint64_t last_record(const std::filesystem::path& manifest) {
   constexpr std::size_t header_bytes = 7;
   std::ifstream stream{manifest, std::ios::binary};
@@ -121,7 +121,7 @@ TEST_F(BitFlip, InATableIsNeverReadAsData) {
     ASSERT_TRUE(rig.commit_some(200));
     auto expected = rig.expected();
     rig.close();
-    // Opening once more flushes what the log holds.
+    // Opening the store once more flushes the log's content into tables.
     ASSERT_TRUE(rig.open());
     rig.close();
     auto tables = files(rig, ".sst");
@@ -138,7 +138,7 @@ TEST_F(BitFlip, InATableIsNeverReadAsData) {
     if (!found)
       EXPECT_EQ(found.error().code, errc::corruption) << found.error().context;
     else
-      // Some bits are not read by a scan, such as those of the filters.
+      // A scan does not read every bit; it does not read those of filters, for example.
       EXPECT_TRUE(*found == expected);
     noticed += !found;
   }

@@ -40,7 +40,7 @@ void client_ledger::told(const core::enqueue_answered& e, std::uint64_t group) {
       wrong_ += "request " + std::to_string(e.number) + " was answered anew\n";
     return;
   }
-  // With kinds, some of the tasks are older ones that had the same key.
+  // With kinds, some of these tasks existed before, with the same key.
   if (!e.kinds.empty())
     return;
   for (const auto& run : e.tasks)

@@ -14,28 +14,29 @@
 
 namespace codeq::test {
 
-/// What the clients of one shard were told, and with which commit; knows nothing of how the shard
-/// stores it. After a crash it asks for all of it again.
+/// The answers that the clients of one shard have received, each with the commit that it depends
+/// on. It knows nothing of how the shard stores tasks. After a crash it queries all of them again.
 class client_ledger {
 public:
-  /// A request is decided; nothing is answered yet.
+  /// A command was decided; nothing has been answered yet.
   void decided(const core::command& c);
 
-  /// These tasks are kept only briefly once they are over.
+  /// These tasks have a short retention.
   void may_go(const core::seq_run& tasks);
 
-  /// An answer arrived that was held until commit number `group`.
+  /// An answer was sent that had been held until commit number `group`.
   void told(const core::effect& e, std::uint64_t group);
 
-  /// The shard was recovered with commit `group` as its last: forgets what was told later, and says
-  /// what of the rest is not so any more. Empty when nothing. Errors: of the store.
+  /// The shard was recovered with commit `group` as its last one. Forgets later answers and
+  /// describes those earlier ones that are no longer true; empty when all are. Errors: of the
+  /// store.
   [[nodiscard]] result<std::string>
   check(const storage::task_store& store, core::shard_state& state, std::uint64_t group);
 
-  /// What was wrong with the answers themselves: a repeated request that was answered anew.
+  /// Errors in the answers themselves: repeated requests that got a different answer.
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
-  /// Answers that `check` looked at.
+  /// Number of answers that `check` examined.
   [[nodiscard]] std::uint64_t checked() const { return checked_; }
 
 private:
@@ -58,7 +59,7 @@ private:
   std::map<std::uint64_t, answer> answers_;
   std::map<sequence, std::uint64_t> created_;
   std::map<sequence, ending> completed_;
-  /// Purged, maybe, or kept only briefly: may be unknown.
+  /// Tasks that may be unknown, because they were purged or have a short retention.
   std::set<sequence> may_be_gone_;
   std::uint64_t checked_ = 0;
   std::string wrong_;

@@ -21,7 +21,8 @@ protected:
 
   void TearDown() override { add_to_totals(rig_.disk().counts()); }
 
-  /// Writes until the fault is felt, then expects that it is final and that nothing is lost.
+  /// Writes until the fault occurs, then expects that the store stays failed and that nothing is
+  /// lost.
   void expect_failure_and_recovery() {
     auto failed = rig_.commit_some(many_groups);
     ASSERT_FALSE(failed);
@@ -77,7 +78,7 @@ TEST_P(IoError, OfAFullDiskIsReportedAndFinal) {
 }
 
 TEST_P(IoError, OfAReadIsReported) {
-  // Enough for tables on disk, which are what is read.
+  // Enough to have tables on disk, which are then read.
   ASSERT_TRUE(rig_.commit_some(300));
   rig_.close();
   ASSERT_TRUE(rig_.open());

@@ -19,11 +19,11 @@ namespace {
 
 using storage::durability;
 
-/// Requests that wait for the journal at the same time.
+/// Number of requests that wait for the journal at the same time.
 constexpr std::size_t waiting = 64;
 
-/// The real journal on a disk that fails, between pretended shards and a process that notes how it
-/// would have ended.
+/// The production journal on a disk with faults, between fake shards; instead of ending the process
+/// it records how the process would have ended.
 class JournalOnABadDisk : public testing::Test {
 protected:
   void start(durability mode) {
@@ -47,7 +47,7 @@ protected:
     shard_ = caf::actor_cast<coordinator::shard_internal_actor>(system_.own(shard));
   }
 
-  /// The real one, or one that answers when the test says so.
+  /// The production syncer, or one whose syncs end when the test says so.
   coordinator::log_syncer_actor spawn_syncer(const std::shared_ptr<storage::task_store>& store) {
     if (!holds_syncs_)
       return system_.own(system_.get().spawn(coordinator::log_syncer, store));
@@ -79,7 +79,7 @@ protected:
     system_.run();
   }
 
-  /// As `commit_many`, with a snapshot of a shard up to this position.
+  /// As `commit_many`, with a shard's snapshot up to this position.
   void commit_snapshot(core::log_position through) {
     storage::shard_horizon horizon{shard_id{}, through, timestamp{}, {}};
     for (auto& set : writes_.next())
@@ -99,7 +99,7 @@ protected:
     EXPECT_TRUE(std::is_sorted(told_.begin(), told_.end()));
   }
 
-  /// Hands `waiting` commits to the journal, of which each shard message is one, and lets it run.
+  /// Sends `waiting` commits to the journal, each in a message of its own, and runs it.
   void commit_many() {
     for (std::size_t i = 0; i < waiting; ++i)
       for (auto& set : writes_.next())
@@ -207,7 +207,7 @@ TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
   commit_many();
   expect_told(committed);
 
-  // What was committed while it was under way is half a second old, and not covered by it.
+  // The commits made during the sync are half a second old and not covered by it.
   finish_sync();
   expect_told(sent_);
   EXPECT_EQ(syncs_, 1);

@@ -20,7 +20,7 @@ constexpr std::array policies{
 struct moment {
   const char* name;
   fault_point point;
-  /// The point is the `1 .. spread`th operation of its sort.
+  /// The point is one of the first `spread` operations of its kind.
   std::size_t spread;
 };
 
@@ -39,12 +39,13 @@ constexpr moment moments[] = {
 
 class PowerCut : public testing::TestWithParam<moment> {
 protected:
-  /// Cuts the power once at a point of this sort, whether the store is opening or at work, and
-  /// says what is wrong after it.
+  /// Cuts the power once at a point of this kind, while the store opens or works; describes what is
+  /// wrong afterwards.
   std::optional<std::string> cut_once(crash_rig& rig, cut_policy policy) {
     auto point = GetParam().point;
     point.countdown = 1 + random_() % GetParam().spread;
-    // What the last recovery wrote is closed in order, so that the cut may come while opening.
+    // The store is closed in order after the last recovery, so that the cut may also happen while
+    // it opens.
     rig.close();
     rig.disk().cut_power_at(point, policy);
     for (int rounds = 0; rig.disk().has_power() && rounds < 100; ++rounds) {
@@ -58,7 +59,7 @@ protected:
   }
 
   void cut_often(durability mode) {
-    // Cuts in the log come soon and can be many; a torn record needs a few tries.
+    // Cuts in the log happen soon, so there can be many; a torn record needs a few tries.
     int rounds = GetParam().point.kind == file_kind::log ? 8 : 3;
     auto seed = choose_seed();
     random_.seed(seed);
@@ -94,14 +95,14 @@ TEST(PowerCutAfterOpening, LosesNothingOfAnOpenedStore) {
     for (auto policy : policies) {
       ASSERT_TRUE(rig.open());
       ASSERT_TRUE(rig.commit_some(20));
-      // The process is killed: what the next one finds need not be on the disk yet.
+      // The process is killed: the next one may find writes that are not on the disk yet.
       ASSERT_EQ(rig.recover(), std::nullopt);
       rig.disk().cut_power(policy);
       ASSERT_EQ(rig.recover(), std::nullopt);
       ASSERT_TRUE(rig.commit_some(20));
       rig.disk().cut_power(policy);
       ASSERT_EQ(rig.recover(), std::nullopt);
-      // At once again, before anything is written.
+      // Once more, before anything is written.
       rig.disk().cut_power(policy);
       ASSERT_EQ(rig.recover(), std::nullopt);
     }
@@ -109,7 +110,7 @@ TEST(PowerCutAfterOpening, LosesNothingOfAnOpenedStore) {
   }
 }
 
-/// What a client may send as a payload.
+/// Payloads that a hostile client may send.
 class CraftedPayload : public testing::Test {
 protected:
   /// Cuts the power again and again while values are written that repeat `part`.

@@ -16,13 +16,13 @@ constexpr core::peer_id operator_peer = 2;
 constexpr core::peer_id first_worker = 10;
 constexpr core::peer_id worker_count = 2;
 
-/// Sent requests that may be repeated.
+/// Number of sent requests that are remembered for repeats.
 constexpr std::size_t repeatable_max = 32;
 
-/// With so many segments in memory the shard rather finishes what it has.
+/// With this many segments in memory, the shard completes tasks rather than adding more.
 constexpr std::size_t segments_enough = 200;
 
-/// Large enough that a few hundred commits fill tables and compact them.
+/// So large that a few hundred commits fill tables and cause compactions.
 constexpr std::size_t body_bytes_max = 1500;
 constexpr std::size_t text_bytes_max = 300;
 
@@ -109,7 +109,7 @@ core::enqueue_run random_commands::plain_run() {
   return r;
 }
 
-/// A task that is deferred, of a group or has a key.
+/// A task that is deferred, has a group or has a key.
 core::enqueue_run random_commands::named_run(const instant& now) {
   auto r = plain_run();
   r.tasks = r.tasks.part(0, 1);
@@ -145,7 +145,7 @@ core::lease_report random_commands::report_of(const core::task_lease& lease) {
   core::lease_report r;
   r.seq = lease.seq;
   r.token = lease.token;
-  // Always the same for one lease: a worker says one thing, however often.
+  // Always the same for one lease: a worker repeats its report unchanged.
   r.how = completes(lease.token) ? disposition::completed
                                  : static_cast<disposition>(value(lease.token) % 5);
   r.started = !one_in(6);

@@ -12,22 +12,22 @@
 
 namespace codeq::test {
 
-/// What producers, workers and operators send to one shard, without any of them: commands of every
-/// kind that writes, filled in against the shard's memory.
+/// Random requests of producers, workers and operators to one shard: every kind of command that
+/// writes, with details chosen from the shard's state.
 class random_commands {
 public:
-  /// How long some tasks are kept once they are over; the others for longer than any test takes.
+  /// Retention of some tasks; that of the others is longer than any test.
   static constexpr duration brief_retention{20'000};
 
-  /// `session` names the producer's session; `shards` is how many there are for follow-ups.
+  /// `session`: the producer's session. `shards`: number of shards, for follow-ups.
   random_commands(std::uint64_t seed, producer_id session, std::uint16_t shards);
 
-  /// Brings the workers to a shard that has just started.
+  /// Attaches the workers to a shard that has just started.
   [[nodiscard]] std::vector<core::command> connect() const;
 
   [[nodiscard]] core::command next(const core::shard_state& state, const instant& now);
 
-  /// True when the lease under that token is reported to be completed.
+  /// True when the lease under that token is reported as completed.
   [[nodiscard]] static bool completes(fencing_token token);
 
 private:
@@ -52,7 +52,7 @@ private:
   producer_id session_;
   std::uint16_t shards_;
   std::uint64_t requests_ = 0;
-  /// Sent lately, so that some can be sent again.
+  /// Requests sent recently, so that some can be repeated.
   std::deque<core::enqueue> sent_;
 };
 

@@ -16,17 +16,17 @@ using storage::durability;
 constexpr std::array policies{
   cut_policy::lose_all, cut_policy::keep_prefix, cut_policy::per_file, cut_policy::torn};
 
-/// Cuts with each policy in each mode; one disk sees so many cuts with all policies.
+/// Number of cuts per place with each policy in each mode, and per disk with all policies.
 constexpr int rounds_per_place = 5;
 constexpr int rounds_per_disk = 1;
 
-/// What a cut interrupts.
+/// The operation that a cut interrupts.
 struct place {
   const char* name;
   fault_point point;
-  /// The point is the `1 .. spread`th operation of its sort.
+  /// The point is one of the first `spread` operations of its kind.
   std::size_t spread;
-  /// Counted from the commit of a snapshot on.
+  /// The operations are counted from the commit of a snapshot on.
   bool at_snapshot = false;
 };
 
@@ -46,11 +46,11 @@ constexpr place places[] = {
 
 class ShardPowerCut : public testing::TestWithParam<place> {
 protected:
-  /// Cuts the power once at such a place while shards are at work; says what is wrong after it.
+  /// Cuts the power once at such a place while shards work; describes what is wrong afterwards.
   std::optional<std::string> cut_once(shard_rig& rig, cut_policy policy) {
     auto point = GetParam().point;
     point.countdown = 1 + random_() % GetParam().spread;
-    // Something to lose, so that not every cut is the first thing that happens to a store.
+    // Commits some groups first, so that there is data to lose.
     if (!rig.start() || !rig.commit_groups(10))
       return "does not work before the cut";
     if (GetParam().at_snapshot)
@@ -118,7 +118,7 @@ TEST(ShardKilled, LosesNothingAcknowledgedInEitherMode) {
     for (int round = 0; round < 10; ++round) {
       ASSERT_TRUE(rig.start());
       ASSERT_TRUE(rig.commit_groups(30));
-      // What only the kernel has stays.
+      // Writes that only the kernel has survive, since only the process ended.
       ASSERT_EQ(rig.recover(), std::nullopt);
       EXPECT_EQ(rig.groups_lost(), 0u);
       totals->count("killed between two commits");

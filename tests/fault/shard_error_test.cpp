@@ -23,8 +23,8 @@ protected:
 
   void TearDown() override { add_to_totals(rig_.disk().counts()); }
 
-  /// Works until the fault is felt; from then on nothing may be answered, and nothing that was
-  /// answered may be lost.
+  /// Works until the fault occurs. From then on nothing may be answered, and no earlier answer may
+  /// be lost.
   void expect_stop_and_recovery() {
     auto failed = rig_.commit_groups(many_groups);
     ASSERT_FALSE(failed);
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
     return info.param == durability::sync ? "SyncMode" : "OsMode";
   });
 
-/// Flips one random bit of a random file of a store that shards left, and starts them again.
+/// Flips one random bit of a random file of a closed store, and starts the shards again.
 class ShardBitFlip : public testing::Test {
 protected:
   [[nodiscard]] std::filesystem::path random_file(const shard_rig& rig, std::string_view prefix) {
@@ -95,7 +95,7 @@ protected:
     return found.at(random_() % found.size());
   }
 
-  /// True when the damage was noticed. Whatever else comes to light is wrong.
+  /// True when the damage was detected. Any other effect is a failure.
   bool flip_and_start(std::string_view prefix) {
     shard_rig rig{random_(), durability::sync};
     EXPECT_TRUE(rig.start());

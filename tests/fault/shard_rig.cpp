@@ -18,16 +18,16 @@ using namespace storage;
 
 namespace {
 
-/// RocksDB's smallest memtables: a few hundred groups make flushes and compactions.
+/// RocksDB's smallest memtable: a few hundred groups cause flushes and compactions.
 constexpr std::size_t small_buffer_bytes = 256u << 10;
 
-/// Commands of one turn.
+/// Maximum number of commands in one turn.
 constexpr std::uint64_t turn_requests_max = 12;
 
-/// In `os` mode the log is synced after so many groups.
+/// In `os` mode the log is synced after this many groups.
 constexpr std::uint64_t groups_per_sync = 16;
 
-/// Next to nothing stays unpacked, and blocks are of few segments.
+/// Almost no segment stays unpacked, and blocks have few segments.
 core::paging_limits small_pages() {
   core::paging_limits limits;
   limits.weight_kept = 4 * core::segment_table::segment_weight;
@@ -36,11 +36,11 @@ core::paging_limits small_pages() {
   return limits;
 }
 
-/// A record of no shard that recovery looks at: each group overwrites it with its own number, so
-/// that a store tells which group it comes after.
+/// The record of a shard that does not exist, which recovery ignores. Each group overwrites it with
+/// its own number, so that a store shows which group it comes after.
 const std::string group_mark = shard_key{static_cast<shard_id>(shard_rig::shard_count)}.encode();
 
-/// Of another epoch than any that goes on.
+/// An epoch that no recovered shard goes on with.
 constexpr std::uint32_t follower_epoch = 1'000'000;
 
 std::uint64_t parse_number(const std::optional<std::string>& text) {
@@ -50,7 +50,7 @@ std::uint64_t parse_number(const std::optional<std::string>& text) {
   return number;
 }
 
-/// Lets time pass without a turn, so that states of different turns can be compared.
+/// Advances the state's time without a turn, so that states of different turns can be compared.
 void reach(core::shard_state& state, timestamp now) {
   state.at = std::max(state.at, now);
   core::release_due(state, state.at);
@@ -60,7 +60,7 @@ bool is_any(const core::live_grant&) {
   return true;
 }
 
-/// As `find_missing`, of one segment.
+/// As `find_missing`, for one segment.
 result<std::string>
 find_missing_of(const task_store& store, const core::shard_state& state, const core::segment& s) {
   bool has_live = s.entries.empty();
@@ -88,7 +88,7 @@ find_missing_of(const task_store& store, const core::shard_state& state, const c
   return std::string{};
 }
 
-/// Bodies and latest texts of all live tasks: what workers and clients may ask for next.
+/// Finds missing bodies and latest texts of live tasks, which workers and clients may ask for next.
 result<std::string> find_missing(const task_store& store, const core::shard_state& state) {
   result<std::string> missing{std::string{}};
   state.segments.walk(0, core::segment_table::no_end, [&](const core::segment& s) {
@@ -287,7 +287,7 @@ result<void> shard_rig::commit_group() {
   acknowledge(std::move(group));
   if (mode_ == durability::sync || made_ % groups_per_sync != 0)
     return {};
-  // The shards do not wait for the sync either.
+  // Shards do not wait for the sync, so they decide further turns during it.
   decide_ahead();
   return sync_log();
 }

@@ -23,15 +23,15 @@
 
 namespace codeq::test {
 
-/// Shards at work on a disk with faults, driven as the coordinator drives them: many turns are
-/// decided ahead of the disk, the journal's groups of them are committed, and only then are their
-/// answers given out. After a crash the shards are recovered and compared with a follower that
-/// applied exactly the turns which the store says it has, and with what clients were told.
+/// Shards on a disk with faults, driven as the coordinator drives them: many turns are decided
+/// ahead of the disk, the journal commits them in groups, and only then are their answers sent.
+/// After a crash the shards are recovered and compared with a follower that applied exactly the
+/// turns in the store, and with the answers that clients received.
 class shard_rig {
 public:
   static constexpr std::uint16_t shard_count = 3;
 
-  /// Whenever a group is committed, at least so many requests are decided and not answered.
+  /// At each commit of a group, at least this many requests are decided and not answered.
   static constexpr std::size_t in_flight_least = 64;
 
   shard_rig(std::uint64_t seed, storage::durability mode);
@@ -40,42 +40,44 @@ public:
 
   [[nodiscard]] std::filesystem::path directory() const { return directory_.path() / "store"; }
 
-  /// Opens the store, recovers the shards and compares them. Nothing when they run already. What
-  /// differs is told by `recover`. Errors: of the store, also when it cannot be read.
+  /// Opens the store, recovers the shards and compares them; does nothing when they run already.
+  /// Differences are returned by `recover`. Errors: of the store, also when it cannot be read.
   [[nodiscard]] result<void> start();
 
-  /// Commits groups until one fails. In `os` mode syncs the log now and then.
+  /// Commits groups until one fails. In `os` mode it syncs the log from time to time.
   [[nodiscard]] result<void> commit_groups(std::size_t groups);
 
   /// Cuts the power at that point once a group with a snapshot is committed.
   void cut_power_at_snapshot(const fault_point& point, cut_policy policy);
 
-  /// The process ends in order, with turns that were never committed.
+  /// Ends the process in order, with turns that were never committed.
   void close();
 
-  /// Ends the process, takes back all faults, starts again. Says what was lost or differs, or
-  /// nothing.
+  /// Ends the process, removes all faults and starts again. Describes losses and differences; empty
+  /// when there are none.
   [[nodiscard]] std::optional<std::string> recover();
 
-  /// What the starts since the last call found to be lost or to differ; empty when nothing.
+  /// Losses and differences found by the starts since the last call; empty when there are none.
   [[nodiscard]] std::string differences() { return std::exchange(wrong_, {}); }
 
-  /// Requests that were decided and not answered when the store failed or was closed last.
+  /// Number of requests that were decided and not answered when the store last failed or was
+  /// closed.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_at_end_; }
 
-  /// Groups that were acknowledged and then lost to the latest recovery; only `os` may have any.
+  /// Number of groups that were acknowledged and then lost by the latest recovery; only `os` mode
+  /// may lose any.
   [[nodiscard]] std::uint64_t groups_lost() const noexcept { return lost_; }
 
-  /// What the store said on its latest opening.
+  /// Messages of the store at its latest opening.
   [[nodiscard]] const std::string& said() const noexcept { return said_; }
 
-  /// Errors told from RocksDB's own threads since the latest opening.
+  /// Number of errors reported by RocksDB's background threads since the latest opening.
   [[nodiscard]] std::size_t background_errors() const { return *background_errors_; }
 
   [[nodiscard]] std::uint64_t answers_checked() const;
 
 private:
-  /// One turn on its way to the disk.
+  /// A turn that was decided and is not acknowledged yet.
   struct decided_turn {
     std::size_t shard = 0;
     std::uint64_t number = 0;
@@ -88,11 +90,11 @@ private:
   struct shard_at_work {
     std::unique_ptr<core::shard_state> state;
     std::unique_ptr<coordinator::turn_runner> turns;
-    /// From other shards.
+    /// Commands from other shards.
     std::deque<core::command> inbox;
-    /// Applied every turn that the store certainly holds.
+    /// Has applied every turn that is certainly in the store.
     std::unique_ptr<core::shard_state> follower;
-    /// Who had the keys of closed tasks.
+    /// Key records of closed tasks.
     test::closed_keys closed_keys;
     random_commands commands;
     client_ledger ledger;
@@ -124,14 +126,14 @@ private:
   std::shared_ptr<storage::retention_horizons> horizons_;
   std::vector<std::shared_ptr<const storage::shard_horizon>> unsynced_horizons_;
   std::unique_ptr<storage::task_store> store_;
-  /// Decided, not committed.
+  /// Decided, but not committed.
   std::deque<decided_turn> ahead_;
   /// Turns by the group in which they were written, since the last recovery.
   std::vector<std::pair<std::uint64_t, std::vector<decided_turn>>> written_;
   std::uint64_t made_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t synced_ = 0;
-  /// The group that the next recovery has to reach.
+  /// Number of the last group that the next recovery must find.
   std::uint64_t must_survive_ = 0;
   std::uint64_t lost_ = 0;
   std::size_t in_flight_at_end_ = 0;

@@ -14,8 +14,8 @@
 
 namespace codeq::test {
 
-/// All faults of one run, printed at its end and written to the file that `CODEQ_TOTALS` names, if
-/// any: what is in it is shown when ctest is through.
+/// Counts all faults of one run. Prints them at its end and writes them to the file named by
+/// `CODEQ_TOTALS`, if any; ctest shows that file at its end.
 class fault_totals final : public testing::Environment {
 public:
   void add(const fault_counts& counts, std::uint64_t flips) {
@@ -26,7 +26,7 @@ public:
     flips_ += flips;
   }
 
-  /// Counts something that was done at a named place.
+  /// Counts a fault at a named place.
   void count(const std::string& place, std::uint64_t times = 1) { places_[place] += times; }
 
   void TearDown() override {

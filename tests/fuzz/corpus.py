@@ -43,7 +43,7 @@ def requests():
 
 
 def message_numbers():
-    """The type number of each message, by its name in the catalogue."""
+    """Type number of each message, by its name in the catalogue."""
     schema = (_ROOT / "schema" / "protocol.capnp").read_text(encoding="utf-8")
     catalogue = schema[schema.index("struct Message"):schema.index("enum Role")]
     return {name: int(number) for name, number in re.findall(r"(\w+) @(\d+) :", catalogue)}

@@ -28,7 +28,7 @@ void read_stream(std::string_view stream) {
     protocol::wire_frame frame{
       header->type, transport::take_body(std::vector<char>(body.begin(), body.end()))};
     static_cast<void>(protocol::visit_frame(frame, [&](const auto& typed) {
-      // What goes out is what came in.
+      // A frame that was read must be written with the same bytes.
       std::vector<char> again;
       transport::append_frame(typed.to_wire(), again);
       if (std::string_view(again.data(), again.size()).substr(protocol::frame_header_bytes) != body)

@@ -27,12 +27,12 @@ void check(bool holds) {
     std::abort();
 }
 
-/// What is written of anything has to be JSON.
+/// Everything written must be valid JSON.
 void check_written(base::json_writer& json) {
   check(is_json(json.take()));
 }
 
-/// Whatever a field holds, each reader takes it or says that it is none.
+/// For any content of a field, each reader either accepts it or reports an error.
 void read_members(json_object& object) {
   for (const auto& name : object.names()) {
     static_cast<void>(object.text(name));
@@ -47,7 +47,7 @@ void read_members(json_object& object) {
   }
 }
 
-/// A task that was read, as it would be shown.
+/// Writes a parsed task as a response would.
 void show(const task_spec& task) {
   task_detail detail;
   detail.status.tenant = task.tenant;
@@ -61,7 +61,7 @@ void show(const task_spec& task) {
   check_written(json);
 }
 
-/// A body, as the routes that take tasks, batches and settings read it.
+/// Parses a body as the routes do that take tasks, batches and settings.
 void read_body(std::string_view text) {
   base::json_writer value;
   write_value(value, text);
@@ -89,7 +89,7 @@ void read_body(std::string_view text) {
   static_cast<void>(parse_url(object->text("webhook")));
 }
 
-/// A first line's target.
+/// Parses the target of a request line.
 void read_target_of(std::string_view target) {
   request to;
   if (read_target(target, to))
@@ -98,7 +98,7 @@ void read_target_of(std::string_view target) {
   static_cast<void>(body_bytes_max(target));
 }
 
-/// A request as it comes from a socket.
+/// Parses a request as it arrives from a socket.
 void read_request(std::string_view bytes) {
   beast::http::request_parser<beast::http::string_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(limits::http_header_bytes_max));
@@ -128,7 +128,7 @@ void read_request(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   codeq::http::read_request(text);
-  // Also without a request around it, which takes the fuzzer long to find.
+  // Also without a request around it, which the fuzzer would take long to find.
   codeq::http::read_body(text);
   codeq::http::read_target_of(text);
   return 0;

@@ -17,7 +17,7 @@ constexpr timestamp now{duration{1'700'000'000'000}};
 
 const auto worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
 
-// What coordinators read of nodes, and of operators.
+// Messages that a coordinator receives from nodes and operators.
 
 void read(const protocol::hello& m) {
   static_cast<void>(protocol::to_introduction(m));
@@ -57,7 +57,7 @@ void read(const protocol::frame<S>& m) {
 void read(const protocol::stats_request&) {
 }
 
-// What operators read of coordinators.
+// Messages that an operator receives from coordinators.
 
 void read(const protocol::status_reply& m) {
   static_cast<void>(client::read_status(m));
@@ -91,7 +91,7 @@ void read(const protocol::stats_reply& m) {
   static_cast<void>(client::read_stats(m));
 }
 
-/// All others are read field by field where they are used.
+/// All other messages are read field by field where they are used.
 template <class Frame>
 void read_any(const Frame& m) {
   if constexpr (requires { read(m); })

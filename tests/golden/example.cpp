@@ -11,13 +11,13 @@ namespace codeq::test {
 
 namespace {
 
-/// Writes a different value into every field, the same ones on each run.
+/// Writes a different value into every field; the same values on each run.
 class filler {
 public:
   void fill(capnp::DynamicStruct::Builder target) {
     for (auto field : target.getSchema().getNonUnionFields())
       fill(target, field);
-    // Of a union one member has a value: the first that holds something.
+    // Sets one member of a union: the first that is not Void.
     for (auto field : target.getSchema().getUnionFields()) {
       if (field.getType().which() != capnp::schema::Type::VOID)
         return fill(target, field);
@@ -47,7 +47,7 @@ private:
 
   capnp::DynamicValue::Reader scalar(capnp::Type type, const char* name) {
     using kind = capnp::schema::Type;
-    // Small enough for the smallest integer field.
+    // Small enough for the smallest integer type.
     count_ = count_ % 100 + 1;
     if (type.which() == kind::BOOL)
       return true;
@@ -65,8 +65,8 @@ private:
 
 std::string print(capnp::DynamicValue::Reader value);
 
-/// As Cap'n Proto's own text form, which also prints fields with their default; without them an old
-/// message reads the same after a field was added.
+/// As Cap'n Proto's own text format, but without fields that have their default value. So the text
+/// of an old message does not change when a field is added.
 std::string print(capnp::DynamicStruct::Reader value) {
   std::string text = "(";
   for (auto field : value.getSchema().getFields()) {

@@ -13,19 +13,20 @@ namespace codeq::test {
 
 /// A format that must stay readable: a member of the catalogue of messages or of records.
 struct format {
-  /// As in the schema's catalogue, `message.hello` for example.
+  /// Name in the schema's catalogue, for example `message.hello`.
   std::string name;
   capnp::StructSchema schema;
 };
 
-/// Every member of `schema::Message` and `schema::Record`, and `TaskBody`, which is inside both.
+/// Every member of `schema::Message` and `schema::Record`, and `TaskBody`, which both contain.
 [[nodiscard]] std::vector<format> all_formats();
 
-/// A single-segment message in which every field has a value that tells where it stands.
+/// A single-segment message in which every field has a different value, so that swapped fields
+/// show.
 [[nodiscard]] bytes make_example(capnp::StructSchema schema);
 
-/// The value of a message in Cap'n Proto's text form, without fields that have their default.
-/// Throws `kj::Exception` when it is malformed.
+/// The value of a message in Cap'n Proto's text format, without fields that have their default
+/// value. Throws `kj::Exception` when the message is malformed.
 [[nodiscard]] std::string to_text(capnp::StructSchema schema, const bytes& body);
 
 } // namespace codeq::test

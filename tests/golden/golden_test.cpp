@@ -8,9 +8,9 @@
 #include <fstream>
 #include <optional>
 
-/// Bytes written by earlier versions, with what they mean. Each file `formats/<name>.<n>.golden`
-/// has the value on its first line and the bytes as hexadecimal digits after it. The highest n is
-/// what today's code writes; the others must only be readable.
+/// Bytes written by earlier versions, and their values. Each file `formats/<name>.<n>.golden` has
+/// the value on its first line, followed by the bytes as hexadecimal digits. The current code must
+/// write exactly the version with the highest n; it must be able to read the others.
 namespace codeq::test {
 
 namespace {
@@ -67,8 +67,8 @@ void save(const format& each, int version, const bytes& body) {
     file << digits.substr(i, 96) << '\n';
 }
 
-/// `CODEQ_GOLDEN=append` records what today's code writes as a further version, for a field that
-/// was added; `replace` overwrites the newest, which is right only for a format that was never
+/// `CODEQ_GOLDEN=append` records the current bytes as a further version, for a field that was
+/// added. `replace` overwrites the newest version, which is right only for a format that was never
 /// released.
 void record(const format& each, const bytes& body) {
   const char* mode = std::getenv("CODEQ_GOLDEN");

@@ -39,7 +39,7 @@ protected:
     transport::finish(system_);
   }
 
-  /// An actor of the scheduler that calls `work` for each number and then says the number.
+  /// An actor of the scheduler that calls `work` for each number and then reports the number.
   caf::actor make_receiver(std::function<void(int)> work) {
     auto behavior = [said = said, work = std::move(work)](caf::event_based_actor*) {
       return caf::behavior{[said, work](int number) {
@@ -51,7 +51,7 @@ protected:
     return actors_.back();
   }
 
-  /// One actor beside the sockets sends each receiver its number in one turn.
+  /// Sends each receiver its number, all from one turn of an actor beside the sockets.
   void send_together(std::vector<caf::actor> receivers) {
     auto behavior = [](caf::stateful_actor<sender_state>* self, std::vector<caf::actor> to) {
       self->state.receivers = std::move(to);
@@ -97,7 +97,7 @@ TEST_F(BesideSockets, LetsOneThatTakesLongHoldUpNoOther) {
     }));
   send_together(receivers);
   EXPECT_FALSE(hear(49).contains(0));
-  // A thread is left for those that are woken one by one, or together again.
+  // A free thread remains for receivers that are woken later, one by one or together.
   send_together({make_receiver([](int) {})});
   EXPECT_EQ(hear(1), std::set<int>{0});
   opened->count_down();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives tasks through one queue of a real store and, under callgrind, has the instructions of the
-// first and of the last claims counted. Usage: claim_cost DIRECTORY TASKS
+// Works through the tasks of one queue of a RocksDB store. Under callgrind it counts the
+// instructions of the first and of the last claims. Usage: claim_cost DIRECTORY TASKS
 #include "storage/rocksdb/rocksdb_store.hpp"
 #include "support/steady_shard.hpp"
 
@@ -16,12 +16,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t batch = 64;
-/// Tasks that wait while others are worked on.
+/// Number of tasks that wait while others are processed.
 constexpr std::uint32_t backlog = 6'400;
-/// Claims that are counted at each end.
+/// Number of claims that are counted at the beginning and at the end.
 constexpr int counted_turns = 50;
 constexpr int turns_per_snapshot = 100;
-/// So that results and fates pass their retention on the way.
+/// So long that results and fates pass their retention during the run.
 constexpr auto turn = 1s;
 
 class claims {
@@ -39,10 +39,10 @@ public:
       run_turn(false);
   }
 
-  /// Dumps the instructions of the claims alone.
+  /// Counts the instructions of the claims alone, and dumps them under `name`.
   void count(const char* name) {
     CALLGRIND_START_INSTRUMENTATION;
-    // The first ones translate code.
+    // The first claims are not counted: valgrind translates their code.
     for (int i = 0; i < 2 * counted_turns; ++i) {
       if (i == counted_turns)
         CALLGRIND_ZERO_STATS;

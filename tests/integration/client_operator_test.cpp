@@ -67,7 +67,7 @@ protected:
     client = std::move(*made);
   }
 
-  /// Takes the next request of type `Request`, which must be for that shard.
+  /// Reads the next request of type `Request`, which must be for that shard; returns its number.
   template <class Request>
   std::uint64_t expect_for(std::uint16_t shard) {
     auto request = coordinator.expect<Request>();
@@ -221,8 +221,7 @@ TEST_F(ClientOperator, APurgeWalksAllPartsOfAllShards) {
 
 TEST_F(ClientOperator, AListIsTheOldestOfAllShards) {
   connect();
-  auto waiting =
-    std::async(std::launch::async, [&] { return client->list({.queue = "q"}, 2); });
+  auto waiting = std::async(std::launch::async, [&] { return client->list({.queue = "q"}, 2); });
 
   for (std::uint16_t shard = 0; shard < 4; ++shard)
     coordinator.say(protocol::list_reply::build([&](auto root) {
@@ -252,7 +251,7 @@ TEST_F(ClientOperator, ForceIsNotAskedAgainAfterAReconnect) {
 
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, errc::disconnected);
-  // The next word is the next question, not the old one.
+  // The next request is the new one: the old request was not resent.
   auto next = ask_status();
   coordinator.say(leased(number_of(coordinator.expect<protocol::status_request>())));
   EXPECT_TRUE(next.get());

@@ -26,7 +26,7 @@ task_spec spec(const std::string& payload = "x") {
   return task;
 }
 
-/// A producer against a coordinator whose answers the test writes.
+/// A producer against a coordinator whose replies the test sends.
 class ClientProducer : public ::testing::Test {
 protected:
   void connect(std::size_t window = 8) {
@@ -42,7 +42,7 @@ protected:
 
   enqueue_word next_enqueue() { return read(coordinator.expect<protocol::enqueue_request>()); }
 
-  /// "shard:seq ..." or the error's name.
+  /// The next answer as "shard:seq ...", or the name of its error.
   std::string next_answer() {
     auto answer = answers.pop();
     if (!answer)

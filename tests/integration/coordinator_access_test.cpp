@@ -51,7 +51,7 @@ protocol::result_request completion_of(std::uint64_t seq, std::uint64_t token) {
   });
 }
 
-/// The same with a follow-up of a tenant.
+/// The same with a follow-up for that tenant.
 protocol::result_request
 completion_of(std::uint64_t seq, std::uint64_t token, const std::string& tenant) {
   task_spec next;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto only_shard = shard_id{};
 
-/// Counters of the first epoch, told from 1 on.
+/// Counter part of a number of epoch 1, from 1.
 std::uint64_t count_of(std::uint64_t number) {
   return number - core::first_of_epoch(1) + 1;
 }

@@ -17,7 +17,7 @@
 
 namespace codeq::test {
 
-/// What a pretended session received, in words.
+/// The messages that a fake session received, in words.
 struct session_log {
   static constexpr const char* name = "pretended session";
   std::shared_ptr<std::vector<std::string>> lines;
@@ -37,28 +37,28 @@ private:
   const deterministic_system& system_;
 };
 
-/// One shard's actor with journal and reader on a store in memory, under virtual time, and sessions
-/// that write down what they are sent.
+/// One shard's actor with its journal and reader on a store in memory, under virtual time, and
+/// sessions that record the messages they are sent.
 class coordinator_fixture : public testing::Test {
 protected:
   coordinator_fixture();
 
-  /// Starts the shard. With `held` the journal does nothing until `commit_all`.
+  /// Starts the shard. With `held` the journal commits only when `commit_all` is called.
   void start(bool held = false);
 
-  /// Starts the shard when it has so many numbers left of its epoch.
+  /// Starts the shard with `numbers` numbers left of its epoch.
   void start_near_the_end(std::uint64_t numbers, bool held = false);
 
-  /// Tells the shard what a held journal would.
+  /// Sends the shard the reply of a held journal to a request for an epoch.
   void raise_epoch(std::uint32_t epoch);
 
-  /// A session attaches; `name` empty stands for a producer.
+  /// Attaches a session; an empty `name` means a producer.
   core::peer_id attach(
     const std::string& name,
     std::uint64_t incarnation = 1,
     std::shared_ptr<const security::principal> bearer = nullptr);
 
-  /// Sends a frame as a session does, on behalf of the bearer of a token.
+  /// Sends a frame as a session does, for the bearer of a token.
   template <class S>
   void send(
     core::peer_id peer,
@@ -77,25 +77,25 @@ protected:
   void detach(core::peer_id peer);
   void add_credits(core::peer_id peer, std::uint32_t credits);
   void complete(core::peer_id peer, sequence seq, std::uint64_t token);
-  /// Completes with one follow-up of that group.
+  /// Completes with one follow-up in that group.
   void complete_with(core::peer_id peer, sequence seq, std::uint64_t token, std::string group);
 
-  /// The shard, number 0 of 2, is introduced to a pretended one.
+  /// Introduces the shard, number 0 of 2, to a fake shard 1.
   void meet_neighbour();
 
-  /// What the pretended neighbour was sent since the last call.
+  /// The messages that the fake shard was sent since the last call.
   std::vector<std::string> take_of_neighbour() { return std::exchange(*neighbour_log_, {}); }
 
   void beat(core::peer_id peer, sequence seq, std::uint64_t token);
 
-  /// Commits what a held journal has gathered.
+  /// Commits the writes that a held journal has gathered.
   void commit_all();
 
   void advance(duration by) { system_.advance(by); }
 
   [[nodiscard]] std::int64_t gauge(const std::string& name);
 
-  /// What the session was sent since the last call.
+  /// The messages that the session was sent since the last call.
   std::vector<std::string> take(core::peer_id peer);
 
   deterministic_system system_;
@@ -104,9 +104,9 @@ protected:
     std::make_shared<storage::retention_horizons>();
   storage::durability mode_ = storage::durability::sync;
   coordinator::shard_internal_actor shard_;
-  /// What the shard's actor works on.
+  /// The state of the shard's actor.
   std::shared_ptr<core::shard_state> state_;
-  /// How often a held journal was asked for another epoch.
+  /// Number of epochs requested from a held journal.
   std::shared_ptr<int> epochs_asked_ = std::make_shared<int>(0);
 
 private:

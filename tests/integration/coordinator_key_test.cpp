@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Keys of closed tasks, which only the store has.
+/// Keys of closed tasks, whose records are only in the store.
 class StoredKey : public test::coordinator_fixture {
 protected:
   void SetUp() override { begin(false); }
@@ -27,7 +27,7 @@ protected:
     worker_ = attach("w");
   }
 
-  /// Asks without waiting for the answer.
+  /// Sends an enqueue without waiting for its answer.
   void post(std::uint64_t number, const std::string& key) {
     core::enqueue c;
     c.peer = producer_;
@@ -46,7 +46,7 @@ protected:
     return take(producer_);
   }
 
-  /// The first task gets the key, completes, and its segment is closed.
+  /// Gives the first task the key, completes it and closes its segment.
   void close_first(const std::string& key) {
     enqueue(1, key);
     add_credits(worker_, 1);
@@ -106,7 +106,7 @@ TEST_F(StoredKey, IsFoundWhileItsSegmentIsBeingClosed) {
   EXPECT_THAT(take(producer_), ElementsAre("enqueued 2 existing"));
 }
 
-/// The store does not know yet what was decided.
+/// Decisions are not committed to the store yet.
 class StoredKeyBeforeItsCommit : public StoredKey {
 protected:
   void SetUp() override { begin(true); }

@@ -20,11 +20,11 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Tells a pretended connection how to answer; such types of frames there are none.
+/// Tell a fake connection how to answer its probes; no real frame has these types.
 constexpr std::uint16_t says_alive = 0xff01;
 constexpr std::uint16_t says_dead = 0xff00;
 
-/// A connection that writes down what it is told and answers probes when the test says so.
+/// A fake connection: records its messages, and answers probes when the test asks for it.
 struct pretended_connection {
   static constexpr const char* name = "pretended connection";
 
@@ -66,7 +66,7 @@ protected:
         [] { return std::map<std::string, std::int64_t>{}; },
         std::make_shared<base::manual_clock>()}))) {}
 
-  /// A process of worker `name` connects, of a tenant when it is named, and then with that token.
+  /// A process of worker `name` connects; with a tenant if one is given, and then with that token.
   void hello(
     const std::string& connection,
     std::uint64_t incarnation,
@@ -152,7 +152,7 @@ TEST_F(CoordinatorRegistrar, LetsNobodyInWhileItStops) {
   EXPECT_THAT(take("b"), ElementsAre("closed going_away"));
 }
 
-/// The same with tokens: the bearer's role and tenant are in their names.
+/// The same with tokens; a bearer's role and tenant are encoded in the token.
 class GuardedRegistrar : public CoordinatorRegistrar {
 protected:
   GuardedRegistrar() {
@@ -169,7 +169,7 @@ protected:
     registrar_ = system_.own(system_.get().spawn(coordinator::drive_registrar, options));
   }
 
-  /// Replaces the file by these tokens.
+  /// Replaces the content of the token file.
   void write(const std::string& tokens) {
     std::ofstream file(file_);
     std::istringstream names(tokens);

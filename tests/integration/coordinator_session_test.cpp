@@ -27,7 +27,7 @@ using testing::Not;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 
-/// The refusal of a request about a queue or a task, in words.
+/// The refusal of a request for a queue or a task, in words.
 std::string say_refusal(const protocol::wire_frame& frame) {
   auto read = [](auto reply) -> result<std::string> {
     return std::to_string(reply.getNumber()) + " "
@@ -126,7 +126,7 @@ protected:
     system_.run();
   }
 
-  /// The peer's connection reads an enqueue, on behalf of tenant `t`.
+  /// The peer's connection reads an enqueue for the tenant `t`.
   void read(const protocol::enqueue_request& frame) {
     auto sink = coordinator::session_sink(schema::Role::PRODUCER, session_, {"t", shares_});
     ASSERT_TRUE(sink(frame.to_wire()));
@@ -143,7 +143,7 @@ protected:
   std::vector<std::string> lines_;
   std::shared_ptr<coordinator::enqueue_shares> shares_ =
     std::make_shared<coordinator::enqueue_shares>();
-  /// Of the requests that the shard got.
+  /// Shares of the requests that the shard received.
   std::vector<coordinator::enqueue_share> held_;
   std::shared_ptr<actors::outgoing_progress> outgoing_ =
     std::make_shared<actors::outgoing_progress>();
@@ -196,7 +196,7 @@ TEST_F(CoordinatorSession, RefusesOperatorsRequestsForAShardThatIsNotThere) {
       "4 unknown_task: no such task: its shard is not there"));
 }
 
-/// The bearer of a token with one limit, of 10 a second.
+/// The bearer of a token with one limit, 10 per second.
 std::shared_ptr<const security::principal>
 limited(security::role role, security::rate_scope scope, std::uint32_t burst = 10) {
   security::principal who;
@@ -262,7 +262,7 @@ TEST_F(CoordinatorSession, RefusesTasksBeyondTheSharesOfItsTenantAndTakesThemLat
   EXPECT_THAT(said[1], AllOf(StartsWith("2 overloaded: tenant t has "), EndsWith(" after 500")));
   EXPECT_THAT(said[1], HasSubstr("enqueue_bytes_max=3072"));
   held_.clear();
-  // What was refused does not count against the rate of the token.
+  // A refused request does not count against the token's rate.
   read(enqueue_of(2, 9));
 
   EXPECT_THAT(take(), ElementsAre("enqueue"));

@@ -65,7 +65,7 @@ TEST_F(CoordinatorShard, BeginsAnotherEpochBeforeItsNumbersRunOut) {
   EXPECT_EQ(state_->epoch, 2u);
   EXPECT_GE(state_->tokens.next, core::first_of_epoch(2));
   EXPECT_GE(state_->sequences.next, core::first_of_epoch(2));
-  // Durable before any of its numbers is given, also where commits are not.
+  // The epoch is durable before any of its numbers is used, even in `os` mode.
   store_->cut_power();
   auto identity = storage::read_identity(*store_);
   ASSERT_TRUE(identity);
@@ -96,7 +96,7 @@ TEST_F(CoordinatorShard, HoldsTheShareOfAnEnqueueUntilItsCommit) {
 
   enqueue(producer, 1, 1, 10s, share);
   EXPECT_GT(share.use_count(), 1);
-  // Who connects again and again gets no more than a producer that stays.
+  // A producer that reconnects again and again gets no larger share than one that stays.
   detach(producer);
   EXPECT_GT(share.use_count(), 1);
   commit_all();
@@ -180,7 +180,7 @@ TEST_F(CoordinatorShard, TakesALostLeaseBackAtItsDeadline) {
   advance(110ms);
 
   EXPECT_THAT(take(worker), ElementsAre("lost 1"));
-  // The cache let the body go with the first grant; it comes from the disk.
+  // The cache dropped the body at the first grant, so it is read from the disk.
   EXPECT_THAT(take(other), ElementsAre("drained", "tasks 1/t2"));
 }
 
@@ -206,7 +206,7 @@ TEST_F(CoordinatorShard, KeepsALeaseThatBeats) {
 TEST_F(CoordinatorShard, ReadsBackWhatItsCacheForgot) {
   start();
   auto producer = attach("");
-  // A restart forgets the cache.
+  // The cache is empty after a restart.
   enqueue(producer, 1, 3, 10s);
   start();
   auto worker = attach("w");
@@ -214,7 +214,7 @@ TEST_F(CoordinatorShard, ReadsBackWhatItsCacheForgot) {
 
   add_credits(worker, 3);
 
-  // What is left there is said at once; only the tasks wait for the disk.
+  // The claim's reply is sent at once; only the tasks wait for the disk.
   EXPECT_THAT(take(worker), ElementsAre("drained", "tasks 1/t1 2/t2 3/t3"));
 }
 
@@ -235,7 +235,7 @@ TEST_F(CoordinatorShard, RefusesAnOperatorsRequestThatIsOutOfBoundsAndKeepsTheSe
       "refusal 6 too_large: text of a revoke is 1 bytes; it must be at most 0"});
 }
 
-/// A group that the other shard owns.
+/// A group that belongs to the other shard.
 std::string group_of_the_other() {
   std::string group = "g";
   while (core::shard_of_name({"default", "q"}, group, 2) == shard_id{})

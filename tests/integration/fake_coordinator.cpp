@@ -54,7 +54,7 @@ fake_coordinator::~fake_coordinator() {
     caf::anon_send(connection_, actors::close_connection{{errc::going_away, "the test ends"}});
   caf::anon_send_exit(acceptor_.actor, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(registrar_, caf::exit_reason::user_shutdown);
-  // The ear hears the end of connections; it goes when the last one has gone.
+  // This actor owns the connections and is notified when they end; it exits after the last one.
   caf::anon_send_exit(ear_, caf::exit_reason::user_shutdown);
   connection_ = nullptr;
   ear_ = nullptr;

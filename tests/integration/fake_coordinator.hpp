@@ -15,7 +15,7 @@
 
 namespace codeq::test {
 
-/// What a client said to the coordinator, in the order of arrival.
+/// Requests of clients, in the order of arrival.
 using client_word = std::variant<
   protocol::enqueue_request,
   protocol::await_request,
@@ -28,8 +28,8 @@ using client_word = std::variant<
   protocol::list_request,
   actors::connection_lost>;
 
-/// A coordinator without a store, on real loopback sockets: the test accepts each client, reads
-/// what it says and answers as the scenario wants.
+/// A coordinator without a store, on real loopback sockets: the test accepts each client, reads its
+/// requests and sends the replies.
 class fake_coordinator {
 public:
   fake_coordinator();
@@ -39,13 +39,13 @@ public:
 
   [[nodiscard]] std::string address() const;
 
-  /// Waits for a client's hello and lets it in.
+  /// Waits for a client's hello and accepts it.
   void accept(std::uint64_t store = 1, std::uint16_t shards = 4);
 
   /// Waits for a client's hello and refuses it.
   void refuse(errc code, const std::string& context);
 
-  /// The next word of a client, which must be a `T`.
+  /// The next request of a client, which must be a `T`.
   template <class T>
   T expect() {
     auto next = words_.pop();
@@ -57,10 +57,10 @@ public:
     return std::get<T>(std::move(*next));
   }
 
-  /// Says something to the client that was let in last.
+  /// Sends a frame to the client that was accepted last.
   void say(const protocol::wire_frame& frame);
 
-  /// Cuts the connection that was let in last, and waits until it is gone.
+  /// Cuts the connection that was accepted last, and waits until it has ended.
   void cut();
 
 private:
@@ -76,7 +76,7 @@ private:
   actors::connection_actor connection_;
 };
 
-/// What the tests look at in an enqueue request.
+/// The fields of an enqueue request that tests check.
 struct enqueue_word {
   std::uint64_t producer = 0;
   std::uint64_t number = 0;
@@ -89,7 +89,7 @@ struct enqueue_word {
 
 [[nodiscard]] enqueue_word read(const protocol::enqueue_request& request);
 
-/// The ids first .. first + tasks - 1.
+/// A reply with the ids first .. first + tasks - 1.
 [[nodiscard]] protocol::wire_frame durable(const enqueue_word& request, std::uint64_t first);
 
 [[nodiscard]] protocol::wire_frame

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the same few turns of a shard again and again while much else waits that they have nothing
-// to do with. Under callgrind their instructions are counted. Usage: growth_cost SUBJECT SIZE
+// Repeats a few turns of a shard while other, unrelated state waits. Under callgrind their
+// instructions are counted. Usage: growth_cost SUBJECT SIZE
 #include "base/clock.hpp"
 #include "core/commands/effect.hpp"
 #include "core/state/shard_state.hpp"
@@ -30,7 +30,7 @@ constexpr core::peer_id worker = 2;
 constexpr core::peer_id first_other = 3;
 constexpr auto put_off_for = std::chrono::hours(1);
 
-/// One shard whose worker `worker` works through queue "q".
+/// One shard whose worker `worker` processes queue "q".
 class busy_shard {
 public:
   busy_shard() { attach(worker, "w"); }
@@ -55,7 +55,7 @@ public:
   /// Ends the latest lease.
   void complete() { end(disposition::completed); }
 
-  /// Ends it for a later attempt, whose error has to be kept till then.
+  /// Ends the latest lease with a nack, whose error text has to be kept until the next attempt.
   void put_off() { end(disposition::nack); }
 
   void take_snapshot() {
@@ -96,7 +96,7 @@ private:
   storage::shard_horizon horizon_;
 };
 
-/// What is counted, once.
+/// The work that is counted, once.
 using round = std::function<void()>;
 
 void attach_others(busy_shard& shard, unsigned size) {
@@ -104,7 +104,7 @@ void attach_others(busy_shard& shard, unsigned size) {
     shard.attach(first_other + i, "other");
 }
 
-/// One worker takes what comes; the others have no credits.
+/// One worker takes every task; the others have no credits.
 round pass_claimers_without_credits(busy_shard& shard, unsigned size) {
   attach_others(shard, size);
   return [&shard] {
@@ -114,14 +114,14 @@ round pass_claimers_without_credits(busy_shard& shard, unsigned size) {
   };
 }
 
-/// Nobody has credits, and all know that there is work.
+/// No worker has credits, and all were notified of ready tasks.
 round pass_claimers_who_know(busy_shard& shard, unsigned size) {
   attach_others(shard, size);
   shard.enqueue("q");
   return [&shard] { shard.enqueue("q"); };
 }
 
-/// Tells the workers apart by name.
+/// Finds workers by name.
 round find_peer(busy_shard& shard, unsigned size) {
   attach_others(shard, size);
   return [&shard] {
@@ -130,7 +130,7 @@ round find_peer(busy_shard& shard, unsigned size) {
   };
 }
 
-/// One more task fails and waits for its retry.
+/// Lets one more task fail and wait for its retry.
 void put_off_one(busy_shard& shard) {
   shard.claim();
   shard.enqueue("q");
@@ -147,7 +147,7 @@ round take_snapshot_of_retries(busy_shard& shard, unsigned size) {
   };
 }
 
-/// The snapshot of one queue's changes while the others are at rest.
+/// Takes a snapshot of one changed queue while the others are unchanged.
 round take_snapshot_of_one_queue(busy_shard& shard, unsigned size) {
   for (unsigned i = 0; i < size; ++i)
     shard.enqueue("q" + std::to_string(i));
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   }
   busy_shard shard;
   auto one_round = subject->second(shard, static_cast<unsigned>(std::atoi(argv[2])));
-  // The first rounds make room.
+  // The first rounds are not counted: they allocate memory.
   for (int i = 0; i < counted_rounds; ++i)
     one_round();
   CALLGRIND_START_INSTRUMENTATION;

@@ -9,13 +9,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// Who may do what.
+/// Access rights of each role.
 class HttpAccess : public http_fixture {};
 
 struct access_case {
   const char* method;
   const char* target;
-  /// Of the roles p, w, a and t those that may.
+  /// Roles, of p, w, a and t, that are allowed.
   const char* roles;
 };
 
@@ -234,7 +234,7 @@ protected:
     EXPECT_EQ(404u, refused.status) << method << ' ' << target << ' ' << refused.body;
   }
 
-  /// Everything that the tenant itself sees of its tasks is as it was.
+  /// Afterwards the first tenant's view of its tasks must be unchanged.
   ~HttpTenants() override {
     use_token("acme:root:pwa");
     EXPECT_EQ("leased", get("/tasks/" + leased_).text("state"));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint16_t shard_count = 4;
 
-/// The caller that a token of the tests names; null for any other.
+/// The caller that a test token describes; null for any other token.
 std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   std::vector<std::string> parts;
   std::istringstream text{std::string(token)};
@@ -33,7 +33,7 @@ std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   return std::make_shared<const http::caller>(std::move(by));
 }
 
-/// Whether a request of a peer enqueues tasks of the tenant.
+/// True for an enqueue request of that tenant.
 bool is_enqueue_of(const coordinator::peer_request& m, const std::string& tenant) {
   const auto* request = std::get_if<protocol::enqueue_request>(&m.request);
   if (!request)

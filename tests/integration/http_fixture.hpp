@@ -15,26 +15,26 @@
 
 namespace codeq::test {
 
-/// The gateway's actor before four shards on a store in memory, under virtual time: requests go in
-/// and answers come out without any socket.
+/// The gateway's actor with four shards on a store in memory, under virtual time. Requests and
+/// replies are passed without sockets.
 class http_fixture : public testing::Test {
 protected:
   http_fixture();
 
-  /// What a client is answered.
+  /// A response.
   struct answer {
     unsigned status = 0;
     std::string body;
     std::map<std::string, std::string> fields;
 
-    /// A member of the answer's JSON as its text; empty when it is missing.
+    /// A member of the response's JSON, as text; empty when it is missing.
     [[nodiscard]] std::string operator[](const std::string& name) const;
 
-    /// A member that is a string.
+    /// The value of a string member.
     [[nodiscard]] std::string text(const std::string& name) const;
   };
 
-  /// A request that is on its way.
+  /// A request that may not be answered yet.
   struct pending {
     http::exchange_ptr call;
     std::shared_ptr<std::optional<answer>> answered;
@@ -42,13 +42,13 @@ protected:
     [[nodiscard]] bool is_answered() const { return answered->has_value(); }
   };
 
-  /// The token of the requests from now on; at first that of an admin of tenant `acme`. Tokens are
-  /// `tenant:subject:roles`, where roles are some of the letters p, w, a and, of all tenants, t; a
-  /// worker's may be followed by its only scope, `:codeq:claim`, and that by its only `:queue`.
+  /// Sets the token of later requests; the default is an admin of tenant `acme`. A token is
+  /// `tenant:subject:roles`, where roles are letters of p, w, a and, for all tenants, t. A worker's
+  /// may be followed by its only scope, `:codeq:claim`, and then by its only `:queue`.
   void use_token(std::string token) { token_ = std::move(token); }
 
-  /// A request under the base path, or at the root when the target begins with two slashes; has to
-  /// be answered at once.
+  /// Sends a request that must be answered at once. The target is under the base path, or at the
+  /// root when it begins with two slashes.
   answer call(const std::string& method, const std::string& target, const std::string& body = {});
 
   answer post(const std::string& target, const std::string& body = "{}") {
@@ -57,25 +57,26 @@ protected:
 
   answer get(const std::string& target) { return call("GET", target); }
 
-  /// A request that may take time.
+  /// Sends a request that may take time.
   pending begin(const std::string& method, const std::string& target, const std::string& body = {});
 
-  /// A request that is sent with those that come before the next call of another kind.
+  /// Queues a request; it is sent together with the others queued before the next call of another
+  /// kind.
   pending send_along(const std::string& method, const std::string& target, const std::string& body);
 
-  /// Has the gateway work until nothing is left to do.
+  /// Runs the gateway until nothing is left to do.
   void run() { system_.run(); }
 
-  /// Has one actor take one message; false when nothing is left to do.
+  /// Lets one actor process one message; false when nothing is left to do.
   bool step();
 
-  /// Asks the gateway to answer everything that is open and to take nothing more.
+  /// Asks the gateway to answer all open requests and to accept no more.
   void stop_gateway();
 
-  /// `GET /tasks` as a browser would ask.
+  /// `GET /tasks` as a browser sends it.
   pending begin_as(const std::string& host, const std::string& origin);
 
-  /// The client of a request goes away.
+  /// Disconnects the client of a request.
   void go_away(const pending& request);
 
   void advance(duration by) { system_.advance(by); }
@@ -83,18 +84,18 @@ protected:
   /// Adds a task with payload `{}`; returns its id.
   std::string enqueue(const std::string& queue, const std::string& more = {});
 
-  /// Claims a task that has to be there.
+  /// Claims a task; one must be ready.
   answer claim(const std::string& queue);
 
-  /// Stops the gateway with its shards and starts them again on what the store has.
+  /// Stops the gateway with its shards and starts them again on the same store.
   void restart();
 
   http::gateway_actor_options options_;
 
-  /// The shards drop the enqueues of this tenant unanswered, as a shard that hangs would.
+  /// The shards drop the enqueues of this tenant unanswered, like a shard that hangs.
   std::shared_ptr<std::string> unanswered_tenant_ = std::make_shared<std::string>();
 
-  /// Of the gateway.
+  /// Meter of the gateway.
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
   std::shared_ptr<coordinator::enqueue_shares> shares_ =
     std::make_shared<coordinator::enqueue_shares>(limits::enqueue_bytes_default, meter_);
@@ -102,7 +103,7 @@ protected:
 private:
   void start();
 
-  /// A shard's actor that drops the enqueues of `unanswered_tenant_`.
+  /// An actor in front of a shard that drops the enqueues of `unanswered_tenant_`.
   [[nodiscard]] coordinator::shard_actor filter(const coordinator::shard_actor& shard);
   [[nodiscard]] pending
   make_request(const std::string& method, const std::string& target, const std::string& body);

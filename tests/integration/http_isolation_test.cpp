@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-/// Two tenants at one gateway, of which `mallory` is hostile.
+/// Two tenants at one gateway; `mallory` is hostile.
 class HttpIsolation : public http_fixture {
 protected:
   void become_mallory() { use_token("mallory:root:pwa"); }

@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-/// Requests that wait, and what outlives them.
+/// Requests that wait, and requests whose client does not.
 class HttpWaits : public http_fixture {
 protected:
   std::size_t count_tasks() {
@@ -18,7 +18,7 @@ protected:
     return object ? object->elements("tasks").size() : 0;
   }
 
-  /// Enqueues that were answered with nothing but what the gateway knew itself.
+  /// Number of enqueues answered with only the data that the gateway had itself.
   int short_answers_ = 0;
 
   pending begin_claim(const std::string& queue, int seconds) {
@@ -51,7 +51,7 @@ TEST_F(HttpWaits, AWaitingClaimEndsEmptyAtItsTime) {
   ASSERT_TRUE(waiting.is_answered());
   EXPECT_EQ(204u, (*waiting.answered)->status);
   EXPECT_EQ("", (*waiting.answered)->body);
-  // Nothing of it waits on at any shard.
+  // The request waits at no shard any more.
   auto id = enqueue("q");
   EXPECT_EQ("ready", get("/tasks/" + id).text("state"));
 }
@@ -99,8 +99,8 @@ TEST_F(HttpWaits, AClaimOfAllQueuesWhoseClientWentAwayTakesNothing) {
   EXPECT_EQ("ready", get("/tasks/" + id).text("state"));
 }
 
-/// Whatever the gateway was doing when it was asked to stop, each client has its answer, and what
-/// was stored is not answered as an error.
+/// Whatever the gateway is doing when it is asked to stop, each client gets a response, and a
+/// stored task is never answered with an error.
 TEST_F(HttpWaits, AStopAnswersEverythingAtOnce) {
   enqueue("dead", R"(,"maxAttempts":1)");
   auto failed = claim("dead").text("id");
@@ -139,7 +139,7 @@ TEST_F(HttpWaits, AnEnqueueThatWasStoredIsNotAnsweredAsAnError) {
     auto before = std::exchange(stored, count_tasks());
     bool is_stored = stored > before;
     bool is_told = (*call.answered)->status == 202;
-    // One that is on its way to the shard may be stored all the same.
+    // An enqueue in flight to the shard may be stored although the response is an error.
     EXPECT_TRUE(is_stored || !is_told) << steps;
     short_answers_ += is_told && (*call.answered)->text("state").empty() ? 1 : 0;
   }
@@ -147,7 +147,7 @@ TEST_F(HttpWaits, AnEnqueueThatWasStoredIsNotAnsweredAsAnError) {
 }
 
 TEST_F(HttpWaits, AClaimFindsTheOnlyTaskWhereverItIs) {
-  // Consecutive enqueues go round the shards.
+  // Consecutive enqueues are spread over the shards.
   for (int i = 0; i < 8; ++i) {
     auto id = enqueue("q");
 
@@ -229,7 +229,7 @@ TEST_F(HttpWaits, ALeaseNotExtendedRunsOutAndItsHolderIsRefused) {
 
   EXPECT_EQ(id, again.text("id"));
   EXPECT_NE(old_token, again.text("fencingToken"));
-  // The same worker's old handler, told apart by its token alone.
+  // The same worker's old handler, distinguished by its token alone.
   auto zombie = post(
     "/tasks/" + id + "/result", R"({"status":"COMPLETED","fencingToken":")" + old_token + "\"}");
   EXPECT_EQ(403u, zombie.status);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using http::outgoing_answer;
 using http::outgoing_request;
 
-/// The gateway with a network of the test's own: what is sent stays here until it is answered.
+/// The gateway with a fake network: a delivery stays here until the test answers it.
 class HttpWebhooks : public http_fixture {
 protected:
   struct delivery {
@@ -123,7 +123,7 @@ TEST_F(HttpWebhooks, WhoDoesNotTakeItIsAskedAgainLaterAndLater) {
     ASSERT_LT(now, 5min);
   }
 
-  // A pause is between a half and the whole of 1, 2, 4, ... seconds, and a tenth of looking late.
+  // A pause is between half and all of 1, 2, 4, ... seconds, plus up to 100 ms until it is noticed.
   auto whole = 1000ms;
   for (std::size_t i = 1; i < pauses.size(); ++i, whole *= 2) {
     EXPECT_GE(pauses[i], whole / 2) << i;

@@ -20,8 +20,8 @@ struct pretended_peers {
   static constexpr const char* name = "pretended peers";
 };
 
-/// The reader's actor on an empty store, asked by peers whose answers come to one actor, so that
-/// their order is seen.
+/// The reader's actor on an empty store. All replies go to one actor, so that their order can be
+/// checked.
 class ReaderDriver : public testing::Test {
 protected:
   ReaderDriver() {
@@ -51,7 +51,7 @@ protected:
     caf::anon_send(reader_, answer_inquiry{peers_, std::move(asked)});
   }
 
-  /// Asks for a body that is not there, so that the credit is given back instead.
+  /// Asks for a body that does not exist; the credit is then returned.
   void deliver(core::peer_id peer) {
     bodies_wanted wanted;
     wanted.granted.peer = peer;

@@ -20,8 +20,8 @@ constexpr auto turn = 10s;
 constexpr std::uint32_t tasks_per_turn = 20;
 constexpr std::uint32_t failing = 10;
 
-/// A shard under a steady load on real files: two tasks a second for many hours of shard time, one
-/// in ten of them tried twice.
+/// A shard under steady load on real files: two tasks per second for many hours of shard time, of
+/// which one in ten is retried.
 class SteadyLoad : public testing::Test {
 protected:
   SteadyLoad() {
@@ -37,12 +37,12 @@ protected:
     shard_.emplace(*store_, horizons_);
   }
 
-  /// Lets an hour pass; the keeper looks each minute of it.
+  /// Advances by an hour; the keeper runs once per minute.
   void pass_hour(duration retention, retention_keeper& keeper) {
     for (auto passed = 0s; passed < 1h; passed += turn) {
       shard_->advance(turn);
       shard_->enqueue(tasks_per_turn, retention);
-      // Those that failed before are ready again.
+      // Tasks that failed before are ready again.
       shard_->claim(tasks_per_turn * 2);
       shard_->finish(failing);
       if (passed % 60s != 0s)
@@ -98,7 +98,8 @@ TEST_F(SteadyLoad, DiskUseOfADayIsThatOfAFewHours) {
   }
 
   EXPECT_GE(shard_->completed(), 24u * 3600 * 2 - 100);
-  // Without retention four times as much; a compaction under way has its input on disk as well.
+  // Without retention the late size would be four times as large. A compaction in progress also
+  // keeps its input on disk.
   EXPECT_LT(late, early * 2);
 }
 

@@ -16,7 +16,7 @@
 
 namespace codeq::test {
 
-/// What the owner of a connection or link was told, in order.
+/// Messages to the owner of a connection or link, in order.
 using event = std::variant<
   actors::connection_lost,
   actors::outgoing_pressure,
@@ -26,7 +26,7 @@ using event = std::variant<
   protocol::task_batch,
   protocol::goodbye>;
 
-/// A peer without codeq: a socket, and bytes as the test wants them.
+/// A peer that is only a socket, and sends any bytes.
 class raw_peer {
 public:
   explicit raw_peer(std::uint16_t port);
@@ -34,7 +34,7 @@ public:
   void send(const std::string& text);
   void send(const protocol::wire_frame& frame);
 
-  /// The next frame; nothing when the connection ended or none came within 10 s.
+  /// The next frame; empty when the connection ended or none came within 10 s.
   [[nodiscard]] std::optional<protocol::wire_frame> receive();
 
   /// Reads until the other side closes; false when it did not within 10 s.
@@ -46,8 +46,8 @@ private:
   transport::socket_owner socket_;
 };
 
-/// An actor system with an acceptor on loopback. The registrar hands every hello to the test, which
-/// accepts or refuses; owners report to channels.
+/// An actor system with an acceptor on loopback. The registrar passes every hello to the test,
+/// which accepts or refuses it; owners report to channels.
 class transport_fixture : public testing::Test {
 protected:
   transport_fixture();
@@ -62,9 +62,9 @@ protected:
   void accept(const actors::peer_hello& hello);
   void refuse(const actors::peer_hello& hello, errc code);
 
-  /// A link to the acceptor whose owner reports to `link_events`.
+  /// A link to the acceptor; its owner reports to `link_events`.
   actors::link_actor connect();
-  /// A raw peer that has said hello and was accepted.
+  /// A raw peer whose hello was accepted.
   std::unique_ptr<raw_peer> authenticated_peer();
 
   /// The next event of `events`, which must be a `T`.
@@ -87,10 +87,10 @@ protected:
     throw std::runtime_error("the event did not come");
   }
 
-  /// An actor that pushes what it is told.
+  /// An actor that pushes its messages to the channel.
   caf::actor spawn_owner(channel<event>& events);
 
-  /// Ends the actor and waits until it is gone.
+  /// Ends the actor and waits until it has terminated.
   void end(const caf::strong_actor_ptr& who);
   void wait_until_gone(const caf::strong_actor_ptr& who);
 
@@ -98,7 +98,7 @@ protected:
   transport::acceptor_options options;
   duration reconnect_delay_min{5};
   duration reconnect_delay_max{50};
-  /// Of links; null dials without TLS.
+  /// TLS of links; null: links dial without TLS.
   std::shared_ptr<security::tls_source> link_tls;
   std::uint16_t port = 0;
   channel<actors::peer_hello> hellos;

@@ -26,7 +26,7 @@ std::string random_bytes(std::size_t count) {
   return text;
 }
 
-/// A header of length, type and flags as they stand, little-endian like the machine.
+/// A frame header of the given length, type and flags, in the machine's byte order (little-endian).
 std::string header(std::uint32_t length, std::uint16_t type, std::uint16_t flags = 0) {
   std::string text(8, '\0');
   std::memcpy(text.data(), &length, 4);
@@ -115,7 +115,7 @@ TEST_F(TransportLimitTest, NothingIsReadBeforeTheRegistrarHasDecided) {
   auto hello = expect_hello();
   caf::scoped_actor self{*system};
 
-  // A probe goes through the connection's mailbox after anything that it would have read.
+  // A probe passes through the connection's mailbox, after everything that the connection has read.
   bool alive = true;
   self->request(hello.connection, std::chrono::seconds(10), actors::probe_peer{})
     .receive([&](bool answer) { alive = answer; }, [](const caf::error&) {});

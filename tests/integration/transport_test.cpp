@@ -25,7 +25,7 @@ protected:
     return *code;
   }
 
-  /// Waits until nobody holds the actor any more.
+  /// Waits until no reference to the actor is left.
   bool is_freed(const caf::weak_actor_ptr& actor) {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (actor.lock() && std::chrono::steady_clock::now() < until)
@@ -168,7 +168,7 @@ TEST_F(TransportTest, AConnectionEndsWithItsOwner) {
 }
 
 TEST_F(TransportTest, WhatHasEndedIsFreedOnceItsDeadlinesAreDue) {
-  // Some of them are due after the end.
+  // Some of these timers are due after the connection's end.
   settings.linger = milliseconds(10);
   settings.hello_timeout = settings.ping_interval = milliseconds(200);
   listen();

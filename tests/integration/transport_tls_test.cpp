@@ -14,7 +14,7 @@ using security::tls_side;
 using security::tls_source;
 using std::chrono::milliseconds;
 
-/// An acceptor and links that speak TLS, with certificates of one authority on both sides.
+/// An acceptor and links that use TLS, with certificates of one authority on both sides.
 class TransportTls : public transport_fixture {
 protected:
   TransportTls() {
@@ -24,7 +24,7 @@ protected:
     link_tls = tls_source::open(ours_.issue("worker", "DNS:w1"), tls_side::client).value();
   }
 
-  /// A link whose hello came and was accepted.
+  /// Connects a link whose hello is accepted.
   actors::link_up connect_and_accept() {
     links_.push_back(connect());
     hello_ = expect_hello();
@@ -144,7 +144,7 @@ TEST_F(TransportTls, NewCertificateIsForNewConnections) {
   auto up = connect_and_accept();
   auto hello = hello_;
 
-  // The same files, now by an authority that the links do not know.
+  // The same files, now issued by an authority that the links do not trust.
   auto files = others_.issue("coordinator", "IP:127.0.0.1");
   ASSERT_TRUE(options.tls->reload());
   links_.push_back(connect());

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using schema::Disposition;
 
-/// A checkpoint of a heartbeat.
+/// A checkpoint from a heartbeat.
 struct seen_checkpoint {
   std::uint64_t token = 0;
   std::uint32_t number = 0;
@@ -22,7 +22,7 @@ struct seen_checkpoint {
   friend bool operator==(const seen_checkpoint&, const seen_checkpoint&) = default;
 };
 
-/// Queue `q`: saves what the test pushes to the gate, and ends with `failed` when it is "end".
+/// Queue `q`: the handler saves each value that the test pushes to the gate, and fails on "end".
 class WorkerCheckpoints : public worker_fixture {
 protected:
   WorkerCheckpoints() {
@@ -40,7 +40,7 @@ protected:
 
   ~WorkerCheckpoints() override { gate->push("end"); }
 
-  /// Of the next heartbeat that has one.
+  /// The next checkpoint in a heartbeat.
   seen_checkpoint await_checkpoint() {
     for (;;) {
       auto beat = await<schema::HeartbeatRequest>();

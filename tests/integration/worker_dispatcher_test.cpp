@@ -20,11 +20,11 @@ using schema::Disposition;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Handlers of the tests: started ones say so, and stay until let go or told to stop.
+/// Handlers report their start, and wait until they are released or cancelled.
 class Dispatcher : public worker_fixture {
 protected:
   ~Dispatcher() override {
-    // A test that failed may have left one waiting.
+    // Releases handlers that a failed test may have left waiting.
     for (int i = 0; i < 16; ++i)
       gate->push("let go");
   }
@@ -36,8 +36,8 @@ protected:
     });
   }
 
-  /// Queue `q`: reports its start, then answers `completed` with what the test pushes to the gate,
-  /// or fails when it is told to stop.
+  /// Queue `q`: reports its start, then completes with the value that the test pushes to the gate,
+  /// or fails when it is cancelled.
   void wait_at_gate() {
     handlers.handle("q", [started = started, stopped = stopped, gate = gate](const task& attempt) {
       attempt.cancel->on_request([gate] { gate->push("stop"); });
@@ -292,7 +292,7 @@ TEST_F(Dispatcher, BlockedHandlersInAllSlotsDoNotStopBeats) {
   for (std::uint64_t i = 1; i <= 3; ++i)
     send_grant({.seq = i, .token = 10 + i, .lease = 1s});
 
-  // Leases that came at different moments may beat in different messages.
+  // Leases that arrived at different moments may have their heartbeats in different messages.
   std::map<std::uint64_t, int> beats;
   while (beats.size() < 3 || std::ranges::min(beats | std::views::values) < 3) {
     auto known = await<schema::HeartbeatRequest>().read(
@@ -319,7 +319,7 @@ TEST_F(Dispatcher, LeaseThatRunsOutWithoutAConnectionStopsItsHandler) {
 
   connect();
 
-  // Not the task's fault: it is given back unharmed.
+  // The task is not at fault, so it is given back unharmed.
   EXPECT_EQ(await_report().what, Disposition::ABANDON);
 }
 
@@ -404,7 +404,7 @@ TEST_F(Dispatcher, CompletionRefusedForWhatItCarriesIsReportedAsAFailure) {
   EXPECT_EQ(report.token, 70u);
   EXPECT_EQ(report.what, Disposition::FAILED);
   EXPECT_THAT(report.text, HasSubstr("follow-up 1: priority is 10"));
-  // A failure that is refused is not sent for ever.
+  // A failure that is refused is not resent for ever.
   send_answer(task, schema::ErrorCode::INVALID_ARGUMENT, "again");
   send_grant({.seq = 8, .token = 80});
   EXPECT_EQ(await_report().token, 80u);

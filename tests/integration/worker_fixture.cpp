@@ -35,7 +35,7 @@ std::vector<seen_report> read_reports(const protocol::result_request& request) {
   auto ok = request.read([&](schema::ResultRequest::Reader reader) -> result<void> {
     auto ends = reader.getTexts().getEnds();
     auto data = reader.getTexts().getBytes().asChars();
-    // Each is got once, since a message may be traversed only so often.
+    // Each list is read once, since Cap'n Proto limits how often a message may be traversed.
     auto reports = reader.getReports();
     std::size_t begin = 0;
     for (unsigned i = 0; i < reports.size(); ++i) {

@@ -14,7 +14,7 @@
 
 namespace codeq::test {
 
-/// One line of a result request, as a coordinator reads it.
+/// One report of a result request.
 struct seen_report {
   sequence seq = 0;
   std::uint64_t token = 0;
@@ -25,7 +25,7 @@ struct seen_report {
   std::string checkpoint{};
 };
 
-/// A task that the pretended coordinator grants.
+/// A task that the fake coordinator grants.
 struct grant {
   sequence seq = 1;
   std::uint64_t token = 1;
@@ -34,7 +34,7 @@ struct grant {
   duration lease{10'000};
   bool redelivered = false;
   std::string group = {};
-  /// What an earlier attempt saved.
+  /// Checkpoint of an earlier attempt.
   std::string checkpoint = {};
 };
 
@@ -48,12 +48,12 @@ protected:
   /// Starts the dispatcher with the handlers registered so far.
   void start(std::size_t slots = 2, std::size_t prefetch = 2);
 
-  /// The link is up; answers the resume of its one shard unless told not to.
+  /// Connects the link, and answers the resume request of its one shard unless told otherwise.
   void connect(bool answer_resume = true);
   void disconnect(bool final = false, error reason = {errc::disconnected, "cut"});
 
   void send_grant(const grant& task);
-  /// In one message.
+  /// Grants all tasks in one message.
   void send_grants(const std::vector<grant>& tasks);
   void send_lost(const grant& task);
   void send_cancel(const grant& task);
@@ -61,7 +61,7 @@ protected:
     const grant& task,
     schema::ErrorCode code = schema::ErrorCode::NONE,
     const std::string& context = {});
-  /// What the attempt saved up to that number is durable.
+  /// Confirms that the attempt's checkpoints up to `number` are durable.
   void send_saved(const grant& task, std::uint32_t number);
   void send_resumed();
   void drain(duration limit);
@@ -76,17 +76,18 @@ protected:
     return {};
   }
 
-  /// The next report; several in one request are given one by one.
+  /// The next report; several reports in one request are returned one by one.
   seen_report await_report();
   std::size_t await_credits();
-  /// The queues that the worker says it wants from here on.
+  /// The queues of the worker's next change of its queues.
   std::vector<std::string> await_queues();
 
-  /// The types of what came so far, up to and with the first frame of `last`, without credits.
+  /// The types of the frames received so far, up to and including the first of type `last`, without
+  /// credits.
   std::vector<std::uint16_t> await_types_until(std::uint16_t last);
 
   handler_registry handlers;
-  /// Shared with the pretended connection, which may outlive a test that failed.
+  /// Shared with the fake connection, which may outlive a test that failed.
   std::shared_ptr<channel<protocol::wire_frame>> frames;
   std::shared_ptr<channel<result<void>>> ends;
   actors::dispatcher_actor dispatcher;

@@ -17,16 +17,17 @@ using schema::Disposition;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Handlers of every weight under the dispatcher that ships.
+/// Handlers of every kind, run by the production dispatcher.
 class Handlers : public worker_fixture {
 protected:
   ~Handlers() override {
-    // A test that failed may have left one waiting.
+    // Releases handlers that a failed test may have left waiting.
     for (int i = 0; i < 16; ++i)
       gate->push("let go");
   }
 
-  /// Queue `queue`: says its start and answers with what the test pushes to the gate.
+  /// Queue `queue`: reports its start and completes with the value that the test pushes to the
+  /// gate.
   void wait_at_gate(const std::string& queue, queue_options options = {}) {
     handlers.handle(
       queue,
@@ -37,7 +38,7 @@ protected:
       options);
   }
 
-  /// Queue `k`: keyed; answers which of its group's tasks in a row this is.
+  /// Queue `k`, keyed: completes with the number of tasks that the group's actor has handled.
   void count_by_group(duration idle) {
     auto behavior = [](handler_actor::pointer, const std::string& group) {
       auto count = std::make_shared<int>(0);
@@ -76,8 +77,8 @@ TEST_F(Handlers, BatchTakesWhatWaitsAsFarAsThereAreSlots) {
   for (std::uint64_t i = 1; i <= 5; ++i)
     tasks.push_back({.seq = i, .token = i, .queue = "b", .payload = std::to_string(i)});
   send_grants(tasks);
-  // Each takes a slot, so one is left for the fourth, and the fifth waits.
-  // Their threads begin in any order.
+  // Each task takes a slot, so one is left for the fourth, and the fifth waits. Their threads start
+  // in any order.
   std::multiset<std::size_t> begun{sizes->pop().value_or(0), sizes->pop().value_or(0)};
   EXPECT_THAT(begun, ElementsAre(1u, 3u));
   EXPECT_FALSE(sizes->pop(50ms)) << "more tasks at once than slots";
@@ -107,7 +108,7 @@ TEST_F(Handlers, KeyedActorThatWasIdleStartsAfresh) {
   connect();
   EXPECT_EQ(answer_to({.seq = 1, .token = 1, .queue = "k", .group = "a"}), "a1");
 
-  // However long the machine takes for it, the actor ends when its time is over.
+  // However slow the machine is, the actor ends after its idle time.
   std::string text = "a2";
   for (std::uint64_t i = 2; i < 200 && text != "a1"; ++i) {
     std::this_thread::sleep_for(50ms);
@@ -184,7 +185,7 @@ TEST_F(Handlers, WhatIsSaidWithoutAConnectionWaitsForIt) {
   disconnect();
   gate->push("speak");
   static_cast<void>(started->pop());
-  // Longer than news wait.
+  // Longer than progress reports are held back.
   std::this_thread::sleep_for(10 * limits::progress_interval);
   gate->push("look");
   EXPECT_LE(left->pop(), 10s) << "nobody knows of the extension";
@@ -226,7 +227,7 @@ TEST_F(Handlers, QueueThatHoldsItsShareIsNotWantedUntilItHasRoom) {
   send_grant({.seq = 2, .token = 2, .queue = "slow"});
 
   EXPECT_THAT(await_queues(), ElementsAre("q"));
-  // More of it, granted before the coordinator knew, goes back.
+  // A further task of the queue, granted before the coordinator knew of the change, is given back.
   send_grant({.seq = 3, .token = 3, .queue = "slow"});
   auto back = await_report();
   EXPECT_EQ(back.seq, 3u);

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 worker_node_options good_options() {
   worker_node_options options;
-  // Nothing listens there; the node goes on trying.
+  // Nothing listens there; the node keeps trying to connect.
   options.coordinators = {"127.0.0.1:1"};
   options.name = "w1";
   options.handlers.handle("q", [](const task&) { return outcome::completed(); });

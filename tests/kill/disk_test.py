@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is really full: a small file system of its own, in a namespace of its own."""
+"""A disk that is really full: a small file system in a mount namespace of its own."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ MEBIBYTE = 1 << 20
 
 
 class SmallDisk:
-    """A file system in memory that only programs started by `prefix` see under `path`."""
+    """A file system in memory that only programs started with `prefix` see under `path`."""
 
     def __init__(self, path, mebibytes):
         self.path = path
@@ -40,7 +40,7 @@ class SmallDisk:
 
     @property
     def _inside(self):
-        """The mounted directory as seen from outside."""
+        """The mounted directory as seen from outside of the namespace."""
         return pathlib.Path("/proc", str(self._holder.pid), "root", *self.path.parts[1:])
 
     def grow(self, mebibytes):
@@ -48,13 +48,13 @@ class SmallDisk:
             [*self.prefix, "mount", "-o", f"remount,size={mebibytes}m", str(self.path)], check=True)
 
     def fill(self, leave_bytes):
-        """Takes all but so many bytes; `free` gives them back."""
+        """Uses all space but `leave_bytes`; `free` releases it again."""
         free = os.statvfs(self._inside)
         take = free.f_bavail * free.f_frsize - leave_bytes
         (self._inside / "ballast").write_bytes(b"\0" * take)
 
     def fill_rest(self, leave_bytes):
-        """Adds to what `fill` took, if there is more than that."""
+        """Uses more space, if there is more than `leave_bytes` left."""
         free = os.statvfs(self._inside)
         with open(self._inside / "ballast", "ab") as ballast:
             ballast.write(b"\0" * max(0, free.f_bavail * free.f_frsize - leave_bytes))
@@ -77,7 +77,7 @@ class FullDisk(cluster.ClusterTest):
         self.addCleanup(self.disk.close)
 
     def launch(self, *options):
-        """Starts a coordinator on the small disk, whatever becomes of it."""
+        """Starts a coordinator on the small disk; the start may fail."""
         port_file = self.cluster.path("port")
         port_file.unlink(missing_ok=True)
         self.cluster.coordinator = self.cluster.start("coordinator", [
@@ -90,7 +90,7 @@ class FullDisk(cluster.ClusterTest):
             self.cluster.port = int(port_file.read_text())
 
     def enqueue_until_refused(self):
-        """Adds large tasks until one is not taken; returns those that are acknowledged."""
+        """Adds large tasks until one is refused; returns the acknowledged ones."""
         tasks = []
         while len(tasks) < 1000:
             done = self.cluster.try_ctl("enqueue", "echo", "-", "--timeout", "2s", payload=PAYLOAD)
@@ -105,14 +105,14 @@ class FullDisk(cluster.ClusterTest):
         tasks = self.enqueue_until_refused()
         self.assertGreater(len(tasks), 15)
 
-        # It stops loudly and says what to do.
+        # It stops with an error that says what to do.
         self.assertNotEqual(self.cluster.coordinator.popen.wait(10), 0)
         said = self.cluster.coordinator.text()
         self.assertIn("No space left on device", said)
         self.assertIn("stops at once", said)
         self.assertIn("advice=", said)
 
-        # Nothing is lost, neither by a start that has no space nor by one that has.
+        # Nothing is lost, neither by a start without space nor by one with space.
         self.launch("--free-bytes", "0", *options)
         if self.cluster.coordinator.is_running():
             self.cluster.coordinator.kill()
@@ -136,7 +136,7 @@ class FullDisk(cluster.ClusterTest):
         tasks = [self.cluster.enqueue("echo", "x" * 10_000) for _ in range(20)]
         self.disk.fill(leave_bytes=40 * MEBIBYTE)
 
-        # The space is looked at once a second.
+        # The coordinator checks the space once a second.
         refusal = wait_until(self.refusal, 10, "a refusal")
         self.assertIn("disk_full", refusal)
         self.assertIn(str(48 * MEBIBYTE), refusal)
@@ -146,7 +146,7 @@ class FullDisk(cluster.ClusterTest):
         self.assertIn("disk_full", self.refusal())
 
         self.disk.free()
-        # Each shard looks for itself.
+        # Each shard checks the space itself.
         task = wait_until(self.accepted, 10, "tasks are taken again")
         self.assertEqual(self.cluster.result(task), "again")
 
@@ -162,7 +162,7 @@ class FullDisk(cluster.ClusterTest):
         self.cluster.start_worker(
             "w", "--slots", "8", "--exec", "large=head -c 1000000 /dev/urandom", handlers=())
 
-        # The results of eight slots take no more than what the coordinator leaves them.
+        # The results of eight slots fit into the space that the coordinator leaves them.
         coordinator = self.cluster.coordinator
         wait_until(lambda: "hands no tasks out" in coordinator.text()
                    or not coordinator.is_running(), 20, "claims pause or the coordinator ends")
@@ -173,8 +173,8 @@ class FullDisk(cluster.ClusterTest):
         ended = [task for task in large if self.cluster.status(task)["state"] == "completed"]
         self.assertLess(len(ended), len(large))
 
-        # A start without space serves as well, and reads what was kept. When a flush has cost the
-        # reserve already, its space is what the start has.
+        # A coordinator started without space serves requests, too, and reads the stored tasks. If a
+        # flush has used up the reserve before, the start uses the reserve's space.
         has_reserve = "disk reserve is given up" not in coordinator.text()
         coordinator.terminate(10)
         self.disk.fill_rest(leave_bytes=0 if has_reserve else 48 * MEBIBYTE)
@@ -186,7 +186,7 @@ class FullDisk(cluster.ClusterTest):
         self.cluster.ctl("queue", "purge", "waits")
         self.assertTrue(self.cluster.coordinator.is_running(), self.cluster.coordinator.text())
 
-        # With space again everything goes on.
+        # With free space everything works again.
         self.disk.free()
         wait_until(self.accepted, 20, "tasks are taken again")
         for task in large:
@@ -194,11 +194,11 @@ class FullDisk(cluster.ClusterTest):
         print(harness.report({"large results before the disk was full": len(ended)}, "full disk:"))
 
     def refusal(self):
-        """What an enqueue is told that is not taken, else nothing."""
+        """The error of an enqueue that is refused; empty when it is accepted."""
         return self.cluster.try_ctl("enqueue", "echo", "-", payload=b"x").stderr.decode()
 
     def accepted(self):
-        """The id of a task that was taken, else nothing."""
+        """The id of an accepted task; empty when it is refused."""
         answer = self.cluster.try_ctl("enqueue", "echo", "-", payload=b"again")
         return answer.stdout.decode().strip()
 

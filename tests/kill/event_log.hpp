@@ -10,9 +10,9 @@
 
 namespace codeq::test {
 
-/// A log of what a client saw: one line an event, "NANOSECONDS EVENT KEY=VALUE ...", on the
-/// monotonic clock that all processes of a machine share. A line is one write: it is there whole or
-/// not at all, however the process ends. Thread-safe.
+/// A log of what a client observed: one line per event, "NANOSECONDS EVENT KEY=VALUE ...", on the
+/// monotonic clock that all processes of a machine share. Each line is one write, so a line is
+/// complete or missing, however the process ends. Thread-safe.
 class event_log {
 public:
   explicit event_log(const std::string& path)

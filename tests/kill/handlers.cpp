@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles queue "kill": logs each start and each end to a file of its process in the directory that
-// CODEQ_HISTORY names, and behaves as the payload says: "TASK HOW MILLISECONDS TIMES".
+// Handles queue "kill": logs each start and each end to a file per process in the directory named
+// by CODEQ_HISTORY, and behaves as the payload says: "TASK HOW MILLISECONDS TIMES".
 #include "codeq/handler.hpp"
 
 #include "kill/event_log.hpp"
@@ -27,7 +27,7 @@ codeq::test::event_log& log() {
   return opened;
 }
 
-/// Sleeps, unless a handler that obeys is told to stop.
+/// Sleeps; a handler that `obeys` stops early when it is cancelled.
 void work(const codeq::task& task, std::int64_t milliseconds, bool obeys) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   while (std::chrono::steady_clock::now() < end && !(obeys && task.cancel->requested()))
@@ -35,7 +35,7 @@ void work(const codeq::task& task, std::int64_t milliseconds, bool obeys) {
       cancel_check_interval, end - std::chrono::steady_clock::now()));
 }
 
-/// `times` attempts go wrong in their way, the next one completes.
+/// The first `times` attempts fail in the way of `how`, the next one completes.
 codeq::outcome
 decide(const codeq::task& task, const std::string& how, std::uint32_t times, std::string result) {
   if (task.attempt > times)

@@ -26,17 +26,17 @@ PRODUCER = cluster.BIN / "tests" / "kill_producer"
 HEARTBEAT_REQUEST = 10
 LEASE = 2.0
 RATE = 150
-# The longest that the queue may stand still while it drains.
+# Maximum time without progress while the queue drains.
 STANDSTILL_SECONDS = 60
 ANSWER_SECONDS = 120
-# Good workers are only killed and stopped; the others have a network that is not theirs.
+# Good workers are only killed and stopped; the others have faulty networks.
 GOOD = ("good1", "good2", "slow")
 PROXIED = ("zombie", "forgetful")
 UNFINISHED = ("leased", "ready", "gated", "scheduled")
 
 
 class Worker:
-    """A worker that is started again whenever it is gone."""
+    """A worker that is restarted whenever it has ended."""
 
     def __init__(self, rig, name, network=None):
         self._rig = rig
@@ -54,7 +54,7 @@ class Worker:
 
 
 class Harness:
-    """One run. `counts` says what was done to whom."""
+    """One run. `counts` has the number of faults of each kind."""
 
     def __init__(self, seed, durability):
         self.random = random.Random(seed)
@@ -98,7 +98,7 @@ class Harness:
         self.producers.append(self.rig.start(name, [
             PRODUCER, "load", self.rig.address, self.folder / f"{name}.log", name, RATE]))
 
-    # What happens to them. Each leaves everything running, maybe after a pause.
+    # Faults. After each one all processes run again, possibly after a pause.
 
     def pause(self, least, most):
         time.sleep(self.random.uniform(least, most))
@@ -138,14 +138,14 @@ class Harness:
         worker.start()
 
     def suspend_worker(self):
-        """Up to two leases, so that it may come back as a zombie."""
+        """For up to two lease durations, so that it may come back as a zombie."""
         worker = self.random.choice(self.workers)
         worker.process.suspend()
         self.pause(0.1, 2 * LEASE)
         worker.process.go_on()
 
     def slow_down(self):
-        """It gets hardly any time to beat or to report."""
+        """The worker hardly gets any time to send heartbeats or reports."""
         slow = self.workers[GOOD.index("slow")]
         for _ in range(12):
             slow.process.suspend()
@@ -154,14 +154,14 @@ class Harness:
             self.pause(0.01, 0.05)
 
     def silence_zombie(self):
-        """Its beats are lost for longer than a lease; its results are not."""
+        """Drops its heartbeats for longer than a lease, but not its results."""
         zombie = self.networks[PROXIED.index("zombie")]
         zombie.drop(HEARTBEAT_REQUEST)
         self.pause(LEASE, 2 * LEASE)
         zombie.drop(None)
 
     def make_forgetful(self):
-        """It asks and is answered, but never hears it; then the connection is cut."""
+        """Drops the coordinator's answers to its requests, then cuts the connection."""
         forgetful = self.networks[PROXIED.index("forgetful")]
         forgetful.swallow_answers()
         self.pause(0.05, 1)
@@ -186,7 +186,7 @@ class Harness:
         (slow_down, 2), (silence_zombie, 2), (make_forgetful, 3), (kill_producer, 1), (kill_all, 1))
 
     def disturb(self, seconds):
-        """Does one thing after the other; the first time round, each once."""
+        """Causes one fault after the other; each kind once before any is repeated."""
         faults, weights = zip(*self.FAULTS)
         waiting = list(faults)
         self.random.shuffle(waiting)
@@ -199,7 +199,8 @@ class Harness:
             self.restart_crashed()
 
     def restart_crashed(self):
-        """Some tasks kill their workers; nothing kills a coordinator but this harness."""
+        """Restarts workers that were killed by a task. The coordinator is only killed by this
+        harness."""
         for worker in self.workers:
             if not worker.process.is_running():
                 self.count("worker killed by its task")
@@ -215,22 +216,23 @@ class Harness:
         return sum(queue.get(state, 0) for state in UNFINISHED)
 
     def oldest_unfinished(self):
-        """Some of each state, as text."""
+        """A few tasks of each unfinished state, as text."""
         return "\n".join(
             self.rig.ctl("list", "--queue", "kill", "--state", state, "--limit", "5").decode()
             for state in UNFINISHED)
 
     def fewer_than(self, before):
-        """One more than are unfinished, when those are fewer than before; else nothing."""
+        """One more than the number of unfinished tasks, when that is smaller than `before`; else
+        None."""
         self.restart_crashed()
         time.sleep(0.1)
         left = self.unfinished()
         return left + 1 if left < before else None
 
     def drain(self):
-        """No new tasks; those there are run to their ends."""
+        """Stops the producers and waits until all tasks have ended."""
         for producer in self.producers:
-            # Its log is there once it heeds the signal.
+            # Its log exists once it handles the signal.
             wait_until((self.folder / f"{producer.name}.log").exists, ANSWER_SECONDS,
                        f"the log of {producer.name}")
             producer.popen.terminate()
@@ -243,7 +245,7 @@ class Harness:
             except TimeoutError as late:
                 raise RuntimeError(f"{late}\n{self.oldest_unfinished()}\n"
                                    f"{self.rig.coordinator.text()[-3000:]}") from late
-        # All have ended: only answers may be missing.
+        # All tasks have ended; a producer may only wait for answers.
         for producer in self.producers:
             try:
                 producer.popen.wait(ANSWER_SECONDS)
@@ -254,7 +256,7 @@ class Harness:
                 raise RuntimeError(f"{producer.name} failed: {producer.text()}")
 
     def audit(self):
-        """A client that knows nothing asks how each task ended."""
+        """A fresh client asks how each task ended."""
         ids = sorted({event.fields["id"] for event in history.read_logs(self.folder)
                       if event.what in ("ack", "start")})
         done = subprocess.run(
@@ -264,7 +266,8 @@ class Harness:
             raise RuntimeError("the audit was not answered")
 
     def verdict(self):
-        """What is wrong, in words; empty when nothing. Counts how much was looked at."""
+        """Runs the checker; returns the violations as text, empty when there are none. Counts the
+        events."""
         events = history.read_logs(self.folder)
         for event in events:
             if event.what in ("ack", "start", "done", "final"):
@@ -283,7 +286,7 @@ class Harness:
 
 
 def report(counts, title):
-    """The counts as text; also to the file that CODEQ_TOTALS names."""
+    """Formats the counts; also writes them to the file named by CODEQ_TOTALS."""
     lines = [title] + [f"  {what}: {counts[what]}" for what in sorted(counts)]
     text = "\n".join(lines) + "\n"
     if "CODEQ_TOTALS" in os.environ:

@@ -18,7 +18,7 @@ The result of a task is "TASK/TOKEN" of the attempt that completed it.
 import collections
 import pathlib
 
-# With these the producer knows that nothing was added; others leave it open.
+# After these errors nothing was added; after others the producer does not know.
 REFUSED = {"invalid_argument", "too_large", "duplicate", "overloaded", "queue_full", "disk_full"}
 TERMINAL = {"completed", "dead", "cancelled"}
 # Due times are in whole milliseconds of another clock, which runs at the same speed.
@@ -28,7 +28,7 @@ Event = collections.namedtuple("Event", "at what fields")
 
 
 def parse(line):
-    """An event, or None for a line that is not whole."""
+    """An event, or None for an incomplete line."""
     words = line.split()
     if not line.endswith("\n") or len(words) < 2:
         return None
@@ -45,7 +45,7 @@ def read_logs(folder):
 
 
 class History:
-    """Events by what they are about."""
+    """Events indexed by task."""
 
     def __init__(self, events):
         self.sent = {}
@@ -89,7 +89,7 @@ def _token(event):
 
 
 def find_lost(history):
-    """Nothing acknowledged is lost: asked when all was over, every task has ended."""
+    """No acknowledged task is lost: at the end of the run every one has ended."""
     for task_id in history.acknowledged:
         final = history.finals.get(task_id)
         state = final.fields["state"] if final else "never heard of again"
@@ -98,7 +98,7 @@ def find_lost(history):
 
 
 def find_invented(history):
-    """A task is what was sent, once, and nothing that was refused."""
+    """Every task was sent, was added once, and was not refused."""
     for task, ids in history.ids.items():
         if task not in history.sent:
             yield f"invented: {task} was never sent"
@@ -110,7 +110,7 @@ def find_invented(history):
 
 
 def find_torn_batches(history):
-    """Of a request that is all or nothing there is all or nothing."""
+    """A request marked as atomic is added completely or not at all."""
     requests = collections.defaultdict(list)
     for task, sent in history.sent.items():
         if sent.fields["atomic"] == "1":
@@ -134,7 +134,7 @@ def _accepted(end):
 
 
 def find_changed_results(history):
-    """One accepted result each, that of an attempt which reported it, and it never changes."""
+    """Each task has one accepted result, which was reported by that attempt and never changes."""
     for task_id, ends in history.ends.items():
         if len({_said(end) for end in ends}) > 1:
             yield f"result: {task_id} ended as {sorted({str(_said(end)) for end in ends})}"
@@ -166,7 +166,8 @@ def find_bad_tokens(history):
 
 
 def find_bad_attempts(history):
-    """No attempt beyond the limit, and no death before it unless a handler said so."""
+    """No attempt exceeds the limit, and no task dies before it unless a handler failed
+    permanently."""
     for task_id, starts in history.starts.items():
         sent = history.sent.get(starts[0].fields["task"])
         limit = int(sent.fields["max"]) if sent else 0
@@ -181,7 +182,7 @@ def find_bad_attempts(history):
 
 
 def find_early(history):
-    """Nothing is delivered before its time."""
+    """No task is delivered before its time."""
     for task_id, starts in history.starts.items():
         sent = history.sent.get(starts[0].fields["task"])
         if not sent:
@@ -193,7 +194,7 @@ def find_early(history):
 
 
 def _groups(history):
-    """The ids of each group that ever started, in order of arrival."""
+    """The ids of each group's tasks that ever started, in order of arrival."""
     groups = collections.defaultdict(list)
     for task, sent in history.sent.items():
         started = [task_id for task_id in history.ids.get(task, ()) if history.starts.get(task_id)]
@@ -205,8 +206,8 @@ def _groups(history):
 
 
 def find_disordered_groups(history):
-    """Groups run in order and one at a time: whoever is next is handed out when the one before it
-    has ended, so under a greater token and after the report that ended it."""
+    """Groups run in order and one task at a time: a task is granted when the previous one has
+    ended, so under a greater token and after the report that ended it."""
     for name, members in _groups(history):
         for before, after in zip(members, members[1:]):
             last = max(_token(start) for start in history.starts[before])
@@ -226,13 +227,13 @@ RULES = (find_lost, find_invented, find_torn_batches, find_changed_results, find
 
 
 def check(events):
-    """Says in words what is wrong; nothing when the history is allowed."""
+    """Describes the violations; empty when the history is allowed."""
     history = History(events)
     return [violation for rule in RULES for violation in rule(history)]
 
 
 def explain(events, violations, most=5):
-    """The first violations, each with all that clients logged about the tasks that it names."""
+    """Shows the first violations, each with all events that clients logged for its tasks."""
     lines = []
     for violation in violations[:most]:
         words = set(violation.split())

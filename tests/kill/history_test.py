@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker refuses each kind of bad history, and allows what the contract allows."""
+"""The checker refuses each kind of bad history, and accepts the histories that the contract
+allows."""
 
 import unittest
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends random tasks to queue "kill" and logs what it sends and is told. Usage:
-//   kill_producer load ADDRESS LOG NAME RATE   tasks a second until SIGTERM, then waits for answers
-//   kill_producer audit ADDRESS LOG            asks once more how each task on standard input ended
+// Sends random tasks to queue "kill" and logs requests and answers. Usage:
+//   kill_producer load ADDRESS LOG NAME RATE   sends RATE tasks per second until SIGTERM
+//   kill_producer audit ADDRESS LOG            asks how each task on standard input ended
 #include "codeq/producer.hpp"
 
 #include "kill/event_log.hpp"
@@ -29,7 +29,7 @@ constexpr std::uint32_t attempts = 6;
 
 volatile std::sig_atomic_t stopped = 0;
 
-/// Counts what is under way.
+/// Counts unanswered requests.
 class pending {
 public:
   void add(std::size_t n) {
@@ -43,7 +43,7 @@ public:
     changed_.notify_all();
   }
 
-  /// Returns when there is none. The harness knows better how long that may take.
+  /// Returns when none is left. There is no timeout here, since the harness has one.
   void wait() {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return count_ == 0; });
@@ -65,7 +65,7 @@ void log_end(
     return log.write(line + " state=" + std::string(codeq::to_string(task.error().code)));
   line += " state=" + std::string(codeq::to_string(task->state))
           + " attempt=" + std::to_string(task->attempt);
-  // Texts of failures have spaces; only results are compared.
+  // Texts of failures contain spaces; only results are compared.
   if (task->state == codeq::task_state::completed)
     line += " result=" + task->result;
   log.write(line);
@@ -84,7 +84,7 @@ public:
   load(codeq::producer& producer, event_log& log, std::string name)
     : producer_(producer), log_(log), name_(std::move(name)), random_(std::random_device{}()) {}
 
-  /// Sends one request; returns how many tasks it has.
+  /// Sends one request; returns its number of tasks.
   std::size_t send() {
     ++requests_;
     bool atomic = below(2) == 0;
@@ -123,7 +123,7 @@ private:
     return (*all)[i]->id;
   }
 
-  /// All or nothing takes no groups.
+  /// An atomic request must not contain tasks with groups.
   codeq::task_spec random_task(const std::string& name, bool atomic) {
     codeq::task_spec t;
     t.queue = "kill";

@@ -7,7 +7,7 @@
 
 namespace codeq::model {
 
-/// Small random choices of one step.
+/// Random choices within one step.
 class dice {
 public:
   explicit dice(std::uint32_t randomness) : random_(randomness) {}

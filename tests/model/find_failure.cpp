@@ -9,7 +9,7 @@ namespace codeq::model {
 
 namespace {
 
-/// The sequence that is running, for the last words of a broken assertion.
+/// The seed of the running sequence, printed when an assertion fails.
 volatile std::uint64_t running_seed = 0;
 
 void say_seed(int) {
@@ -20,7 +20,7 @@ void say_seed(int) {
   std::signal(SIGABRT, SIG_DFL);
 }
 
-/// Every other pair of sequences keeps next to nothing unpacked, in blocks of few segments.
+/// Half of the sequences, in pairs, keep almost no segment unpacked, in blocks of few segments.
 core::paging_limits paging_of(std::uint64_t seed) {
   core::paging_limits paging;
   paging.sparse_part = static_cast<std::uint32_t>(1 + seed % 3);
@@ -40,7 +40,7 @@ std::optional<failure> run(const std::vector<step>& steps, const history_maker& 
   }
 }
 
-/// Leaves out ever smaller pieces as long as the rest still fails.
+/// Removes ever smaller pieces of the sequence as long as the rest still fails.
 std::vector<step> shortened(std::vector<step> steps, const history_maker& make_history) {
   for (auto piece = steps.size() / 2; piece > 0; piece /= 2) {
     for (std::size_t at = 0; at + piece <= steps.size();) {
@@ -70,7 +70,7 @@ std::string find_failure(
   std::signal(SIGABRT, say_seed);
   for (std::size_t i = 0; i < count; ++i) {
     running_seed = seed + i;
-    // Every second sequence restarts: without restarts, tasks live through more of their life.
+    // Every second sequence restarts; without restarts, tasks live through more of their states.
     auto sequence_of_steps = random_steps(seed + i, steps, (seed + i) % 2 == 0);
     auto failed = run(sequence_of_steps, make_history);
     if (!failed)

@@ -16,17 +16,17 @@ namespace codeq::model {
 
 namespace {
 
-/// Every so many turns the shard is recovered and compared, without going on from there.
+/// After this many turns the shard is recovered and compared; the run continues with the old one.
 constexpr std::size_t turns_between_recoveries = 3;
 
-/// Far longer than any turn is open.
+/// Much longer than the time that any turn stays open.
 constexpr duration turn_length_max{60'000};
 
 bool is_any(const core::live_grant&) {
   return true;
 }
 
-/// Lets time pass without a turn, so that states of different turns can be compared.
+/// Advances the state's time without a turn, so that states of different turns can be compared.
 void reach(core::shard_state& state, timestamp now) {
   state.at = std::max(state.at, now);
   core::release_due(state, state.at);
@@ -49,7 +49,7 @@ void lock_step::require(bool condition, const std::string& what) {
 }
 
 void lock_step::pass(duration time) {
-  // No turn is open for so long, and a record has one time for all that it tells of.
+  // Turns are never open that long, and all events of a record have the same time.
   if (time > turn_length_max)
     close_turn();
   clock_.advance(time);
@@ -142,7 +142,7 @@ void lock_step::close_turn() {
 }
 
 void lock_step::compare_turn(observed_turn& seen) {
-  // A timer that answers a hint was expected; the others are because of a lease's age.
+  // A timer that answers a hint is expected; other timers start because of their lease's age.
   std::vector<core::timer_wanted> timer_due;
   for (const auto& t : seen.timers) {
     auto line = say_timer({t.seq, t.token}, t.deadline);
@@ -202,7 +202,7 @@ void lock_step::compare_state() {
   for (auto& [seq, task] : reference_.tasks) {
     auto* s = core::find_segment(state_->segments, seq);
     found += s ? 1 : 0;
-    // Only completed and cancelled tasks may leave the memory.
+    // Only completed and cancelled tasks may leave memory.
     bool may_be_gone = task.state == task_state::completed || task.state == task_state::cancelled;
     require(s || may_be_gone, short_number(seq) + " is lost");
     task.filed = !s;
@@ -323,7 +323,7 @@ void lock_step::restart(const step& s) {
   close_turn();
   if (!wrong_.empty())
     return;
-  // Most of the time everything was durable; else the last turns are lost with the process.
+  // In half of the restarts everything was durable; otherwise the last turns are lost.
   std::minstd_rand random(s.randomness);
   std::size_t lost = random() % 2 == 0 ? 0 : std::min(random() % 5, snapshots_.size() - recovered_);
   if (lost == 0)

@@ -17,22 +17,23 @@
 
 namespace codeq::model {
 
-/// Where the turns of a core go and from where a restarted one comes.
+/// Stores the turns of a core and recovers a restarted core from them.
 class history {
 public:
   virtual ~history() = default;
 
-  /// Keeps the events of one turn.
+  /// Appends the events of one turn.
   virtual void append(const std::vector<core::event>& events) = 0;
 
-  /// Forgets all but the first `turns` of the turns appended.
+  /// Drops all but the first `turns` of the turns appended.
   virtual void cut(std::size_t turns) = 0;
 
-  /// The shard after the turns kept, in a new epoch; leases start afresh at `steady`.
+  /// The shard recovered from the remaining turns, in a new epoch; leases start afresh at `steady`.
   [[nodiscard]] virtual std::unique_ptr<core::shard_state>
   recover(std::uint32_t epoch, monotonic_time steady) = 0;
 
-  /// What is wrong with that which can be read back of the turns kept, in words.
+  /// Describes records of the remaining turns that cannot be read back correctly; empty when all
+  /// can.
   [[nodiscard]] virtual std::string
   find_unreadable(const reference_shard&, core::shard_state&) const {
     return {};
@@ -41,7 +42,7 @@ public:
 
 using history_maker = std::function<std::unique_ptr<history>()>;
 
-/// How a run of steps ended badly: at which step, and what was wrong.
+/// Why a run of steps failed, and at which step.
 struct failure {
   std::size_t step = 0;
   std::string what;
@@ -52,7 +53,7 @@ class lock_step {
 public:
   lock_step(std::unique_ptr<history> kept, const core::paging_limits& paging);
 
-  /// Runs the steps; nothing when core and reference agreed all the way.
+  /// Runs the steps; empty when core and reference agreed at every step.
   [[nodiscard]] std::optional<failure> run(const std::vector<step>& steps);
 
 private:
@@ -82,30 +83,32 @@ private:
   std::uint32_t epoch_ = 1;
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
-  /// Segments whose survivors the next turn is given.
+  /// Segments whose survivors' bodies the next turn receives.
   std::vector<core::survivors> sparse_;
-  /// No task of the open turn lies before it.
+  /// Every task that the open turn added has at least this sequence.
   sequence turn_begin_ = 0;
   reference_shard reference_;
   observer observer_;
   step_maker maker_;
-  /// The reference after each turn kept; the first is the empty shard.
+  /// The reference after each remaining turn; the first is the empty shard.
   std::vector<reference_shard> snapshots_;
   test::closed_keys closed_keys_;
   /// One for each of `snapshots_`.
   std::vector<test::closed_keys> closed_keys_then_{closed_keys_};
-  /// How many of them a recovery found: it writes them to the disk, and no later end loses them.
+  /// Number of `snapshots_` that a recovery has seen: it writes them to disk, so no later crash
+  /// loses them.
   std::size_t recovered_ = 1;
   std::size_t turns_ = 0;
   std::string wrong_;
 };
 
-/// Runs `count` sequences of `steps` steps from the seed on; at the first that fails, drops what
-/// steps it can and returns in words the seed, what was wrong and the steps that are left.
+/// Runs `count` sequences of `steps` steps, from the seed on. At the first that fails, it removes
+/// as many steps as it can and returns a description: the seed, the failure and the remaining
+/// steps.
 [[nodiscard]] std::string find_failure(
   std::uint64_t seed, std::size_t count, std::size_t steps, const history_maker& make_history);
 
-/// Keeps the events themselves and replays all of them.
+/// Stores the events themselves and recovers by replaying all of them.
 [[nodiscard]] std::unique_ptr<history> make_event_history();
 
 } // namespace codeq::model

@@ -9,7 +9,7 @@ observed_turn observer::observe(const core::sealed_turn& turn) {
   seen_ = {};
   for (const auto& e : turn.effects)
     std::visit([this](const auto& x) { see(x); }, e);
-  // After the effects: what this turn closes was still in memory when its commands were decided.
+  // Last, because the segments that this turn closed were in memory when its commands were decided.
   remember_fates(turn);
   return std::move(seen_);
 }
@@ -173,14 +173,14 @@ void observer::see(const core::task_not_here& e) {
   }
   const auto& entry = *fate;
   if (e.why.what == core::inquiry::kind::explain) {
-    // Whatever has a fate is over.
+    // A task with a fate has ended.
     auto reason =
       entry.state == task_state::completed ? task_reason::completed : task_reason::cancelled;
     seen_.lines.push_back(say_explained({e.why.peer, e.why.number, e.seq, reason}));
     return;
   }
   if (e.why.what == core::inquiry::kind::change) {
-    // Whatever has a fate is over, and stays as it is.
+    // A task with a fate has ended and does not change any more.
     seen_.lines.push_back(
       say_changed({e.why.peer, e.why.number, e.seq, change_result::unchanged, fate->state}));
     return;

@@ -9,29 +9,29 @@
 
 namespace codeq::model {
 
-/// What a sealed turn said, sorted by how it is checked.
+/// The effects of a sealed turn, sorted by how they are checked.
 struct observed_turn {
-  /// Lines that the reference must expect, word for word; their order does not matter.
+  /// Lines that the reference must expect, word for word, in any order.
   std::vector<std::string> lines;
   /// Grants of this turn, without redeliveries; the reference checks them by rules.
   std::vector<core::tasks_granted> grants;
-  /// Timers: expected ones answer a hint, the others are checked by the age of their leases.
+  /// Timers. Those that answer a hint are expected; the others are checked by their leases' age.
   std::vector<core::timer_wanted> timers;
   /// Answers that the reference checks by rules.
   std::vector<core::tasks_listed> listed;
-  /// In their order; where they end is checked by rules.
+  /// In order; the positions where they end are checked by rules.
   std::vector<core::bulk_answered> parts;
-  /// Follow-ups for other shards; only the core knows under which numbers.
+  /// Follow-ups for other shards; the core chooses their numbers.
   std::vector<core::deliver_follow_ups> deliveries;
 };
 
-/// Puts a turn's effects into words. Remembers the fates of closed segments, as the store would, so
-/// that a question about a task that left the memory has the answer that a reader would give.
+/// Converts a turn's effects to lines of text. Remembers the fates of closed segments, as the store
+/// does, so that a query for a task that is no longer in memory gets the answer of a reader.
 class observer {
 public:
   [[nodiscard]] observed_turn observe(const core::sealed_turn& turn);
 
-  /// Forgets the fates of turns that were lost: their segments are in memory again.
+  /// Drops the fates of turns that were lost: their segments are in memory again.
   void go_back_to(core::shard_state& state);
 
 private:

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-/// What users and operators do to tasks in the reference.
+/// Changes that users and operators make to tasks, in the reference.
 namespace codeq::model {
 
 namespace {
@@ -22,7 +22,7 @@ void reference_shard::settle_group(const reference_task& of) {
     if (task.queue == of.queue && task.group == of.group && (!is_terminal(task.state) || blocks))
       members.push_back(&task);
   }
-  // One at a time: the leased one, or else the first to arrive.
+  // One task of the group is open: the leased one, or else the first to arrive.
   auto open = std::find_if(members.begin(), members.end(), [](const reference_task* task) {
     return task->state == task_state::leased;
   });
@@ -148,7 +148,7 @@ void reference_shard::run(const core::cancel& c) {
 void reference_shard::tell_to_stop(core::peer_id peer, reference_task& task) {
   if (!task.told_to_stop) {
     task.told_to_stop = true;
-    // The grace starts when the worker is told.
+    // The grace starts when the worker is notified.
     task.run_deadline = std::min<monotonic_time>(task.run_deadline, now_.steady + stop_grace);
     bool sooner = task.run_deadline < task.deadline;
     task.deadline = std::min(task.deadline, task.run_deadline);

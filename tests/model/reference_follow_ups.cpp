@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-/// Follow-ups of completions in the reference. Those for other shards are listed for ever; whether
-/// they reach their shards once is the sum of two rules: they are said until confirmed, always
-/// under the same number, and no number is taken twice.
+/// Follow-ups of completions in the reference. Those for other shards stay listed for ever. Two
+/// rules together ensure that each reaches its shard exactly once: they are sent until confirmed,
+/// always under the same number; and no number is accepted twice.
 namespace codeq::model {
 
 namespace {
@@ -22,7 +22,7 @@ void reference_shard::add_follow_ups(const core::lease_report& r) {
       add_tasks({task.run});
       continue;
     }
-    // Not handed out yet, so of this turn.
+    // A delivery without a number is one of this turn.
     auto at = std::find_if(outgoing.begin(), outgoing.end(), [&](const auto& d) {
       return d.to == task.shard && d.number == 0;
     });

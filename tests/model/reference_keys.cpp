@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-/// Keys and their duplicates in the reference.
+/// Keys and duplicates in the reference.
 namespace codeq::model {
 
 reference_task* reference_shard::owner_of(const task_key& name, timestamp now) {
@@ -37,7 +37,7 @@ enqueue_kind reference_shard::meet(const core::enqueue_run& r, reference_task& t
 }
 
 enqueue_kind reference_shard::move_time(const core::enqueue_run& r, reference_task& task) {
-  // What is not in the future is now.
+  // A time in the past means now.
   auto now = now_.shard;
   auto is = task.not_before > now ? task.not_before : now;
   auto asked = r.not_before > now ? r.not_before : now;
@@ -66,7 +66,7 @@ std::optional<sequence> reference_shard::find_named(
 }
 
 void reference_shard::close_keyed() {
-  // Only the last one of a key is remembered by it; a closed one before it is forgotten then.
+  // A key remembers only its last task; a task that was closed earlier is then forgotten.
   std::vector<reference_task*> closing;
   for (auto& [seq, task] : tasks) {
     bool is_over = task.state == task_state::completed || task.state == task_state::cancelled;

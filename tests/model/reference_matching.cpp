@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-/// The end of a turn in the reference: the core chose who gets what, and here every rule that the
-/// choice must keep is checked.
+/// The end of a turn in the reference. The core has chosen which worker gets which task; the
+/// reference checks every rule that the choice must obey.
 namespace codeq::model {
 
 std::vector<sequence> reference_shard::ready_in_order(const queue_address& queue) const {
@@ -14,7 +14,7 @@ std::vector<sequence> reference_shard::ready_in_order(const queue_address& queue
   for (const auto& [seq, task] : tasks)
     if (task.state == task_state::ready && task.queue == queue)
       ready.push_back(seq);
-  // Sequences ascend already, so that a stable sort by priority gives the contract's order.
+  // Sequences are in ascending order, so that a stable sort by priority gives the contract's order.
   std::stable_sort(ready.begin(), ready.end(), [&](sequence a, sequence b) {
     return tasks.at(a).priority > tasks.at(b).priority;
   });
@@ -43,7 +43,7 @@ void reference_shard::forget_past_dead() {
 
 void reference_shard::settle(const std::vector<core::tasks_granted>& grants, const instant& now) {
   now_ = now;
-  // Some were purged meanwhile.
+  // Some have been purged since.
   for (auto seq : std::exchange(ended_, {}))
     if (auto ended = tasks.find(seq); ended != tasks.end())
       ended->second.settled_at = now.shard;

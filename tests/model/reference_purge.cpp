@@ -2,7 +2,7 @@
 #include "model/reference_shard.hpp"
 #include "model/words.hpp"
 
-/// What operators do by force in the reference, to one task and to many.
+/// Forced and bulk changes of operators in the reference.
 namespace codeq::model {
 
 void reference_shard::run(const core::purge& c) {

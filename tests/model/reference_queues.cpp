@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-/// What queues allow in the reference, and what operators see of queues and tasks.
+/// Queue limits, and queries of queues and tasks, in the reference.
 namespace codeq::model {
 
 namespace {
@@ -37,7 +37,7 @@ task_settings reference_shard::settings_of(const core::enqueue_run& r) const {
     settings.retention = r.settings.retention;
   if (!is_left(r, core::setting_bit::dead_retention))
     settings.dead_retention = r.settings.dead_retention;
-  // The queue's own lease is looked up at each grant.
+  // Lease 0: the queue's own lease is looked up at each grant.
   settings.lease = is_left(r, core::setting_bit::lease) ? duration{0} : r.settings.lease;
   return settings;
 }
@@ -129,7 +129,7 @@ void reference_shard::check_listed(const core::tasks_listed& answer) {
   auto next = answer.tasks.begin();
   for (const auto& task : at->picked) {
     bool is_listed = next != answer.tasks.end() && next->seq == task.seq;
-    // What is over may have left the memory, and what comes later is for the next part.
+    // A task that has ended may have left memory; a later task is for the next part.
     bool may_miss = may_leave_memory(task) || (answer.more && task.seq > answer.after);
     require(is_listed || may_miss, name + " misses " + short_number(task.seq));
     if (!is_listed)

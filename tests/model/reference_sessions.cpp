@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/reference_shard.hpp"
 
-/// How long the reference knows a producer.
+/// Lifetime of producer sessions in the reference.
 namespace codeq::model {
 
 namespace {

@@ -16,8 +16,8 @@ sequence first_of(std::uint32_t epoch) {
   return (std::uint64_t{epoch} << 39) + 1;
 }
 
-/// The contract's delays; of the jittered one only the bounds are known, so the core's own value
-/// is taken after a check.
+/// The contract's delays. For jitter only the bounds are known, so the core's value is checked and
+/// then used.
 duration delay_after(const reference_task& task) {
   const auto& policy = task.settings.retry;
   auto core_says = core::retry_delay(policy, task.attempt, {shard_id{}, task.seq});
@@ -292,7 +292,7 @@ void reference_shard::end(
   reference_task& task, task_event::kind what, task_state next, bool charged) {
   if (task.timed)
     expected.push_back(say_timer_dropped(task.token));
-  // After a cancel, only a completion is anything else.
+  // After a cancel, every end other than a completion is a cancellation.
   if (task.cancelling && next != task_state::completed)
     next = task_state::cancelled;
   task.cancelling = false;

@@ -21,14 +21,14 @@
 
 namespace codeq::model {
 
-/// What an attempt saved for the next one.
+/// A checkpoint that an attempt saved for the next one.
 struct reference_checkpoint {
   fencing_token token{};
   std::uint32_t number = 0;
   std::string data;
 };
 
-/// One task of the reference: everything about it in plain fields.
+/// One task of the reference, with all its state in plain fields.
 struct reference_task {
   sequence seq = 0;
   queue_address queue;
@@ -36,56 +36,56 @@ struct reference_task {
   task_settings settings;
   std::string body;
   task_state state = task_state::ready;
-  /// When its latest lease ended, shard time, and when that turn was over.
+  /// Shard time when its latest lease ended, and when that turn was sealed.
   timestamp ended_at{};
   timestamp settled_at{};
-  /// The user's deferral and the shard's; whichever is later counts.
+  /// The user's deferral and the shard's; the later one counts.
   timestamp not_before{};
   timestamp retry_at{};
   bool allow_promotion = false;
   std::string group;
-  /// Empty is none. Of all tasks with the same key that are still known by it, the one that became
-  /// live last has it: `live_since` ascends with each enqueue and redrive.
+  /// Empty: none. Of all tasks with the same key that are not forgotten, the one that became live
+  /// last has it; `live_since` ascends with each enqueue and redrive.
   std::string key;
   std::uint64_t live_since = 0;
   bool closed = false;
-  /// Of a closed task: from then on nobody knows it by its key.
+  /// For a closed task: from this time on its key no longer finds it.
   timestamp known_until = timestamp::max();
   std::uint32_t attempt = 0;
   /// Charged losses in a row, and uncharged ends in a row.
   std::uint32_t lost = 0;
   std::uint32_t refunds = 0;
   fencing_token token{};
-  /// What a report would have to say to be a repeat of the latest end.
+  /// Content of the latest report, by which a repeat is recognised.
   std::optional<disposition> reported;
   std::string text;
-  /// What was out of the ordinary, and all that followed it, in words.
+  /// Unusual events and every event after the first of them, in words.
   std::vector<std::string> history;
-  /// Only while it is live.
+  /// Set only while the task is live.
   std::optional<reference_checkpoint> checkpoint;
 
-  // While leased.
+  // Set while the task is leased.
   worker_identity holder;
   duration lease{0};
   monotonic_time granted_at;
-  /// Was to end sooner than any lease lasts: it has its timer at once, also when a beat of the same
-  /// turn moves the end.
+  /// The first deadline was closer than `limits::lease_youth_max`. The lease gets its timer at
+  /// once, even when a heartbeat of the same turn moves its end.
   bool began_short = false;
   monotonic_time deadline;
   monotonic_time run_deadline;
   monotonic_time progress_deadline;
   bool queued = false;
   bool timed = false;
-  /// To be cancelled, and the worker knows.
+  /// The task is to be cancelled; the worker was notified.
   bool cancelling = false;
   bool told_to_stop = false;
-  /// Over, and on disk only; where a task is matters to changes of many tasks alone.
+  /// The task has ended and is on disk only. Only bulk changes depend on where a task is.
   bool filed = false;
 
   [[nodiscard]] timestamp eligible_at() const { return std::max(not_before, retry_at); }
 };
 
-/// How much of so long a history is kept.
+/// Number of events that are kept of a history.
 [[nodiscard]] constexpr std::size_t kept_of(std::size_t events) noexcept {
   constexpr std::size_t events_kept = 32;
   return std::min(events, events_kept);
@@ -97,12 +97,12 @@ struct reference_worker {
   std::set<queue_address> queues;
   std::uint32_t credits = 0;
   duration wish{0};
-  /// Knows that there is work and has not claimed since.
+  /// The worker was notified of ready tasks and has not claimed since.
   bool told = false;
   bool claimed = false;
 };
 
-/// Where a part of a change of many tasks may say that the next one begins.
+/// Bounds for the position where a part of a bulk change says that the next part begins.
 struct reference_part {
   sequence after_min = 0;
   sequence after_max = 0;
@@ -119,7 +119,7 @@ struct reference_producer {
   std::map<std::uint64_t, reference_answer> answers;
 };
 
-/// A list that was asked for, and the tasks that its filter picked then.
+/// A list request, and the tasks that matched its filter at that moment.
 struct asked_list {
   core::list_tasks asked;
   std::vector<reference_task> picked;
@@ -128,16 +128,16 @@ struct asked_list {
 /// Follow-ups of one turn for one other shard.
 struct reference_delivery {
   shard_id to{};
-  /// Chosen by the core when it hands them out first.
+  /// Chosen by the core when it first sends them.
   std::uint64_t number = 0;
-  /// In words, a line per run.
+  /// In words, one line per run.
   std::string tasks{};
-  /// Handed out by this process.
+  /// Sent by this process.
   bool said = false;
   bool confirmed = false;
   /// Confirmed to this process.
   bool confirmed_now = false;
-  /// A snapshot knows that nobody misses them.
+  /// A snapshot has recorded that all of them were confirmed.
   bool is_over = false;
 };
 
@@ -148,52 +148,52 @@ struct reference_totals {
   std::uint64_t lost = 0;
 };
 
-/// The shard as the contract tells it, in the simplest way: one flat map of tasks, nothing batched,
-/// nothing indexed. It decides everything but which waiting worker gets a ready task; there it
-/// accepts every choice that the contract allows. A copy is a snapshot.
+/// The shard as the contract describes it, in the simplest form: one flat map of tasks, without
+/// batches or indexes. It makes every decision except which waiting worker gets a ready task; there
+/// it accepts every choice that the contract allows. A copy is a snapshot.
 class reference_shard {
 public:
   explicit reference_shard(std::uint32_t epoch);
 
-  /// What the core numbered the tasks that the next command adds, ascending: it may leave numbers
-  /// out, as long as those of a lane keep their order, and those of a request theirs.
+  /// Numbers that the core assigned to the tasks of the next command, ascending. The core may skip
+  /// numbers, as long as the tasks of a lane keep their order, and those of a request theirs.
   void number_tasks(const std::vector<sequence>& numbers) {
     numbers_.assign(numbers.begin(), numbers.end());
   }
 
-  /// Decides one command; what it says is in `expected`.
+  /// Decides one command; the expected effects are added to `expected`.
   void decide(const core::command& c, const instant& now);
 
-  /// The end of a turn: due tasks, then the grants that the core made, checked one by one.
+  /// Ends a turn: releases due tasks, then checks the core's grants one by one.
   void settle(const std::vector<core::tasks_granted>& grants, const instant& now);
 
-  /// Checks an answer to a question of this turn.
+  /// Checks the answer to a list request of this turn.
   void check_listed(const core::tasks_listed& answer);
 
-  /// At the end of a turn: nobody waits for an answer.
+  /// At the end of a turn: checks that no request is unanswered.
   void check_all_answered();
 
-  /// Checks and notes what was handed to other shards.
+  /// Checks and records the follow-ups that were sent to other shards.
   void hand_out(const std::vector<core::deliver_follow_ups>& deliveries);
 
-  /// Makes tasks ready whose time has come.
+  /// Makes due tasks ready.
   void release_due(timestamp now);
 
-  /// Checks and notes timers that were started because their leases are no longer young.
+  /// Checks and records timers that were started because their leases are no longer young.
   void start_timers(const std::vector<core::timer_wanted>& timers, const instant& now);
 
-  /// Forgets what is volatile and gives every lease a fresh duration, as a restart does.
-  /// `token_floor`: no token up to it may be given again, though its grant may be forgotten.
+  /// Drops volatile state and gives every lease a fresh duration, as a restart does. `token_floor`:
+  /// tokens up to it must not be granted again, even if their grants were lost.
   void restart(std::uint32_t epoch, const instant& now, std::uint64_t token_floor);
 
-  /// The greatest token given so far.
+  /// The greatest token granted so far.
   [[nodiscard]] std::uint64_t token_floor() const noexcept { return token_floor_; }
 
-  /// The lines that the turn must have said; cleared by the caller at its end.
+  /// Lines that the turn's effects must contain; cleared by the caller at the end of the turn.
   std::vector<std::string> expected;
-  /// Of the changes of many tasks in this turn, in their order; cleared likewise.
+  /// The same for the parts of bulk changes, in order; cleared in the same way.
   std::vector<reference_part> expected_parts;
-  /// Broken rules found since the last clear.
+  /// Violated rules found since the last clear.
   std::vector<std::string> broken;
 
   std::map<sequence, reference_task> tasks;
@@ -204,17 +204,17 @@ public:
   /// Numbers of follow-ups that came from other shards.
   std::map<shard_id, std::set<std::uint64_t>> taken;
   std::map<sequence, std::vector<core::peer_id>> awaited;
-  /// Those among them who want to know how far the handlers are.
+  /// Peers among them that want progress, too.
   std::map<sequence, std::set<core::peer_id>> watched;
   std::map<queue_address, core::queue_settings> queues;
-  /// Questions of this turn that are not answered yet.
+  /// List requests of this turn that are not answered yet.
   std::vector<asked_list> lists;
-  /// Tasks that nobody knows any more.
+  /// Tasks that were removed for good.
   std::set<sequence> purged;
-  /// Every lease that was ever granted and not lost in a crash; for stale reports.
+  /// Every lease that was granted and not lost in a crash; used for stale reports.
   std::vector<core::task_lease> given;
 
-  /// The task that has the key now, or null.
+  /// The task that has the key at that time, or null.
   [[nodiscard]] reference_task* owner_of(const task_key& name, timestamp now);
 
   [[nodiscard]] reference_task* leased_task(sequence seq, fencing_token token);
@@ -254,7 +254,7 @@ private:
   void run(const core::explain_task& c);
   void run(const core::tell_history& c);
 
-  /// The reference forgets no key before its time.
+  /// The reference forgets no key too early, so it has nothing to recall.
   void run(const core::recall_keys&) {}
 
   void run(const core::copy_survivors&) {}
@@ -318,13 +318,13 @@ private:
   bool snapshot_wanted_ = false;
   std::uint64_t next_live_ = 1;
   sequence next_seq_;
-  /// Of the tasks of the next command, ascending.
+  /// Numbers of the tasks that the next command adds, ascending.
   std::deque<sequence> numbers_;
   /// The last task of each queue and priority.
   std::map<std::pair<queue_address, int>, sequence> newest_;
   /// This turn takes a snapshot.
   bool snapshotted_ = false;
-  /// Above every token ever given, those of crashed turns included.
+  /// Not below any token ever granted, including those of turns lost in a crash.
   std::uint64_t token_floor_ = 0;
 };
 

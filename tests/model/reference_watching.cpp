@@ -2,7 +2,7 @@
 #include "model/reference_shard.hpp"
 #include "model/words.hpp"
 
-/// What is volatile about workers and those who watch tasks in the reference.
+/// Volatile state of workers and of peers that await or watch tasks, in the reference.
 namespace codeq::model {
 
 void reference_shard::run(const core::change_queues& c) {

@@ -36,7 +36,7 @@ const weight_list mixture{{step_kind::enqueue, 14},    {step_kind::repeat_reques
                           {step_kind::by_key, 2},      {step_kind::confirm, 2},
                           {step_kind::take, 2}};
 
-/// Workers are told to stop and do what they like about it, before and after they were away.
+/// Workers are asked to stop tasks and react in any way, before and after a disconnect.
 const weight_list stopping{
   {step_kind::enqueue, 8},
   {step_kind::claim, 14},
@@ -55,7 +55,7 @@ const weight_list stopping{
   {step_kind::end_turn, 26},
   {step_kind::restart, 4}};
 
-/// Operators have their way with everything.
+/// Operators change everything.
 const weight_list operating{
   {step_kind::enqueue, 14},
   {step_kind::claim, 12},
@@ -76,7 +76,7 @@ const weight_list operating{
   {step_kind::end_turn, 20},
   {step_kind::restart, 2}};
 
-/// Tasks go back and forth until their refunds are used up.
+/// Tasks are abandoned again and again until their refunds are used up.
 const weight_list to_and_fro{
   {step_kind::enqueue, 1},
   {step_kind::claim, 24},
@@ -88,7 +88,7 @@ const weight_list to_and_fro{
   {step_kind::snapshot, 1},
   {step_kind::restart, 1}};
 
-/// Queues are set, paused and full, and operators look at what that does.
+/// Queues are configured, paused and full, and operators query the effects.
 const weight_list limiting{
   {step_kind::enqueue, 16},  {step_kind::repeat_request, 2}, {step_kind::claim, 16},
   {step_kind::revoke, 1},    {step_kind::report, 14},        {step_kind::expire, 4},
@@ -98,7 +98,7 @@ const weight_list limiting{
   {step_kind::show, 3},      {step_kind::snapshot, 3},       {step_kind::advance, 6},
   {step_kind::end_turn, 24}, {step_kind::restart, 2}};
 
-/// The same few keys over and over.
+/// A few keys are used again and again.
 const weight_list keyed{
   {step_kind::enqueue_keyed, 26},
   {step_kind::by_key, 8},
@@ -116,7 +116,7 @@ const weight_list keyed{
   {step_kind::end_turn, 22},
   {step_kind::restart, 3}};
 
-/// Follow-ups come and go between shards that restart.
+/// Follow-ups are sent between shards that restart.
 const weight_list handing_over{
   {step_kind::enqueue, 6},
   {step_kind::enqueue_keyed, 3},
@@ -184,7 +184,7 @@ std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool resta
   for (const auto& [kind, weight] : weights_of(seed))
     if (restarts || kind != step_kind::restart)
       choices.insert(choices.end(), weight, kind);
-  // Without workers there is little to see.
+  // Without workers most steps have no effect.
   std::vector<step> steps;
   for (std::size_t i = 0; i < workers_at_first; ++i)
     steps.push_back({step_kind::attach, static_cast<std::uint32_t>(random())});
@@ -198,7 +198,7 @@ duration step_maker::advance_of(const step& s) {
   // Long enough for a key to be free again.
   if (s.kind == step_kind::leap)
     return 20min + duration{d.below(3'600'000)};
-  // Producers' sessions last a day.
+  // Long enough for producer sessions, which last a day, to expire.
   if (d.one_in(50))
     return duration{d.below(30 * 3'600'000)};
   switch (d.below(5)) {
@@ -310,7 +310,7 @@ step_maker::operator_command_of(step_kind kind, dice& d, const reference_shard& 
     return random_list(d, reference);
   if (kind == step_kind::configure)
     return random_settings(d);
-  // Rather resumed than paused, so that not all stands still.
+  // Queues are resumed more often than paused, so that most of them are active.
   if (kind == step_kind::pause)
     return core::pause_queue{producers_first_peer, d.below(100), random_queue(d), d.one_in(3)};
   if (kind == step_kind::show)
@@ -452,7 +452,7 @@ core::command step_maker::repeated_request(dice& d, const instant& now) {
   if (sent_.empty())
     return new_request(d, now);
   auto repeated = d.pick(sent_);
-  // A reconnected producer, maybe; and the shard must not look at the tasks again.
+  // The producer may have reconnected; the shard must not look at the tasks again.
   repeated.peer = producers_first_peer + d.below(3);
   return repeated;
 }
@@ -464,7 +464,7 @@ core::task_lease step_maker::random_lease(dice& d, const reference_shard& refere
   if (reference.given.empty() || d.one_in(8))
     return {random_task(d, reference), static_cast<fencing_token>(1 + d.below(100))};
   auto lease = d.pick(reference.given);
-  // The token of one task shown for another.
+  // The token of another task.
   if (d.one_in(4))
     lease.seq = random_task(d, reference);
   return lease;
@@ -562,7 +562,7 @@ step_maker::resume(named_worker& w, dice& d, const reference_shard& reference) {
 }
 
 std::vector<core::command> step_maker::replace(named_worker& w, dice& d) {
-  // The same process again changes nothing of its own.
+  // Replacing a process by itself must not change its own leases.
   if (!d.one_in(3))
     ++w.incarnation;
   std::vector<core::command> commands;

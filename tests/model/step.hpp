@@ -59,25 +59,26 @@ enum class step_kind : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(step_kind kind) noexcept;
 
-/// One step of a sequence: what kind, and the randomness that fills it in. It is filled in against
-/// the state it meets, so that a step keeps its sense when others are left out.
+/// One step of a sequence: its kind, and the randomness for its details. The details are chosen
+/// from the state that the step meets, so that a step stays meaningful when others are removed.
 struct step {
   step_kind kind = step_kind::tick;
   std::uint32_t randomness = 0;
 };
 
-/// The steps of a sequence: a function of the seed and the length. Some sequences are about one
-/// thing only, which a fair mixture would never bring about.
+/// The steps of a sequence, determined by the seed and the length. Some sequences concentrate on
+/// one subject, to reach states that a fair mixture never reaches.
 [[nodiscard]] std::vector<step> random_steps(std::uint64_t seed, std::size_t count, bool restarts);
 
-/// Fills steps in; remembers what the outside world remembers: requests sent, workers' names.
+/// Chooses the details of steps; remembers what clients remember, such as requests sent and the
+/// names of workers.
 class step_maker {
 public:
-  /// The commands of a step; none for those that are not commands.
+  /// The commands of a step; empty for steps that are not commands.
   [[nodiscard]] std::vector<core::command>
   commands_of(const step& s, const reference_shard& reference, const instant& now);
 
-  /// How far an `advance` or a `leap` goes.
+  /// Duration of an `advance` or a `leap`.
   [[nodiscard]] static duration advance_of(const step& s);
 
 private:
@@ -89,7 +90,7 @@ private:
 
   core::command operator_command_of(step_kind kind, dice& d, const reference_shard& reference);
 
-  /// The session of a producer, a new one now and then.
+  /// The session of a producer; sometimes a new one.
   producer_id session_of(std::uint64_t producer, dice& d, const instant& now);
   core::command new_request(dice& d, const instant& now);
   core::command keyed_request(dice& d, const instant& now);
@@ -129,9 +130,9 @@ private:
   std::map<std::uint64_t, std::uint64_t> next_request_;
   std::map<std::uint64_t, std::uint64_t> answered_below_;
   std::vector<core::enqueue> sent_;
-  /// Each question has a number of its own.
+  /// Each list request has a unique number.
   std::uint64_t next_list_ = first_list_number;
-  /// What other shards have handed out, by shard and number.
+  /// Follow-ups that other shards have sent, by shard and number.
   std::map<shard_id, std::map<std::uint64_t, core::take_follow_ups>> handed_out_;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// Steps about follow-ups that shards hand to each other.
+/// Steps about follow-ups that shards send to each other.
 namespace codeq::model {
 
 std::vector<core::follow_up> step_maker::random_follow_ups(dice& d, const instant& now) {
@@ -15,7 +15,7 @@ std::vector<core::follow_up> step_maker::random_follow_ups(dice& d, const instan
       {static_cast<shard_id>(shard), d.one_in(3) ? keyed_run(d, now) : random_run(d, now)});
     if (shard == 0)
       continue;
-    // What only the other shard will look at.
+    // Fields that only the other shard interprets.
     auto& run = made.back().run;
     run.key = std::string(d.below(4), 'k');
     run.duplicate = static_cast<on_duplicate>(d.below(4));
@@ -49,7 +49,8 @@ step_maker::follow_ups_of_others(dice& d, const reference_shard& reference, cons
       c.runs.push_back(d.one_in(3) ? keyed_run(d, now) : random_run(d, now));
     earlier.emplace(number, c);
   }
-  // Nothing below was missed, though of what was taken it may not have heard.
+  // Every number below `answered_below` was taken. It may lag behind, since the sender may not have
+  // received every confirmation.
   auto taken = reference.taken.find(from);
   for (auto at = earlier.rbegin(); at != earlier.rend(); ++at) {
     bool is_taken = taken != reference.taken.end() && taken->second.contains(at->first);

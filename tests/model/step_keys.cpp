@@ -4,7 +4,7 @@
 
 #include <utility>
 
-/// Steps about few keys, so that they meet.
+/// Steps about keys. There are few keys, so that duplicates are frequent.
 namespace codeq::model {
 
 namespace {

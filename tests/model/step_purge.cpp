@@ -2,7 +2,7 @@
 #include "model/dice.hpp"
 #include "model/step.hpp"
 
-/// What operators do by force, filled in.
+/// Steps of operators that force, purge or change many tasks.
 namespace codeq::model {
 
 namespace {
@@ -30,7 +30,7 @@ core::change_many step_maker::random_change_many(dice& d, const reference_shard&
     c.part.filter.state = static_cast<task_state>(d.below(7));
   if (d.one_in(4))
     c.part.below = random_task(d, reference);
-  // A purge of all begins at the beginning unless it goes on.
+  // A purge of all states starts at the beginning unless it continues an earlier part.
   bool may_skip = c.what != core::bulk_kind::purge_all || c.part.filter.state;
   if (may_skip && d.one_in(3))
     c.part.after = random_task(d, reference);

@@ -26,10 +26,10 @@ constexpr shard_id only_shard{};
 constexpr std::size_t checks_per_verification = 8;
 constexpr std::size_t findings_max = 10;
 
-/// A cut takes fewer turns: what is older is as good as synced.
+/// A cut removes fewer turns than this, so older turns count as synced.
 constexpr std::size_t turns_cut_max = 5;
 
-/// Of another epoch than any that goes on.
+/// An epoch that no recovered shard goes on with.
 constexpr std::uint32_t passing_epoch = 1'000'000;
 
 } // namespace
@@ -192,7 +192,7 @@ std::string store_history::check_leftovers(core::shard_state& state) const {
   auto scanned = store_->scan(histories.begin, histories.end, [&](auto key, auto value) {
     auto seq = storage::history_key::decode(key)->seq;
     auto note = storage::decode_note(value, seq);
-    // The shortest of retentions; some of the tasks here have none so long.
+    // Younger than the shortest retention class; some tasks here have a shorter retention.
     bool is_young = note && compacted_at_ - note->event.at < limits::retention_classes.front();
     bool is_known = note
                     && (is_young || has(storage::segment_key{only_shard, note->segment}.encode())
@@ -235,7 +235,7 @@ std::string store_history::check_text(
   bool may_stay = is_live_or_dead || now < task.settled_at + retention;
   if (!text)
     return "the text of " + short_number(task.seq) + " cannot be read\n";
-  // The words of the shard's own texts are free behind the reason.
+  // Texts written by the shard itself may have any words after the reason.
   bool agrees = may_stay && *text && (*text)->view().starts_with(task.text)
                 && (!task.reported || (*text)->view() == task.text);
   bool is_completed = task.state == task_state::completed;

@@ -16,10 +16,11 @@
 
 namespace codeq::model {
 
-/// Makes an empty store; called again when the turns kept are cut.
+/// Creates an empty store; called again when turns are cut.
 using store_maker = std::function<std::unique_ptr<storage::task_store>()>;
 
-/// Keeps turns as the coordinator does: projected, committed to a store and recovered from it.
+/// Stores turns as the coordinator does: projects them, commits them to a store, and recovers from
+/// it.
 class store_history final : public history {
 public:
   explicit store_history(store_maker make_store);
@@ -35,7 +36,8 @@ public:
   find_unreadable(const reference_shard& reference, core::shard_state& state) const override;
 
 private:
-  /// Records that go when a key is free again, or with the task: none may stay behind.
+  /// Checks that no record is left that should have gone when a key became free or a task was
+  /// removed.
   [[nodiscard]] std::string check_leftovers(core::shard_state& state) const;
   [[nodiscard]] std::size_t count(const storage::key_range& range) const;
   /// Writes the store's own record.
@@ -43,13 +45,13 @@ private:
   void commit(const std::shared_ptr<const storage::write_set>& writes);
   void note_snapshot(const core::snapshot_taken& c);
 
-  /// Drops what has passed its retention as of the latest snapshot that is not cut any more.
+  /// Drops records whose retention has passed, as of the latest snapshot that can no longer be cut.
   void compact();
 
-  /// Removes what may go as of `view`.
+  /// Removes the records that may go as of `view`.
   void drop(const storage::key_range& range, const storage::retention_view& view);
 
-  /// Everything that `codeqctl verify` finds, of now and then.
+  /// Runs the checks of `codeqctl verify` sometimes; returns the findings.
   [[nodiscard]] std::string check_soundness() const;
 
   [[nodiscard]] bool has(std::string_view key) const;
@@ -68,11 +70,11 @@ private:
   store_maker make_store_;
   std::unique_ptr<storage::task_store> store_;
   std::vector<std::shared_ptr<const storage::write_set>> turns_;
-  /// By the number of turns at the snapshot.
+  /// Keyed by the number of turns at the snapshot.
   std::map<std::size_t, std::shared_ptr<const storage::shard_horizon>> horizons_;
   std::vector<std::string> dropped_;
   std::map<sequence, timestamp> closed_;
-  /// The shard time as of which files were rewritten last.
+  /// Shard time of the latest rewrite of the store's files.
   timestamp compacted_at_{};
   mutable std::size_t checks_ = 0;
 };

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-/// What a shard tells the outside, as one line per fact: the reference says what it expects and the
-/// core's effects are put into the same words, so that both can be compared and read.
+/// Effects as lines of text, one per fact. The reference's expectations and the core's effects use
+/// the same words, so that both can be compared and read.
 namespace codeq::model {
 
 struct reference_task;
 
-/// A sequence or token as people read it: `epoch.counter`.
+/// A sequence or token for people: `epoch.counter`.
 [[nodiscard]] std::string short_number(std::uint64_t number);
 
 [[nodiscard]] std::string say_task(sequence seq, fencing_token token);
@@ -39,7 +39,7 @@ say_answered(core::peer_id peer, const core::task_lease& lease, errc code);
 
 [[nodiscard]] std::string say_taken(shard_id from, std::uint64_t number);
 
-/// Everything that a run says of its tasks, and their bodies.
+/// All fields of the run, and the bodies of its tasks.
 [[nodiscard]] std::string say_run(const core::enqueue_run& run);
 
 [[nodiscard]] std::string say_lost(core::peer_id peer, const core::task_lease& lease);
@@ -51,7 +51,7 @@ say_redelivered(core::peer_id peer, const core::task_lease& lease, std::uint32_t
 
 [[nodiscard]] std::string say_saved(core::peer_id peer, const core::saved_checkpoint& saved);
 
-/// What the task, or a task of a run that is handed out, has of an earlier attempt.
+/// The checkpoint of the task, or the one granted with a task of the run.
 [[nodiscard]] std::string say_checkpoint(const reference_task& task);
 [[nodiscard]] std::string say_checkpoint(const core::granted_run& run, sequence seq);
 
@@ -70,7 +70,7 @@ say_stop(core::peer_id peer, const core::task_lease& lease, duration grace);
 
 [[nodiscard]] std::string say_bulk(const core::bulk_answered& answer);
 
-/// What somebody who asked is told of a task that is known.
+/// Status of a known task, as a peer that asked for it gets it.
 struct told_task {
   sequence seq = 0;
   task_state state = task_state::ready;
@@ -80,7 +80,7 @@ struct told_task {
 
 [[nodiscard]] std::string say_described(const core::inquiry& why, const told_task& task);
 
-/// Why a task does not run, as somebody who asked is told.
+/// Why a task does not run, as a peer that asked for it gets it.
 struct told_reason {
   core::peer_id peer = 0;
   std::uint64_t number = 0;
@@ -95,14 +95,14 @@ struct told_reason {
 
 [[nodiscard]] std::string say_explained(const told_reason& told);
 
-/// An event of a task's history, and behind it the attempt that it was about, if any.
+/// An event of a task's history, followed by the attempt that it belongs to, if any.
 [[nodiscard]] std::string say_event(task_event::kind what, task_state state);
 [[nodiscard]] std::string say_attempt(std::uint32_t attempt, const std::string& worker);
 
-/// Lists have numbers from here on.
+/// List requests are numbered from here on.
 inline constexpr std::uint64_t first_list_number = 1'000'000;
 
-/// A queue has these settings from then on.
+/// Describes the settings that a queue has from now on.
 [[nodiscard]] std::string say_queue(const core::queue_answered& answer);
 
 [[nodiscard]] std::string say_queue_refused(core::peer_id peer, std::uint64_t number, errc code);

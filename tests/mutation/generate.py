@@ -19,12 +19,12 @@ _SWITCH = "::codeq::mutation::is_active({})"
 
 
 class FaultError(Exception):
-    """What is wrong with one fault of the table."""
+    """An error in one fault of the table."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One place of one fault; `number` is the fault's."""
+    """One changed place of a fault; `number` is the fault's number."""
 
     number: int
     fault: str
@@ -58,7 +58,7 @@ def _change(number, fault, fields):
 
 
 def read_changes(table):
-    """The names by number, and the changes of all faults."""
+    """Returns the names by number, and the changes of all faults."""
     if table.keys() != {"fault"} or not isinstance(table["fault"], list):
         raise FaultError("the table has [[fault]] entries and nothing else")
     names, changes = ["no fault"], []
@@ -68,7 +68,7 @@ def read_changes(table):
             raise FaultError(f"fault {name!r}: each fault has a name of its own")
         names.append(name)
         rest = {key: value for key, value in fields.items() if key != "name"}
-        # Several places, or one that is written without [[fault.change]].
+        # A fault has several places, or one that is written without [[fault.change]].
         places = rest["change"] if rest.keys() == {"change"} else [rest]
         try:
             if not isinstance(places, list) or not places:
@@ -80,7 +80,7 @@ def read_changes(table):
 
 
 def _only_match(what, text, source, begin, end):
-    """Where `text` is in the source, as whole words, whatever the white space between them."""
+    """Finds `text` in the source, as whole words and with any white space between them."""
     pattern = r"\s+".join(re.escape(word) for word in text.split())
     pattern = (r"\b" if re.match(r"\w", pattern) else "") + pattern
     pattern += r"\b" if re.search(r"\w$", pattern) else ""
@@ -99,12 +99,12 @@ def place_of(change, source):
 
 
 def _switch(changes, text):
-    """The text, or what the active one of the changes puts into its place."""
+    """The code that chooses between the original text and the replacement of the active fault."""
     is_expression = changes[0].kind == "expression"
     code = "(" if is_expression else "{ "
     for change in changes:
         condition = _SWITCH.format(change.number)
-        # One line, so that the copy keeps the lines of the original.
+        # On one line, so that the copy keeps the lines of the original.
         replacement = " ".join(change.replacement.split())
         if is_expression:
             code += f"{condition} ? ({replacement}) : "
@@ -114,7 +114,7 @@ def _switch(changes, text):
 
 
 def mutate(file, source, changes):
-    """The source with a switch at each place. Faults may share a place but not overlap."""
+    """The source with a switch at each place. Faults may share a place, but not overlap."""
     places = collections.defaultdict(list)
     for change in changes:
         try:
@@ -144,7 +144,7 @@ def _names_source(names):
 
 
 def _write(path, text):
-    """Leaves a file alone that is as it should be, so that it is not compiled again."""
+    """Does not touch a file whose content is unchanged, so that it is not compiled again."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -155,7 +155,7 @@ def _write(path, text):
 
 
 def generate(names, changes, root, folder):
-    """Writes the copies and the names; reports everything that is wrong with the table."""
+    """Writes the copies and the names; reports all errors in the table."""
     errors, copies = [], {}
     for path in sorted({change.file for change in changes}):
         here = [change for change in changes if change.file == path]

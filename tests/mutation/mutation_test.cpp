@@ -21,9 +21,9 @@
 namespace codeq::mutation {
 namespace {
 
-/// A fault is caught within so many seeds, the first ones; without a fault all of them pass.
+/// A fault has to be caught within the first `seeds_max` seeds; without a fault all of them pass.
 constexpr std::uint64_t seeds_max = 300;
-/// A run that takes longer has gone astray; instrumented, all take longer.
+/// Time limit of a run; instrumented builds get more.
 constexpr unsigned seconds_max = 60 * CODEQ_TEST_PATIENCE;
 constexpr std::size_t words_max = 100;
 
@@ -34,7 +34,7 @@ struct verdict {
   double seconds = 0;
 };
 
-/// Runs seeds until one fails; says which and why.
+/// Runs seeds until one fails; returns the seed and the reason.
 std::string hunt(std::size_t fault) {
   active_fault = fault;
   for (std::uint64_t seed = 1; seed <= seeds_max; ++seed) {
@@ -45,7 +45,7 @@ std::string hunt(std::size_t fault) {
   return "missed " + std::to_string(seeds_max) + " nothing";
 }
 
-/// A fault under way in a process of its own, because a fault may also run into an assertion.
+/// A run with one fault in a process of its own, because a fault may also trip an assertion.
 struct hunter {
   std::size_t fault = 0;
   int output = -1;
@@ -107,7 +107,7 @@ verdict read_verdict(const hunter& h, int status) {
   return v;
 }
 
-/// The verdicts on all faults by their number; as many run at a time as there are processors.
+/// The verdicts on all faults by number; runs as many at a time as there are processors.
 std::vector<verdict> hunt_all() {
   std::vector<verdict> verdicts(fault_names.size());
   std::map<pid_t, hunter> running;

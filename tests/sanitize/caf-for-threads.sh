@@ -15,8 +15,8 @@ folder=$(cd "$folder" && pwd)
 work=$(mktemp -d "$folder/work-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# Lists of our own, so that those of the machine stay as they are: from where it has its packages,
-# their sources.
+# Uses package lists of its own, with the machine's sources, so that the machine's lists do not
+# change.
 mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial" "$work/source"
 for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
   [ -f "$list" ] || continue

@@ -6,8 +6,8 @@
 
 namespace codeq::sim {
 
-/// Where every random decision of a run comes from: the same seed gives the same numbers on every
-/// machine, which the distributions of the standard library do not promise.
+/// Source of every random decision of a run. The same seed gives the same numbers on every machine,
+/// which the standard library's distributions do not guarantee.
 class chance {
 public:
   explicit chance(std::uint64_t seed) : state_(seed) {}
@@ -21,36 +21,36 @@ public:
     return x ^ (x >> 31);
   }
 
-  /// In [0, n). @pre n > 0
+  /// Uniform in [0, n). @pre n > 0
   std::uint64_t below(std::uint64_t n) { return next() % n; }
 
-  /// In [from, to].
+  /// Uniform in [from, to].
   std::int64_t between(std::int64_t from, std::int64_t to) {
     return from + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(to - from + 1)));
   }
 
-  /// In [from, to] microseconds.
+  /// Uniform in [from, to] microseconds.
   std::chrono::microseconds moment(std::int64_t from, std::int64_t to) {
     return std::chrono::microseconds{between(from, to)};
   }
 
-  /// True in `permille` of a thousand cases.
+  /// True with a probability of `permille` / 1000.
   bool hits(std::uint64_t permille) { return below(1000) < permille; }
 
 private:
   std::uint64_t state_;
 };
 
-/// The random numbers of a run. Each source of chance has a stream of its own, so that one number
-/// more or less in one of them leaves the others as they are. All come from one seed.
+/// The random numbers of a run, all from one seed. Each source of chance has its own stream, so
+/// that an extra draw from one stream does not change the others.
 struct chance_streams {
   explicit chance_streams(std::uint64_t seed) : chance_streams(chance(seed)) {}
 
   /// Faults and their times.
   chance faults;
-  /// How long frames and connections take.
+  /// Delays of frames and connections.
   chance network;
-  /// How long messages between actors, and writes to the disk, take.
+  /// Delays of messages between actors and of disk writes.
   chance mailboxes;
   /// Requests of producers and operators.
   chance workload;

@@ -14,12 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Everything ends within this, once nothing goes wrong any more.
+/// Everything must end within this time after the last fault.
 constexpr virtual_time settle_max = 5min;
-/// So many more steps than any run takes would mean that it goes round in circles.
+/// Far more steps than any run takes: more would mean an endless loop.
 constexpr std::uint64_t steps_max = 20'000'000;
 
-/// Longer than the shortest retention, and than the snapshot that it counts from.
+/// Longer than the shortest retention, including the snapshot that starts its clock.
 constexpr virtual_time later = 70min;
 
 } // namespace
@@ -156,7 +156,7 @@ void cluster::crash_producer() {
   auto i = static_cast<std::size_t>(world_.random.faults.below(producers_.size()));
   ++auditor_.totals().producer_crashes;
   producers_[i]->crash();
-  // Somebody else asks for what was promised to the dead one.
+  // The new process awaits the tasks that the crashed one awaited.
   auto open = producers_[i]->open_tasks();
   start_producer(i);
   producers_[i]->look_again({open.begin(), open.end()});
@@ -167,7 +167,7 @@ void cluster::tend() {
     return;
   world_.time.after(1s, [this] { tend(); });
   meddling_->relent();
-  // Of two processes with one name the last word may have been the dying one's.
+  // When two processes had one name, the dying one may have been the last to take it over.
   for (std::size_t i = 0; i < workers_.size(); ++i)
     replace_dead(i);
   for (std::size_t i = 0; coordinator_ && i < coordinator_->shard_count(); ++i) {
@@ -195,7 +195,7 @@ void cluster::replace_dead(std::size_t i) {
 
 void cluster::usurp_worker() {
   auto i = world_.random.faults.below(workers_.size());
-  // Usually one that seems dead, sometimes one that lives.
+  // The usurped process is usually one that seems dead, sometimes one that lives.
   if (world_.random.faults.hits(700))
     workers_[i]->pause(world_.random.faults.moment(1'000'000, 5'000'000));
   world_.say("another process takes the name " + workers_[i]->identity().name);
@@ -310,7 +310,7 @@ void cluster::settle() {
   tend();
   std::uint64_t looks = 0;
   auto all_ended = [&] {
-    // Looking is not free, and nothing ends between two looks that would matter.
+    // The check is expensive and need not be exact, so it runs every 256 steps.
     return ++looks % 256 == 0 && auditor_.unfinished().empty();
   };
   run_until(settle_max, all_ended);
@@ -327,7 +327,7 @@ void cluster::settle() {
   run_until(settle_max, all_answered);
   if (auditor_.missing_follow_ups().empty())
     return;
-  // A task that was redriven late has only now completed.
+  // A task that was redriven late may have completed only now.
   run_until(settle_max, all_followed);
   run_until(settle_max, all_answered);
 }

@@ -18,23 +18,24 @@
 
 namespace codeq::sim {
 
-/// How a run went.
+/// Outcome of a run.
 struct run_report {
-  /// Empty when everything held; else what broke, when, and how to see it again.
+  /// Empty when no check failed; otherwise the failure, its time, and how to reproduce it.
   std::string failure;
-  /// The first line of what broke alone.
+  /// The first line of the failure, without the context.
   std::string breach;
   std::uint64_t trace_hash = 0;
   run_totals totals;
 };
 
-/// One coordinator, its disk, workers and producers, and what goes wrong with them, in one thread
-/// under virtual time. The same seed and scenario give the same run.
+/// One coordinator with its disk, workers and producers, and the faults that they suffer, in one
+/// thread under virtual time. The same seed and scenario give the same run.
 class cluster {
 public:
   cluster(std::uint64_t seed, const scenario& options);
 
-  /// Workload and faults, then no faults until everything has ended, then a last look.
+  /// Runs the workload with faults, then without faults until everything has ended, then makes the
+  /// final checks.
   [[nodiscard]] run_report run();
 
 private:
@@ -43,32 +44,32 @@ private:
   void start_producer(std::size_t i);
   void plan_requests();
 
-  /// Repeats `fault` at random moments about so often, while faults come.
+  /// Repeats `fault` at random moments, on average once per `about`, while faults are enabled.
   void every(virtual_time about, const timeline::action& fault);
   void plan_faults();
-  /// In good order now and then.
+  /// Stops it in order sometimes, kills it otherwise.
   void stop_or_kill_coordinator();
   void kill_coordinator(bool cut_power);
   void fill_disk();
   void restart_coordinator(const std::vector<core::shard_state*>& settled);
   void crash_worker();
   void crash_producer();
-  /// From the end of the faults on: no name is without a process, no group stays blocked.
+  /// Runs after the faults: keeps every worker name served by a process, and no group blocked.
   void tend();
   void replace_dead(std::size_t i);
-  /// Starts another process when this one has left.
+  /// Starts another process once this one has left.
   void follow_leaving(std::size_t i);
   void usurp_worker();
   void stall_connection();
   void step_clock();
   void stop_faults();
 
-  /// Lets time pass until `done` or for so long; false when time ran out or something broke.
+  /// Advances time until `done` or for `longest`; false when the time ran out or a check failed.
   bool run_until(virtual_time longest, const std::function<bool()>& done);
   void finish();
-  /// Everything ends, and is as the contract says.
+  /// Waits until everything has ended and checks the result.
   void settle();
-  /// When the time of most keys is over, they are asked for once more.
+  /// Enqueues the keys once more after most of them have expired.
   void come_back_later();
   void look_at_everything();
   [[nodiscard]] std::size_t unanswered() const;
@@ -81,7 +82,7 @@ private:
   auditor auditor_;
   network network_;
   sim_disk disk_;
-  /// Dead processes stay until the end: what they planned may still name them.
+  /// Dead processes stay until the end, because planned events may still refer to them.
   std::vector<std::unique_ptr<coordinator_process>> coordinators_;
   std::vector<std::unique_ptr<worker_process>> all_workers_;
   std::vector<std::unique_ptr<producer_process>> all_producers_;

@@ -22,7 +22,7 @@ run_report run_seed(std::uint64_t seed) {
   return cluster(seed, scenario_of(seed)).run();
 }
 
-/// A number from the environment.
+/// A number from an environment variable.
 std::optional<std::uint64_t> number_of(const char* variable) {
   const char* given = std::getenv(variable);
   if (!given)
@@ -53,9 +53,9 @@ std::map<std::uint64_t, std::uint64_t> recorded_traces() {
   return hashes;
 }
 
-/// Runs seeds first, first + 1, ... and stops at the first that fails. A seed whose trace is
-/// recorded must give that trace: a change that is to change nothing changes no trace, and one that
-/// adds or drops a message records them anew, into the file that CODEQ_SIM_RECORD names.
+/// Runs seeds first, first + 1, ... and stops at the first that fails. A seed with a recorded trace
+/// must reproduce it: a refactoring changes no trace. A change that adds or drops a message records
+/// the traces anew, into the file named by CODEQ_SIM_RECORD.
 void run_seeds(std::uint64_t first, std::uint64_t count) {
   run_totals totals;
   auto recorded = recorded_traces();

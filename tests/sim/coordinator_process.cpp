@@ -24,7 +24,7 @@ T or_throw(result<T> r) {
 /// So small that a stalled connection soon has no room for more tasks or results.
 constexpr std::uint64_t waiting_bytes_max = 600;
 
-/// So small that nearly everything is packed by every snapshot.
+/// So small that every snapshot packs nearly everything.
 core::paging_limits small_pages() {
   core::paging_limits limits;
   limits.weight_kept = 2 * core::segment_table::segment_weight;
@@ -33,7 +33,7 @@ core::paging_limits small_pages() {
   return limits;
 }
 
-/// Leaves the shard so many tokens before it needs another epoch.
+/// Leaves the shard this number of tokens before it needs another epoch.
 void spend_epoch(core::shard_state& state, std::uint64_t left) {
   state.tokens.next += (limits::token_counter_max + 1) / 8 * 7 - left;
 }
@@ -85,7 +85,7 @@ timestamp coordinator_process::earliest_shard_now() {
 }
 
 void coordinator_process::accept(const connection_ptr& made) {
-  // Each connection is a process's own matter until it is welcomed.
+  // Until its hello is accepted, the connection is handled here, without a session.
   made->attach(
     side::acceptor,
     [this, weak = made->weak_from_this()](const protocol::wire_frame& frame) {
@@ -145,7 +145,7 @@ void coordinator_process::connect(core::peer_id peer, sim_session& session) {
 }
 
 void coordinator_process::probe(core::peer_id peer, std::uint64_t hello) {
-  // The one who has the name lives if it answers a ping in time.
+  // The process that holds the name is alive if it answers a ping in time.
   auto asked = sessions_.at(peer)->link();
   auto pong = std::make_shared<bool>(false);
   asked->send(side::acceptor, protocol::ping::build([](auto r) { r.setNumber(1); }).to_wire());

@@ -29,15 +29,15 @@ public:
 
   [[nodiscard]] timestamp earliest_shard_now();
 
-  /// Takes a new connection; the next frame on it has to be a hello.
+  /// Accepts a new connection; its first frame has to be a hello.
   void accept(const connection_ptr& made);
 
-  /// Takes nothing more and has everything committed, as on SIGTERM.
+  /// Accepts nothing more and commits everything, as on SIGTERM.
   void stop();
 
   [[nodiscard]] bool has_stopped() const;
 
-  /// Ends the process at once; what the journal had begun to write may or may not be on the disk.
+  /// Ends the process at once; writes that the journal had begun may or may not reach the disk.
   void kill();
 
   [[nodiscard]] sim_shard& shard(std::size_t i) { return *shards_[i]; }
@@ -73,13 +73,13 @@ private:
   sim_journal journal_;
   sim_reader reader_;
   std::vector<std::unique_ptr<sim_shard>> shards_;
-  /// By peer; those that are over stay, since what they planned may still name them.
+  /// By peer. Sessions that ended stay, because planned events may still refer to them.
   std::map<core::peer_id, std::unique_ptr<sim_session>> sessions_;
   std::uint64_t last_hello_ = 0;
   std::map<std::uint64_t, connection_ptr> hellos_;
-  /// The probes of each session's node, and whether they were answered.
+  /// Unanswered probes of each session's node; true once the node has answered.
   std::multimap<core::peer_id, std::shared_ptr<bool>> pongs_;
-  /// Whose node did not answer a probe in time.
+  /// Sessions whose node did not answer a probe in time.
   std::set<core::peer_id> silent_;
 };
 

@@ -52,7 +52,7 @@ void meddling::change_task() {
     task_change::cancel, task_change::promote, task_change::promote, task_change::redrive};
   auto what = changes[world_.random.workload.below(changes.size())];
   auto candidates = auditor_.candidates(what);
-  // Now and then of any task, in whatever state.
+  // Sometimes any task, in whatever state.
   if (candidates.empty() || world_.random.workload.hits(100))
     candidates = auditor_.known_tasks();
   if (!candidates.empty())

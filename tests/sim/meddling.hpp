@@ -9,16 +9,16 @@
 
 namespace codeq::sim {
 
-/// What operators take it into their heads to do, by chance.
+/// Random operator requests.
 class meddling {
 public:
   meddling(world& all, auditor& audit, operator_process& who)
     : world_(all), auditor_(audit), operator_(who) {}
 
-  /// Does something.
+  /// Makes one random request.
   void meddle();
 
-  /// Takes back what would keep tasks from ending: pauses and limits.
+  /// Reverts pauses and limits, which would keep tasks from ending.
   void relent();
 
 private:

@@ -15,7 +15,7 @@ namespace codeq::sim {
 
 enum class side : std::uint8_t { dialler, acceptor };
 
-/// One connection: in each direction frames arrive in order, each after a random while.
+/// One connection. In each direction frames arrive in order, each after a random delay.
 class connection : public std::enable_shared_from_this<connection> {
 public:
   using receive_function = std::function<void(const protocol::wire_frame&)>;
@@ -23,22 +23,22 @@ public:
 
   explicit connection(world& all) : world_(all) {}
 
-  /// What one side does with frames, and when it learns of the end.
+  /// Sets the callbacks of one side: for frames, and for the end of the connection.
   void attach(side where, receive_function receive, closed_function closed);
 
   void send(side from, const protocol::wire_frame& frame);
 
-  /// Closes in good order: what was sent arrives, then the other side learns of the end.
+  /// Closes in order: what was sent arrives, then the other side is notified of the end.
   void close(side from);
 
-  /// Breaks: what is on its way is lost in both directions, and each side learns of it at its own
-  /// time; `silent`: only after a timeout.
+  /// Breaks the connection: frames in flight are lost in both directions, and each side notices at
+  /// its own time; with `silent`, only after a timeout.
   void cut(bool silent);
 
-  /// Nothing that `from` sends arrives for a while.
+  /// Delays everything that `from` sends for `length`.
   void stall(side from, virtual_time length);
 
-  /// True when a stall of what `from` sends ended less than `ago` ago, or has not ended.
+  /// True when a stall of frames from `from` is in progress, or ended less than `ago` ago.
   [[nodiscard]] bool was_stalled(side from, virtual_time ago);
 
   /// Bytes of frames that `from` sent and that have not arrived.
@@ -50,13 +50,13 @@ private:
   struct direction {
     receive_function receive;
     closed_function closed;
-    /// Empty is the orderly end.
+    /// An empty entry is the orderly end.
     std::deque<std::pair<virtual_time, std::optional<protocol::wire_frame>>> flying;
     virtual_time stalled_until{0};
     bool pumping = false;
   };
 
-  /// What flies toward a side.
+  /// Frames in flight toward a side.
   [[nodiscard]] direction& toward(side where) { return ways_[static_cast<std::size_t>(where)]; }
 
   void launch(side from, std::optional<protocol::wire_frame> frame);
@@ -75,23 +75,23 @@ using connection_ptr = std::shared_ptr<connection>;
   return s == side::dialler ? side::acceptor : side::dialler;
 }
 
-/// All connections of a run, and the way to the coordinator.
+/// All connections of a run, and how to reach the coordinator.
 class network {
 public:
-  /// Takes a connection over; false when nobody listens.
+  /// Accepts a connection; false when no process listens.
   using accept_function = std::function<bool(const connection_ptr&)>;
 
   explicit network(world& all) : world_(all) {}
 
   void listen(accept_function accept) { accept_ = std::move(accept); }
 
-  /// Connects after a while and calls `done` with the connection, or with null when refused.
+  /// Connects after a random delay and calls `done` with the connection, or with null when refused.
   void dial(const process& from, std::function<void(const connection_ptr&)> done);
 
-  /// An open connection by chance, or null.
+  /// A random open connection, or null.
   [[nodiscard]] connection_ptr pick();
 
-  /// Breaks everything, as a machine that goes down does.
+  /// Breaks all connections, as a machine crash does.
   void cut_all(bool silent);
 
 private:

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A connection that lives and does not stall answers within this.
+/// An open connection without a stall must answer within this time.
 constexpr virtual_time answer_max = 3s;
 
 protocol::hello make_hello() {
@@ -28,7 +28,7 @@ protocol::hello make_hello() {
   });
 }
 
-/// Asks for more tasks than one request may.
+/// Awaits more tasks than one request may.
 protocol::await_request oversized_await() {
   return protocol::await_request::build([](auto r) {
     r.initSeqs(static_cast<capnp::uint>(limits::awaited_tasks_per_request_max + 1));
@@ -42,7 +42,7 @@ T or_throw(result<T> r) {
   return std::move(*r);
 }
 
-/// True for what answers an operator.
+/// True for messages that answer an operator's request.
 template <class S>
 constexpr bool is_answer = false;
 template <>

@@ -12,33 +12,33 @@
 
 namespace codeq::sim {
 
-/// Somebody who changes tasks and queues. What is not answered when the connection ends is not
-/// asked again, so that nobody knows what became of it.
+/// An operator who changes tasks and queues. A request that is unanswered when the connection ends
+/// is not repeated, so its outcome stays unknown.
 class operator_process {
 public:
   operator_process(world& all, network& net, auditor& audit);
 
-  // Each asks for one thing; nothing happens without a connection.
+  // Each sends one request; without a connection nothing is sent.
 
   void ask(const task_id& task, task_change what);
   void ask(const task_key& key, task_change what);
   void force(const task_id& task, force_kind how);
 
-  /// Asks for the counts of all shards.
+  /// Requests the counts of all shards.
   void count();
 
-  /// Sends what no client sends; the coordinator has to end the session.
+  /// Sends a malformed request; the coordinator must end the session.
   void misbehave();
 
-  /// On every shard.
+  /// Sent to every shard.
   void pause(const queue_address& queue, bool paused);
   void configure(const queue_address& queue, const queue_config& config);
 
-  /// Everything of it on every shard, some tasks at a time; an empty name is all of the tenant.
+  /// Purges the queue on every shard, in parts; an empty name means all queues of the tenant.
   void purge(const queue_address& queue);
 
 private:
-  /// One shard's part of a purge.
+  /// Progress of a purge on one shard.
   struct walk {
     queue_address queue;
     client::walk_position at;

@@ -40,7 +40,7 @@ void peer_link::dial() {
 }
 
 void peer_link::take(const connection* from, const protocol::wire_frame& frame) {
-  // What a paused process had not read when its connection broke is lost with it.
+  // Frames that a paused process had not read when its connection broke are lost.
   if (from != link_.get() || !link_->is_open())
     return;
   auto handled = protocol::visit_frame(frame, [&]<class S>(const protocol::frame<S>& m) {

@@ -10,16 +10,16 @@
 
 namespace codeq::sim {
 
-/// Keeps a process of a worker or producer connected to the coordinator, as its link does: dials,
-/// says hello, and after an end dials again with growing pauses.
+/// Keeps a worker, producer or operator process connected to the coordinator, as the link actor
+/// does: dials, sends a hello, and dials again after a loss, with growing pauses.
 class peer_link {
 public:
   struct callbacks {
-    /// The coordinator welcomed this process to so many shards of a store.
+    /// Called when the coordinator has accepted the hello.
     std::function<void(std::size_t shards, std::uint64_t store)> up;
     std::function<void()> down;
     std::function<void(const protocol::wire_frame&)> receive;
-    /// Refused for good.
+    /// Called when the coordinator refused the process for good.
     std::function<void(errc)> refused;
   };
 
@@ -27,7 +27,7 @@ public:
 
   void start(protocol::hello hello, callbacks with);
 
-  /// Nothing happens when there is no connection.
+  /// Does nothing without a connection.
   template <class S>
   void send(const protocol::frame<S>& message) {
     send(message.to_wire());
@@ -40,10 +40,10 @@ public:
 
   [[nodiscard]] bool is_up() const noexcept { return link_ && welcomed_; }
 
-  /// The connection of now; differs after each reconnect.
+  /// The current connection; a new one after each reconnect.
   [[nodiscard]] const connection_ptr& current() const noexcept { return link_; }
 
-  /// No more connections.
+  /// Makes no further connections.
   void stop() { stopped_ = true; }
 
 private:

@@ -15,7 +15,8 @@
 
 namespace codeq::sim {
 
-/// A producer: the real outbox and watch list. It enqueues random tasks and waits for their ends.
+/// A producer: drives the production outbox and watch list. It enqueues random tasks and awaits
+/// their ends.
 class producer_process {
 public:
   struct parts {
@@ -30,19 +31,19 @@ public:
   /// Enqueues one request of random tasks.
   void submit();
 
-  /// Enqueues every key in requests of their own.
+  /// Enqueues one task per key, each in a request of its own.
   void submit_keyed();
 
-  /// Asks for the ends of tasks once more.
+  /// Awaits the ends of tasks once more.
   void look_again(const std::vector<task_id>& tasks);
 
-  /// Dies; whoever comes after it has a session of its own and knows nothing of what was asked.
+  /// Crashes. The process that replaces it has a new session and no knowledge of earlier requests.
   void crash();
 
-  /// Tasks whose enqueue was answered and whose end was not told.
+  /// Tasks whose enqueue was answered and whose end was not reported.
   [[nodiscard]] const std::set<task_id>& open_tasks() const { return open_tasks_; }
 
-  /// Ends that it still waits for.
+  /// Number of ends that it still waits for.
   [[nodiscard]] std::size_t waits_for() const { return watches_.size(); }
 
 private:

@@ -106,7 +106,7 @@ scenario scenario_of(std::uint64_t seed) {
   s.os_durability = random.hits(300);
   s.comes_back_later = random.hits(150);
   chosen.compose(s);
-  // Long enough that some are still known, short enough that some are not.
+  // Long enough that some records remain, short enough that others are removed.
   if (random.hits(300)) {
     s.retention = duration{random.between(1'000, 8'000)};
     s.compact_every = 300ms;

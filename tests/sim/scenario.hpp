@@ -10,8 +10,8 @@
 
 namespace codeq::sim {
 
-/// Which faults happen in a run, and how often on average; 0 is never. Workload and faults know
-/// nothing of each other.
+/// The faults of a run and their average intervals; 0: never. Workload and faults are independent
+/// of each other.
 struct scenario {
   std::string name;
   bool os_durability = false;
@@ -19,13 +19,13 @@ struct scenario {
   std::size_t workers = 3;
   std::size_t producers = 2;
   std::size_t requests_per_producer = 25;
-  /// How long faults and new requests come.
+  /// Duration of faults and new requests.
   virtual_time length = std::chrono::seconds(20);
 
-  /// What operators do is no fault.
+  /// Interval of operator requests; these are not faults.
   virtual_time change_every = std::chrono::milliseconds(250);
 
-  /// Whether producers come back when the time of most ended records is over.
+  /// Producers enqueue again after most ended records have expired.
   bool comes_back_later = false;
 
   virtual_time cut_every{0};
@@ -40,29 +40,29 @@ struct scenario {
   virtual_time clock_step_every{0};
   virtual_time compact_every{0};
   virtual_time full_disk_every{0};
-  /// In a thousand kills of the coordinator so many are stops in good order.
+  /// Orderly stops per thousand ends of the coordinator; the others are kills.
   std::uint64_t orderly_stops = 200;
-  /// In a thousand starts of a shard so many are near the end of its epoch.
+  /// Starts of a shard, per thousand, that begin near the end of their epoch.
   std::uint64_t spent_epochs = 200;
-  /// How long ended tasks are known; 0 is as long as their producers want.
+  /// Retention of ended tasks; 0: as their producers ask for.
   duration retention{0};
-  /// A disk that is wrong on purpose: drops what only an unsynced snapshot allows to.
+  /// A faulty disk, to test the tests: it drops records under a snapshot that is not synced yet.
   bool drops_unsynced = false;
-  /// In a thousand batches a worker loses so many of them between its connection and its memory.
+  /// Batches, per thousand, that a worker loses after they arrived.
   std::uint64_t forgotten_batches = 0;
-  /// So many of a thousand workers ignore that they lost leases.
+  /// Workers, per thousand, that ignore the loss of leases.
   std::uint64_t zombies = 0;
-  /// Workers' clocks run wrong by up to this.
+  /// Maximum clock drift of workers.
   std::int64_t drift_permille = 0;
 
-  /// True when nothing goes wrong: then no lease may be lost.
+  /// True when there are no faults: then no lease may be lost.
   [[nodiscard]] bool is_calm() const;
 };
 
-/// Power cuts while ended tasks are forgotten after a second or so.
+/// Power cuts with a retention of a few seconds.
 [[nodiscard]] scenario forgetful_scenario(std::uint64_t seed);
 
-/// The scenario that belongs to a seed.
+/// The scenario that is run with a seed.
 [[nodiscard]] scenario scenario_of(std::uint64_t seed);
 
 /// All options in one line.

@@ -12,17 +12,18 @@
 
 namespace codeq::sim {
 
-/// One turn of a shard, as it goes to the journal.
+/// One turn of a shard, as it is written by the journal.
 struct turn_writes {
   shard_id shard{};
   std::vector<core::event> events;
   std::shared_ptr<const storage::write_set> writes;
-  /// Of the snapshot among the events; null without one.
+  /// Horizon of the snapshot among the events; null without one.
   std::shared_ptr<const storage::shard_horizon> horizon{};
 };
 
-/// The coordinator's disk: the reference store, and beside it every event that is durable, so that
-/// what recovery makes of the store can be compared with what a follower would have made of them.
+/// The coordinator's disk: the reference store, and in addition every durable event. So the state
+/// that recovery makes of the store can be compared with the state of a follower that applied the
+/// events.
 class sim_disk {
 public:
   explicit sim_disk(world& all) : world_(all) {}
@@ -31,17 +32,17 @@ public:
 
   void commit(std::vector<turn_writes> group, storage::durability mode);
 
-  /// Everything so far is on the disk.
+  /// Makes everything written so far durable.
   void sync();
 
-  /// Records behind the horizon may be dropped from now on.
+  /// Allows records behind the horizon to be dropped.
   void publish(std::shared_ptr<const storage::shard_horizon> horizon);
 
-  /// Rewrites its files without what has passed its retention.
+  /// Rewrites the store's files without records whose retention has passed.
   void compact();
 
-  /// Loses a random part of what is not synced. Returns the moment of the first loss: what was
-  /// seen before it is still true.
+  /// Loses a random part of the unsynced writes. Returns the moment of the first loss: anything
+  /// seen before it still holds.
   virtual_time cut_power();
 
   /// Every durable event, in the order of the writes.
@@ -49,7 +50,7 @@ public:
     return events_;
   }
 
-  /// What a follower knows that applied every durable event of the shard.
+  /// State of a follower that has applied every durable event of the shard.
   [[nodiscard]] std::unique_ptr<core::shard_state>
   follow(shard_id shard, std::uint32_t epoch) const;
 

@@ -9,7 +9,7 @@ namespace codeq::sim {
 
 namespace {
 
-/// The names of follow-ups begin with it.
+/// Prefix of the names of follow-ups.
 const std::string follow_up_mark = "f-";
 
 lease_place place_of(const task& attempt) {
@@ -27,19 +27,19 @@ void sim_handlers::run(worker::handler_number handler, std::vector<task> attempt
     if (random.hits(300))
       save_sometimes(number, i);
     begun.attempts[i].cancel->on_request([this, number] {
-      // Most handlers stop soon, some never look.
+      // Most handlers stop soon after a cancellation, some ignore it.
       if (world_.random.handlers.hits(700))
         parts_.after(
           duration{world_.random.handlers.between(1, 300)}, [this, number] { finish(number); });
     });
   }
-  // Most tasks are short, some outlive many beats.
+  // Most tasks are short; some outlast many heartbeats.
   auto wait = duration{random.hits(50) ? random.between(500, 9'000) : random.between(1, 150)};
   parts_.after(wait, [this, number] { finish(number); });
 }
 
 void sim_handlers::finish(std::uint64_t run) {
-  // One that was told to stop has ended before its time.
+  // A handler that stopped on request has finished earlier.
   auto ended = runs_.extract(run);
   if (!ended)
     return;
@@ -63,7 +63,7 @@ std::string sim_handlers::text_of(const task& attempt, std::uint64_t number) con
 outcome sim_handlers::some_completion(const task& attempt, const std::string& text) {
   auto& random = world_.random.handlers;
   auto done = outcome::completed(text);
-  // Follow-ups are not followed, else there would be no end; purged ones would be missed.
+  // Follow-ups add no follow-ups, so that the run ends; a purge would remove expected follow-ups.
   bool may_follow =
     !attempt.payload.view().starts_with(follow_up_mark) && attempt.queue != purged_queue;
   if (!may_follow || !random.hits(300))
@@ -72,7 +72,7 @@ outcome sim_handlers::some_completion(const task& attempt, const std::string& te
     task_spec next;
     next.queue = attempt.queue;
     next.payload = follow_up_mark + text + "-" + std::to_string(i);
-    // Half of them for a shard of their own.
+    // Half of them have a group and thus a shard of their own.
     if (random.hits(500))
       next.group = follow_up_mark + std::to_string(random.below(4));
     done.then(std::move(next));

@@ -16,20 +16,20 @@
 
 namespace codeq::sim {
 
-/// The handlers of one worker process, which do by chance all that handlers do: take long, save
-/// what they have, look at cancellations or not, answer this or that, or end without an answer.
+/// The handlers of one worker process. They make random use of what handlers may do: run long, save
+/// checkpoints, heed or ignore cancellation, return any outcome, or end without an answer.
 class sim_handlers {
 public:
   struct parts {
     worker_identity of;
     auditor* audit = nullptr;
-    /// Does something after so long by the clock of the process.
+    /// Runs an action after a delay on the clock of the process.
     std::function<void(duration wait, timeline::action what)> after;
-    /// A handler was told that what an attempt saved under that number is durable.
+    /// A handler was told that its attempt's checkpoint with that number is durable.
     std::function<void(const lease_place& lease, std::uint32_t number)> saved;
-    /// A handler answered what it ran, in order.
+    /// A handler returned the outcomes of its attempts, in order.
     std::function<void(worker::handler_number handler, std::vector<outcome> answers)> answer;
-    /// A handler ended, and what it ran with it.
+    /// A handler ended, and its attempts with it.
     std::function<void(worker::handler_number handler, const outcome& why)> end;
   };
 
@@ -40,11 +40,11 @@ public:
   void run(worker::handler_number handler, std::vector<task> attempts);
 
 private:
-  /// What a handler runs. Each run has a number of its own.
+  /// The attempts that a handler runs. Each run has a unique number.
   struct running {
     worker::handler_number handler = 0;
     std::vector<task> attempts;
-    /// How often each of them saved something.
+    /// Number of checkpoints of each attempt.
     std::vector<std::uint32_t> saves;
   };
 

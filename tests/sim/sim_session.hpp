@@ -23,16 +23,16 @@ public:
     schema::Role role = schema::Role::PRODUCER;
     connection_ptr link;
     std::vector<sim_shard*> shards;
-    /// Told once when the session is over.
+    /// Called once when the session has ended.
     std::function<void()> on_end;
   };
 
   sim_session(world& all, process& home, parts made);
 
-  /// A frame came.
+  /// Handles a frame that arrived.
   void take(const protocol::wire_frame& frame);
 
-  /// Sends it something of a shard or the reader.
+  /// Sends the session a message from a shard or the reader.
   template <class Message>
   void tell(Message message) {
     later([this, message = std::move(message)] { session_.take(message); });
@@ -40,7 +40,7 @@ public:
 
   void end_later(const error& reason);
 
-  /// The connection is gone.
+  /// Handles the loss of the connection.
   void connection_lost();
 
   [[nodiscard]] const connection_ptr& link() const { return parts_.link; }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A shard that asks for another epoch gets it within this, also when the disk is slow.
+/// A shard that asks for a new epoch must get it within this time, even when the disk is slow.
 constexpr virtual_time epoch_wait_max = 5s;
 
 coordinator::shard_options options_of(const sim_shard::parts& made) {
@@ -146,7 +146,7 @@ void sim_shard::detach(core::peer_id peer) {
 }
 
 void sim_shard::close_turn() {
-  // Many records are never there; by chance they count as many.
+  // A snapshot needs many records; a few are enough by chance.
   if (shard_.has_turn() && state_.records_since_snapshot > 0 && world_.random.faults.hits(20))
     call([this] { shard_.decide(core::take_snapshot{}, clock()); });
   call([this] { shard_.close_turn(clock()); });
@@ -222,7 +222,7 @@ void sim_shard::read_survivors(coordinator::survivors_wanted wanted) {
 }
 
 bool sim_shard::may_hold_key(const task_key& name) {
-  // A filter errs on one side.
+  // A Bloom filter may err by claiming that a key exists.
   bool errs = world_.random.mailboxes.hits(100);
   return errs || parts_.reader->may_have(storage::key_key{state_.id, name}.encode());
 }
@@ -237,7 +237,7 @@ bool sim_shard::make_timer(sequence seq, fencing_token token) {
 }
 
 void sim_shard::fire_timer(fencing_token token) {
-  // Through the mailbox, as from the lease's own actor.
+  // Through the mailbox, as a message from the lease timer actor.
   if (auto timer = timers_.find(token); timer != timers_.end())
     box_.send([this, c = core::expire_lease{timer->second, token}] { decide(c); });
 }

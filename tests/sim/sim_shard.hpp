@@ -18,7 +18,7 @@ class sim_journal;
 class sim_reader;
 class sim_session;
 
-/// Drives a shard under virtual time, and shows the auditor what it is asked and what it decides.
+/// Drives a shard under virtual time, and reports its commands and decisions to the auditor.
 class sim_shard final : public coordinator::shard_port {
 public:
   struct parts {
@@ -27,7 +27,7 @@ public:
     sim_reader* reader = nullptr;
     auditor* audit = nullptr;
     std::uint16_t shard_count = 1;
-    /// The shards of the same process.
+    /// Returns another shard of the same process.
     std::function<sim_shard&(shard_id)> neighbour;
   };
 
@@ -48,15 +48,15 @@ public:
   void stop();
   void begin_epoch(std::uint32_t epoch);
 
-  /// It was stopped, and all of it is durable.
+  /// True once it was stopped and everything it decided is durable.
   [[nodiscard]] bool has_settled() const { return has_settled_; }
 
   [[nodiscard]] coordinator_stats stats() const { return shard_.stats(); }
 
-  /// The shard's memory when all of it is durable, else null.
+  /// The shard's state when all of it is durable; otherwise null.
   [[nodiscard]] core::shard_state* settled_state();
 
-  /// Dead tasks that others of their group wait behind.
+  /// Dead tasks that block the later tasks of their groups.
   [[nodiscard]] std::vector<task_id> blockers() const;
 
   void commit(coordinator::turn_commit turn, const std::vector<core::event>& events) override;
@@ -89,16 +89,16 @@ public:
 private:
   [[nodiscard]] instant clock();
 
-  /// Calls the shard; the auditor looks at every turn that was closed by it.
+  /// Calls the shard; the auditor checks every turn that the call closed.
   void call(const std::function<void()>& what);
-  /// Shows the auditor what was decided since the last call. A full turn is closed in the middle of
-  /// a call.
+  /// Reports the decisions since the last call to the auditor. A full turn is closed in the middle
+  /// of a call.
   void show_decided();
   void close_turn();
   void wake(std::uint64_t number);
-  /// Checks invariants that hold whenever everything decided is durable and told.
+  /// Checks the invariants that hold whenever every decision is durable and was reported.
   void check_settled();
-  /// No earlier process of the worker's name has a lease.
+  /// Checks that no earlier process of the worker's name has a lease.
   void check_replaced(const worker_identity& by);
   void show_grants(const core::tasks_granted& granted);
 
@@ -111,16 +111,16 @@ private:
   coordinator::shard shard_;
   std::map<core::peer_id, sim_session*> peers_;
   std::map<fencing_token, sequence> timers_;
-  /// How many queues each watcher was told of.
+  /// Number of queues that each watcher was sent.
   std::map<core::peer_id, std::size_t> told_queues_;
   bool has_settled_ = false;
-  /// By the call under way, unless it has to wait.
+  /// The command that the current call decides; null when it waits for keys.
   const core::command* deciding_ = nullptr;
-  /// The commands that the shard lets wait for keys.
+  /// Commands that wait for key look-ups.
   coordinator::key_lookups waiting_;
-  /// Since when another epoch is waited for.
+  /// When the shard began to wait for a new epoch.
   std::optional<virtual_time> epoch_spent_at_;
-  /// The auditor has seen the turn that the call under way closed.
+  /// True when the auditor has seen the turn that the current call closed.
   bool is_shown_ = false;
 };
 

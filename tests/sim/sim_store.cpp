@@ -16,7 +16,7 @@ options_of(const scenario& options, const storage::store_record& identity) {
 }
 
 coordinator::reader_options reader_of(sim_disk& disk) {
-  // The disk outlives every process.
+  // No ownership: the disk outlives every process.
   return {std::shared_ptr<const storage::task_store>(std::shared_ptr<void>(), &disk.store())};
 }
 

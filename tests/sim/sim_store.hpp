@@ -15,8 +15,8 @@ namespace codeq::sim {
 class sim_session;
 class sim_shard;
 
-/// Drives the journal: a write and a sync take a random while, and the disk may keep or lose what
-/// was under way when the process ends.
+/// Drives the journal. A write and a sync take a random time; when the process ends during one, the
+/// disk may keep or lose it.
 class sim_journal final : public coordinator::journal_port {
 public:
   sim_journal(world& all, process& home, sim_disk& disk, const storage::store_record& identity);
@@ -27,7 +27,7 @@ public:
   /// Called from a shard.
   void raise_epoch(sim_shard& from, shard_id shard);
 
-  /// The process ends: what it was writing may or may not have reached the disk.
+  /// The process ended: the write in progress may or may not have reached the disk.
   void lose_power_over_writing();
 
   void begin_write(const coordinator::commit_group& group) override;
@@ -51,7 +51,7 @@ private:
   mailbox box_;
   coordinator::journal journal_;
   std::map<shard_id, sim_shard*> shards_;
-  /// The events of the turns that wait or are being written.
+  /// Events of the turns that wait to be written or are being written.
   std::map<std::pair<shard_id, std::uint64_t>, std::vector<core::event>> events_;
   std::vector<turn_writes> writing_;
   storage::durability mode_ = storage::durability::sync;
@@ -88,10 +88,10 @@ private:
   sim_disk& disk_;
   mailbox box_;
   coordinator::reader reader_;
-  /// Who is answered by the call under way.
+  /// The session that the current call answers.
   sim_session* peer_ = nullptr;
   std::map<shard_id, sim_shard*> shards_;
-  /// Tasks that the call under way delivered, and credits that it gave back.
+  /// Number of tasks delivered and credits returned by the current call.
   std::uint32_t tasks_told_ = 0;
 };
 

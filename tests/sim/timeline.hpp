@@ -8,12 +8,12 @@
 
 namespace codeq::sim {
 
-/// Time since the run began. Finer than what the code under test sees, so that everything that
-/// happens has its own moment.
+/// Time since the run began. Finer than the code under test can see, so that events rarely
+/// coincide.
 using virtual_time = std::chrono::microseconds;
 
-/// What will happen, in order of time; what is due at the same moment happens in the order in which
-/// it was asked for. One thread.
+/// Planned events in order of time; events for the same moment run in the order in which they were
+/// planned. Single-threaded.
 class timeline {
 public:
   using action = std::function<void()>;
@@ -22,7 +22,7 @@ public:
 
   void after(virtual_time wait, action what);
 
-  /// Lets the next thing happen; false when nothing is left.
+  /// Runs the next event; false when none is left.
   bool step();
 
 private:
@@ -38,7 +38,7 @@ private:
 
   virtual_time now_{0};
   std::uint64_t next_number_ = 0;
-  /// A heap whose first entry is the next one.
+  /// A min-heap by time and number.
   std::vector<entry> entries_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace codeq::sim {
 
-/// What happened in a run: the last lines for people, and a hash over all of them, by which two
-/// runs are compared.
+/// Log of a run: the last lines for people, and a hash over all lines, by which two runs are
+/// compared.
 class trace {
 public:
   void add(virtual_time when, const std::string& line);

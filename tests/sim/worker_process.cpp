@@ -23,7 +23,7 @@ std::size_t some_count(chance& random, std::int64_t from, std::int64_t to) {
   return static_cast<std::size_t>(random.between(from, to));
 }
 
-/// How the queue is served beside others: now and then with a few slots of its own.
+/// The queue's share of the slots: sometimes a small number of its own.
 void choose_share(chance& random, std::size_t slots, worker::served_queue& of) {
   of.slots = random.hits(250) ? some_count(random, 1, static_cast<std::int64_t>(slots)) : 0;
   of.weight = random.hits(300) ? static_cast<unsigned>(random.between(2, 4)) : 1;
@@ -132,7 +132,7 @@ sim_handlers::parts worker_process::parts_of_handlers() {
 worker::dispatcher_options worker_process::some_options() {
   auto& random = world_.random.handlers;
   worker::dispatcher_options options;
-  // Often one task at a time, so that every credit counts.
+  // Often one slot, so that every credit counts.
   bool is_small = random.hits(200);
   options.slots = is_small ? 1 : some_count(random, 1, 6);
   options.prefetch = is_small ? 0 : some_count(random, 0, 6);
@@ -170,7 +170,7 @@ void worker_process::crash() {
   world_.say("worker dies " + parts_.identity.name);
 }
 
-// What comes.
+// Messages received.
 
 void worker_process::link_up(const connection_ptr& made, std::size_t shards) {
   connection_ = made;
@@ -266,10 +266,11 @@ bool worker_process::see(const protocol::checkpoints_saved& saved) {
 }
 
 void worker_process::check_later(std::vector<lease_place> owed, const connection_ptr& link) {
-  // What has to be read back comes a little later than the reply; nothing comes during a stall.
+  // Tasks that must be read back from disk arrive later than the reply; during a stall nothing
+  // arrives.
   auto again = [this, owed = std::move(owed), weak = std::weak_ptr(link)] {
     auto then = weak.lock();
-    // A worker that was paused may not have learned yet that the connection broke.
+    // A worker that was paused may not know yet that the connection broke.
     if (!link_.is_up() || link_.current() != then || !then->is_open())
       return;
     if (then->was_stalled(side::acceptor, 300ms))
@@ -281,7 +282,7 @@ void worker_process::check_later(std::vector<lease_place> owed, const connection
   process_.after(300ms, again);
 }
 
-// What leaves.
+// Messages sent.
 
 void worker_process::to_link(std::size_t, const protocol::wire_frame& frame) {
   if (frame.type == protocol::frame_type<schema::ResultRequest>)
@@ -302,7 +303,7 @@ void worker_process::send_late(const protocol::wire_frame& frame) {
 void worker_process::show(const protocol::result_request& request) {
   for (const auto& made : read_reports(request)) {
     lease_place place{made.key.shard, made.key.token};
-    // One that was sent before is the same.
+    // The report was sent before.
     if (!unanswered_.insert(place).second)
       continue;
     world_.say(
@@ -358,18 +359,18 @@ void worker_process::note_lost(const task_id&, fencing_token token) {
   world_.say(parts_.identity.name + " loses token=" + std::to_string(value(token)));
 }
 
-// The end.
+// The end of the process.
 
 void worker_process::leave() {
   if (std::exchange(leaving_, true))
     return;
   world_.say("worker leaves " + parts_.identity.name);
-  // Some wait for nothing and leave their leases and credits to the goodbye.
+  // Sometimes the worker does not drain: its leases and credits end with its session.
   if (world_.random.faults.hits(300))
     return say_goodbye();
   auto limit = duration{world_.random.faults.between(1'000, 8'000)};
   box_.send([this, limit] { dispatcher_.drain(limit); });
-  // Some are asked once more, which ends the waiting.
+  // Sometimes a second request ends the drain early.
   if (world_.random.faults.hits(300))
     process_.after(world_.random.faults.moment(1'000, 4'000'000), [this] {
       box_.send([this] { dispatcher_.drain(duration{0}); });

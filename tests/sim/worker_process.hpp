@@ -16,24 +16,24 @@
 
 namespace codeq::sim {
 
-/// A worker node: drives a dispatcher between one link and handlers that do things by chance, with
-/// a clock that runs wrong and bad habits, and shows the auditor what comes and leaves.
+/// A worker node: drives a dispatcher between one link and random handlers. Its clock may drift,
+/// and it may lose batches or ignore lost leases. Reports all its traffic to the auditor.
 class worker_process final : public worker::dispatcher_port {
 public:
   struct parts {
     worker_identity identity;
     std::vector<std::string> queues;
     auditor* audit = nullptr;
-    /// The earliest shard time that a report made now can meet.
+    /// The earliest shard time at which a report sent now can arrive.
     std::function<timestamp(shard_id)> shard_now;
   };
 
   worker_process(world& all, network& net, parts made);
 
-  /// Dies at once.
+  /// Crashes at once.
   void crash();
 
-  /// Ends in order; or says goodbye at once.
+  /// Drains and leaves; sometimes it ends its session at once without a drain.
   void leave();
 
   void pause(virtual_time length) { process_.pause(length); }
@@ -42,11 +42,11 @@ public:
 
   [[nodiscard]] const worker_identity& identity() const { return parts_.identity; }
 
-  /// Reports that nobody has answered, though the coordinator welcomed this process; one whose
-  /// name another process keeps may wait for ever.
+  /// Number of unanswered reports, counted only while connected: a process whose name is held by
+  /// another process may wait for ever.
   [[nodiscard]] std::size_t unanswered() const { return link_.is_up() ? unanswered_.size() : 0; }
 
-  /// No bad habits from here on.
+  /// Stops dropping batches and ignoring lost leases.
   void behave() { well_behaved_ = true; }
 
   void to_link(std::size_t link, const protocol::wire_frame& frame) override;
@@ -98,7 +98,7 @@ private:
   void link_up(const connection_ptr& made, std::size_t shards);
   void receive(const protocol::wire_frame& frame);
 
-  // What comes, as the auditor sees it at once. False when the dispatcher does not get it.
+  // Report received messages to the auditor. False when the dispatcher does not get the message.
   bool see(const protocol::task_batch& batch);
   bool see(const protocol::result_reply& reply);
   bool see(const protocol::leases_lost& lost);
@@ -106,10 +106,10 @@ private:
   bool see(const protocol::resume_reply& reply);
   bool see(const protocol::checkpoints_saved& saved);
 
-  // What leaves, as the auditor sees it.
+  // Report sent messages to the auditor.
   void show(const protocol::result_request& request);
   void show(const protocol::resume_request& request);
-  /// Frames of an older connection may come late: what was saved before comes once more.
+  /// Repeats an old frame sometimes: frames of an older connection may arrive late.
   void send_late(const protocol::wire_frame& frame);
 
   void check_later(std::vector<lease_place> owed, const connection_ptr& link);
@@ -125,14 +125,14 @@ private:
   sim_handlers handlers_;
   std::vector<worker::served_queue> served_;
   worker::dispatcher dispatcher_;
-  /// The one that the dispatcher knows.
+  /// The connection that the dispatcher knows.
   connection_ptr connection_;
   std::map<shard_id, std::vector<lease_place>> owed_;
-  /// Held leases whose cancellation was not told since the latest resume, and has to be.
+  /// Held leases whose cancel notice is due after the latest resume and has not come.
   std::set<lease_place> cancels_owed_;
-  /// Reports that left.
+  /// Reports that were sent and not answered.
   std::set<lease_place> unanswered_;
-  /// Up to which number what attempts saved is durable, as the coordinator said.
+  /// Greatest checkpoint number of each lease that the coordinator has confirmed as durable.
   std::map<lease_place, std::uint32_t> saved_;
   std::optional<protocol::wire_frame> last_saved_;
   std::int64_t clock_permille_ = 1000;

@@ -48,7 +48,7 @@ task_spec workload::some_task() {
 void workload::add_time(task_spec& task) {
   auto& random = world_.random.workload;
   auto which = random.below(1000);
-  // Duplicates come later than what they put off.
+  // Keyed tasks are deferred more often, so that duplicates find a time that they can change.
   auto delayed = task.key.empty() ? 150u : 500u;
   if (which < delayed)
     task.delay = duration{random.between(1, 4'000)};
@@ -116,7 +116,7 @@ std::vector<task_spec> workload::some_request() {
   if (random.hits(500))
     return some_plain_request();
   std::vector<task_spec> tasks;
-  // Often one, or a few of all kinds.
+  // Usually one task, otherwise several of all kinds.
   for (auto count = random.hits(600) ? 1 : random.between(2, 6); count > 0; --count)
     tasks.push_back(count > 1 && random.hits(150) ? some_task() : some_special_task());
   return tasks;

@@ -10,29 +10,29 @@
 
 namespace codeq::sim {
 
-/// Plain tasks and groups; nobody meddles with these queues.
+/// Plain tasks and groups; operators do not change these queues.
 inline const std::vector<std::string> plain_queues = {"a", "b", "c"};
-/// Tasks with keys; paused now and then.
+/// Tasks with keys; paused sometimes.
 inline const std::string keyed_queue = "k";
-/// Paused, limited, and with defaults that change.
+/// Paused and limited, with defaults that change.
 inline const std::string managed_queue = "q";
-/// Purged now and then.
+/// Purged sometimes.
 inline const std::string purged_queue = "p";
-/// No worker serves it: its tasks wait until all of it is purged.
+/// A tenant without workers: its tasks wait until the whole tenant is purged.
 inline const std::string other_tenant = "other";
 
 /// All queues that workers serve.
 [[nodiscard]] std::vector<std::string> served_queues();
 
-/// So few names that most are taken.
+/// Few keys, so that most are taken.
 inline constexpr std::uint64_t key_count = 4;
 
 [[nodiscard]] std::string some_key(chance& random);
 
-/// Empty most times.
+/// Usually empty.
 [[nodiscard]] std::string some_group_of_key(chance& random);
 
-/// Invents what producers enqueue. The payloads are for the producer to set.
+/// Generates the tasks that producers enqueue. The producer sets the payloads.
 class workload {
 public:
   explicit workload(world& all) : world_(all) {}
@@ -40,7 +40,7 @@ public:
   /// The tasks of one request.
   [[nodiscard]] std::vector<task_spec> some_request();
 
-  /// A task for each key of the queue of keys, apart from groups.
+  /// One task for each key of `keyed_queue`, without groups.
   [[nodiscard]] std::vector<task_spec> all_keys();
 
 private:

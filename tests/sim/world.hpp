@@ -16,7 +16,7 @@
 
 namespace codeq::sim {
 
-/// What everything in a run shares.
+/// State shared by everything in a run.
 struct world {
   world(std::uint64_t seed, scenario s) : random(seed), options(std::move(s)) {}
 
@@ -24,15 +24,15 @@ struct world {
   scenario options;
   timeline time;
   trace log;
-  /// How far the machine's wall clock was stepped.
+  /// Sum of all steps of the machine's wall clock.
   duration wall_offset{0};
-  /// The coordinator's disk takes no more tasks; now, and at any time so far.
+  /// The coordinator's disk refuses new tasks: now, and at any time so far.
   bool is_disk_full = false;
   bool was_disk_full = false;
 
   void say(const std::string& line) { log.add(time.now(), line); }
 
-  /// The machine's monotonic clock; the coordinator's is this one.
+  /// The machine's monotonic clock, which the coordinator uses, too.
   [[nodiscard]] monotonic_time steady() const {
     return monotonic_time{duration{1'000'000} + std::chrono::duration_cast<duration>(time.now())};
   }
@@ -43,13 +43,13 @@ struct world {
   }
 };
 
-/// One process of the operating system. What it planned is not done once it is killed, and waits
+/// One operating system process. Its planned actions are dropped once it is killed and deferred
 /// while it is paused.
 class process {
 public:
   explicit process(world& all) : world_(all), state_(std::make_shared<state>()) {}
 
-  /// Does something as the process: at once, or when the pause ends, or never.
+  /// Runs an action as the process: at once, when the pause ends, or never.
   void enter(const timeline::action& what) const { enter(state_, what); }
 
   void after(virtual_time wait, timeline::action what) const {
@@ -94,11 +94,11 @@ private:
   std::shared_ptr<state> state_;
 };
 
-/// The mailbox of an actor: messages are taken one by one, in the order in which they were sent,
-/// each after a short random while.
+/// The mailbox of an actor: messages are processed one by one in the order in which they were sent,
+/// each after a short random delay.
 class mailbox {
 public:
-  /// In a thousand messages `slow` take long, as those do that wait for a disk.
+  /// `slow`: messages per thousand that take long, like those that wait for a disk.
   mailbox(world& all, process& home, std::uint64_t slow = 0)
     : world_(all), home_(home), slow_(slow) {}
 
@@ -116,7 +116,8 @@ private:
   }
 
   void take() {
-    // Stays in the queue meanwhile, so that what it sends to itself plans no second turn.
+    // The message stays in the queue while it runs, so that a message it sends to itself plans no
+    // second turn.
     auto message = std::move(messages_.front());
     message();
     messages_.pop_front();

@@ -29,7 +29,7 @@ void add_extension(X509* to, X509* issuer, int kind, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
-/// A certificate that is not signed yet.
+/// Creates a certificate without a signature.
 X509* make_certificate(const std::string& subject, EVP_PKEY* key) {
   X509* made = X509_new();
   require(made);

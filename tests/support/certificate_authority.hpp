@@ -12,15 +12,16 @@ struct x509_st;
 
 namespace codeq::test {
 
-/// Vouches for certificates of tests, in files of a directory.
+/// A certificate authority for tests; its files are in one directory.
 class certificate_authority {
 public:
   /// Writes `NAME-ca.pem`.
   certificate_authority(std::filesystem::path directory, std::string name);
   ~certificate_authority();
 
-  /// Issues a certificate for `subject` under these alternative names, as in `DNS:localhost` or
-  /// `IP:127.0.0.1`, and names its files, which are replaced when they are there.
+  /// Issues a certificate for `subject` with these alternative names, for example `DNS:localhost`
+  /// or `IP:127.0.0.1`. Returns its files, which replace those of an earlier certificate for
+  /// `subject`.
   [[nodiscard]] security::tls_files
   issue(const std::string& subject, const std::string& alternative_names) const;
 

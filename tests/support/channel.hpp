@@ -10,7 +10,7 @@
 
 namespace codeq::test {
 
-/// Carries what actors see to the test's thread, which waits for it instead of sleeping.
+/// Passes values from actors to the test's thread, which waits for them instead of sleeping.
 template <class T>
 class channel {
 public:
@@ -20,7 +20,7 @@ public:
     arrived_.notify_all();
   }
 
-  /// The next value, or nothing when none came in time.
+  /// The next value; empty when none arrived in time.
   [[nodiscard]] std::optional<T> pop(std::chrono::milliseconds wait = std::chrono::seconds(10)) {
     std::unique_lock guard(mutex_);
     if (!arrived_.wait_for(guard, wait, [this] { return !values_.empty(); }))

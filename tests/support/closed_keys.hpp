@@ -22,7 +22,7 @@ public:
 
   void note(const core::closed_key& closed);
 
-  /// The records that the shard has to be given before the command; empty when there are none.
+  /// The records that the shard needs before the command; empty when there are none.
   [[nodiscard]] std::optional<core::recall_keys> recall(const core::command& c) const;
 
   /// The task that has the key.

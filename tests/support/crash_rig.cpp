@@ -9,10 +9,10 @@ using namespace storage;
 
 namespace {
 
-/// RocksDB's smallest memtables: a few hundred groups make flushes and compactions.
+/// RocksDB's smallest memtable: a few hundred groups cause flushes and compactions.
 constexpr std::size_t small_buffer_bytes = 256u << 10;
 
-/// In `os` mode the log is synced after so many groups.
+/// In `os` mode the log is synced after this many groups.
 constexpr std::uint64_t groups_per_sync = 16;
 
 } // namespace

@@ -11,13 +11,13 @@
 
 namespace codeq::test {
 
-/// An actor system without threads or real time: messages run when the test says so, delayed ones
-/// when it lets time pass. Detached actors must be spawned attached.
+/// An actor system without threads or real time: messages run when the test calls `run`, delayed
+/// ones when it calls `advance`. Actors that are detached in production must be spawned attached.
 class deterministic_system {
 public:
   deterministic_system()
     : system_(config_), scheduler_(dynamic_cast<scheduler_type&>(system_.scheduler())) {
-    // Time zero means "no time" to CAF.
+    // CAF takes time zero for "no time".
     scheduler_.clock().current_time += std::chrono::hours(1);
   }
 
@@ -31,14 +31,14 @@ public:
   deterministic_system(const deterministic_system&) = delete;
   deterministic_system& operator=(const deterministic_system&) = delete;
 
-  /// Ends the actor before the system, whose end nobody would run.
+  /// Kills the actor before the system is destroyed, which would otherwise wait for it for ever.
   template <class Handle>
   Handle own(Handle actor) {
     owned_.push_back(caf::actor_cast<caf::strong_actor_ptr>(actor));
     return actor;
   }
 
-  /// Runs messages until none is left; time stands still.
+  /// Runs messages until none is left, without advancing time.
   void run() {
     for (int i = 0; scheduler_.try_run_once(); ++i) {
       if (i == messages_max)
@@ -46,7 +46,7 @@ public:
     }
   }
 
-  /// Lets time pass; delayed messages come in the order they are due.
+  /// Advances time; delayed messages run in the order in which they are due.
   void advance(caf::timespan by) {
     auto& clock = scheduler_.clock();
     auto end = clock.current_time + by;
@@ -61,7 +61,7 @@ public:
 
   [[nodiscard]] caf::actor_system& get() noexcept { return system_; }
 
-  /// What the actors see as now.
+  /// The current time as actors see it.
   [[nodiscard]] caf::actor_clock::time_point now() const { return scheduler_.clock().now(); }
 
 private:

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t sector_bytes = 512;
 
-/// Shorter rests of a sector stay: a few zeros cannot be told from data, and a store that finds
-/// them under a wrong checksum is right to refuse.
+/// Torn parts of a sector shorter than this keep their bytes: a few zeros cannot be told from data,
+/// and a store that finds them under a wrong checksum is right to refuse.
 constexpr std::uint64_t shortest_tear_bytes = 64;
 
 file_kind kind_of(const std::string& file) {
@@ -32,7 +32,7 @@ file_kind kind_of(const std::string& file) {
   return file_kind::any;
 }
 
-/// RocksDB's own log of messages and its lock are no part of the data.
+/// RocksDB's info log and its lock file do not belong to the data.
 bool is_untracked(const std::string& file) {
   auto name = fs::path(file).filename().string();
   return name.starts_with("LOG") || name.starts_with("LOCK");
@@ -85,7 +85,7 @@ verdict fault_file_system::disk::strike() {
   return verdict::fail;
 }
 
-/// How many of `bytes` may be appended, and what to say then.
+/// Limits `bytes` to the number that may be appended, and returns the verdict on the append.
 verdict fault_file_system::disk::admit(const std::string& file, std::size_t& bytes) {
   if (armed_ && !armed_->cut && reaches(file, disk_operation::append)) {
     bytes = up_to(bytes);
@@ -101,7 +101,7 @@ verdict fault_file_system::disk::admit(const std::string& file, std::size_t& byt
   return verdict::no_space;
 }
 
-/// Of a file that was not created since the last cut, the disk has all that there is.
+/// A file that was not created since the last cut is completely on the disk.
 fault_file_system::disk::file_state& fault_file_system::disk::state_of(const std::string& file) {
   auto [at, is_new] = files_.try_emplace(file);
   if (is_new && fs::exists(file))
@@ -131,7 +131,7 @@ verdict fault_file_system::disk::on_sync(const open_file& file) {
   if (is_dead(file))
     return verdict::fail;
   auto struck = reaches(file.name, disk_operation::sync);
-  // A cut may come before or after the disk has done its work; the caller cannot tell.
+  // The cut may come before or after the disk has done the operation; the caller cannot tell which.
   if (struck && (!armed_->cut || up_to(1) == 0))
     return strike();
   if (lies_)
@@ -209,7 +209,7 @@ verdict fault_file_system::disk::rename(const std::string& from, const std::stri
   return verdict::pretend;
 }
 
-/// Moves a file out of RocksDB's sight together with what is known about it.
+/// Moves a file to where RocksDB does not see it, together with its state.
 std::string fault_file_system::disk::set_aside(const std::string& file) {
   auto folder = fs::path(file).parent_path().string() + ".undo";
   fs::create_directories(folder);
@@ -304,7 +304,7 @@ std::uint64_t fault_file_system::disk::kept_end(const file_state& state, cut_pol
   }
   case cut_policy::per_file:
   case cut_policy::torn:
-    // Nothing and everything are as likely as something between.
+    // To keep nothing and to keep everything are as likely as anything in between.
     switch (up_to(3)) {
     case 0:
       return state.synced;

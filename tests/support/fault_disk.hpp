@@ -13,33 +13,33 @@
 
 namespace codeq::test {
 
-/// What may go on with an operation, as the disk decides.
+/// The disk's decision about an operation.
 enum class verdict : std::uint8_t {
   proceed,
-  /// Do nothing, report success.
+  /// Report success without doing anything.
   pretend,
   fail,
   no_space,
 };
 
-/// The bookkeeping of `fault_file_system`, apart from RocksDB's classes: what was synced, what was
-/// not, and which fault comes next.
+/// The state of `fault_file_system`, independent of RocksDB's classes: which bytes are synced, and
+/// which fault comes next.
 class fault_file_system::disk {
 public:
   explicit disk(std::uint64_t seed) : random_(seed) {}
 
-  /// A file or directory as it was opened; dead when the power was cut since, or the
-  /// process ended.
+  /// A file or directory opened at some time; unusable once the power was cut or the process ended.
   struct open_file {
     std::string name;
     std::uint64_t generation = 0;
   };
 
-  // Asked by the file system for each operation.
+  // Called by the file system for each operation.
 
   [[nodiscard]] open_file open(const std::string& name) const;
 
-  /// Appends `wanted` bytes or, with a fault, fewer; `write` brings so many to the real file.
+  /// Appends `wanted` bytes or, with a fault, fewer; calls `write` with the number of bytes to
+  /// write to the real file.
   [[nodiscard]] verdict
   append(const open_file& file, std::size_t wanted, const std::function<bool(std::size_t)>& write);
 
@@ -48,13 +48,13 @@ public:
   [[nodiscard]] verdict on_directory_sync(const open_file& directory);
   [[nodiscard]] verdict on_truncate(const open_file& file, std::uint64_t size);
 
-  // Instead of the same operations on the real directory.
+  // Replace the same operations on the real directory.
 
   [[nodiscard]] verdict on_create(const std::string& file);
   [[nodiscard]] verdict remove(const std::string& file);
   [[nodiscard]] verdict rename(const std::string& from, const std::string& to);
 
-  // What the test asks for.
+  // Called by the test.
 
   void cut_power(cut_policy policy);
   void end_process();
@@ -79,25 +79,26 @@ private:
     std::vector<unsynced_write> unsynced;
   };
 
-  /// A change of the directory that is not synced yet, with what is needed to undo it.
+  /// An unsynced change of the directory, with the data needed to undo it.
   struct entry_change {
     enum class kind : std::uint8_t { created, removed, renamed };
     kind what;
     std::string file;
     std::string target;
-    /// Where the file is kept that was removed or replaced; empty when there was none.
+    /// Where the removed or replaced file is kept; empty when there was none.
     std::string backup;
   };
 
   struct armed_fault {
     fault_point point;
-    /// Nothing: an error instead of a cut.
+    /// Empty: an error instead of a power cut.
     std::optional<cut_policy> cut;
     bool reached = false;
   };
 
   // All of these: @pre `mutex_` is held.
   [[nodiscard]] bool is_in_use() const { return has_power_ && has_process_; }
+
   [[nodiscard]] bool is_dead(const open_file& file) const;
   [[nodiscard]] file_state& state_of(const std::string& file);
   [[nodiscard]] verdict admit(const std::string& file, std::size_t& bytes);

@@ -36,7 +36,7 @@ IOStatus to_status(verdict outcome) {
   return IOStatus::IOError("injected: input/output error");
 }
 
-/// What every wrapper of a file knows.
+/// State that every file wrapper has.
 struct handle {
   disk_pointer disk;
   fault_file_system::disk::open_file file;
@@ -68,7 +68,7 @@ public:
     return FSWritableFileOwnerWrapper::Truncate(size, options, debug);
   }
 
-  // Real syncs would only cost time: nobody cuts the real power.
+  // Real syncs would only cost time: no test cuts the real power.
 
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
     return to_status(handle_.disk->on_sync(handle_.file));
@@ -78,12 +78,12 @@ public:
     return to_status(handle_.disk->on_sync(handle_.file));
   }
 
-  /// Starts writing back and promises nothing.
+  /// Starts writing back; guarantees nothing.
   IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
     return IOStatus::OK();
   }
 
-  // No space is set aside: closing a file would cut it to the size it had before the power cut.
+  // Does not preallocate: closing the file would cut it to the size it had before the power cut.
 
   void PrepareWrite(std::size_t, std::size_t, const IOOptions&, IODebugContext*) override {}
 
@@ -137,7 +137,7 @@ public:
     std::size_t count,
     const IOOptions& options,
     IODebugContext* debug) override {
-    // One by one, so that no way to the disk goes around the faults.
+    // One by one, so that no read bypasses the faults.
     for (auto* request = requests; request != requests + count; ++request)
       request->status =
         Read(request->offset, request->len, options, &request->result, request->scratch, debug);
@@ -247,7 +247,7 @@ private:
   disk_pointer disk_;
 };
 
-/// RocksDB pauses for a second after an error in the background; a test need not.
+/// RocksDB pauses for a second after a background error; tests do not.
 class impatient_clock final : public rocksdb::SystemClockWrapper {
 public:
   impatient_clock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}

@@ -16,10 +16,10 @@ enum class file_kind : std::uint8_t { log, manifest, table, any };
 
 enum class disk_operation : std::uint8_t { create, append, sync, read };
 
-/// Which of RocksDB's background threads is at work.
+/// Which of RocksDB's background threads performs the operation.
 enum class disk_user : std::uint8_t { any, flush, compaction };
 
-/// The `countdown`th operation of this sort, from 1.
+/// The `countdown`th matching operation, counted from 1.
 struct fault_point {
   file_kind kind = file_kind::any;
   disk_operation operation = disk_operation::append;
@@ -27,19 +27,19 @@ struct fault_point {
   disk_user user = disk_user::any;
 };
 
-/// What a power cut leaves of the bytes and directory entries that were not synced.
+/// Which unsynced bytes and directory entries survive a power cut.
 enum class cut_policy : std::uint8_t {
   /// Nothing.
   lose_all,
-  /// Everything up to some moment, over all files.
+  /// Everything written up to some moment, over all files.
   keep_prefix,
   /// Some prefix of each file, as if files were written back in any order.
   per_file,
-  /// As `per_file`, and some 512-byte sectors in what is left were never written.
+  /// As `per_file`, and some 512-byte sectors of the rest were never written.
   torn,
 };
 
-/// What was done to the disk so far.
+/// Faults that have occurred on the disk so far.
 struct fault_counts {
   std::uint64_t power_cuts = 0;
   std::uint64_t errors = 0;
@@ -52,7 +52,7 @@ struct fault_counts {
 /// was not. Safe between threads; one flat directory. It must outlive every store that uses it.
 class fault_file_system {
 public:
-  /// `seed` decides what a cut leaves.
+  /// `seed` determines what survives a cut.
   explicit fault_file_system(std::uint64_t seed);
   fault_file_system(const fault_file_system&) = delete;
   fault_file_system& operator=(const fault_file_system&) = delete;
@@ -61,33 +61,33 @@ public:
   /// For `rocksdb_store_options::environment`.
   [[nodiscard]] rocksdb::Env* environment() const;
 
-  /// Takes back what was not synced; from here on every operation fails.
+  /// Drops unsynced data; from now on every operation fails.
   void cut_power(cut_policy policy);
 
-  /// Cuts the power in the middle of a later operation; a write in progress counts as begun.
+  /// Cuts the power in the middle of a later operation; that operation may be partly done.
   void cut_power_at(const fault_point& point, cut_policy policy);
 
   [[nodiscard]] bool has_power() const;
 
-  /// From here on every operation fails, as those of a killed process would; the disk loses
-  /// nothing, and what was not synced can still be lost by a later cut.
+  /// From now on every operation fails, as those of a killed process do. The disk loses nothing,
+  /// but unsynced data can still be lost by a later cut.
   void end_process();
 
-  /// As well for the next process. @pre the store that used the disk is gone. Files that were open
-  /// stay dead.
+  /// Lets the next process use the disk. @pre the store that used the disk is closed. Files that
+  /// were open stay unusable.
   void restore_power();
 
-  /// From that operation on, all of its sort fail with an I/O error until `heal`; a failing write
-  /// may leave a part of its bytes.
+  /// From that operation on, all operations of its kind fail with an I/O error until `heal`; a
+  /// failing write may leave a part of its bytes.
   void fail_at(const fault_point& point);
 
-  /// Writes fail with "no space" after so many more bytes, until `heal`.
+  /// Writes fail with "no space" after `bytes` more bytes, until `heal`.
   void limit_space(std::uint64_t bytes);
 
-  /// Syncs of files say that they succeed and do nothing, until `heal`.
+  /// Syncs of files report success without doing anything, until `heal`.
   void lie_about_syncs();
 
-  /// Takes back all faults that were asked for.
+  /// Removes all faults.
   void heal();
 
   /// True when the point of the last `cut_power_at` or `fail_at` was reached.
@@ -95,7 +95,7 @@ public:
 
   [[nodiscard]] fault_counts counts() const;
 
-  /// The shared state, known to the implementation only.
+  /// The state; known to the implementation only.
   class disk;
 
 private:
@@ -103,7 +103,7 @@ private:
   std::unique_ptr<rocksdb::Env> environment_;
 };
 
-/// Flips bit `bit` (from the start of the file) of a file that nobody writes.
+/// Flips bit `bit` (counted from the start of the file) of a file that is not being written.
 void flip_bit(const std::filesystem::path& file, std::uint64_t bit);
 
 } // namespace codeq::test

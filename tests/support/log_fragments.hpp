@@ -28,18 +28,18 @@ inline std::uint32_t log_checksum(std::string_view bytes) {
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/// A whole record: checksum, length, type and body.
+/// A whole log record: checksum, length, type and body.
 inline std::string log_fragment(std::string_view body) {
   auto typed = '\x01' + std::string{body};
   return little_endian(log_checksum(typed), 4) + little_endian(body.size(), 2) + typed;
 }
 
-/// How the record of a write batch begins.
+/// The header of a write batch.
 inline std::string batch_header(std::uint64_t sequence, std::uint32_t count) {
   return little_endian(sequence, 8) + little_endian(count, 4);
 }
 
-/// `part` again and again, in at least so many bytes.
+/// `part` repeated to at least `bytes` bytes.
 inline std::string repeated(std::string_view part, std::size_t bytes) {
   std::string all;
   while (all.size() < bytes)

@@ -10,9 +10,9 @@
 
 namespace codeq::test {
 
-/// What shards write, without the shards: keys of every kind, each written and removed as the
+/// Random writes as shards would make them: keys of every kind, each written and removed as the
 /// grammar in `storage/keys/keyspace.hpp` allows. Each group overwrites the store's record with its
-/// own number, so that a state tells which group it comes after.
+/// own number, so that a state shows which group it comes after.
 class random_writes {
 public:
   struct shape {
@@ -25,16 +25,16 @@ public:
 
   random_writes(std::uint64_t seed, shape what);
 
-  /// The next commit; a few write sets of different shards.
+  /// The next commit: a few write sets of different shards.
   [[nodiscard]] write_group next();
 
-  /// Groups made so far.
+  /// Number of groups generated so far.
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
 
-  /// The number of the last group in `state`, 0 when there is none.
+  /// Number of the last group in `state`; 0 when there is none.
   [[nodiscard]] static std::uint64_t group_in(const contents& state);
 
-  /// Forgets what it made: the next groups continue from `state`.
+  /// Continues from `state` as if it were the result of the earlier groups.
   void continue_from(const contents& state);
 
 private:

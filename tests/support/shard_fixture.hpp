@@ -17,47 +17,47 @@
 
 namespace codeq::test {
 
-/// How an enqueue differs from the plainest one.
+/// Deviations of an enqueue from the default.
 struct enqueue_options {
   int priority = 0;
   duration delay{0};
   bool allow_promotion = false;
   task_settings settings{};
-  /// A request of its own when empty.
+  /// Request number; empty: a new request.
   std::optional<std::uint64_t> request{};
   std::uint64_t answered_below = 0;
   std::size_t body_size = 16;
   std::string group{};
-  /// `setting_bit`s.
+  /// Bit set of `setting_bit`.
   std::uint16_t left_to_queue = 0;
   std::string tenant = "default";
   std::string key{};
   on_duplicate duplicate = on_duplicate::existing;
   bool replace_payload = false;
-  /// The producer's first one when empty.
+  /// Empty: the producer's first session.
   std::optional<producer_id> session{};
-  /// Why the disk takes nothing.
+  /// The disk's reason to refuse the enqueue.
   result<void> allowed{};
 };
 
-/// One shard under a clock that stands still until told. Every verb runs one turn and returns what
-/// the turn said, as a `transcript`; inside `together` verbs share a turn and return nothing. Peers
-/// are named; producer `p` enqueues.
+/// One shard under a manual clock. Every verb runs one turn and returns the turn's effects as a
+/// `transcript`; inside `together`, verbs share a turn and return nothing. Peers are identified by
+/// name; producer `p` enqueues.
 class shard_fixture : public testing::Test {
 protected:
   shard_fixture();
   ~shard_fixture() override;
 
-  /// Runs the verbs of `all` as one turn.
+  /// Runs the verbs called by `all` in one turn.
   std::string together(const std::function<void()>& all);
 
   std::string
   enqueue(const std::string& queue, std::size_t count = 1, const enqueue_options& options = {});
-  /// One request with a task for each of these.
+  /// Enqueues one request with a task for each of `tasks`.
   std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
-  /// A claim with room for so many bytes of bodies.
+  /// A claim with room for `bytes` bytes of bodies.
   std::string claim_within(const std::string& worker, std::uint32_t credits, std::int64_t bytes);
 
   std::string claim(
@@ -67,20 +67,20 @@ protected:
     std::uint32_t batch_tasks = 0);
   std::string revoke(const std::string& worker, std::uint32_t credits);
   std::string beat(const std::string& worker, core::task_lease lease, bool queued = false);
-  /// A beat that asks for so much time.
+  /// A heartbeat that extends the lease by `extend`.
   std::string beat_for(const std::string& worker, core::task_lease lease, duration extend);
-  /// One message with a beat for each.
+  /// One message with a heartbeat for each lease.
   std::string beat_all(const std::string& worker, const std::vector<core::task_lease>& leases);
-  /// A beat with a sign of progress.
+  /// A heartbeat that says that the handler has made progress.
   std::string progress(const std::string& worker, core::task_lease lease);
-  /// A beat that wishes to be valid for longer than the lease.
+  /// The same as `beat_for`.
   std::string extend(const std::string& worker, core::task_lease lease, duration by);
-  /// Says how far a handler is.
+  /// Reports a handler's progress.
   std::string tell_progress(
     const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note);
-  /// A heartbeat that carries nothing but a checkpoint.
+  /// A heartbeat that carries only a checkpoint.
   std::string save(const std::string& worker, core::task_lease lease, std::uint32_t number);
-  /// Says it twice in one message, the note of the second being `last`.
+  /// Reports progress twice in one message: with the notes `first` and `last`.
   std::string tell_progress_twice(
     const std::string& worker, core::task_lease lease, std::string first, std::string last);
   std::string change_queues(const std::string& worker, const std::vector<std::string>& queues);
@@ -88,12 +88,12 @@ protected:
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string
   complete(const std::string& worker, core::task_lease lease, const std::string& text = {});
-  /// Completes with follow-ups, one run each; their bodies are like those of `enqueue`.
+  /// Completes with follow-ups, one run each; their bodies look like those of `enqueue`.
   std::string complete_with(
     const std::string& worker, core::task_lease lease, std::vector<core::follow_up> follow_ups);
   std::string take(core::take_follow_ups follow_ups);
   std::string confirm(std::uint16_t shard, std::uint64_t number);
-  /// One message with a completion for each.
+  /// One message with a completion for each lease.
   std::string complete_all(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string fail(const std::string& worker, core::task_lease lease);
   std::string fail_permanently(const std::string& worker, core::task_lease lease);
@@ -105,7 +105,7 @@ protected:
   std::string redrive(int task);
   std::string purge(int task);
   std::string force(int task, force_kind how, const std::string& text = {});
-  /// Of tenant `default` unless the filter says another.
+  /// In tenant `default` unless the filter names another.
   std::string change_many(core::bulk_kind what, core::task_part part);
   std::string cancel_key(const std::string& queue, const std::string& key);
   std::string promote_key(const std::string& queue, const std::string& key);
@@ -113,7 +113,7 @@ protected:
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);
-  /// As `await`, with their progress.
+  /// As `await`, with progress.
   std::string watch(const std::string& peer, int task);
   std::string describe(const std::string& peer, int task);
   std::string explain(int task);
@@ -124,25 +124,25 @@ protected:
   std::string show(const std::string& queue);
   std::string list(const core::task_part& part);
   std::string take_snapshot();
-  /// Brings the bodies of a segment's survivors.
+  /// Gives the shard the bodies of a segment's survivors.
   std::string bring(const core::copy_survivors& found);
-  /// Lets time pass; what happens by time alone happens in the turn returned.
+  /// Advances time; events due by time alone happen in the turn returned.
   std::string advance(duration by);
 
-  /// A new process of the worker takes over its name; attached to nothing yet.
+  /// A new process takes over the worker's name; it is not attached to any queue yet.
   std::string replace(const std::string& worker);
 
-  /// The same process as before takes its name over once more.
+  /// The same process takes over its name once more.
   std::string replace_again(const std::string& worker);
 
-  /// The process is killed: a new epoch is recovered from all events so far.
+  /// Kills the process and recovers a new epoch from all events so far.
   void restart();
 
-  /// The n-th task under the n-th token, both of epoch 1 unless told.
+  /// The n-th task under the n-th token, both of epoch 1 by default.
   [[nodiscard]] static core::task_lease held(int task, int token, std::uint32_t token_epoch = 1);
   [[nodiscard]] static sequence task(int number);
 
-  /// Of a task, in words: `ready`, `scheduled`, ...
+  /// State of a task, in words: `ready`, `scheduled`, ...
   [[nodiscard]] std::string state_of(int task) const;
   [[nodiscard]] core::task_entry entry_of(int task) const;
 
@@ -150,7 +150,7 @@ protected:
 
   [[nodiscard]] const base::manual_clock& clock() const { return clock_; }
 
-  /// The shard that is recovered from the first `turns` turns.
+  /// The state recovered from the first `turns` turns.
   [[nodiscard]] std::unique_ptr<core::shard_state> recovered(std::size_t turns);
 
   [[nodiscard]] std::size_t turns() const noexcept { return turns_.size(); }
@@ -164,8 +164,6 @@ protected:
   [[nodiscard]] const std::vector<core::event>& events_of(std::size_t turn) const {
     return turns_.at(turn);
   }
-
-  /// Any command, as the verbs run theirs.
 
 private:
   core::enqueue_run

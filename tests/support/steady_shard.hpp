@@ -17,25 +17,25 @@
 
 namespace codeq::test {
 
-/// One shard that works through one queue, without the threads and messages of a coordinator. Each
-/// call is one turn, and returns the events of the turn. Anything that goes wrong throws.
+/// One shard that processes one queue, without the threads and messages of a coordinator. Each call
+/// is one turn and returns its events. Failures throw.
 class steady_shard {
 public:
-  /// Without a store: the events are only returned.
+  /// Without a store: events are only returned.
   steady_shard();
 
   /// Commits each turn to `store`, and publishes each snapshot to `horizons` unless that is null;
   /// all commits count as synced.
   steady_shard(storage::task_store& store, std::shared_ptr<storage::retention_horizons> horizons);
 
-  /// Adds tasks; their results are kept for `retention`.
+  /// Adds tasks whose results are kept for `retention`.
   std::vector<core::event>
   enqueue(std::uint32_t tasks, duration retention = limits::retention_completed_default);
 
-  /// Leases that many tasks, or as many as are ready; with a store, reads their bodies.
+  /// Leases `tasks` tasks, or as many as are ready; with a store, reads their bodies.
   std::vector<core::event> claim(std::uint32_t tasks);
 
-  /// Ends what is leased; every `failing`-th fails and is tried again, 0 is none.
+  /// Ends all leases. Every `failing`-th attempt fails and is retried; 0: none fails.
   std::vector<core::event> finish(std::uint32_t failing = 0);
 
   std::vector<core::event> take_snapshot();
@@ -51,7 +51,7 @@ private:
   void commit(const std::vector<core::event>& events);
   void take(const core::tasks_granted& granted);
 
-  /// Null when there is none.
+  /// Null without a store.
   storage::task_store* store_;
   std::shared_ptr<storage::retention_horizons> horizons_;
   base::manual_clock clock_;

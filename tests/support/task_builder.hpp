@@ -10,7 +10,7 @@
 
 namespace codeq::test {
 
-/// Bodies of equal size, one letter each, that take part in no decision.
+/// Bodies of equal size, each filled with one letter; no decision depends on them.
 [[nodiscard]] inline core::encoded_tasks encode_bodies(std::size_t count, std::size_t size) {
   std::string body;
   for (std::size_t i = 0; i < count; ++i)

@@ -11,7 +11,7 @@
 
 namespace codeq::test {
 
-/// An empty directory that goes, with all that is in it, when this does.
+/// An empty directory that is removed, with its content, by the destructor.
 class temporary_directory {
 public:
   explicit temporary_directory(
@@ -30,7 +30,7 @@ public:
     std::filesystem::remove_all(path_, ignored);
   }
 
-  /// A parent in memory when there is one, for files that need not reach a disk.
+  /// A parent directory in memory if there is one, for files that need not reach a disk.
   [[nodiscard]] static std::filesystem::path in_memory() {
     std::filesystem::path shared = "/dev/shm";
     return ::access(shared.c_str(), W_OK | X_OK) == 0 ? shared

@@ -9,16 +9,17 @@
 
 namespace codeq::test {
 
-/// Puts effects into one line that reads as a scenario: `w: got 1/t1 2/t2@3; w: parked` says that
-/// worker w got the first task under the first token and the second one, at attempt 3, under the
-/// second token. Tasks and tokens are numbered from 1 in each epoch; `2.1` is the first of epoch 2.
+/// Writes effects as one line that reads like a scenario. `w: got 1/t1 2/t2@3; w: parked` means:
+/// worker w got the first task under the first token, and the second task, at attempt 3, under the
+/// second token; then its claim was parked. Tasks and tokens are numbered from 1 in each epoch;
+/// `2.1` is the first of epoch 2.
 class transcript {
 public:
-  /// Times are said as the milliseconds since `start`.
+  /// Times are shown in milliseconds since `start`.
   transcript(const std::map<core::peer_id, std::string>& names, const instant& start)
     : names_(names), start_(start.steady), start_shard_(start.shard) {}
 
-  /// Adds what the effect says.
+  /// Adds a line for the effect.
   void add(const core::effect& e);
 
   /// All lines so far, joined by "; ".

@@ -14,10 +14,10 @@ namespace codeq::test {
 
 using shared_write_set = std::shared_ptr<const storage::write_set>;
 
-/// One commit, as the journal hands it over.
+/// One commit, as the journal makes it.
 using write_group = std::vector<shared_write_set>;
 
-/// What a store should hold.
+/// Expected content of a store.
 using contents = std::map<std::string, std::string>;
 
 /// A write set of puts only.
@@ -29,7 +29,7 @@ puts(const std::vector<std::pair<std::string, std::string>>& pairs) {
   return set;
 }
 
-/// The plainest meaning of a write set, to compare stores with.
+/// Reference implementation of a write set, to compare stores with.
 inline void apply_to(contents& target, const storage::write_set& set) {
   for (const auto& operation : set.operations())
     if (operation.what == storage::write_set::kind::put)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every promise has tests that would fail without it: reads the table in tests/README.md.
+"""Checks that every statement of the contract has tests: reads the table in tests/README.md.
 
 A row is `| statement | what it says | tests on the core | tests with real parts |`, a test is
 `Suite.Test` of C++ or `Class.test_name` of Python, in backticks.
@@ -16,7 +16,7 @@ _COUNTS = {"2": 11, "3": 13, "4": 6, "5": 8, "6": 12}
 _SCENARIOS = "abcdefghij"
 _INVARIANTS = 13
 
-# What a column may name, and what races and scenarios have to name in it.
+# Tests that each column may name, and those that races and scenarios must name in it.
 _COLUMNS = (("core", r"tests/(unit|model|sim|mutation)/",
              r"tests/(unit|model|sim|mutation)/"),
             ("real", r"tests/(integration|fault|golden|kill|e2e)/", r"tests/(kill|e2e)/"))
@@ -32,7 +32,7 @@ def statements():
 
 
 def needs_both(statement):
-    """Races and scenarios run on the core and with the real programs."""
+    """True for races and scenarios, which run on the core and with the real programs."""
     return statement.startswith("3.") or statement.startswith("5 (")
 
 
@@ -49,7 +49,7 @@ def _names_in(source):
 
 
 def existing_tests(sources):
-    """The names of all tests of the project -> the files that have one."""
+    """The names of all tests of the project -> the files that contain one."""
     files = collections.defaultdict(set)
     for source in sources:
         if source.path.startswith("tests/"):
@@ -59,7 +59,7 @@ def existing_tests(sources):
 
 
 def _rows(table):
-    """Yields (line number, statement, its promise, tests of each column) of the table's rows."""
+    """Yields (line number, statement, its text, tests of each column) of the table's rows."""
     for number, line in enumerate(table.lines, 1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("|") and len(cells) == 4 and re.match(r"[1-9I]", cells[0]):
@@ -67,7 +67,7 @@ def _rows(table):
 
 
 def _cell_problems(tests, column, known):
-    """What is wrong with the tests that one cell names."""
+    """Yields the errors in the tests that one cell names."""
     name, allowed, _ = column
     for test in tests:
         if test not in known:
@@ -88,7 +88,7 @@ def _row_problems(statement, cells, known):
 
 
 def check(sources):
-    """Rows that are missing, unknown or empty, and tests that do not exist."""
+    """Finds rows that are missing, unknown or empty, and tests that do not exist."""
     table = next((source for source in sources if source.path == _TABLE), None)
     if not table:
         return

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules share: a source file, a finding, and C++ text without comments and strings."""
+"""Types that the rules share: a source file, a finding, and C++ text without comments and
+strings."""
 
 import dataclasses
 import re
@@ -7,7 +8,7 @@ import re
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One broken rule. `hint` says what to do instead."""
+    """One violation of a rule. `hint` says what to do instead."""
 
     path: str
     line: int
@@ -48,15 +49,15 @@ _PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 
 
 def _blank(match):
-    """Keeps line breaks and quotes, so that positions and shapes stay."""
+    """Keeps line breaks and quotes, so that positions do not change."""
     text = match.group(0)
     lines = "\n" * text.count("\n")
     return f'"{lines}"' if text[0] in "\"'R" else lines
 
 
 def bare_cpp(text):
-    """C++ without comments, texts and preprocessor lines; line numbers stay."""
-    # A digit separator would open a character literal.
+    """C++ without comments, string contents and preprocessor lines; line numbers do not change."""
+    # A digit separator would look like the start of a character literal.
     text = re.sub(r"(?<=\d)'(?=\d)", "", text)
     text = _TOKEN.sub(_blank, text)
     return _PREPROCESSOR.sub(lambda m: "\n" * m.group(0).count("\n"), text)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that need to see more than one file."""
+"""Rules that compare several files."""
 
 import posixpath
 import re
 
 from finding import Finding
 
-# Folders whose README also speaks for the folders below them.
+# Folders whose README also describes the folders below them.
 _SPEAKS_BELOW = (
     "tests/", "examples/", "bench/", "coordinator/", "libcodeq/include/", "libcodeq/src/")
 SOURCES_MAX = 40
@@ -23,7 +23,7 @@ def _spoken_for(folder, folders_with_readme):
 
 
 def check_readmes(sources):
-    """Every folder says what it is for."""
+    """Every folder has a README."""
     folders = {posixpath.dirname(source.path) for source in sources}
     with_readme = {posixpath.dirname(s.path) for s in sources if s.path.endswith("README.md")}
     for folder in sorted(folders):
@@ -32,7 +32,7 @@ def check_readmes(sources):
 
 
 def check_folder_sizes(sources):
-    """A folder with many sources holds several ideas."""
+    """A folder with many sources contains several ideas."""
     paths = [s.path for s in sources if s.path.endswith((".cpp", ".hpp", ".py"))]
     folders = [posixpath.dirname(path) for path in paths]
     for folder in sorted(set(folders)):
@@ -56,7 +56,7 @@ def _cmake_paths(source):
 
 
 def check_listed_sources(sources):
-    """A build that only some option configures names files that exist, too."""
+    """Every file that a CMakeLists names exists, even if only some option uses it."""
     paths = {source.path for source in sources}
     for source in sources:
         if source.path.endswith("CMakeLists.txt"):
@@ -66,7 +66,8 @@ def check_listed_sources(sources):
 
 
 def check_own_header_first(sources):
-    """A source file's first include is its own header, which so is seen to stand alone."""
+    """The first include of a source file is its own header, which shows that the header is
+    self-contained."""
     headers = {source.path for source in sources if source.path.endswith(".hpp")}
     for source in sources:
         if not source.path.endswith(".cpp"):
@@ -82,7 +83,7 @@ def check_own_header_first(sources):
 
 
 def check_snippets(sources):
-    """README.md shows the example as it is compiled."""
+    """The snippets in README.md are identical to the compiled examples."""
     by_path = {source.path: source for source in sources}
     readme = by_path.get("README.md")
     if not readme:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of layers in libcodeq/README.md, made from the rules that the includes are checked by.
+"""The table of layers in libcodeq/README.md, generated from the rules that the includes are checked
+with.
 
 Usage: layer_table.py ROOT writes it.
 """
@@ -58,7 +59,7 @@ def _with_table(text, paths):
 
 
 def check(sources):
-    """The README shows the table as the rules are."""
+    """The table in the README matches the rules."""
     readme = next((source for source in sources if source.path == README), None)
     if not readme:
         return

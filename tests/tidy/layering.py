@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include what: dependencies point down, and each library has its places."""
+"""Which file may include which: dependencies point down, and each library is confined to some
+places."""
 
 import posixpath
 import re
@@ -30,7 +31,7 @@ BELOW["http"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client"}
 BELOW["testing"] = _UP_TO_TRANSPORT | {"coordinator", "worker"}
 BELOW["node"] = _UP_TO_TRANSPORT | {"coordinator", "worker", "client", "http"}
 
-# Layer -> what it holds.
+# Layer -> its contents.
 CONTENTS = {
     "base": "assertions, clocks, ids and errors as text",
     "core": "the state machine of a shard, pure and deterministic",
@@ -51,8 +52,8 @@ CONTENTS = {
     "node": "the public facades",
 }
 
-# Layer -> its rooms. A room may include the rooms before it; files beside the rooms are
-# below all of them.
+# Layer -> its rooms. A room may include the rooms before it. Files of the layer outside of its
+# rooms are below all of them.
 ROOMS = {
     "core": ("commands", "blocks", "state", "turn"),
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery"),
@@ -82,12 +83,12 @@ _LIBRARIES = [
     ("RocksDB", r"rocksdb/"), ("spdlog", r"(spdlog|fmt)/"), ("prometheus-cpp", r"prometheus/"),
     ("CLI11", r"CLI/"), ("toml++", r"toml"), ("OpenSSL", r"openssl/"), ("Boost", r"boost/"),
 ]
-# Rooms whose classes decide and are driven by others: they see no actor, log, clock or thread.
+# Rooms of classes that are driven by others: they use no actor, log, clock or thread.
 _DRIVEN = r"libcodeq/src/(coordinator/(shard|session|store)|worker/node)/"
 _DRIVERS = {"actors", "transport", "observe"}
-# Public headers that bring actors along.
+# Public headers that include actors.
 _ACTOR_HEADERS = {"codeq/handler.hpp", "codeq/testing.hpp"}
-# The core decides; clocks, chance, threads and files are its callers' business.
+# The core is pure; clocks, randomness, threads and files belong to its callers.
 _IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "atomic", "future", "random",
            "fstream", "iostream", "filesystem", "stdexcept", "exception"}
 _INCLUDE = r"^[ \t]*#[ \t]*include[ \t]+([<\"])([^>\"]+)[>\"]"
@@ -104,7 +105,7 @@ def _layer_of(path):
 
 
 def _room_problem(path, header):
-    """Why a header of the same layer may not be included from this room, or None."""
+    """Why a header of the same layer may not be included from this room; None when it may."""
     layer, _, rest = path.removeprefix("libcodeq/src/").partition("/")
     rooms = ROOMS.get(layer, ())
     own, other = rest.split("/")[0], header.split("/")[1]
@@ -117,7 +118,7 @@ def _room_problem(path, header):
 
 
 def _own_problem(path, header):
-    """Why a project header may not be included from here, or None."""
+    """Why a project header may not be included from here; None when it may."""
     folder, layer = header.split("/")[0], _layer_of(path)
     if re.match(_DRIVEN, path) and header in _ACTOR_HEADERS:
         return f"a class that is driven may not use {header}"
@@ -136,7 +137,7 @@ def _own_problem(path, header):
         return "a public header may include only std and public headers"
     if path.startswith("examples/"):
         return "an example may include only public headers"
-    # The programs read their options; everything else of theirs is behind the facades.
+    # The programs parse their options; everything else they use is behind the facades.
     if path.startswith(("coordinator/", "worker/")):
         above = ("base", "http") if path.startswith("coordinator/ctl/") else ()
         own = path.split("/")[1]
@@ -146,7 +147,7 @@ def _own_problem(path, header):
 
 
 def check(source):
-    """Layer matrix, third-party confinement, purity of core."""
+    """Checks the layer matrix, the places of third-party libraries, and the purity of the core."""
     path = source.path
     if not source.is_cpp or path.startswith(("tests/", "bench/")):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each rule finds what it is for, and leaves alone what looks like it."""
+"""Each rule finds its violations, and ignores text that only looks like one."""
 
 import unittest
 
@@ -160,7 +160,7 @@ class Contract(unittest.TestCase):
         return f"| {statement} | {promise} | {core} | {real} |"
 
     def hints(self, changes=None):
-        """What is said of the table when the rows of some statements are others, or left out."""
+        """The findings when the rows of some statements are changed or left out."""
         rows = {name: self.row(name, f"`{self.CORE}`", f"`{self.REAL}`")
                 for name in contract.statements()}
         rows.update(changes or {})

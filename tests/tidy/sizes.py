@@ -25,7 +25,7 @@ def _file_limit(path):
 
 
 def check_file(source):
-    """Lines of the file and columns of each line."""
+    """Checks the number of lines, and the columns of each line."""
     if source.path.endswith(".md"):
         if len(source.lines) > README_LINES and source.path != "README.md":
             yield source.found(README_LINES, "readme-lines", f"at most {README_LINES} lines")
@@ -39,7 +39,7 @@ def check_file(source):
 
 
 def _parameters(header):
-    """How many parameters the first parenthesis of a function's head names."""
+    """Number of parameters in the first parentheses of a function's head."""
     depth, count, text = 0, 0, header[header.index("(") + 1:]
     used = False
     for char in text:
@@ -69,7 +69,7 @@ def _kind(header, inside_function):
 
 
 class _Blocks:
-    """Follows the braces of one file; knows how long and deep each function is."""
+    """Follows the braces of one file to find each function's length and nesting."""
 
     def __init__(self, source):
         self.source = source
@@ -83,7 +83,7 @@ class _Blocks:
         depth = sum(1 for kind, _, _ in self.stack if kind == "control")
         if kind == "control" and depth == NESTING + 1:
             self._report(line, "nesting", f"more than {NESTING} levels: split the function")
-        # An override cannot choose.
+        # An override cannot choose its parameters.
         chosen = not re.search(r"\boverride\s*$", header)
         if kind == "function" and chosen and _parameters(header) > PARAMETERS:
             self._report(line, "parameters", f"more than {PARAMETERS}: take a struct")
@@ -101,7 +101,7 @@ class _Blocks:
 
 
 def check_functions(source):
-    """Lines, parameters and nesting of every function body, by its braces."""
+    """Checks lines, parameters and nesting of every function body."""
     if not source.is_cpp:
         return []
     blocks, header, header_line, line = _Blocks(source), "", 1, 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the project's own rules of layout and style. Usage: tidy.py ROOT"""
+"""Checks the project's rules of layout and style. Usage: tidy.py ROOT"""
 
 import fnmatch
 import os
@@ -25,7 +25,8 @@ _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 
 def _paths(root):
-    """Tracked and new files; without git (an unpacked archive) every file outside build folders."""
+    """Tracked and new files; without git (an unpacked archive) all files outside of build
+    folders."""
     command = ["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -39,7 +40,7 @@ def _paths(root):
 
 
 def read_sources(root):
-    """The text files of the project, in order of their paths."""
+    """The text files of the project, sorted by path."""
     sources = []
     for path in sorted(_paths(root)):
         if path.endswith(_TEXT) or path in (".ci/run",):
@@ -49,7 +50,7 @@ def read_sources(root):
 
 
 def read_exceptions(source):
-    """Yields (line number, path pattern, rule); each needs a reason."""
+    """Yields (line number, path pattern, rule); every exception needs a reason."""
     for number, line in enumerate(source.lines if source else [], 1):
         if line and not line.startswith("#"):
             fields = [field.strip() for field in line.split("|")]
@@ -59,7 +60,7 @@ def read_exceptions(source):
 
 
 def find_all(sources):
-    """Every finding that no exception covers, and every exception that covers none."""
+    """All findings that no exception covers, and all exceptions that cover none."""
     findings = [f for source in sources for check in _PER_FILE for f in check(source) or []]
     findings += [f for check in _PER_PROJECT for f in check(sources)]
     listed = next((source for source in sources if source.path == _EXCEPTIONS), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and shapes that do not belong into the text of the project."""
+"""Words and constructs that the project's text must not contain."""
 
 import re
 
@@ -20,7 +20,7 @@ def _rule(name, pattern, hint, paths=r".*"):
 
 _CPP = r".*\.(cpp|hpp)$"
 _CODE = r"(?!tests/tidy/).*\.(cpp|hpp|py|sh|capnp|cmake|txt)$"
-# Looked for in the text as it stands.
+# Searched in the unchanged text.
 _TEXT_RULES = [
     _rule("fixme", r"\bFIXME\b", "a known bug: fix it or file it", _CODE),
     _rule("todo", r"\bTODO\b(?!\((perf|robust|api|test)\): \S)",
@@ -35,7 +35,7 @@ _TEXT_RULES = [
     _rule("test-name", r"^(TEST|TEST_F|TEST_P)\((\w*_\w*,|\w+,\s*\w*_)",
           "CamelCase without underscores", r"tests/.*\.cpp$"),
 ]
-# Looked for in C++ without comments and texts.
+# Searched in C++ without comments and strings.
 _CPP_RULES = [
     _rule("endl", r"\bstd::endl\b", r"write '\n'", _CPP),
     _rule("using-namespace", r"^[ \t]*using namespace (?!std::[a-z_]*literals;)",
@@ -51,7 +51,7 @@ _HAS_SPDX = re.compile(r".*(\.(cpp|hpp|capnp|py|sh|cmake)|CMakeLists\.txt)$")
 
 
 def check_text(source):
-    """Rules on comments, texts and code alike."""
+    """Rules for comments, strings and code alike."""
     for name, pattern, hint, paths in _TEXT_RULES:
         if paths.match(source.path):
             for line, _ in source.matches(pattern):
@@ -59,7 +59,7 @@ def check_text(source):
 
 
 def check_cpp(source):
-    """Rules on code alone, and the project's one word for each thing."""
+    """Rules for code only, and the standard term for each thing."""
     if not source.is_cpp:
         return
     bare = bare_cpp(source.text)
@@ -77,7 +77,7 @@ def check_cpp(source):
 
 
 def check_head(source):
-    """The first lines of a file."""
+    """Checks the first lines of a file."""
     if _HAS_SPDX.match(source.path):
         shebang = bool(source.lines) and source.lines[0].startswith("#!")
         first = source.lines[1 if shebang else 0:][:1]

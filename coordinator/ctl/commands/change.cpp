@@ -44,7 +44,7 @@ std::string to_text(const change_outcome& outcome) {
   return text + "\n";
 }
 
-/// What was asked for did not come about, and asking again will not help.
+/// True when the change was not made and a repeat would not help.
 bool is_failure(kind what) {
   return what == kind::key_taken || what == kind::not_found;
 }
@@ -64,7 +64,7 @@ int change(context& with, const change_options& given) {
   return show_change(with, with.api.change(given.task.target(), given.what));
 }
 
-/// Changes a live task, which may be named by its key.
+/// Adds a command that changes a live task, which may be identified by its key.
 void add_live(command_table& to, const char* name, const char* help, task_change what) {
   to.add(command<change_options>{
     .name = name,
@@ -75,7 +75,7 @@ void add_live(command_table& to, const char* name, const char* help, task_change
     .defaults = {what}});
 }
 
-/// Changes a dead task, which is named by its id.
+/// Adds a command that changes a dead task, which is identified by its id.
 void add_dead(command_table& to, const char* name, const char* help, task_change what) {
   to.add(command<change_options>{
     .name = name,

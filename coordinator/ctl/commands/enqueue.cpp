@@ -24,13 +24,13 @@ namespace {
 constexpr std::uint64_t enqueue_count_max = 10'000'000;
 
 struct enqueue_options {
-  /// Everything but the payload and `settings`.
+  /// All fields except the payload and `settings`.
   task_spec task;
   queue_changes settings;
-  /// `-` reads stdin.
+  /// `-` reads standard input.
   std::string payload = "-";
   std::size_t count = 1;
-  /// Wait until the tasks end, at most this long.
+  /// Maximum time to wait for the tasks' ends; empty: do not wait.
   std::optional<duration> wait;
 };
 
@@ -107,7 +107,7 @@ result<void> check(const enqueue_options& given) {
   return {};
 }
 
-/// Only what was given is the task's own; the rest is the queue's to decide.
+/// Only given settings become the task's own; the queue provides the others.
 void take_settings(const queue_changes& given, task_spec& task) {
   task.max_attempts = given.max_attempts;
   task.lease = given.lease;
@@ -125,7 +125,7 @@ void take_settings(const queue_changes& given, task_spec& task) {
     given.retry_cap.value_or(plain.cap)};
 }
 
-/// Reads standard input to its end, or to one byte more than a payload may have.
+/// Reads standard input to its end, but at most one byte more than a payload may have.
 std::string read_payload() {
   std::string text;
   std::array<char, 1 << 16> part{};
@@ -149,7 +149,7 @@ std::string to_json(const std::vector<enqueued_task>& tasks) {
   return out.end_array().end_object().take() + "\n";
 }
 
-/// One id a line; with what happened when the task was there before.
+/// One id per line, followed by its kind if the task was not created.
 std::string to_text(const std::vector<enqueued_task>& tasks) {
   std::string text;
   for (const auto& task : tasks) {
@@ -168,14 +168,14 @@ void print_added(const added_tasks& added, bool json) {
     print(to_json(added.tasks));
 }
 
-/// `ID STATE`, and for a task that failed why, on one line.
+/// `ID STATE` on one line, with the error of a task that failed.
 std::string ended_text(const task_status& status) {
   auto line = to_string(status.id) + " " + std::string(to_string(status.state));
   auto why = in_one_line(status.error_text);
   return line + (why.empty() ? "" : ": " + why) + "\n";
 }
 
-/// Waits for each task in turn; the deadline is one for all. Prints how each ended.
+/// Waits for the tasks one after the other until a common deadline, and prints how each ended.
 int await_all(context& with, const std::vector<task_id>& tasks, duration wait) {
   progress_bar bar(with.api.tells_progress());
   std::size_t done = 0;

@@ -18,7 +18,7 @@ void write_event(base::json_writer& out, const task_event& event) {
   out.field("event", to_string(event.what)).field("by", to_string(event.by));
   if (event.attempt != 0) {
     out.field("attempt", event.attempt);
-    // As text: a token may be larger than what a JSON number holds exactly.
+    // As text: a JSON number cannot hold every token exactly.
     out.field("token", std::to_string(value(event.token)));
   }
   if (!event.worker.empty())
@@ -44,13 +44,13 @@ std::string to_json(task_id task, const task_timeline& timeline) {
   return out.end_object().take() + "\n";
 }
 
-/// "scheduled until 2026-01-31 12:00:00.000 UTC".
+/// For example "scheduled until 2026-01-31 12:00:00.000 UTC".
 std::string state_text(task_state state, timestamp until) {
   auto text = std::string(to_string(state));
   return until == timestamp{} ? text : text + " until " + to_string(until);
 }
 
-/// True when the event alone does not say how the task was from then on.
+/// True when the kind of the event does not imply the task's state after it.
 bool has_to_say_state(const task_event& event) {
   using kind = task_event::kind;
   static constexpr std::array clear{

@@ -19,7 +19,7 @@ struct list_options {
   std::size_t limit = limits::listed_tasks_default;
 };
 
-/// The options that `list` and `dead list` share.
+/// Options shared by `list` and `dead list`.
 std::vector<option> shared_options(list_options& to) {
   return {
     queue_filter_option(to.filter.queue),

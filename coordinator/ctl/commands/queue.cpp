@@ -17,7 +17,7 @@ constexpr std::uint64_t queue_limit_max = 1'000'000'000'000;
 
 struct queue_options {
   queue_address queue{"default", {}};
-  /// Of `queue set` only.
+  /// Used by `queue set` only.
   queue_changes changes{};
 };
 
@@ -59,7 +59,7 @@ std::string to_json(const queue_info& info) {
   return out.end_object().take() + "\n";
 }
 
-/// "12 (4 shards have 3 each, rounded up)".
+/// For example "12 (4 shards have 3 each, rounded up)".
 std::string limit_over_shards(std::uint64_t limit, const queue_info& info) {
   auto text = limit_text(limit);
   if (limit == 0 || info.shards < 2 || !info.is_uniform)

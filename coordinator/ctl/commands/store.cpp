@@ -27,7 +27,7 @@ struct verify_options {
 struct restore_options {
   std::filesystem::path backups;
   std::filesystem::path directory;
-  /// 0 is the newest.
+  /// Number of the backup; 0: the newest.
   std::uint32_t number = 0;
 };
 
@@ -61,7 +61,7 @@ std::vector<option> restore_grammar(restore_options& to) {
 }
 
 void write_report(base::json_writer& out, const store_report& report) {
-  // As text: it may be larger than what a JSON number holds exactly.
+  // As text: a JSON number cannot hold every store id exactly.
   out.field("store_id", std::to_string(report.store_id)).field("format", report.format);
   out.field("epoch", report.epoch).begin_array("shards");
   for (const auto& [shard, kinds] : report.records) {

@@ -35,7 +35,7 @@ int print_result(const task_end& end, task_id id, bool json) {
   if (end.status && json)
     print(ended_json(end));
   if (!end.status || !is_terminal(end.status->state)) {
-    // A gateway does not say which state it is.
+    // A gateway does not report the state of a task that has not ended.
     auto state = end.status ? " is " + std::string(to_string(end.status->state)) + "," : " has";
     complain(task + state + " not ended yet; --wait DURATION waits for its end");
     return exit_not_ended;

@@ -20,21 +20,21 @@ namespace {
 
 using std::filesystem::path;
 
-/// What the fields may be is said by the file's reader.
+/// Options of `token create`; the parser of the token file validates them.
 struct create_options {
   path file;
   std::string subject;
   std::string tenant;
   std::string role;
-  /// Names with commas between them, or `*`; empty for none.
+  /// Names separated by commas, or `*`; empty: none.
   std::string queues;
-  /// As in the file; empty for none. By scope: producer, claim, admin.
+  /// In the format of the token file; empty: none. By scope: producer, claim, admin.
   std::array<std::string, 3> rates;
 };
 
 struct revoke_options {
   path file;
-  /// How the token's digest begins.
+  /// Prefix of the token's digest.
   std::string name;
 };
 

@@ -19,7 +19,7 @@ constexpr std::size_t percent_max = 100;
 
 struct watch_options {
   task_id task;
-  /// How long at most.
+  /// Maximum time to watch.
   duration wait = wait_max;
 };
 
@@ -40,7 +40,7 @@ std::string to_text(const task_progress& progress) {
   return std::to_string(progress.percent) + "% " + in_one_line(progress.note) + "\n";
 }
 
-/// A bar where somebody looks at one, else a line for each word of the handler.
+/// Draws a bar on a terminal; otherwise prints one line per progress report.
 void draw(const task_progress& progress, progress_bar& bar, bool json) {
   if (json)
     print(to_json(progress));

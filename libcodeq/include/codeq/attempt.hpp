@@ -17,18 +17,19 @@
 
 namespace codeq {
 
-/// Tells a running handler that its attempt is no longer wanted. Shared by the runtime and the
-/// handler; every member may be called from any thread.
+/// Cancellation flag of one attempt: requested when the attempt's result is no longer wanted.
+/// Shared by the runtime and the handler; every member may be called from any thread.
 class cancellation {
 public:
   /// True once the lease is lost, the task is cancelled or the node stops without waiting.
   [[nodiscard]] bool requested() const noexcept;
 
-  /// Calls `action` once, from the thread that requests the cancellation, or at once when that
-  /// happened before. At most one action per task; it must not block.
+  /// Sets the action that runs when cancellation is requested. It runs once, on the requesting
+  /// thread; if cancellation was requested before, it runs at once on the calling thread. An
+  /// attempt has at most one action; the action must not block.
   void on_request(std::function<void()> action);
 
-  /// Used by the runtime; idempotent.
+  /// Requests cancellation. Called by the runtime; idempotent.
   void request();
 
   cancellation() = default;
@@ -41,13 +42,13 @@ private:
   std::function<void()> action_;
 };
 
-/// Learns what became of a checkpoint: true once it is durable at the coordinator, together with
-/// all that the attempt saved before; false when the attempt ended first, so that nobody can tell.
-/// Called once, from a thread of the runtime; must not block.
+/// Callback of `task::save_checkpoint`. `saved` is true once the checkpoint and all earlier ones of
+/// the attempt are durable at the coordinator; it is false when the attempt ended before that was
+/// known. Called once, from a thread of the runtime; must not block.
 using checkpoint_saved = std::function<void(bool saved)>;
 
-/// What stands behind the verbs of a `task`; implemented by whatever runs the handler. Every member
-/// may be called from any thread, also when the attempt is over.
+/// Implements the member functions of `task`; provided by the runtime that runs the handler. Every
+/// member may be called from any thread, also after the attempt has ended.
 class attempt_runtime {
 public:
   attempt_runtime();
@@ -62,13 +63,14 @@ public:
   virtual void save_checkpoint(std::string state, checkpoint_saved then) = 0;
 };
 
-/// One attempt at a task, as its handler sees it. Cheap to copy: the payload is shared, not copied.
-/// The verbs may be called from any thread.
+/// One attempt at a task, as its handler sees it. Cheap to copy: copies share the payload. The
+/// member functions may be called from any thread.
 struct task {
   task_id id;
   std::string tenant;
   std::string queue;
-  /// The producer's own name for the task, and the group that it runs in order with; empty is none.
+  /// The producer's key for the task, and the group whose tasks run one at a time in order. Empty:
+  /// none.
   std::string key{};
   std::string group{};
   int priority = 0;
@@ -77,40 +79,42 @@ struct task {
   std::uint32_t max_attempts = 1;
   /// Strictly increasing within the task and its group: guard writes into your own store with it.
   fencing_token token{};
-  /// How long the lease is valid between two heartbeats (the runtime sends them).
+  /// Time that the lease stays valid between two heartbeats. The runtime sends the heartbeats.
   duration lease{0};
   timestamp enqueued_at;
   bytes payload;
   std::vector<std::pair<std::string, std::string>> headers;
-  /// What an earlier attempt at this task saved last, to go on from there; empty is nothing.
+  /// The latest checkpoint that an earlier attempt saved; the handler resumes from it. Empty: none.
   bytes checkpoint{};
   /// Never null.
   std::shared_ptr<cancellation> cancel;
-  /// What the verbs below reach; null where nobody listens.
+  /// Runtime behind the member functions below; null when there is none.
   std::shared_ptr<attempt_runtime> runtime{};
 
-  /// For how long the lease is valid even if no further heartbeat gets through; zero when it is
-  /// over.
+  /// Remaining time of the lease if no further heartbeat reaches the coordinator; zero once the
+  /// lease has ended.
   [[nodiscard]] duration lease_remaining() const;
 
-  /// Says how far the work is: feeds the task's `progress_timeout`, and producers that watch the
-  /// task are told, several times a second at most and then the latest. `percent` is 0..100; a
-  /// `note` of more than 1 KiB is cut with a mark. @throws std::invalid_argument for `percent`
+  /// Reports progress. Restarts the task's `progress_timeout` and is delivered to producers that
+  /// watch the task, at most several times a second (then only the latest report). `percent` is
+  /// 0..100; a `note` longer than 1 KiB is cut with a mark. @throws std::invalid_argument for
+  /// `percent`
   void progress(int percent, std::string note = {}) const;
 
-  /// Asks that the lease be valid for `by` (1 s to 12 h) from now even without heartbeats, for work
-  /// that stops the whole process. Not beyond the task's `run_timeout`. Counts as progress.
-  /// @throws std::invalid_argument for `by`
+  /// Extends the lease to `by` (1 s to 12 h) from now even if no heartbeats are sent, for work that
+  /// stops the whole process. The lease never extends past the task's `run_timeout`. Counts as
+  /// progress. @throws std::invalid_argument for `by`
   void extend(duration by) const;
 
-  /// Hands `state` (at most 64 KiB) on to the task's next attempt, in place of what it was handed
-  /// on before. Counts as progress. Returns at once; `then`, if any, learns when it is durable. The
-  /// latest one goes with a failure, too. What is saved when the lease is over is refused, so that
-  /// no attempt overtakes a later one; when the task ends, all of it is gone.
-  /// @throws std::invalid_argument for a `state` over its limit
+  /// Saves `state` (at most 64 KiB) as the checkpoint that the task's next attempt gets; it
+  /// replaces the previous checkpoint. Counts as progress. Returns at once; `then`, if set, is
+  /// called when the checkpoint is durable or refused. A failed attempt passes its latest
+  /// checkpoint on, too. Checkpoints are refused after the lease has ended, so that an old attempt
+  /// cannot overwrite the checkpoint of a newer one. They are deleted when the task ends. @throws
+  /// std::invalid_argument for a `state` over its limit
   void save_checkpoint(std::string state, checkpoint_saved then = {}) const;
 
-  /// Writes a line into the node's log that names task, attempt and token.
+  /// Writes a line to the node's log, together with the task, attempt and token.
   void log(std::string_view line) const;
 };
 

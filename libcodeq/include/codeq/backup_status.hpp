@@ -12,12 +12,12 @@ enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed
 /// The latest backup since the coordinator was started.
 struct backup_status {
   backup_state state = backup_state::none;
-  /// From 1, ascending, in the coordinator's backup directory.
+  /// Number of the backup in the coordinator's backup directory; starts at 1 and ascends.
   std::uint32_t number = 0;
-  /// Of all its files, those included that it shares with earlier ones.
+  /// Size of all its files, including those that it shares with earlier backups.
   std::uint64_t bytes = 0;
   std::uint32_t files = 0;
-  /// Why it failed.
+  /// Why the backup failed; empty unless `failed`.
   std::string problem;
 };
 

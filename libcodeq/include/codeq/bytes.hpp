@@ -19,7 +19,7 @@ public:
   bytes(std::shared_ptr<const void> owner, std::string_view view)
     : owner_(std::move(owner)), view_(view) {}
 
-  /// Takes a string over; one allocation, no copy of the characters beyond the move.
+  /// Takes ownership of a string with one allocation; the characters are moved, not copied.
   [[nodiscard]] static bytes from(std::string text) {
     auto owner = std::make_shared<const std::string>(std::move(text));
     std::string_view view = *owner;

@@ -12,69 +12,77 @@
 namespace codeq {
 
 struct coordinator_node_options {
-  /// Where the store lives; created when missing, locked against a second process.
+  /// Directory of the store; created when missing, locked against a second process.
   std::filesystem::path data;
-  /// Where nodes connect: `address:port`; port 0 picks one. Loopback only without TLS and tokens.
+  /// Address that workers, producers and operators connect to: `address:port`; port 0 picks a free
+  /// one. Must be loopback unless TLS and tokens are configured.
   std::string listen = "127.0.0.1:7400";
-  /// Fixed when the store is created; 0 takes the store's number, or 4 for a new one.
+  /// Number of shards, fixed when the store is created. 0: the store's number, or 4 for a new
+  /// store.
   std::size_t shards = 0;
-  /// False acknowledges what the kernel has; a power cut may then cost the last second.
+  /// Durability. True: a write is acknowledged after fsync. False: it is acknowledged once the
+  /// kernel has it, and a power cut may lose the last second.
   bool sync = true;
-  /// Space for the records of ended tasks, in bytes; beyond it the oldest go before their retention
-  /// has passed. Dead tasks and live ones do not count and never go.
+  /// Space for the records of ended tasks, in bytes. Above it the oldest records of completed and
+  /// cancelled tasks are removed before their retention has passed. Dead and live tasks do not
+  /// count and are never removed.
   std::uint64_t retention_bytes = limits::retention_bytes_default;
-  /// While the disk of `data` has less than so many bytes free, new tasks are refused; claims and
-  /// results go on. 0 never refuses.
+  /// While the disk of `data` has fewer free bytes, new tasks are refused; claims and results are
+  /// still accepted. 0: never refuse.
   std::uint64_t free_bytes_least = limits::free_bytes_least_default;
-  /// Where backups go that an operator asks for; empty: they are refused.
+  /// Directory for the backups that operators start. Empty: backups are refused.
   std::filesystem::path backups{};
-  /// How many backups stay there.
+  /// Number of backups kept there; older ones are removed.
   std::uint32_t backups_kept = 7;
-  /// Single-user setup without tokens: whoever reaches the port may do everything. Loopback only.
+  /// Single-user setup without tokens: every client that reaches the port has all rights. Loopback
+  /// only.
   bool development = false;
-  /// Who may come in, see README. Required without `development`, refused with it.
+  /// Token file (format: see README). Required without `development`, refused with it.
   std::filesystem::path tokens{};
-  /// PEM files of the own certificate chain and its key: with them every connection is TLS.
-  /// Required for an address that is not loopback.
+  /// PEM files of the coordinator's certificate chain and its key. When set, every connection uses
+  /// TLS. Required for an address that is not loopback.
   std::filesystem::path tls_certificate{};
   std::filesystem::path tls_key{};
-  /// PEM file with the certificates of those who may vouch for peers, whose certificates are then
-  /// checked when they show one.
+  /// PEM file of the CA certificates for client certificates. A client certificate, when presented,
+  /// is verified against them.
   std::filesystem::path tls_authority{};
-  /// Takes no peer in without a certificate.
+  /// Refuses clients without a certificate.
   bool tls_require_client_certificate = false;
-  /// Connections of nodes at once. Remote addresses share them fairly, and so do tenants: one gets
-  /// half at most.
+  /// Maximum number of open node connections. They are shared fairly among remote addresses and
+  /// among tenants: each gets at most half.
   std::size_t connections_max = limits::connections_max;
-  /// The same for connections to the gateway.
+  /// Maximum number of open connections to the HTTP gateway, shared in the same way.
   std::size_t http_connections_max = limits::http_connections_max;
-  /// Bytes of enqueues that are not durable yet, over all connections and HTTP requests; more are
-  /// refused with `overloaded`. Tenants share them fairly: one gets half at most.
+  /// Maximum number of bytes of enqueues that are not durable yet, over all connections and HTTP
+  /// requests; enqueues above it are refused with `overloaded`. Shared fairly among tenants: each
+  /// gets at most half.
   std::uint64_t enqueue_bytes_max = limits::enqueue_bytes_default;
-  /// Threads that shards and sessions share. Journal, reader and sockets have threads of their own.
+  /// Number of threads that shards and sessions share. The journal, the reader and the sockets have
+  /// threads of their own.
   std::size_t threads = limits::scheduler_threads_default;
-  /// Where the HTTP gateway listens: `address:port`, loopback only without TLS and tokens; port 0
-  /// picks one. Empty for no gateway.
+  /// Address of the HTTP gateway: `address:port`; port 0 picks a free one. Must be loopback unless
+  /// TLS and tokens are configured. Empty: no gateway.
   std::string http{};
-  /// What the gateway shows instead of `tls_certificate` and `tls_key`; with either pair it speaks
-  /// TLS. It asks nobody for a certificate, tokens decide.
+  /// Certificate chain and key of the gateway, in place of `tls_certificate` and `tls_key`. With
+  /// either pair the gateway uses TLS. It does not request client certificates; clients
+  /// authenticate by token.
   std::filesystem::path http_certificate{};
   std::filesystem::path http_key{};
-  /// Where metrics are served without a token, on loopback and without TLS; only beside `http`.
-  /// Empty: there alone, to admins of all tenants.
+  /// Address that serves metrics without a token and without TLS; loopback only, and only when
+  /// `http` is set. Empty: metrics are served by the gateway only, to admins of all tenants.
   std::string metrics{};
-  /// HTTP workers have to name the fencing token of the lease that they report on.
+  /// Requires HTTP workers to name the fencing token of the lease in their reports.
   bool http_needs_token = false;
-  /// File with the secret that deliveries to webhooks are signed with; empty does not sign them.
+  /// File with the secret that signs webhook deliveries. Empty: deliveries are not signed.
   std::filesystem::path webhook_secret_file{};
-  /// PEM file with the certificates of those who may vouch for webhooks, beside those that this
-  /// machine trusts.
+  /// PEM file of CA certificates trusted for webhook servers, in addition to those of the system.
   std::filesystem::path webhook_authority{};
-  /// Delivers to webhooks on loopback and private networks, too.
+  /// Allows webhook URLs on loopback and private networks.
   bool webhook_allow_private = false;
 };
 
-/// A coordinator process's inside: store, journal, shards, registrar and the listening socket.
+/// A coordinator as an object: store, journal, shards, registrar, listening socket and HTTP
+/// gateway.
 class coordinator_node {
 public:
   /// Recovers the store, then listens. Errors: `invalid_argument`; `incompatible_store` (locked,
@@ -89,9 +97,9 @@ public:
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const noexcept;
 
-  /// Reads tokens and certificates again: sessions of tokens that are gone end, new connections get
-  /// the new certificate. Errors: `invalid_argument`, `too_large`, `unavailable`; what cannot be
-  /// used leaves the old one in force.
+  /// Reads the token file and the certificates again. Sessions whose token was removed end; new
+  /// connections get the new certificate. Errors: `invalid_argument`, `too_large`, `unavailable`; a
+  /// file that cannot be used leaves its old content in force.
   [[nodiscard]] result<void> reload();
 
   /// The port of the HTTP gateway; 0 without one.
@@ -100,7 +108,7 @@ public:
   /// The port of the metrics; 0 without an address of their own.
   [[nodiscard]] std::uint16_t metrics_port() const noexcept;
 
-  /// Stops accepting, commits, tells peers `going_away`; at most 2 s. Leases live on.
+  /// Stops accepting, commits, sends `going_away` to peers; takes at most 2 s. Leases stay valid.
   void stop();
 
 private:

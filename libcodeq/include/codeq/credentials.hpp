@@ -6,18 +6,18 @@
 
 namespace codeq {
 
-/// What a node shows to a coordinator, and by what it knows the coordinator. A token is never sent
-/// to an address that is not loopback without TLS.
+/// How a client authenticates to the coordinator, and which CAs it trusts. A token is never sent
+/// without TLS, except to a loopback address.
 struct credentials {
-  /// Bearer token; empty where the coordinator takes everybody in (`--dev`).
+  /// Bearer token; empty for a coordinator that needs none (`--dev`).
   std::string token{};
-  /// File that holds the token and nothing else, in place of `token`; read at the start.
+  /// File that holds only the token, in place of `token`; read once at the start.
   std::filesystem::path token_file{};
-  /// PEM file with the certificates of those who may vouch for a coordinator. Empty: no TLS. With
-  /// it the coordinator's certificate has to name the host that was dialled.
+  /// PEM file of the CA certificates that the coordinator's certificate is verified against; the
+  /// certificate must also name the host that was dialled. Empty: no TLS.
   std::filesystem::path tls_authority{};
-  /// PEM files of the own certificate chain and its key, both or neither; with `tls_authority`
-  /// only.
+  /// PEM files of the client's certificate chain and its key: both or neither, and only with
+  /// `tls_authority`.
   std::filesystem::path tls_certificate{};
   std::filesystem::path tls_key{};
 };

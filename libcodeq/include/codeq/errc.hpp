@@ -21,35 +21,35 @@ enum class errc : std::uint8_t {
   protocol_error = 3,
   /// The token does not allow this.
   unauthorized = 4,
-  /// What was asked for is not known to this version.
+  /// This version does not support the request.
   unsupported = 5,
 
   // A conflict with the state of the task or session.
   /// The lease with that token is over; the report changed nothing.
   stale_lease = 20,
-  /// No such task, or past its retention.
+  /// The task does not exist, or its retention has passed.
   unknown_task = 21,
   /// Another live task has the key.
   duplicate = 22,
   /// Redrive refused: another live task took the key.
   key_taken = 23,
-  /// Idle longer than a session lives, or its request numbers were forgotten.
+  /// The producer session was idle for too long, or its request numbers are no longer remembered.
   session_expired = 24,
-  /// Another living worker has this name.
+  /// A connected worker already uses this name.
   name_in_use = 25,
-  /// A newer incarnation took this name over; exit.
+  /// A newer incarnation of this worker has taken over its name; the older process must exit.
   superseded = 26,
   /// The report was accepted before, with the same token.
   already = 27,
 
   // Worth a retry, after a pause.
-  /// Too much in flight; the context says how long to wait.
+  /// Too many requests in flight; the context says how long to wait.
   overloaded = 40,
-  /// The queue holds as many tasks as it may.
+  /// The queue holds its maximum number of tasks.
   queue_full = 41,
   /// The process is stopping.
   going_away = 42,
-  /// No connection, or lost before the answer.
+  /// There is no connection, or it was lost before the answer.
   disconnected = 43,
   /// The answer did not come in time; the outcome is unknown.
   timeout = 44,
@@ -59,9 +59,9 @@ enum class errc : std::uint8_t {
   // Internal: an operator has to look.
   /// The store failed; the process stops.
   io_error = 60,
-  /// Stored bytes are not what was written.
+  /// Stored bytes differ from what was written.
   corruption = 61,
-  /// The store belongs to another format, shard count or process.
+  /// The store has another format or shard count, or another process has it open.
   incompatible_store = 62,
   /// A program, library or file could not be used.
   unavailable = 63,

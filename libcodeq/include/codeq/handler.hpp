@@ -19,26 +19,27 @@
 
 namespace codeq {
 
-/// The HANDLER actor interface: the only one that users implement. One actor lives per slot and
-/// has one task at a time; it answers itself, at once or by a response promise: always with an
-/// `outcome`, never with a `caf::error`, which the runtime would not see. An exception or the
-/// actor's end becomes `failed` with the text.
+/// The HANDLER actor interface: the only one that users implement. One actor lives per slot and has
+/// one task at a time. It replies with an `outcome`, at once or through a response promise; it must
+/// not reply with a `caf::error`, which the runtime does not see. If the actor throws or ends, the
+/// attempt is `failed` with that reason.
 using handler_actor = caf::typed_actor<
-  // Runs one attempt and answers how it ended.
+  // Runs one attempt and replies with its outcome.
   caf::replies_to<task>::with<outcome>>;
 
 namespace detail {
 
-/// Makes an exception in `self` its exit reason, with the text, so that the node can report it.
+/// Turns an exception in `self` into its exit reason, with the exception's text, so that the node
+/// can report it.
 void report_exceptions(caf::scheduled_actor* self);
 
 } // namespace detail
 
-/// For whom a handler actor is started.
+/// Where and for which group a handler actor is started.
 struct handler_placement {
-  /// Of a keyed handler: the group that it lives for.
+  /// Group of a keyed handler's actor; empty otherwise.
   std::string group;
-  /// It may hold up its thread, so it gets one of its own.
+  /// The actor may block, so it gets a thread of its own.
   bool own_thread = false;
 };
 
@@ -53,7 +54,7 @@ using handler_function = std::function<outcome(const task&)>;
 /// their order; it has a thread of its own and may block.
 using batch_function = std::function<std::vector<outcome>(std::span<const task>)>;
 
-/// Where the handlers of a queue run. A function has a thread of its own in any case.
+/// Where the handlers of a queue run. Plain functions have a thread of their own in every case.
 enum class isolation : std::uint8_t {
   shared,  ///< Actors share the node's threads, and must not block.
   thread,  ///< Each actor has a thread of its own.
@@ -62,28 +63,29 @@ enum class isolation : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(isolation where) noexcept;
 
-/// How a queue is served, beside others of the node.
+/// How a queue is served relative to the node's other queues.
 struct queue_options {
-  /// Tasks of this queue that run at once; 0 is as many as the node has slots.
+  /// Maximum number of concurrent tasks of this queue; 0: as many as the node has slots.
   std::size_t slots = 0;
-  /// Its share when several queues wait for slots, 1..1000.
+  /// The queue's share of slots when several queues wait for them, 1..1000.
   unsigned weight = 1;
   isolation run_in = isolation::shared;
 };
 
-/// What a handler library registers: which queue of the worker's tenant is handled by what. A
-/// second handler for a queue is refused when the node starts.
+/// The handlers that a handler library registers, by queue of the worker's tenant. A second handler
+/// for the same queue is refused when the node starts.
 class handler_registry {
 public:
   /// Handles `queue` by a function; each slot calls it on its own thread.
   void handle(std::string queue, handler_function function, queue_options options = {});
 
-  /// Handles `queue` by a function that takes up to `batch_max` (1..1000) waiting tasks at once;
-  /// it never waits for more. Each task takes a slot. An exception fails all of them.
+  /// Handles `queue` by a function that gets up to `batch_max` (1..1000) waiting tasks at once; it
+  /// never waits for more to arrive. Each task takes a slot. If the function throws, all tasks of
+  /// the batch fail.
   void handle_batch(
     std::string queue, std::size_t batch_max, batch_function function, queue_options options = {});
 
-  /// Handles `queue` by a typed actor behavior, one actor per slot:
+  /// Handles `queue` by a typed actor behavior, with one actor per slot:
   /// `registry.handle_actor("q", [](codeq::handler_actor::pointer self) { return ...; })`.
   template <class Behavior>
   void handle_actor(std::string queue, Behavior behavior, queue_options options = {}) {
@@ -93,10 +95,10 @@ public:
     add({std::move(queue), spawner(std::move(for_slot)), options});
   }
 
-  /// Handles `queue` by actors that live for one `group` each and keep state between its tasks:
+  /// Handles `queue` by actors that each serve one `group` and keep state between its tasks:
   /// `registry.handle_keyed("q", [](codeq::handler_actor::pointer self, const std::string& group) {
-  /// return ...; })`. One without a task for `idle` ends; the group's next task starts another.
-  /// Tasks without a group get an actor without state of theirs.
+  /// return ...; })`. An actor that had no task for `idle` ends; the group's next task starts a new
+  /// one. Tasks without a group run in actors that keep no state.
   template <class Behavior>
   void handle_keyed(
     std::string queue,
@@ -110,18 +112,18 @@ public:
 
   struct entry {
     std::string queue;
-    /// Empty for a batch.
+    /// Starts the actor of a slot; empty for a batch handler.
     handler_factory factory{};
     queue_options options{};
-    /// Of a plain function, what `factory` starts; else empty.
+    /// The function of a plain-function handler, which `factory` runs; otherwise empty.
     handler_function function{};
     batch_function batch{};
     std::size_t batch_max = 1;
-    /// Of a keyed handler: when one without a task ends.
+    /// Idle time after which the actor of a keyed handler ends; empty for other handlers.
     std::optional<duration> idle{};
   };
 
-  /// Handles a queue by whatever the entry says.
+  /// Adds a handler entry of any kind.
   void add(entry handler) { entries_.push_back(std::move(handler)); }
 
   [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
@@ -141,7 +143,7 @@ private:
   std::vector<entry> entries_;
 };
 
-/// Changes whenever a library built against an older codeq can no longer be loaded.
+/// Incremented whenever a library built against an older codeq can no longer be loaded.
 inline constexpr std::uint32_t handler_abi_version = 4;
 
 } // namespace codeq
@@ -149,8 +151,8 @@ inline constexpr std::uint32_t handler_abi_version = 4;
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::task)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::outcome)
 
-/// Put once into a handler library: defines the entry points that `codeq-worker --handlers` looks
-/// for and opens the body that registers handlers.
+/// Use once in a handler library. Defines the entry points that `codeq-worker --handlers` looks for
+/// and opens the body of the function that registers handlers.
 /// `CODEQ_HANDLERS(registry) { registry.handle("thumbs", make_thumb); }`
 #define CODEQ_HANDLERS(registry)                                                                   \
   extern "C" std::uint32_t codeq_handler_abi_version() {                                           \

@@ -12,14 +12,14 @@
 
 namespace codeq {
 
-/// Numbers a shard of the cluster, from 0.
+/// Number of a shard in the cluster, from 0.
 enum class shard_id : std::uint16_t {};
 
-/// Numbers a task within its shard; never reused.
+/// Number of a task within its shard; never reused.
 using sequence = std::uint64_t;
 
-/// Proves which lease a report belongs to: epoch (24 bits) and counter (39 bits), below 2^63.
-/// Strictly increasing per shard for its whole life; comparable within one task or group.
+/// Identifies the lease that a report belongs to: epoch (24 bits) and counter (39 bits), below
+/// 2^63. Strictly increasing per shard for its whole life; comparable within one task or group.
 enum class fencing_token : std::uint64_t {};
 
 [[nodiscard]] constexpr std::uint64_t value(fencing_token token) noexcept {
@@ -30,7 +30,7 @@ enum class fencing_token : std::uint64_t {};
   return static_cast<std::uint16_t>(shard);
 }
 
-/// Names a task for ever; assigned by its shard and routes itself.
+/// Identifies a task for ever. Assigned by its shard; requests are routed by it.
 struct task_id {
   shard_id shard{};
   sequence seq = 0;
@@ -42,37 +42,38 @@ struct task_id {
 /// `ssssssss-ssss-ssss-ccc0-hhhh00000000`. Opaque to users.
 [[nodiscard]] std::string to_string(const task_id& id);
 
-/// Reads what `to_string` wrote; empty when the shape or the check digit is wrong.
+/// Parses the output of `to_string`; empty when the shape or the check digit is wrong.
 [[nodiscard]] std::optional<task_id> parse_task_id(std::string_view text);
 
-/// A producer's session; chosen by the producer, and unlike any other.
+/// A producer's session; chosen by the producer, and globally unique.
 struct producer_id {
-  /// The upper 48 bits are the time of its creation in milliseconds; the rest is random. 0 is a
-  /// session of the coordinator itself, which never expires and which nobody else may name.
+  /// The upper 48 bits are the session's creation time in milliseconds since 1970; the lower 16 are
+  /// random. 0: an internal session of the coordinator, which never expires and which clients may
+  /// not use.
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
   friend auto operator<=>(const producer_id&, const producer_id&) = default;
 };
 
-/// Names a session that is created at that shard time. @pre `created` is after 1970
+/// The id of a session created at shard time `created`. @pre `created` is after 1970
 [[nodiscard]] constexpr producer_id
 make_producer_id(timestamp created, std::uint16_t random_high, std::uint64_t random_low) noexcept {
   auto ms = static_cast<std::uint64_t>(created.time_since_epoch().count());
   return {ms << 16 | random_high, random_low};
 }
 
-/// When the session was created, by its own account.
+/// When the session was created, according to its producer.
 [[nodiscard]] constexpr timestamp created_at(const producer_id& producer) noexcept {
   return timestamp{duration{static_cast<duration::rep>(producer.high >> 16)}};
 }
 
-/// True for a session of the coordinator itself.
+/// True for an internal session of the coordinator.
 [[nodiscard]] constexpr bool is_internal(const producer_id& producer) noexcept {
   return producer.high == 0;
 }
 
-/// A worker process: its operator's name for it, and a random number per start.
+/// A worker process: the name its operator gave it, and a random number per start.
 struct worker_identity {
   std::string name;
   std::uint64_t incarnation = 0;

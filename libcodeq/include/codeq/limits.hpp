@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Every limit and default of codeq, with its unit. What is refused at a limit is refused with an
-/// error that names the field, the value and the limit; nothing is clamped or cut silently.
+/// Every limit and default of codeq, with its unit. A value over its limit is refused with an error
+/// that names the field, the value and the limit; nothing is clamped or cut silently.
 namespace codeq::limits {
 
 using namespace std::chrono_literals;
@@ -109,14 +109,14 @@ inline constexpr duration retention_look_interval = 1min;
 inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
 inline constexpr duration free_space_look_interval = 1s;
 inline constexpr std::uint64_t free_space_look_bytes = 1u << 20;
-/// Of the free bytes from which on tasks are added; below it claims and large results wait.
+/// Below `free_bytes_least` / `tight_space_divisor` free bytes, claims and large results wait, too.
 inline constexpr std::uint64_t tight_space_divisor = 4;
 inline constexpr std::uint64_t disk_reserve_bytes = 64ull << 20;
-/// With less than so many bytes free the reserve is given up.
+/// The reserve file is released when fewer bytes are free.
 inline constexpr std::uint64_t disk_reserve_release_bytes = 16ull << 20;
-/// A result of so many bytes, follow-ups included, is accepted however little space there is.
+/// A result of at most this size, follow-ups included, is accepted however little space is free.
 inline constexpr std::size_t small_result_bytes_max = 16u << 10;
-/// After so long a worker sends a result again that the coordinator had no space for.
+/// Delay before a worker resends a result that the coordinator had no space for.
 inline constexpr duration result_retry_after = 1s;
 
 // A connection.
@@ -142,14 +142,14 @@ inline constexpr std::size_t result_bytes_waiting_max = 8u << 20;
 inline constexpr std::size_t results_asked_again_max = 8;
 inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
 inline constexpr std::size_t producer_window_requests_default = 64;
-/// Enqueues of all connections that are not durable yet.
+/// Maximum size of the enqueues of all connections that are not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
 /// Lets one tenant send the largest frame while another tenant's largest frame is not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_min = 4 * frame_bytes_max;
 /// Memory that an enqueue request occupies in addition to its body.
 inline constexpr std::size_t enqueue_overhead_bytes = 1024;
-/// Longer than for other refusals: so many bytes take their time to become durable, and a request
-/// that is sent again costs its bytes again.
+/// Longer than for other refusals: so many bytes take a while to become durable, and resending a
+/// large request is expensive.
 inline constexpr duration enqueue_bytes_retry_after = 500ms;
 inline constexpr duration name_probe_timeout = 1s;
 inline constexpr duration shutdown_max = 2s;
@@ -159,7 +159,7 @@ inline constexpr std::size_t scheduler_threads_default = 2;
 inline constexpr std::size_t scheduler_threads_max = 256;
 
 // A worker.
-/// A task shares the buffer of a batch of so many bytes; of a larger one it copies its part.
+/// A task shares the buffer of a batch up to this size; from a larger batch it copies its part.
 inline constexpr std::size_t shared_batch_bytes_max = 32u << 10;
 inline constexpr std::size_t slots_max = 4096;
 inline constexpr std::size_t slots_default = 8;

@@ -17,15 +17,15 @@ namespace codeq {
 struct operator_options {
   /// Addresses of coordinators, `host:port`.
   std::vector<std::string> coordinators;
-  /// How long to wait for a connection and for each answer.
+  /// Maximum wait for a connection, and for each answer.
   duration timeout = std::chrono::seconds(10);
-  /// What to show to coordinators.
+  /// How to authenticate to coordinators.
   credentials access{};
 };
 
-/// What an operator's tool can ask of a coordinator. Blocking; one thread at a time. What concerns
-/// a queue or a tenant is asked of every shard in turn; when that fails half way, the error says
-/// what has been done, and asking again does the rest.
+/// The requests that an operator's tool can send to a coordinator. Calls block; use from one thread
+/// at a time. A request for a queue or a tenant is sent to one shard after the other. When it fails
+/// half way, the error says what has been done, and repeating the request does the rest.
 class operator_client {
 public:
   /// Connects. Errors: `disconnected`, `timeout`, `unauthorized`; `invalid_argument` and
@@ -38,26 +38,26 @@ public:
 
   // One task.
 
-  /// Everything known of one task. Errors: `unknown_task`.
+  /// Returns the whole record of one task. Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(task_id task);
   [[nodiscard]] result<task_status> status(const task_key& task);
 
   /// Changes one task and returns when that is durable. Errors: `unknown_task`, `unsupported`.
   [[nodiscard]] result<change_outcome> change(task_id task, task_change what);
 
-  /// The same by key, to cancel or promote. A key without a record is the outcome `not_found`.
+  /// The same by key; only cancel and promote. Returns `not_found` when no record has the key.
   [[nodiscard]] result<change_outcome> change(const task_key& task, task_change what);
 
   /// Ends a lease or a task without its token. `text` is the result of a completed task or the
-  /// reason of a failed one. Errors: `unknown_task`; `disconnected` leaves it open whether it was
-  /// done.
+  /// reason of a failed one. Errors: `unknown_task`; after `disconnected` the change may or may not
+  /// have been made.
   [[nodiscard]] result<change_outcome>
   force(task_id task, force_kind how, const std::string& text = {});
 
-  /// Why the task does not run at this moment. Errors: `unknown_task`.
+  /// Returns why the task does not run at this moment. Errors: `unknown_task`.
   [[nodiscard]] result<task_explanation> explain(task_id task);
 
-  /// What happened to a task. Errors: `unknown_task`.
+  /// Returns the task's history. Errors: `unknown_task`.
   [[nodiscard]] result<task_timeline> events(task_id task);
 
   // Queues.
@@ -65,21 +65,21 @@ public:
   /// Errors: `invalid_argument` and `too_large` name the field, its value and the limit.
   [[nodiscard]] result<queue_info> show_queue(const queue_address& queue);
 
-  /// Sets everything that is configured of a queue; it is made when it is new.
+  /// Sets the whole configuration of a queue; creates the queue when it does not exist.
   [[nodiscard]] result<queue_info>
   configure_queue(const queue_address& queue, const queue_config& config);
 
-  /// Stops or resumes handing out a queue's tasks; leases run on.
+  /// Pauses or resumes a queue. A paused queue grants no leases; existing leases go on.
   [[nodiscard]] result<queue_info> pause_queue(const queue_address& queue, bool paused);
 
   // Many tasks.
 
-  /// The oldest tasks that the filter picks, without their texts; at most `limit`
-  /// (1..`limits::listed_tasks_max`) of them.
+  /// Returns the oldest tasks that match the filter, without results and error texts; at most
+  /// `limit` (1..`limits::listed_tasks_max`) of them.
   [[nodiscard]] result<std::vector<task_status>>
   list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 
-  /// Redrives or purges dead tasks; returns how many.
+  /// Redrives or purges the dead tasks that match the filter; returns how many.
   [[nodiscard]] result<std::uint64_t> change_dead(const dead_filter& filter, dead_change what);
 
   /// Removes every task of a queue for good, whatever its state; leases are revoked. Returns how
@@ -92,11 +92,11 @@ public:
   /// Counts per queue and the coordinator's gauges.
   [[nodiscard]] result<coordinator_stats> stats();
 
-  /// Begins a backup of the coordinator's store into the directory that the coordinator was started
-  /// with. Errors: `unsupported` when there is none, `already` while one is running.
+  /// Starts a backup of the coordinator's store into its configured backup directory. Errors:
+  /// `unsupported` when none is configured, `already` while a backup is running.
   [[nodiscard]] result<backup_status> start_backup();
 
-  /// How the latest backup is.
+  /// Returns the status of the latest backup.
   [[nodiscard]] result<backup_status> backup();
 
 private:

@@ -28,27 +28,27 @@ struct queue_stats {
   std::uint64_t dead = 0;
   /// Leases that expired, since the store was created.
   std::uint64_t lost = 0;
-  /// Dead tasks that are kept, and the parts of `ready` by priority; known within the coordinator
-  /// only.
+  /// Dead tasks that are still stored, and `ready` split by priority. Filled within the coordinator
+  /// only; not sent to operators.
   std::uint64_t dead_now = 0;
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   std::uint64_t cancelled = 0;
 };
 
-/// A connected worker, or one whose leases live on.
+/// A connected worker, or a disconnected one that still has leases.
 struct worker_stats {
   std::string name;
   bool is_connected = false;
-  /// Tasks that it could take at once.
+  /// Number of tasks that it could accept now.
   std::uint64_t free_slots = 0;
   std::uint64_t leases = 0;
-  /// Of the queues that it claims from.
+  /// Tenants of the queues that it claims from.
   std::set<std::string> tenants{};
 };
 
-/// How often something took how long.
+/// Histogram of durations.
 struct time_counts {
-  /// The upper bounds of the counts; the last count has none.
+  /// Upper bounds of the buckets; the last bucket has none.
   static constexpr std::array<std::int64_t, 13> bounds_ms{
     1, 2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30'000, 300'000, 3'600'000};
 
@@ -61,27 +61,28 @@ struct time_counts {
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
-  /// By metric name, for example `codeq_lease_timers`.
+  /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
 
-  // Known within the coordinator only.
+  // Filled within the coordinator only; not sent to operators.
 
   std::vector<worker_stats> workers{};
-  /// From a task's enqueue to its first grant.
+  /// Time from a task's enqueue to its first grant.
   time_counts dispatch{};
-  /// From a grant to the report that ended it.
+  /// Time from a grant to the report that ended the lease.
   time_counts run{};
 };
 
-/// What a queue gives its tasks and how much it takes.
+/// Configuration of a queue: the defaults of its tasks, and its limits.
 struct queue_config {
-  /// For the fields that a producer leaves to the queue.
+  /// Values for the fields that a producer leaves unset.
   task_settings defaults{};
-  /// Live tasks at most, 0 is no limit; beyond it an enqueue is refused with `queue_full`. Each
-  /// shard takes an equal part, rounded up, so that a queue whose tasks gather on few shards (by
-  /// group or key) is full earlier, and a limit below the number of shards is one task on each.
+  /// Maximum number of live tasks; 0: unlimited. An enqueue above it is refused with `queue_full`.
+  /// Each shard gets an equal part, rounded up. A queue whose tasks gather on few shards (by group
+  /// or key) is therefore full earlier, and a limit below the number of shards allows one task per
+  /// shard.
   std::uint64_t max_depth = 0;
-  /// Leases at the same time at most, 0 is no limit; divided in the same way.
+  /// Maximum number of concurrent leases; 0: unlimited. Divided among shards in the same way.
   std::uint64_t max_leased = 0;
   /// Keeps the payload of a completed task as long as its record.
   bool keep_payload = false;
@@ -89,15 +90,15 @@ struct queue_config {
   friend bool operator==(const queue_config&, const queue_config&) = default;
 };
 
-/// How a queue stands, over all shards.
+/// Configuration and state of a queue, over all shards.
 struct queue_info {
   queue_address queue;
-  /// Its limits are the sums over the shards.
+  /// Limits are the sums over the shards.
   queue_config config;
-  /// Nothing is handed out; everything else goes on.
+  /// The queue grants no leases; all other requests are served.
   bool paused = false;
   std::uint32_t shards = 0;
-  /// False when a change did not reach every shard: make it again.
+  /// False when a change did not reach every shard; the operator should repeat it.
   bool is_uniform = true;
 };
 
@@ -108,10 +109,10 @@ enum class force_kind : std::uint8_t {
   fail = 2,     ///< A live task is dead, with a text as the reason.
 };
 
-/// Which tasks to list, or to change together.
+/// Which tasks to list or to change.
 struct task_filter {
   std::string tenant = "default";
-  /// Empty is every queue of the tenant.
+  /// Empty: every queue of the tenant.
   std::string queue{};
   std::optional<task_state> state{};
   /// Only dead tasks that block their group.
@@ -121,11 +122,11 @@ struct task_filter {
 /// Which dead tasks to redrive or purge, and how fast.
 struct dead_filter {
   std::string tenant = "default";
-  /// Empty is every queue of the tenant.
+  /// Empty: every queue of the tenant.
   std::string queue{};
-  /// Tasks at most; 0 is all.
+  /// Maximum number of tasks; 0: all.
   std::uint64_t limit = 0;
-  /// Tasks per second at most, up to `limits::bulk_rate_max`; 0 is as fast as it goes.
+  /// Maximum number of tasks per second, up to `limits::bulk_rate_max`; 0: unlimited.
   std::uint64_t rate = 0;
 };
 
@@ -159,11 +160,11 @@ struct task_explanation {
   timestamp until{};
   task_id blocker{};
   task_state blocker_state = task_state::ready;
-  /// Of a running task: its lease ends then unless it beats.
+  /// Remaining time of a running task's lease if no further heartbeat arrives.
   duration lease_left{0};
   /// Connected workers that claim from its queue.
   std::uint32_t workers = 0;
-  /// As the task's shard has it; limits are those of this shard.
+  /// Configuration on the task's shard; limits are those of this shard.
   queue_config queue;
 };
 
@@ -194,26 +195,26 @@ struct task_event {
     payload_replaced = 16, ///< By a duplicate.
   };
 
-  /// Who brought it about. On the wire, never renumber.
+  /// Who caused the event. On the wire, never renumber.
   enum class author : std::uint8_t {
     coordinator = 0,
     producer = 1,
     worker = 2,
-    operator_user = 3, ///< Whoever asked for a change of the task.
+    operator_user = 3, ///< A user or tool that asked for a change of the task.
   };
 
   timestamp at;
   kind what = kind::enqueued;
   author by = author::coordinator;
-  /// The task's from then on, and until when when it waits for a time.
+  /// State of the task after the event; `until` is set when it waits for a time.
   task_state state = task_state::ready;
   timestamp until{};
-  // Of an event that a lease had to do with.
+  // Lease that the event belongs to; unset for events without a lease.
   std::uint32_t attempt = 0;
   fencing_token token{};
   std::string worker{};
-  /// Of an attempt that ended: the result or the error text, cut to
-  /// `limits::history_text_bytes_max` with a mark.
+  /// Result or error text of an attempt that ended, cut to `limits::history_text_bytes_max` with a
+  /// mark.
   std::string text{};
 
   friend bool operator==(const task_event&, const task_event&) = default;
@@ -222,13 +223,13 @@ struct task_event {
 [[nodiscard]] std::string_view to_string(task_event::kind what) noexcept;
 [[nodiscard]] std::string_view to_string(task_event::author by) noexcept;
 
-/// What happened to a task and is still remembered: all of it, or the latest when it is very much.
+/// The history of a task: all events, or the latest ones when there are too many to keep.
 struct task_timeline {
-  /// From its enqueue on; in order.
+  /// In order; the enqueue comes first.
   std::vector<task_event> events;
-  /// Events behind the enqueue that are not remembered any more.
+  /// Number of events after the enqueue that are no longer kept.
   std::uint64_t dropped = 0;
-  /// How the task is now, and until when when it waits for a time.
+  /// Current state of the task; `until` is set when it waits for a time.
   task_state state = task_state::ready;
   timestamp until{};
 

@@ -11,7 +11,8 @@
 
 namespace codeq {
 
-/// How an attempt ended, in the handler's words. There is no default: a handler has to say one.
+/// How an attempt ended, as its handler reports it. There is no default constructor: a handler has
+/// to choose an outcome.
 class outcome {
 public:
   /// The work is done; `result` (at most 1 MiB) is stored and can be read by producers.
@@ -29,14 +30,14 @@ public:
   /// As `failed`; the delay comes from the task's retry policy.
   [[nodiscard]] static outcome nack(std::string reason);
 
-  /// Gives the task back unharmed: ready at once in its old place, the attempt not charged.
+  /// Gives the task back: it is ready at once in its old place, and the attempt is not charged.
   [[nodiscard]] static outcome abandon();
 
-  /// Adds a task that is enqueued in the same write as this completion: once when it is accepted,
-  /// and never otherwise. At most 64 of together 8 MiB, after any kind of outcome but only enqueued
-  /// by `completed`. One whose field is over its limit makes the attempt `failed`, with the reason;
-  /// a duplicate of a key follows its `on_duplicate` (`reject` adds nothing), and no limit of a
-  /// queue refuses it.
+  /// Adds a follow-up task. It is enqueued in the same write as this completion: exactly once if
+  /// the completion is accepted, never otherwise. At most 64 follow-ups of 8 MiB in total. They may
+  /// be added to any outcome, but only `completed` enqueues them. A follow-up with a field over its
+  /// limit makes the attempt `failed`, with the reason. A duplicate key is handled by its
+  /// `on_duplicate` (`reject` adds nothing). Queue limits do not apply to follow-ups.
   outcome& then(task_spec follow_up) &;
   [[nodiscard]] outcome&& then(task_spec follow_up) &&;
 
@@ -46,10 +47,10 @@ public:
   /// The result, or the reason.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
-  /// The same, which is empty from then on.
+  /// Moves the text out; it is empty afterwards.
   [[nodiscard]] std::string take_text() noexcept { return std::move(text_); }
 
-  /// The nack's own delay; empty when the retry policy decides.
+  /// The delay given to `nack`; empty when the retry policy decides.
   [[nodiscard]] std::optional<duration> delay() const noexcept { return delay_; }
 
   /// In the order they were added.

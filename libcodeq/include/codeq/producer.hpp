@@ -17,17 +17,18 @@ struct producer_options {
   std::vector<std::string> coordinators;
   /// Shown in the coordinator's log; `[A-Za-z0-9._-]{1,128}`.
   std::string name = "producer";
-  /// Requests in flight at most; `enqueue` waits for room beyond that.
+  /// Maximum number of requests in flight; `enqueue` blocks while the window is full.
   std::size_t window_requests = limits::producer_window_requests_default;
-  /// What to show to coordinators.
+  /// How to authenticate to coordinators.
   credentials access{};
 };
 
 /// One answer per task, in the order given. Errors of a task: `duplicate` when its key has a record
-/// and `on_duplicate::reject` was asked for, else why its part of the batch was refused.
+/// and it asked for `on_duplicate::reject`; otherwise the reason why its part of the batch was
+/// refused.
 using enqueue_answers = std::vector<result<enqueued_task>>;
 
-/// How far the handler of a task is that has not ended.
+/// Progress of a task that has not ended.
 struct task_progress {
   task_id id;
   std::uint32_t attempt = 0;
@@ -36,19 +37,19 @@ struct task_progress {
   std::string note;
 };
 
-/// Adds tasks and learns how they end. Survives lost connections: an enqueue whose answer was lost
-/// is sent again under the same request number and never adds a task twice. Thread-safe.
+/// Adds tasks and waits for their outcomes. Survives lost connections: an enqueue whose answer was
+/// lost is resent under the same request number and never adds a task twice. Thread-safe.
 class producer {
 public:
-  /// Called when an enqueue is durable or refused; on a thread of the producer, must not block.
-  /// What it throws is logged and goes no further.
+  /// Called when an enqueue is durable or refused, on a thread of the producer; must not block. An
+  /// exception from it is logged and dropped.
   using enqueued = std::function<void(result<std::vector<task_id>>)>;
 
-  /// The same for tasks that are answered one by one.
+  /// The same for batches whose tasks are answered one by one.
   using each_enqueued = std::function<void(result<enqueue_answers>)>;
 
-  /// Called when an awaited task ends; on a thread of the producer, must not block. What it throws
-  /// is logged and goes no further. Errors: `unknown_task`.
+  /// Called when an awaited task ends, on a thread of the producer; must not block. An exception
+  /// from it is logged and dropped. Errors: `unknown_task`.
   using ended = std::function<void(result<task_status>)>;
 
   /// Starts connecting in the background. Errors: `invalid_argument` for bad options;
@@ -60,43 +61,45 @@ public:
   producer& operator=(const producer&) = delete;
 
   /// Adds a task and waits until it is durable. Errors: `invalid_argument` and `too_large` name the
-  /// field, its value and the limit; `duplicate`; `timeout` leaves the outcome open and keeps
-  /// trying.
+  /// field, its value and the limit; `duplicate`; `timeout`: the outcome is unknown and the
+  /// producer goes on trying.
   [[nodiscard]] result<enqueued_task>
   enqueue(task_spec task, duration wait = std::chrono::seconds(30));
 
   /// Adds up to 1,000 tasks, all or none, and waits until they are durable. Errors: also
-  /// `invalid_argument` for a task with a key or a group, which other shards may own.
+  /// `invalid_argument` for a task with a key or a group, because it may belong to another shard.
   [[nodiscard]] result<std::vector<task_id>>
   enqueue(std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
 
-  /// As `enqueue`, without waiting for the answer; waits for room in the window only.
+  /// As `enqueue`, without waiting for the answer. Blocks only while the window is full.
   void enqueue_async(std::vector<task_spec> tasks, enqueued done);
 
-  /// Adds up to 1,000 tasks of any kind and waits until all are answered. Those that a shard owns
-  /// are one part of the batch, all or none; parts succeed and fail on their own. Tasks of one
-  /// group keep their order. Errors of the whole: nothing was added, or `timeout`.
+  /// Adds up to 1,000 tasks of any kind and waits until all are answered. Tasks of the same shard
+  /// form one part of the batch, which is added all or none; each part succeeds or fails on its
+  /// own. Tasks of one group keep their order. Errors of the whole call: nothing was added, or
+  /// `timeout`.
   [[nodiscard]] result<enqueue_answers>
   enqueue_each(std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
 
   /// As `enqueue_each`, without waiting for the answers.
   void enqueue_each_async(std::vector<task_spec> tasks, each_enqueued done);
 
-  /// Waits until the task ends and returns how. Errors: `timeout`, `unknown_task`.
+  /// Waits until the task ends and returns its final status. Errors: `timeout`, `unknown_task`.
   [[nodiscard]] result<task_status> await(task_id task, duration wait);
 
-  /// Calls `done` for each task when it ends; the coordinator tells, nobody polls.
+  /// Calls `done` for each task when it ends. The coordinator notifies the producer; there is no
+  /// polling.
   void await_async(std::vector<task_id> tasks, ended done);
 
-  /// Called when a handler said how far it is, several times a second at most; on a thread of the
-  /// producer, must not block. What it throws is logged and goes no further.
+  /// Called when a handler reports progress, at most several times a second, on a thread of the
+  /// producer; must not block. An exception from it is logged and dropped.
   using progressed = std::function<void(const task_progress&)>;
 
-  /// As `await`, and calls `told` on the way. Progress is kept nowhere: what a handler said before
-  /// is not told.
+  /// As `await`, and calls `told` for each progress report. Progress is not stored: reports made
+  /// before the call are not delivered.
   [[nodiscard]] result<task_status> watch(task_id task, progressed told, duration wait);
 
-  /// As `await_async`, and calls `told` on the way.
+  /// As `await_async`, and calls `told` for each progress report.
   void watch_async(std::vector<task_id> tasks, progressed told, ended done);
 
 private:

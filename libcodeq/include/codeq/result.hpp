@@ -9,7 +9,7 @@
 
 namespace codeq {
 
-/// A refusal: the code says what a caller can do, the context says what happened in words.
+/// A refusal: the code is for programs, the context explains in words what happened.
 struct error {
   errc code = errc::none;
   std::string context;
@@ -38,13 +38,19 @@ public:
 
   /// @pre has_value()
   [[nodiscard]] T& value() & { return std::get<0>(state_); }
+
   [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+
   [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
 
   [[nodiscard]] T& operator*() & { return value(); }
+
   [[nodiscard]] const T& operator*() const& { return value(); }
+
   [[nodiscard]] T&& operator*() && { return std::move(*this).value(); }
+
   [[nodiscard]] T* operator->() { return &value(); }
+
   [[nodiscard]] const T* operator->() const { return &value(); }
 
   /// @pre !has_value()

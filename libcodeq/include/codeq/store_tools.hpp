@@ -11,65 +11,65 @@
 #include <utility>
 #include <vector>
 
-/// Work on a store that no coordinator has open.
+/// Offline tools for a store that no coordinator has open.
 namespace codeq {
 
 struct verify_options {
   /// The data directory of a coordinator.
   std::filesystem::path directory;
-  /// As the coordinator is started with: without `sync` the log may have lost its end.
+  /// The coordinator's durability setting: without `sync` the end of the log may be missing.
   bool sync = true;
-  /// How many findings are told in words; the others are counted.
+  /// Maximum number of findings described in words; further ones are only counted.
   std::size_t findings_max = 100;
 };
 
-/// What is in a store, and what is wrong with it.
+/// Contents of a store, and the problems found in it.
 struct store_report {
   std::uint64_t store_id = 0;
   std::uint32_t format = 0;
-  /// Of the latest start.
+  /// Epoch of the latest start.
   std::uint32_t epoch = 0;
-  /// How many records there are, by kind, for each shard.
+  /// Number of records of each kind, per shard.
   std::map<shard_id, std::map<std::string, std::uint64_t>> records;
-  /// What must not be, each with the key of its record.
+  /// Violated invariants, each with the key of the offending record.
   std::vector<std::string> findings;
-  /// All findings, those included that are not told.
+  /// Number of all findings, including those not described.
   std::uint64_t findings_count = 0;
-  /// What is worth knowing and not wrong.
+  /// Observations that are not errors.
   std::vector<std::string> notes;
 };
 
-/// Checks every invariant that can be checked on the disk, and every checksum; changes nothing.
-/// Takes as long as reading the store does, and as much memory as a coordinator that has it open.
-/// Errors: what keeps it from being opened: `unavailable` (no store there), `incompatible_store`
-/// (a coordinator has it open, a newer format), `corruption`, `io_error`.
+/// Checks every invariant that can be checked on disk, and every checksum. Changes nothing. Takes
+/// as long as reading the store, and as much memory as a coordinator that serves it. Errors, when
+/// the store cannot be opened: `unavailable` (no store there), `incompatible_store` (a coordinator
+/// has it open, a newer format), `corruption`, `io_error`.
 [[nodiscard]] result<store_report> verify_store(const verify_options& options);
 
 struct restore_options {
-  /// Where a coordinator put its backups.
+  /// The coordinator's backup directory.
   std::filesystem::path backups;
-  /// Which of them; 0 is the newest.
+  /// Number of the backup; 0: the newest.
   std::uint32_t number = 0;
-  /// The new data directory: missing or empty.
+  /// The new data directory; must be missing or empty.
   std::filesystem::path directory;
 };
 
-/// What was restored.
+/// Result of `restore_store`.
 struct restored_store {
-  /// Of the backup.
+  /// Number of the backup.
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
-  /// A new one, so that nobody takes the store for the one that was backed up.
+  /// Id of the new store; differs from that of the store that was backed up.
   std::uint64_t store_id = 0;
-  /// Beyond every epoch that the backed-up store can have come to.
+  /// Greater than every epoch that the backed-up store can have reached.
   std::uint32_t epoch = 0;
   store_report report;
 };
 
-/// Makes a data directory of a backup, with an identity of its own, and verifies it. The directory
+/// Creates a data directory from a backup, gives it a new store id, and verifies it. The directory
 /// appears as a whole or not at all. Errors: `invalid_argument` (the directory is not empty),
-/// `unavailable` (no such backup), `corruption` (also when verifying found anything), `io_error`,
-/// `incompatible_store` (a newer format; epochs ran out).
+/// `unavailable` (no such backup), `corruption` (also when verification found a problem),
+/// `io_error`, `incompatible_store` (a newer format; epochs ran out).
 [[nodiscard]] result<restored_store> restore_store(const restore_options& options);
 
 } // namespace codeq

@@ -35,8 +35,8 @@ enum class on_dead : std::uint8_t {
   block = 1, ///< The rest waits until the dead one is redriven or purged.
 };
 
-/// What a task has of its producer or, where that leaves it out, of its queue. Meaning and limits
-/// as in `task_spec`.
+/// Settings of a task that come from its producer or, where unset, from its queue. Meaning and
+/// limits as in `task_spec`.
 struct task_settings {
   std::uint32_t max_attempts = limits::attempts_default;
   retry_policy retry{};
@@ -50,7 +50,7 @@ struct task_settings {
   friend bool operator==(const task_settings&, const task_settings&) = default;
 };
 
-/// What becomes of an enqueue whose key has a record already. Stored on disk, never renumber.
+/// What an enqueue does when its key already has a record. Stored on disk, never renumber.
 enum class on_duplicate : std::uint8_t {
   existing = 0, ///< Nothing; the answer names the record.
   reject = 1,   ///< The enqueue is refused with `duplicate`.
@@ -58,7 +58,7 @@ enum class on_duplicate : std::uint8_t {
   promote = 3,  ///< As `defer`, also forward when the record was created with `allow_promotion`.
 };
 
-/// What one task of an enqueue came to. Stored on disk, never renumber.
+/// Outcome of one task of an enqueue. Stored on disk, never renumber.
 enum class enqueue_kind : std::uint8_t {
   created = 0,
   existing = 1,
@@ -71,16 +71,16 @@ enum class enqueue_kind : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(enqueue_kind kind) noexcept;
 
-/// What became of one task of an enqueue.
+/// Answer for one task of an enqueue.
 struct enqueued_task {
-  /// Of the task that was created, or of the record that has its key.
+  /// Id of the created task, or of the record that already has the key.
   task_id id;
   enqueue_kind kind = enqueue_kind::created;
 
   friend bool operator==(const enqueued_task&, const enqueued_task&) = default;
 };
 
-/// Names a task by its producer's own name for it, unique within queue and group.
+/// Identifies a task by its producer's key, which is unique within queue and group.
 struct task_key {
   queue_address queue{"default", {}};
   std::string group{};
@@ -89,50 +89,51 @@ struct task_key {
   friend auto operator<=>(const task_key&, const task_key&) = default;
 };
 
-/// What a producer asks for. Limits: `codeq/limits.hpp`; a field over its limit is refused. A field
-/// that is left empty is the queue's to decide; what a queue decides that nobody has configured is
-/// named beside it.
+/// Description of a task to enqueue. Limits: `codeq/limits.hpp`; a field over its limit is refused.
+/// An unset field takes the queue's setting; the defaults below apply when the queue has none
+/// configured.
 struct task_spec {
   std::string tenant = "default";
   std::string queue;
-  /// Opaque and binary-safe; at most 1 MiB.
+  /// Opaque bytes, binary-safe; at most 1 MiB.
   std::string payload;
-  /// 0..9, 9 first.
+  /// 0..9; 9 is the highest.
   int priority = 0;
-  /// Not claimable before this long after the enqueue; zero is at once.
+  /// Delay after the enqueue before the task may be claimed. Default: 0.
   duration delay{0};
-  /// Not claimable before this time (milliseconds since 1970); excludes `delay`.
+  /// Time before which the task may not be claimed, in milliseconds since 1970; excludes `delay`.
   std::optional<timestamp> not_before{};
-  /// Lets an operator's promotion lift `delay` and `not_before` too, not only a retry's delay.
+  /// Allows `promote` to lift `delay` and `not_before`, too. Otherwise it lifts a retry's delay
+  /// only.
   bool allow_promotion = false;
-  /// Charged deliveries before the task is dead, 1..1000; 5.
+  /// Charged deliveries before the task is dead, 1..1000. Default: 5.
   std::optional<std::uint32_t> max_attempts{};
-  /// Exponential with jitter, from 1 s to 15 min.
+  /// Default: exponential with jitter, from 1 s to 15 min.
   std::optional<retry_policy> retry{};
-  /// How long a claim is valid without a heartbeat, 1 s..12 h; 10 s.
+  /// Time that a claim is valid without a heartbeat, 1 s..12 h. Default: 10 s.
   std::optional<duration> lease{};
-  /// Longest an attempt may run however well it beats; zero is no limit, which is the default.
+  /// Maximum run time of one attempt, regardless of heartbeats. Default: 0 (unlimited).
   std::optional<duration> run_timeout{};
-  /// Longest an attempt may run without a sign of progress; zero is no limit, which is the default.
+  /// Maximum time that an attempt may run without reporting progress. Default: 0 (unlimited).
   std::optional<duration> progress_timeout{};
   /// How long the record of a completed or cancelled task is kept, one of
-  /// `limits::retention_classes`; 1 d.
+  /// `limits::retention_classes`. Default: 1 d.
   std::optional<duration> retention{};
-  /// The same for a dead task; zero keeps it until it is purged, which is the default.
+  /// The same for a dead task. Default: 0 (kept until purged).
   std::optional<duration> dead_retention{};
-  /// Handed to the handler; 16 KiB in all.
+  /// Passed to the handler; at most 16 KiB in total.
   std::map<std::string, std::string> headers{};
-  /// At most one task of a group (and queue) is leased, in order of arrival; at most 256 bytes,
-  /// empty is no group.
+  /// At most one task of a group (within its queue) is leased at a time, in order of arrival. At
+  /// most 256 bytes; empty: no group.
   std::string group{};
-  /// What the task does to its group when it is dead; the next one runs.
+  /// What the task does to its group when it is dead. Default: `skip`.
   std::optional<on_dead> when_dead{};
-  /// The producer's own name for the task, unique within queue and group; at most 256 bytes, empty
-  /// is none.
+  /// The producer's key for the task, unique within queue and group. At most 256 bytes; empty:
+  /// none.
   std::string key{};
-  /// What happens when the key has a record already.
+  /// What happens when the key already has a record.
   on_duplicate duplicate = on_duplicate::existing;
-  /// Lets a duplicate also swap payload and headers of a record that is not leased.
+  /// Lets a duplicate replace the payload and headers of a record that is not leased, too.
   bool replace_payload = false;
 };
 
@@ -175,13 +176,13 @@ struct task_status {
   /// The token of the latest lease; zero when never leased.
   fencing_token token{};
   timestamp enqueued_at;
-  /// When a scheduled task may be claimed.
+  /// When a scheduled task becomes eligible.
   std::optional<timestamp> eligible_at;
-  /// Who holds the lease of a leased task.
+  /// Worker that holds the lease of a leased task.
   std::string worker;
   std::string group{};
   std::string key{};
-  /// How many leases in a row were lost (the worker did not live to report).
+  /// Number of leases lost in a row (the worker did not live to report).
   std::uint32_t lost_in_row = 0;
   /// The result of a completed task.
   std::string result;
@@ -189,7 +190,7 @@ struct task_status {
   std::string error_text;
 };
 
-/// What an operator does to one task, whoever holds it. On the wire, never renumber.
+/// Changes that an operator can make to one task. On the wire, never renumber.
 enum class task_change : std::uint8_t {
   cancel = 0,  ///< Ends it; a running handler is asked to stop and may still complete.
   promote = 1, ///< Makes a task that waits for a time eligible now.
@@ -197,7 +198,7 @@ enum class task_change : std::uint8_t {
   purge = 3,   ///< Removes a dead task for good.
 };
 
-/// What a change of one task came to. On the wire, never renumber.
+/// Outcome of a change of one task. On the wire, never renumber.
 enum class change_result : std::uint8_t {
   changed = 0,
   requested = 1, ///< The task is leased; it changes when the lease ends.
@@ -209,7 +210,7 @@ enum class change_result : std::uint8_t {
 
 struct change_outcome {
   change_result what = change_result::unchanged;
-  /// The task's state from then on.
+  /// State of the task after the change.
   task_state state = task_state::ready;
   task_id id{};
 };

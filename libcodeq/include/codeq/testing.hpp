@@ -10,30 +10,30 @@
 #include <utility>
 #include <vector>
 
-/// Defined by `CODEQ_HANDLERS` in the source that is tested.
+/// Defined by `CODEQ_HANDLERS` in the source under test.
 extern "C" void codeq_register_handlers(codeq::handler_registry& registry);
 
 /// Tests of handlers without a coordinator, a network or a clock. Link `codeq::testing`.
 namespace codeq::testing {
 
-/// What the attempt of `run_once` is, beside its task.
+/// Parameters of the attempt that `run_once` makes.
 struct attempt_options {
   std::uint32_t attempt = 1;
   fencing_token token{1};
-  /// The handler is told to stop before it begins.
+  /// Requests cancellation before the handler begins.
   bool cancelled = false;
-  /// What an earlier attempt saved.
+  /// Checkpoint saved by an earlier attempt.
   std::string checkpoint{};
 };
 
-/// What a handler said while it ran.
+/// Calls that a handler made to its `task` while it ran.
 struct handler_said {
-  /// Percent and note, in order.
+  /// Percent and note of each report, in order.
   std::vector<std::pair<int, std::string>> progress;
   std::vector<std::string> log;
-  /// The times it asked its lease to be valid for.
+  /// Arguments of its calls of `extend`.
   std::vector<duration> extensions;
-  /// What it saved for the next attempt.
+  /// Checkpoints that it saved.
   std::vector<std::string> checkpoints;
 };
 
@@ -43,87 +43,88 @@ struct run_result {
   handler_said said;
 };
 
-/// Calls a function for one attempt at `spec`, on the calling thread. What it throws becomes a
-/// failure with the text, as in a node.
+/// Calls a function for one attempt at `spec`, on the calling thread. An exception becomes a
+/// failure with its text, as in a node.
 [[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
 
-/// What the handler library that is linked into the test registers.
+/// The handlers registered by the handler library that is linked into the test.
 [[nodiscard]] inline handler_registry registered_handlers() {
   handler_registry registry;
   codeq_register_handlers(registry);
   return registry;
 }
 
-/// What happens to the next attempt at a task of a queue.
+/// Fault that `testbed::inject` applies to the next attempt of a queue.
 enum class mishap : std::uint8_t {
-  /// The lease runs out before the handler answers, because no heartbeat got through: the handler
-  /// is told to stop, its answer is refused, and the task is delivered again.
+  /// The lease expires before the handler answers, because no heartbeat got through: the handler is
+  /// cancelled, its answer is refused, and the task is delivered again.
   lost_lease,
   /// The task is cancelled before the handler begins.
   cancel,
-  /// The node dies before the handler's answer leaves, and is started again: everything that it
-  /// ran is lost, and charged.
+  /// The node crashes before the handler's answer is sent, and is restarted: all its leases are
+  /// lost, and charged.
   crash,
 };
 
-/// One attempt, in the order they began.
+/// One attempt; attempts are listed in the order they began.
 struct attempt_seen {
   task_id task;
   std::uint32_t attempt = 0;
   fencing_token token{};
   timestamp began;
-  /// What the handler answered; empty while it has not.
+  /// The handler's answer; empty until it answers.
   std::optional<codeq::outcome> answer;
-  /// The answer counted; a refused or lost one did not.
+  /// True when the shard accepted the answer; false when it was refused or lost.
   bool accepted = false;
   handler_said said;
 };
 
-/// Producer, shard, worker and handlers in this thread, under a clock that stands still until it is
-/// told to move. The shard is the one that ships, so what it decides is what a coordinator decides;
-/// its store is in memory. Functions take no time; actors may wait by `delayed_send`. Handlers of
-/// every isolation run here, so a crash is the test's.
+/// Producer, shard, worker and handlers on one thread, under a clock that moves only by `advance`.
+/// The shard is the production code, so its decisions are those of a coordinator; its store is in
+/// memory. Functions take no time; actors may wait by `delayed_send`. Handlers of every isolation
+/// run in this process, so a handler that crashes takes the test with it.
 class testbed {
 public:
-  /// A worker with these handlers and so many slots. @pre no two for one queue
+  /// Starts a worker with these handlers and this number of slots. @pre each queue has one handler
   explicit testbed(const handler_registry& handlers, std::size_t slots = limits::slots_default);
 
   ~testbed();
   testbed(const testbed&) = delete;
   testbed& operator=(const testbed&) = delete;
 
-  /// Adds a task and lets everything happen that happens at once. Errors: as `producer::enqueue`.
+  /// Adds a task and processes everything that is due now. Errors: as `producer::enqueue`.
   result<enqueued_task> enqueue(const task_spec& spec);
 
-  /// Lets time pass; what becomes due on the way happens then.
+  /// Advances the clock; events that become due on the way happen at their time.
   void advance(duration by);
 
   /// Shard time.
   [[nodiscard]] timestamp now() const;
 
-  /// The task as `codeqctl get` would show it. Errors: `unknown_task`.
+  /// Status of the task, as `codeqctl get` shows it. Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(task_id task);
 
-  /// All tasks of a queue in the order they were added, follow-ups of handlers among them.
+  /// All tasks of a queue in the order they were added, including follow-ups.
   [[nodiscard]] std::vector<task_status> tasks(const std::string& queue);
 
-  /// Every attempt so far.
+  /// All attempts so far.
   [[nodiscard]] const std::vector<attempt_seen>& attempts() const;
 
-  /// The next attempt at a task of `queue` meets this; may be said several times.
+  /// Applies `what` to the next attempt at a task of `queue`. Repeated calls are applied in order.
   void inject(const std::string& queue, mishap what);
 
-  /// Cancels a task, also one whose handler runs. False when it was over.
+  /// Cancels a task, even if its handler is running. False when the task has ended already.
   bool cancel(task_id task);
 
-  /// The lease of a running attempt runs out. False when the task does not run.
+  /// Makes the lease of a running attempt expire. False when the task is not running.
   bool lose_lease(task_id task);
 
-  /// The worker dies with all that it runs and is started again.
+  /// Crashes the worker with all that it runs, and restarts it.
   void crash();
 
-  /// The worker's handlers are gone, and with them their state; what they ran is given back.
+  /// Drains and restarts the worker: its handlers lose their state, and running tasks are given
+  /// back.
   void restart_worker();
 
 private:

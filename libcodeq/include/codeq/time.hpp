@@ -13,11 +13,11 @@ using duration = std::chrono::milliseconds;
 /// slew at most 5 % toward the wall clock. Due times and retention are in shard time.
 struct shard_time_base {};
 
-/// The monotonic clock that leases run on; its zero means nothing.
+/// Monotonic time base of leases; its zero has no meaning.
 struct monotonic_base {};
 
 using timestamp = std::chrono::time_point<shard_time_base, duration>;
-/// For people, in UTC: `2026-01-31 12:00:00.250 UTC`.
+/// UTC, for people: `2026-01-31 12:00:00.250 UTC`.
 [[nodiscard]] std::string to_string(timestamp when);
 
 using monotonic_time = std::chrono::time_point<monotonic_base, duration>;

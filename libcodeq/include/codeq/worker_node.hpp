@@ -15,58 +15,59 @@ namespace codeq {
 struct worker_node_options {
   /// Addresses of coordinators, `host:port`.
   std::vector<std::string> coordinators;
-  /// Unique among living workers; `[A-Za-z0-9._-]{1,128}`.
+  /// Name of the worker, unique among living workers; `[A-Za-z0-9._-]{1,128}`.
   std::string name;
-  /// Whose tasks to run; `[A-Za-z0-9._-]{1,128}`.
+  /// Tenant whose tasks to run; `[A-Za-z0-9._-]{1,128}`.
   std::string tenant = "default";
-  /// Tasks that run at once, over all queues.
+  /// Maximum number of concurrent tasks, over all queues.
   std::size_t slots = limits::slots_default;
-  /// Tasks taken beyond the slots, so that none waits for the network; given back on drain.
+  /// Number of tasks claimed beyond the slots, so that slots need not wait for the network. Given
+  /// back on drain.
   std::size_t prefetch = limits::slots_default;
-  /// Tasks of one message at most, both of those taken and of those reported. Small batches cost
-  /// more for each task.
+  /// Maximum number of tasks in one message, for claims and for reports. Small batches cost more
+  /// per task.
   std::size_t batch = limits::reports_per_request_max;
-  /// How long a drain lets handlers finish.
+  /// Time that a drain gives running handlers to finish.
   duration drain = limits::drain_default;
-  /// Handler libraries to load.
+  /// Paths of handler libraries to load.
   std::vector<std::string> libraries;
-  /// `QUEUE=command args`: programs that handle a queue.
+  /// `QUEUE=command args`: a program that handles a queue.
   std::vector<std::string> programs;
-  /// Handlers of the embedding program.
+  /// Handlers registered by the embedding program.
   handler_registry handlers;
-  /// What to show to coordinators.
+  /// How to authenticate to coordinators.
   credentials access{};
-  /// How queues are served, by name, instead of as their handlers say.
+  /// Options by queue name; they replace those that the handlers registered.
   std::map<std::string, queue_options> queues{};
-  /// Queues to serve; the handlers of others are left alone. Empty serves all that have handlers.
+  /// Queues to serve; handlers of other queues are not used. Empty: all queues that have handlers.
   std::vector<std::string> only{};
-  /// The program that runs the handlers of isolated queues: `codeq-worker` itself. Empty when
-  /// there is none; then no queue may be isolated in a process.
+  /// Path of the program that runs the handlers of isolated queues: `codeq-worker` itself. Empty:
+  /// `isolation::process` is refused.
   std::string isolation_program{};
 };
 
-/// One queue that a node would serve.
+/// One queue that a node would serve with given options.
 struct handled_queue {
   std::string queue;
   /// "function", "batch", "actor", "keyed actor" or "program".
   std::string kind;
-  /// With the slots that it may really use.
+  /// `slots` is the number that the queue can really use.
   queue_options options;
 };
 
-/// One line for people.
+/// Description in one line, for people.
 [[nodiscard]] std::string to_string(const handled_queue& handled);
 
-/// Loads the handlers and says what they handle, in the order of registration. Errors: as
-/// `worker_node::start`.
+/// Loads the handlers and lists the queues that they handle, in the order of registration. Errors:
+/// as `worker_node::start`.
 [[nodiscard]] result<std::vector<handled_queue>> list_handlers(worker_node_options options);
 
-/// Runs the function of one queue for a parent process that started this one, over standard input
-/// and output, until the parent is gone; then this process ends. Errors: as
-/// `worker_node::start`, and `invalid_argument` for a queue whose handler is no function.
+/// Runs the function of one queue for the parent process that started this one, over standard
+/// input and output, and ends the process when the parent is gone. Returns only on an error: as
+/// `worker_node::start`, and `invalid_argument` for a queue whose handler is not a function.
 [[nodiscard]] result<void> serve_isolated(worker_node_options options, const std::string& queue);
 
-/// A worker process's inside: links, dispatcher and the handler actors.
+/// A worker as an object: connections, dispatcher and the handler actors.
 class worker_node {
 public:
   /// Loads the handlers and starts connecting in the background. Errors: `invalid_argument`;
@@ -77,19 +78,19 @@ public:
   worker_node(const worker_node&) = delete;
   worker_node& operator=(const worker_node&) = delete;
 
-  /// Stops claiming and lets handlers finish within the drain time, gives the rest back and says
-  /// goodbye. Returns when done; a second call from another thread hurries the first.
+  /// Stops claiming, lets handlers finish within the drain time, gives the remaining tasks back and
+  /// ends the session. Returns when done; a second call from another thread speeds up the first.
   void drain();
 
-  /// Reads the certificates again, for connections made from then on. Errors: `unavailable`; the
-  /// old ones stay.
+  /// Reads the certificates again for new connections. Errors: `unavailable`; the old certificates
+  /// stay in use.
   [[nodiscard]] result<void> reload();
 
-  /// Takes over `slots`, `prefetch`, `queues` and `only` while the node works; what it began is not
+  /// Applies `slots`, `prefetch`, `queues` and `only` while the node runs; running tasks are not
   /// disturbed. Errors: `invalid_argument`; nothing is changed then.
   [[nodiscard]] result<void> reconfigure(const worker_node_options& options);
 
-  /// Blocks until the node has ended by itself (refused or superseded) and returns why, or until
+  /// Blocks until the node ends by itself (refused or superseded) and returns the reason, or until
   /// `drain` is done.
   [[nodiscard]] result<void> wait();
 

@@ -16,46 +16,47 @@
 #include <string>
 #include <vector>
 
-/// All actor interfaces of codeq, one sentence per message. A handle converts to any narrower
-/// interface, so whoever holds one sees just what it may send.
+/// The interfaces of codeq's transport and worker actors, with one sentence per message. A handle
+/// converts to any narrower interface, so that its holder can send only the messages of that
+/// interface.
 namespace codeq::actors {
 
 // Messages of the transport.
 
-/// Where a connection's incoming frames go: decodes one frame and sends it, typed, to the session
-/// or link that owns the connection; called on the middleman's thread. Errors: `protocol_error`
-/// for a frame the owner does not take; the connection is then closed.
+/// Receives a connection's incoming frames: decodes one frame and sends it, typed, to the session
+/// or link that owns the connection. Called on the middleman's thread. Errors: `protocol_error` for
+/// a frame that the owner does not accept; the connection is then closed.
 using frame_sink = std::function<result<void>(const protocol::wire_frame&)>;
 
-/// Tells the owner that its connection is gone; the last message from it.
+/// Notifies the owner that its connection has ended; the last message from it.
 struct connection_lost {
   error reason;
 };
 
-/// Tells the owner that the connection's outgoing bytes passed the high mark, or are below the low
-/// mark again (`limits::outgoing_bytes_high`, `_low`).
+/// Notifies the owner that the connection's outgoing bytes have risen above the high mark, or
+/// fallen below the low mark again (`limits::outgoing_bytes_high`, `_low`).
 struct outgoing_pressure {
   bool high = false;
 };
 
-/// Asks a connection to write what it holds and to close.
+/// Asks a connection to write its buffered frames and to close.
 struct close_connection {
   error reason;
-  /// Does not wait until the peer has read what was written.
+  /// Closes without waiting until the peer has read them.
   bool at_once = false;
 };
 
 /// Asks a connection whether its peer still answers a ping within `limits::name_probe_timeout`.
 struct probe_peer {};
 
-/// How far the frames of a connection's owner got. Written by the connection, read on any thread.
+/// Progress of a connection owner's frames. Written by the connection, read on any thread.
 struct outgoing_progress {
-  /// Bytes that the socket took, headers of frames included.
+  /// Bytes that the socket has accepted, frame headers included.
   std::atomic<std::uint64_t> written{0};
 };
 
-/// Lets an accepted connection read past the hello: `owner` gets its end, `sink` its frames.
-/// `progress` counts the frames that are sent to the connection from here on.
+/// Lets an accepted connection read beyond the hello: `owner` is notified of its end, `sink` gets
+/// its frames, and `progress` counts the frames sent through it from now on.
 struct connection_accepted {
   frame_sink sink;
   caf::strong_actor_ptr owner;
@@ -68,12 +69,12 @@ using connection_actor = caf::typed_actor<
   caf::reacts_to<protocol::wire_frame>,
   // Hands an authenticated connection to its session.
   caf::reacts_to<connection_accepted>,
-  // Answers whether the peer is alive.
+  // Replies whether the peer is alive.
   caf::replies_to<probe_peer>::with<bool>,
-  // Ends the connection after what was sent before.
+  // Closes the connection after the frames sent before.
   caf::reacts_to<close_connection>>;
 
-/// A peer said hello on a new connection; nothing else was read from it.
+/// The hello of a new connection; nothing else was read from it.
 struct peer_hello {
   protocol::hello hello;
   connection_actor connection;
@@ -81,20 +82,21 @@ struct peer_hello {
   std::string remote;
 };
 
-/// The REGISTRAR actor interface: decides who may connect.
+/// The REGISTRAR actor interface: decides which peers may connect.
 using registrar_actor = caf::typed_actor<
-  // Answers the connection with `connection_accepted` or a `Refused` frame and `close_connection`.
+  // Replies to the connection with `connection_accepted`, or with a `Refused` frame and
+  // `close_connection`.
   caf::reacts_to<peer_hello>>;
 
-/// A link's connection is established and said hello; frames may be sent to `connection`.
+/// A link's connection was accepted; frames may be sent to `connection`.
 struct link_up {
-  /// Which of the owner's links, as given when it was spawned.
+  /// Index of the link, as given when it was spawned.
   std::size_t link = 0;
   connection_actor connection;
   protocol::hello_ack ack;
 };
 
-/// A link lost its connection, or could not make one; it dials again by itself unless `final`.
+/// A link lost its connection or could not connect; it dials again by itself unless `final`.
 struct link_down {
   std::size_t link = 0;
   error reason;
@@ -109,30 +111,30 @@ struct close_link {
 
 /// The LINK actor interface: keeps one connection to one coordinator; detached.
 using link_actor = caf::typed_actor<
-  // Says goodbye and ends.
+  // Sends `goodbye` and ends.
   caf::reacts_to<close_link>>;
 
 // Messages of the worker.
 
-/// A frame that came over one of the dispatcher's links.
+/// A frame received over one of the dispatcher's links.
 template <class S>
 struct from_link {
   std::size_t link = 0;
   protocol::frame<S> message;
 };
 
-/// Gives the dispatcher its links, by index.
+/// Passes the links to the dispatcher, in the order of their indexes.
 struct links_spawned {
   std::vector<link_actor> links;
 };
 
-/// Asks the dispatcher to end in order: claim nothing more and let handlers run for at most
-/// `limit`. A second one ends the waiting.
+/// Asks the dispatcher to drain: to claim nothing more and to let handlers run for at most `limit`.
+/// A second request ends the wait.
 struct drain_request {
   duration limit{0};
 };
 
-/// Tasks that a batch function takes together, and how they ended, in their order.
+/// Tasks that a batch function handles together, and their outcomes in the same order.
 struct batch_attempt {
   std::vector<task> tasks;
 };
@@ -141,58 +143,58 @@ struct batch_outcome {
   std::vector<outcome> answers;
 };
 
-/// Sent by the dispatcher to itself: what was gathered in this turn has to leave.
+/// Sent by the dispatcher to itself: send the messages gathered in this turn.
 struct dispatcher_flush {};
 
-/// Handlers said how far they are.
+/// Handlers have reported progress.
 struct attempt_news {};
 
-/// What the dispatcher asked for under that number is due.
+/// The wake-up that the dispatcher requested under that number is due.
 struct wake_dispatcher {
   std::uint64_t number = 0;
 };
 
-/// Changes what the dispatcher works on and how much of it, while it runs.
+/// Changes the dispatcher's queues and slots while it runs.
 struct reconfigure_worker {
   std::vector<handler_registry::entry> handlers;
   std::size_t slots = 0;
   std::size_t prefetch = 0;
 };
 
-/// The DISPATCHER actor interface: owns a worker's slots, leases and reports. It runs on the
-/// thread of the sockets, so that no handler can hold it up.
+/// The DISPATCHER actor interface: owns a worker's slots, leases and reports. It runs on the thread
+/// of the sockets, so that no handler can delay it.
 using dispatcher_actor = caf::typed_actor<
-  // Starts, or queues, the tasks of a batch.
+  // Starts or queues the tasks of a batch.
   caf::reacts_to<from_link<schema::TaskBatch>>,
-  // Takes how the attempt of the sending handler ended.
+  // Accepts the outcome of the sending handler's attempt.
   caf::reacts_to<outcome>,
   // The same for all attempts of a batch.
   caf::reacts_to<batch_outcome>,
-  // Forgets the reports that were decided.
+  // Drops the reports that were answered.
   caf::reacts_to<from_link<schema::ResultReply>>,
-  // Stops the handlers of leases that are gone; nothing is reported for them.
+  // Cancels the handlers of lost leases; their outcomes are not reported.
   caf::reacts_to<from_link<schema::LeasesLost>>,
-  // Asks the handler of a cancelled task to stop.
+  // Cancels the handler of a cancelled task.
   caf::reacts_to<from_link<schema::CancelNotice>>,
-  // Claims again once every shard of the link has answered.
+  // Claims again once every shard of the link has replied.
   caf::reacts_to<from_link<schema::ResumeReply>>,
-  // Tells handlers that what they saved is durable.
+  // Notifies handlers that their checkpoints are durable.
   caf::reacts_to<from_link<schema::CheckpointsSaved>>,
-  // Resends reports and names the held leases to every shard.
+  // Resends reports and sends the held leases to every shard.
   caf::reacts_to<link_up>,
-  // Lets handlers run on; the leases count on.
+  // Handlers go on running; their leases stay valid until they expire.
   caf::reacts_to<link_down>,
-  // Learns whom to close in the end.
+  // Stores the links, which it closes at its end.
   caf::reacts_to<links_spawned>,
-  // Ends in order.
+  // Drains and ends.
   caf::reacts_to<drain_request>,
   // Sends reports and credits.
   caf::reacts_to<dispatcher_flush>,
-  // Sends how far handlers are, not too often.
+  // Sends progress reports, at a limited rate.
   caf::reacts_to<attempt_news>,
-  // Sends beats, ends keyed handlers that have nothing to do, goes on with the drain.
+  // Sends heartbeats, ends idle keyed handlers, continues a drain.
   caf::reacts_to<wake_dispatcher>,
-  // Works on other queues, with other slots, from here on.
+  // Serves other queues, with other slots, from now on.
   caf::reacts_to<reconfigure_worker>>;
 
 } // namespace codeq::actors

@@ -20,8 +20,8 @@ class encoded_tasks;
 
 } // namespace codeq::protocol
 
-/// The actor interfaces of producers and of the operator's tool; a header of their own, because
-/// `actors.hpp` would be too long with them.
+/// The actor interfaces of producers and of the operator's tool. They have their own header because
+/// `actors.hpp` would be too long.
 namespace codeq::actors {
 
 /// Asks to add tasks; `done` is called once on the producer's thread and must not block.
@@ -30,99 +30,100 @@ struct submit_tasks {
   std::function<void(result<enqueue_answers>)> done;
 };
 
-/// Asks to hear of the end of each task; `ended` is called on the producer's thread and must not
-/// block. `watch` names the wish.
+/// Awaits the end of each task; `ended` is called on the producer's thread and must not block.
+/// `watch` identifies the request.
 struct watch_tasks {
   std::uint64_t watch = 0;
   std::vector<task_id> tasks;
   std::function<void(result<task_status>)> ended;
-  /// Hears on the way how far the handlers are; empty does not want to.
+  /// Called with the progress of handlers; empty: progress is not requested.
   std::function<void(const task_progress&)> progressed{};
 };
 
-/// Takes a wish of `watch_tasks` back.
+/// Cancels a `watch_tasks` request.
 struct unwatch_tasks {
   std::uint64_t watch = 0;
   std::vector<task_id> tasks;
 };
 
-/// The pause that a coordinator asked for is over.
+/// The pause requested by a coordinator is over.
 struct resend_due {
   std::uint64_t number = 0;
 };
 
-/// Asks a client to say goodbye on all links and to end; after `limits::shutdown_max` it ends
-/// anyway.
+/// Asks a client to send `goodbye` on all links and to end, at the latest after
+/// `limits::shutdown_max`.
 struct stop_client {};
 
-/// The goodbyes of a client that stops took too long.
+/// A client that stops has waited too long for its links to end.
 struct stop_overdue {};
 
-/// The PRODUCER actor interface: adds tasks and hears of their ends, over links of its own.
+/// The PRODUCER actor interface: adds tasks and awaits their ends, over links of its own.
 using producer_actor = caf::typed_actor<
-  // Adds tasks under a request number of their own.
+  // Adds tasks under a new request number.
   caf::reacts_to<submit_tasks>,
   // Awaits the end of tasks.
   caf::reacts_to<watch_tasks>,
-  // Forgets a wish.
+  // Cancels a request to await tasks.
   caf::reacts_to<unwatch_tasks>,
-  // Takes the coordinator's answer to a request.
+  // Handles the coordinator's answer to a request.
   caf::reacts_to<protocol::enqueue_reply>,
-  // Takes the coordinator's word on ended tasks.
+  // Handles ended tasks and progress.
   caf::reacts_to<protocol::tasks_ended>,
-  // Sends a refused request again.
+  // Resends a refused request.
   caf::reacts_to<resend_due>,
-  // Sends all unanswered requests again.
+  // Resends all unanswered requests.
   caf::reacts_to<link_up>,
   // Waits for the next connection.
   caf::reacts_to<link_down>,
-  // Says goodbye and ends.
+  // Closes all links and ends.
   caf::reacts_to<stop_client>,
-  // Ends without the goodbyes.
+  // Ends without waiting for the links.
   caf::reacts_to<stop_overdue>>;
 
-/// Asks a coordinator. Asked again after a reconnect, unless `repeatable` is false: then `failed`
-/// is called when the connection is lost before the answer. All are called on the inquiry's thread.
+/// Sends a request to a coordinator. After a reconnect it is sent again, unless `repeatable` is
+/// false; then `failed` is called when the connection is lost before the answer. All functions are
+/// called on the inquiry's thread.
 struct ask_coordinator {
-  /// Builds the question under this number.
+  /// Builds the request with this number.
   std::function<protocol::wire_frame(std::uint64_t number)> question;
-  /// Takes the reply with that number. Errors: `protocol_error` when it cannot be used; the
-  /// connection is then closed and the question asked again.
+  /// Handles the reply with that number. Errors: `protocol_error` when it cannot be used; the
+  /// connection is then closed and the request sent again.
   std::function<result<void>(const protocol::wire_frame& reply)> answered;
   std::function<void(const error& reason)> failed;
   bool repeatable = true;
 };
 
-/// The INQUIRY actor interface: asks a coordinator for an operator's tool; a new question replaces
-/// one that is still open.
+/// The INQUIRY actor interface: sends the requests of an operator's tool to a coordinator. A new
+/// request replaces one that is still open.
 using inquiry_actor = caf::typed_actor<
-  // Asks a question.
+  // Sends a request.
   caf::reacts_to<ask_coordinator>,
-  // Takes the answer on a task.
+  // Handles the status of a task.
   caf::reacts_to<protocol::status_reply>,
-  // Takes the answer on a change.
+  // Handles the answer to a change.
   caf::reacts_to<protocol::change_reply>,
-  // Takes the answer on a queue.
+  // Handles the settings of a queue.
   caf::reacts_to<protocol::queue_reply>,
-  // Takes the answer on a change of many tasks.
+  // Handles the answer to a bulk change.
   caf::reacts_to<protocol::bulk_reply>,
-  // Takes a list of tasks.
+  // Handles a list of tasks.
   caf::reacts_to<protocol::list_reply>,
-  // Takes the answer on why a task does not run.
+  // Handles the reason why a task does not run.
   caf::reacts_to<protocol::explain_reply>,
-  // Takes a task's timeline.
+  // Handles a task's timeline.
   caf::reacts_to<protocol::events_reply>,
-  // Takes the answer on the counts.
+  // Handles counts.
   caf::reacts_to<protocol::stats_reply>,
-  // Takes the answer on a backup.
+  // Handles the status of a backup.
   caf::reacts_to<protocol::backup_reply>,
-  // Sends the open question.
+  // Sends the open request.
   caf::reacts_to<link_up>,
   // Waits for the next connection.
   caf::reacts_to<link_down>,
-  // Says goodbye and ends.
+  // Closes all links and ends.
   caf::reacts_to<stop_client>,
-  // Ends without the goodbyes.
+  // Ends without waiting for the links.
   caf::reacts_to<stop_overdue>>;
 
 } // namespace codeq::actors

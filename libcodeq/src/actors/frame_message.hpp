@@ -7,8 +7,8 @@
 
 namespace caf {
 
-/// Any `frame<S>` travels between actors of one process as it is: its buffer is shared. No CAF
-/// message ever crosses a process, so none has a type id or an `inspect`.
+/// A `frame<S>` is passed between actors of one process as it is: its buffer is shared. No CAF
+/// message ever leaves a process, so none has a type id or an `inspect`.
 template <class S>
 struct allowed_unsafe_message_type<codeq::protocol::frame<S>> : std::true_type {};
 

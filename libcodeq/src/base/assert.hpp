@@ -3,13 +3,13 @@
 
 namespace codeq::base {
 
-/// Prints the broken invariant with its place on stderr and aborts.
+/// Prints the violated invariant and its place on stderr and aborts.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line) noexcept;
 
 } // namespace codeq::base
 
-/// Stops the process when an invariant is broken; stays on in release builds, since a state machine
-/// that is wrong must not go on acknowledging.
+/// Aborts the process when an invariant is violated. Also enabled in release builds, since a state
+/// machine that is wrong must not go on acknowledging.
 #define CODEQ_ASSERT(condition)                                                                    \
   do {                                                                                             \
     if (!(condition))                                                                              \

@@ -36,8 +36,8 @@ timestamp shard_time::at(monotonic_time steady, timestamp wall) {
   auto passed = std::max(duration{0}, steady - last_steady_);
   last_steady_ = std::max(last_steady_, steady);
   last_ += passed;
-  // What was not needed is not saved up, but for the part of a millisecond: else a step of the wall
-  // clock after a long agreement would be followed in one jump.
+  // Unused credit is not accumulated, except for fractions of a millisecond. Otherwise shard time
+  // would follow a step of the wall clock in one jump after a long time in agreement.
   slew_credit_ = std::min(slew_credit_ + passed.count(), std::max(passed.count(), slew_parts));
   duration allowed{slew_credit_ / slew_parts};
   if (wall > last_) {
@@ -45,7 +45,7 @@ timestamp shard_time::at(monotonic_time steady, timestamp wall) {
     last_ += step;
     slew_credit_ -= step.count() * slew_parts;
   } else if (wall < last_) {
-    // Slower, never backwards: give back at most what has just passed.
+    // Slows down but never goes back: reduces by at most the time that has just passed.
     auto step = std::min({last_ - wall, allowed, passed});
     last_ -= step;
     slew_credit_ -= step.count() * slew_parts;

@@ -7,7 +7,7 @@
 
 namespace codeq::base {
 
-/// Where time comes from; a parameter of everything that needs it. Used from one thread.
+/// Source of time; a parameter of everything that needs it. Used from one thread.
 class clock {
 public:
   virtual ~clock() = default;
@@ -16,9 +16,9 @@ public:
   [[nodiscard]] virtual instant now() = 0;
 };
 
-/// Turns a monotonic and a wall clock into shard time: starts at max(persisted, wall), never goes
-/// back, and moves toward the wall clock by at most 5 % of the time that passed, so that a step of
-/// the wall clock while running fires nothing early.
+/// Derives shard time from a monotonic and a wall clock. It starts at max(persisted, wall), never
+/// goes back, and moves toward the wall clock by at most 5 % of the time that has passed, so that a
+/// step of the wall clock at run time makes nothing due early.
 class shard_time {
 public:
   shard_time(timestamp persisted, monotonic_time steady, timestamp wall);
@@ -29,7 +29,7 @@ public:
 private:
   monotonic_time last_steady_;
   timestamp last_;
-  /// What slewing has not yet paid out, in twentieths of a millisecond.
+  /// Slew that is allowed but not used yet, in twentieths of a millisecond.
   std::int64_t slew_credit_ = 0;
 };
 
@@ -45,7 +45,7 @@ private:
   shard_time shard_time_;
 };
 
-/// Stands still until told; for tests and simulation.
+/// Advances only by `advance`; for tests and simulation.
 class manual_clock final : public clock {
 public:
   [[nodiscard]] instant now() override { return now_; }

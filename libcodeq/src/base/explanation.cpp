@@ -20,14 +20,14 @@ void time_counts::add(const time_counts& other) {
 
 namespace {
 
-/// A table's entry for an enumerator that comes from the wire, or what stands for a later one.
+/// The name of an enumerator from the wire; a placeholder for one of a later version.
 template <class Enum, std::size_t N>
 std::string_view name_of(Enum value, const std::array<std::string_view, N>& names) {
   auto index = static_cast<std::size_t>(value);
   return index < N ? names[index] : "unknown";
 }
 
-/// "7.2 s".
+/// For example "7.2 s".
 std::string in_seconds(duration left) {
   auto tenths = left.count() / 100;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";

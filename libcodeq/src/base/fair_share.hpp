@@ -9,9 +9,9 @@
 
 namespace codeq::base {
 
-/// Places that several owners share. An owner may take more while it has at most as many as are
-/// free. So one owner gets half of all places at most, n owners that want everything get the
-/// n+1-th part each, and another one still finds as many free. Pure; used from one thread.
+/// A number of places that several owners share. An owner may take more places as long as it has no
+/// more than are free afterwards. So one owner gets at most half of all places, n greedy owners get
+/// one (n+1)-th each, and as many remain free for another one. Pure; used from one thread.
 class fair_share {
 public:
   explicit fair_share(std::uint64_t total) : total_(total) {}
@@ -20,7 +20,7 @@ public:
     return used_ <= total_ && used_by(owner) + amount <= total_ - used_;
   }
 
-  /// Takes places when the owner may; false when not.
+  /// Takes places if the owner may have them; false otherwise.
   [[nodiscard]] bool take(const std::string& owner, std::uint64_t amount = 1) {
     if (!has_room(owner, amount))
       return false;
@@ -28,7 +28,7 @@ public:
     return true;
   }
 
-  /// Takes places that cannot be refused.
+  /// Takes places that cannot be refused, even if none is free.
   void force(const std::string& owner, std::uint64_t amount = 1) {
     if (amount == 0)
       return;
@@ -36,7 +36,7 @@ public:
     used_ += amount;
   }
 
-  /// @pre the owner has that many
+  /// @pre the owner has that many places
   void give_back(const std::string& owner, std::uint64_t amount = 1) {
     if (amount == 0)
       return;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// Where the dashes of a UUID stand.
+/// True for the positions of the dashes in a UUID.
 constexpr bool is_dash(std::size_t at) {
   return at == 8 || at == 13 || at == 18 || at == 23;
 }

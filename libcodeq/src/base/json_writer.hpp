@@ -9,8 +9,8 @@
 
 namespace codeq::base {
 
-/// Writes a JSON text from left to right. Whoever calls it keeps objects and arrays balanced and
-/// gives a key before each value of an object.
+/// Writes a JSON text from left to right. The caller has to balance objects and arrays, and to
+/// write a key before each value of an object.
 class json_writer {
 public:
   json_writer& begin_object() { return open('{'); }
@@ -34,7 +34,7 @@ public:
   json_writer& flag(bool value);
   json_writer& null();
 
-  /// A value that is JSON already.
+  /// A value that is already JSON.
   json_writer& raw(std::string_view json);
 
   // A key and its value.
@@ -55,10 +55,10 @@ public:
       return number(static_cast<std::uint64_t>(value));
   }
 
-  /// As text when the value is UTF-8, else as base64 under `name` + "_base64".
+  /// As text when the value is UTF-8, otherwise as base64 under `name` + "_base64".
   json_writer& bytes_field(std::string_view name, std::string_view value);
 
-  /// What was written so far.
+  /// The text written so far.
   [[nodiscard]] std::string take() { return std::move(out_); }
 
 private:

@@ -5,7 +5,7 @@
 
 namespace codeq::base {
 
-/// Random bits that no other process has, for identities and names; not for secrets.
+/// Random bits, different in every process; for identities and names, not for secrets.
 [[nodiscard]] std::uint64_t random_bits();
 
 } // namespace codeq::base

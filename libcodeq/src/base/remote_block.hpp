@@ -5,8 +5,9 @@
 
 namespace codeq::base {
 
-/// The addresses that count as one remote: an IPv4 address alone, an IPv6 address with its /64,
-/// which a single host may use in full. Text that is no address stands for itself.
+/// The group of addresses that counts as one remote host: an IPv4 address by itself, an IPv6
+/// address with its /64, since one host may use the whole /64. A text that is not an address is
+/// returned unchanged.
 [[nodiscard]] std::string remote_block_of(const std::string& address);
 
 } // namespace codeq::base

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view alphabet =
   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// How many bytes follow the first one of a UTF-8 sequence; -1 for what cannot be a first one.
+/// Number of bytes that follow the first byte of a UTF-8 sequence; -1 if it cannot be a first byte.
 int bytes_behind(unsigned char first) noexcept {
   if (first < 0x80)
     return 0;
@@ -21,7 +21,7 @@ int bytes_behind(unsigned char first) noexcept {
   return first >= 0xF0 && first <= 0xF4 ? 3 : -1;
 }
 
-/// The second byte's bounds exclude overlong forms, surrogates and what is beyond U+10FFFF.
+/// The bounds of the second byte exclude overlong forms, surrogates and code points above U+10FFFF.
 bool is_second(unsigned char first, unsigned char second) noexcept {
   unsigned char least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   unsigned char most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;

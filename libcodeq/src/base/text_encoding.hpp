@@ -4,13 +4,13 @@
 #include <string>
 #include <string_view>
 
-/// What may stand in texts, and how other bytes are put into them; pure.
+/// Checks of UTF-8 and base64, and encodings of other bytes as text; pure.
 namespace codeq::base {
 
 /// True when the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
-/// The standard alphabet, with padding.
+/// Uses the standard alphabet and padding.
 [[nodiscard]] std::string to_base64(std::string_view bytes);
 
 /// True when the text is base64 with padding.

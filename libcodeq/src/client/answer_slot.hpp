@@ -12,8 +12,8 @@
 
 namespace codeq::client {
 
-/// Where one thread leaves an answer that another waits for. Share it: the waiter may give up
-/// before the answer comes.
+/// Passes one answer from one thread to another that waits for it. Shared by both, because the
+/// waiting thread may give up before the answer comes.
 template <class T>
 class answer_slot {
 public:
@@ -39,7 +39,7 @@ private:
   std::optional<result<T>> answer_;
 };
 
-/// When a wait that begins now ends; waits of centuries do not overflow.
+/// The end of a wait that begins now; limits very long waits, which would overflow.
 [[nodiscard]] inline std::chrono::steady_clock::time_point deadline_after(duration wait) {
   constexpr auto wait_max = std::chrono::hours(24 * 365);
   return std::chrono::steady_clock::now() + (wait < wait_max ? wait : duration{wait_max});

@@ -14,7 +14,7 @@ namespace codeq::client {
 
 namespace {
 
-/// With `overloaded` and no hint, or an absurd one.
+/// Bounds of the pause after `overloaded` when the coordinator gives none or an absurd one.
 constexpr duration pause_min{10};
 constexpr duration pause_max = std::chrono::minutes(1);
 
@@ -31,7 +31,7 @@ error key_has_record(task_id task) {
 
 } // namespace
 
-/// An `EnqueueReply`, read and bounded.
+/// The content of an `EnqueueReply`, checked.
 struct enqueue_outbox::answer {
   std::uint64_t number = 0;
   errc code = errc::none;
@@ -108,7 +108,8 @@ void enqueue_outbox::send_waiting() {
 }
 
 enqueue_outbox::request enqueue_outbox::take_part(request whole) {
-  // Done anew for each part, since the next connection may lead to a store with other shards.
+  // The split is repeated for each part, since the next connection may be to a store with another
+  // number of shards.
   auto anywhere = core::shard_of_request(session_, window_.next_number(), store_->shard_count);
   auto parts = whole.of->tasks->split(whole.runs, store_->shard_count, anywhere);
   for (auto rest = parts.rbegin(); rest + 1 != parts.rend(); ++rest) {
@@ -163,7 +164,7 @@ enqueue_outbox::accept(const protocol::enqueue_reply& reply) {
   if (!from)
     return from.error();
   auto* open = window_.find(from->number);
-  // The answer to a copy of a request that was answered already.
+  // The answer to a copy of a request that has been answered already.
   if (open == nullptr)
     return std::optional<retry>{};
   return settle(*open, *from);
@@ -221,10 +222,11 @@ void enqueue_outbox::fail(const request& one, const error& reason) {
 bool enqueue_outbox::renew(request& refused, errc code) {
   if (code != errc::session_expired)
     return false;
-  // Later requests would meet the same refusal under the old session.
+  // Later requests would be refused for the same reason under the old session.
   if (refused.session == session_)
     session_ = options_.new_session();
-  // A request that was said once and refused was not executed: it may be said anew.
+  // A request that was sent only once and refused was not executed, so it may be sent under a new
+  // session.
   if (refused.repeated || refused.renewed)
     return false;
   refused.renewed = true;

@@ -10,8 +10,8 @@
 
 namespace codeq::client {
 
-/// Ends a client's actor once all of its links have said goodbye, or when that takes too long.
-/// A member of the actor's state; `Self` is the actor's pointer.
+/// Ends a client's actor once all of its links have ended in order, or after a timeout. A member of
+/// the actor's state; `Self` is the actor's pointer.
 template <class Self>
 class farewell {
 public:

@@ -17,27 +17,27 @@
 
 namespace codeq::client {
 
-/// What became of an inquiry's connection.
+/// A change of an inquiry's connection.
 struct connection_news {
   bool up = false;
-  /// Of the store behind it; 0 when not up.
+  /// Number of shards of the connected store; 0 when not up.
   std::uint16_t shard_count = 0;
-  /// Refused for good: no further attempt is made.
+  /// All coordinators refused this client; no further attempt is made.
   bool final = false;
-  /// Why it is not up.
+  /// The reason when the connection is not up.
   error reason;
 };
 
 struct inquiry_settings {
   std::vector<std::string> coordinators;
   client_identity identity;
-  /// Called on the inquiry's thread whenever a connection came up, was lost or could not be made.
+  /// Called on the inquiry's thread whenever a connection was made, was lost or could not be made.
   std::function<void(const connection_news&)> tell;
-  /// Null dials without TLS.
+  /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };
 
-/// What an inquiry actor knows: at most one question, asked again after a reconnect.
+/// State of an inquiry actor: at most one open request, which is sent again after a reconnect.
 class inquiry_state {
 public:
   static constexpr const char* name = "inquiry";
@@ -47,7 +47,7 @@ public:
   void start(inquiry_settings settings);
   void ask(actors::ask_coordinator& question);
 
-  /// Takes a reply of any type; one to an earlier question is dropped.
+  /// Handles a reply of any type; a reply to an earlier request is ignored.
   template <class S>
   void accept(const protocol::frame<S>& reply);
   void take_up(const actors::link_up& up);
@@ -65,7 +65,7 @@ private:
   actors::connection_actor connection_;
   std::uint64_t number_ = 0;
   std::optional<actors::ask_coordinator> open_;
-  /// The open question was said on a connection, so that it may have been executed.
+  /// The open request was sent on a connection, so that it may have been executed.
   bool said_ = false;
 };
 

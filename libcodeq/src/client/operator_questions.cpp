@@ -17,7 +17,7 @@ capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
 }
 
-/// A request `S` whose number is set when it is asked.
+/// A request `S` whose number is set when it is sent.
 template <class S, class Fill>
 question ask(Fill fill, std::size_t words = 128) {
   return [fill = std::move(fill), words](std::uint64_t number) {
@@ -45,7 +45,7 @@ void write_address(Request to, const task_address& task) {
   key.setKey(data_of(task.key->key));
 }
 
-/// A request about a queue; `what` chooses the member of the union.
+/// A request for a queue; `what` sets the member of the union.
 template <class What>
 question ask_queue(std::uint16_t shard, const queue_address& queue, What what) {
   return ask<schema::QueueRequest>([shard, queue, what](auto request) {

@@ -17,8 +17,8 @@ namespace {
 using encoding::read_text;
 using protocol::string_of;
 
-/// Reads a reply: what the coordinator refused is the answer, else `fill(reader, value)` reads it,
-/// whose errors mean that the reply cannot be used.
+/// Parses a reply: an error from the coordinator is the answer; otherwise `fill(reader, value)`
+/// parses it, and its errors mean that the reply cannot be used.
 template <class T, class S, class Fill>
 result<answered<T>> read_reply(const protocol::frame<S>& reply, Fill&& fill) {
   return reply.read([&](auto from) -> result<answered<T>> {
@@ -37,7 +37,8 @@ result<answered<T>> read_reply(const protocol::frame<S>& reply, Fill&& fill) {
   });
 }
 
-/// Puts what was found where it belongs. Errors: `protocol_error`, this version does not know it.
+/// Converts an enumerator and stores it. Errors: `protocol_error` when this version does not know
+/// it.
 template <class Enum>
 result<void> take_known(const char* what, encoding::schema_enum<Enum> found, Enum& to) {
   to = encoding::from_schema<Enum>(found);
@@ -48,7 +49,7 @@ result<void> take_known(const char* what, encoding::schema_enum<Enum> found, Enu
     "unknown " + std::string(what) + " " + std::to_string(static_cast<unsigned>(found))};
 }
 
-/// What `StatusReply` and `TaskView` have in common.
+/// Reads the common fields of `StatusReply` and `TaskView`.
 template <class Reader>
 result<void> read_common(Reader from, task_status& to) {
   auto state = read_state(from.getState());

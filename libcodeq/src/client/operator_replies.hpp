@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Reads what a coordinator answers to operators. Errors of the outer results: `protocol_error`,
-/// the reply cannot be used; of the inner: what the coordinator said.
+/// Parses the coordinator's replies to operators. Errors of the outer results: `protocol_error`,
+/// the reply cannot be used. Errors of the inner results: those that the coordinator sent.
 namespace codeq::client {
 
 template <class T>
@@ -21,16 +21,16 @@ struct answered {
   result<T> answer;
 };
 
-/// What a part of a change of many tasks came to.
+/// Outcome of one part of a bulk change.
 struct bulk_part {
   std::uint64_t changed = 0;
   sequence after = 0;
   bool more = false;
 };
 
-/// A part of one shard's list.
+/// One part of one shard's list.
 struct list_part {
-  /// Their shard is still to be filled in.
+  /// The shards of their ids are not filled in yet.
   std::vector<task_status> tasks;
   sequence after = 0;
   bool more = false;

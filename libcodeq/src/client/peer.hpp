@@ -18,7 +18,7 @@
 
 namespace codeq::client {
 
-/// Who a client says it is.
+/// Identity that a client sends in its hello.
 struct client_identity {
   schema::Role role = schema::Role::PRODUCER;
   std::string name;
@@ -30,17 +30,17 @@ struct client_identity {
 
 [[nodiscard]] protocol::hello make_hello(const client_identity& who);
 
-/// The shard time that a coordinator names at the beginning of a connection.
+/// The coordinator's shard time at the beginning of the connection.
 [[nodiscard]] timestamp shard_time_of(const protocol::hello_ack& ack);
 
-/// A connection that is up, and what is behind it.
+/// A connection that is up, and the store that it leads to.
 struct peer {
   std::size_t link = 0;
   actors::connection_actor connection;
   store_identity store;
 };
 
-/// The links of a client, one per coordinator address, of which one is used: the first that is up.
+/// The links of a client, one per coordinator address. Only one is used: the first that is up.
 /// Owned by the client's actor and used from its thread.
 class peers {
 public:
@@ -49,22 +49,22 @@ public:
     client_identity identity;
     actors::frame_sink sink;
     caf::strong_actor_ptr owner;
-    /// Null dials without TLS.
+    /// Null: without TLS.
     std::shared_ptr<security::tls_source> tls{};
   };
 
   /// Starts the links.
   void dial(caf::actor_system& system, const options& opts);
 
-  /// Takes a connection in. Returns it when it becomes the one to use. Errors: `protocol_error`
-  /// for an answer to the hello that cannot be used; the connection is then closed.
+  /// Handles a new connection. Returns it if it becomes the one in use. Errors: `protocol_error`
+  /// when the answer to the hello cannot be used; the connection is then closed.
   [[nodiscard]] result<std::optional<peer>> take_up(const actors::link_up& up);
 
-  /// What the loss of a connection means.
+  /// Consequences of the loss of a connection.
   struct loss {
-    /// The one in use is gone.
+    /// The connection in use was lost.
     bool in_use = false;
-    /// The one to use from now on.
+    /// The connection to use from now on.
     std::optional<peer> instead;
     /// Every coordinator has refused this client for good.
     bool final = false;
@@ -72,7 +72,7 @@ public:
 
   [[nodiscard]] loss take_down(const actors::link_down& down);
 
-  /// Closes the connection in use, because its peer breaks the protocol; the link dials again.
+  /// Closes the connection in use because its peer violated the protocol; the link dials again.
   void drop(const error& reason);
 
   [[nodiscard]] const std::vector<actors::link_actor>& links() const noexcept { return links_; }

@@ -82,7 +82,7 @@ void producer_state::use(const peer& connected) {
 }
 
 producer_id producer_state::new_session() {
-  // From the coordinator's clock, since it is the coordinator who judges its age.
+  // Uses the coordinator's clock, since the coordinator checks the session's age.
   return make_producer_id(
     server_time_.now(), static_cast<std::uint16_t>(base::random_bits()), base::random_bits());
 }

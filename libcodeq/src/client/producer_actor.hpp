@@ -22,11 +22,11 @@ struct producer_settings {
   std::vector<std::string> coordinators;
   client_identity identity;
   std::size_t in_flight_max = limits::producer_window_requests_default;
-  /// Null dials without TLS.
+  /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };
 
-/// What a producer actor knows. Ties the outbox and the watch list to the connection in use.
+/// State of a producer actor. Connects the outbox and the watch list with the connection in use.
 class producer_state {
 public:
   static constexpr const char* name = "producer";
@@ -55,7 +55,7 @@ private:
   peers peers_;
   server_time server_time_;
   farewell<actors::producer_actor::pointer> farewell_;
-  /// Why nothing can be done any more.
+  /// Set when the producer cannot do anything any more, with the reason.
   std::optional<error> ended_;
 };
 

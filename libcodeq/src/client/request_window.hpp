@@ -17,8 +17,9 @@ namespace codeq::client {
 template <class Request>
 class request_window {
 public:
-  /// At most `in_flight_max` requests are open at once. What the oldest open and the next number
-  /// span is bounded too: a coordinator remembers no more (`limits::producer_requests_max`).
+  /// At most `in_flight_max` requests are open at once. The span from the oldest open number to the
+  /// next number is bounded, too, because the coordinator remembers no more answers
+  /// (`limits::producer_requests_max`).
   explicit request_window(std::size_t in_flight_max, std::uint64_t first_number = 1)
     : in_flight_max_(in_flight_max), next_(first_number) {}
 
@@ -34,7 +35,7 @@ public:
     return next_++;
   }
 
-  /// The number that `open` gives next.
+  /// The number of the next request.
   [[nodiscard]] std::uint64_t next_number() const noexcept { return next_; }
 
   /// The open request with that number; null when it was answered or never opened.
@@ -43,7 +44,7 @@ public:
     return found == open_.end() ? nullptr : &found->second;
   }
 
-  /// Takes an answered request out; empty for an answer that came before.
+  /// Removes an answered request and returns it; empty when it was answered before.
   std::optional<Request> close(std::uint64_t number) {
     auto node = open_.extract(number);
     if (node.empty())
@@ -51,7 +52,7 @@ public:
     return std::move(node.mapped());
   }
 
-  /// Takes all out, in the order of their numbers.
+  /// Removes and returns all requests, in the order of their numbers.
   std::vector<Request> close_all() {
     std::vector<Request> requests;
     requests.reserve(open_.size());
@@ -61,12 +62,12 @@ public:
     return requests;
   }
 
-  /// All requests with smaller numbers are answered.
+  /// All requests with smaller numbers have been answered.
   [[nodiscard]] std::uint64_t answered_below() const noexcept {
     return open_.empty() ? next_ : open_.begin()->first;
   }
 
-  /// How many are open.
+  /// Number of open requests.
   [[nodiscard]] std::size_t size() const noexcept { return open_.size(); }
 
   /// Calls `visit(number, request)` for each open request, in the order of their numbers.

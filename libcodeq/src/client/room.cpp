@@ -33,7 +33,7 @@ void room::give_back(std::size_t bytes) {
     --requests_;
     bytes_ -= bytes;
   }
-  // Waiters want different numbers of bytes, so that any of them may be the one that fits now.
+  // Waiting threads need different numbers of bytes, so any of them may be the one that fits now.
   changed_.notify_all();
 }
 

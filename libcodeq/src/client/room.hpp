@@ -11,26 +11,26 @@
 
 namespace codeq::client {
 
-/// How many requests and bytes a producer may have in flight. Threads that enqueue wait here;
+/// Bounds the requests and bytes that a producer has in flight. Enqueueing threads wait here;
 /// thread-safe.
 class room {
 public:
   using deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-  /// One request is always let in, however large.
+  /// One request is always admitted, however large.
   explicit room(std::size_t requests_max) : requests_max_(requests_max) {}
 
   /// Waits until there is room and takes it; false when `until` passed first. Without `until` it
   /// waits for ever.
   [[nodiscard]] bool take(std::size_t bytes, deadline until);
 
-  /// Takes room without waiting, over the bounds if need be: for callers that give room back
+  /// Takes room without waiting, beyond the bounds if necessary: for callers that free room
   /// themselves and so must not wait for it.
   void take_over(std::size_t bytes);
 
   void give_back(std::size_t bytes);
 
-  /// Lets everybody in, so that none waits for a producer that ends.
+  /// Admits everything from now on, so that no thread waits for a producer that ends.
   void open_for_ever();
 
 private:

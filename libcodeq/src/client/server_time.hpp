@@ -7,8 +7,8 @@
 
 namespace codeq::client {
 
-/// The coordinator's shard time, as far as a client knows it: what it said when the latest
-/// connection began, and what has passed since. Used from one thread.
+/// The coordinator's shard time as estimated by a client: the time received when the latest
+/// connection began, plus the time that has passed since. Used from one thread.
 class server_time {
 public:
   void note(timestamp said) {
@@ -19,7 +19,7 @@ public:
   [[nodiscard]] timestamp now() { return said_ + (clock_.now().steady - heard_); }
 
 private:
-  /// Of which only the monotonic time is used.
+  /// Only its monotonic time is used.
   base::system_clock clock_{timestamp{}};
   timestamp said_;
   monotonic_time heard_;

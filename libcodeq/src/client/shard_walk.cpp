@@ -15,7 +15,7 @@ std::uint64_t part_of(std::uint64_t whole, std::uint32_t shards) {
   return whole / shards + (whole % shards != 0 ? 1 : 0);
 }
 
-/// Limits of shards together: none when one of them has none.
+/// Sum of two shards' limits; unlimited when one of them is.
 std::uint64_t sum_of(std::uint64_t a, std::uint64_t b) {
   return a == 0 || b == 0 ? 0 : a + b;
 }
@@ -61,7 +61,7 @@ bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), r
 }
 
 std::uint32_t bulk_pace::next_part() const {
-  // Ten parts a second, so that a rate is not a burst per second.
+  // Ten parts per second, so that a rate does not become one burst per second.
   constexpr std::uint64_t parts_per_second = 10;
   std::uint64_t part = limits::bulk_tasks_max;
   if (rate_ != 0)

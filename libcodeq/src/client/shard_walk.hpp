@@ -9,30 +9,31 @@
 #include <cstdint>
 #include <vector>
 
-/// What an operator's client does with all shards together; pure.
+/// Operators' requests that concern all shards: splitting, merging and pacing; pure.
 namespace codeq::client {
 
-/// One shard's part of what a queue is to have: limits are divided, rounded up. @pre shards > 0
+/// The configuration of one shard's part of a queue: limits are divided, rounded up. @pre shards >
+/// 0
 [[nodiscard]] queue_config part_of(const queue_config& whole, std::uint32_t shards);
 
-/// How a queue stands when its shards have these parts. @pre !parts.empty()
+/// The whole queue, given the settings of its parts. @pre !parts.empty()
 [[nodiscard]] queue_info
 merge_parts(queue_address queue, const std::vector<core::queue_settings>& parts);
 
-/// The oldest `limit` of all shards' tasks, by the time of their enqueue; each list is in order.
+/// The oldest `limit` tasks of all shards, by enqueue time; each list is in order.
 [[nodiscard]] std::vector<task_status>
 merge_oldest(std::vector<std::vector<task_status>> lists, std::size_t limit);
 
-/// Bounds a change of many tasks in number and speed.
+/// Limits the number and rate of tasks in a bulk change.
 class bulk_pace {
 public:
-  /// Zeros are no bound.
+  /// 0: unlimited.
   bulk_pace(std::uint64_t limit, std::uint64_t rate);
 
-  /// How many tasks the next part may look at; 0 ends the work.
+  /// Number of tasks that the next part may examine; 0: the change is complete.
   [[nodiscard]] std::uint32_t next_part() const;
 
-  /// A part changed that many. Returns how long to wait before the next one.
+  /// Records that a part changed that many tasks. Returns the pause before the next part.
   [[nodiscard]] duration take(std::uint64_t changed);
 
   [[nodiscard]] std::uint64_t changed() const noexcept { return changed_; }

@@ -10,12 +10,12 @@
 
 namespace codeq::client {
 
-/// What a producer learns of a task that ended: id, state, attempt and text; nothing else is told.
-/// Errors: `protocol_error`.
+/// The status of an ended task as producers get it: id, state, attempt and text only. Errors:
+/// `protocol_error`.
 [[nodiscard]] result<task_status>
 ended_status(task_id task, schema::TasksEnded::Ended::Reader from, std::string text);
 
-/// Puts a task's text where it belongs: a completed task has a result, any other an error text.
+/// Stores a task's text: as the result of a completed task, as the error text of any other.
 void put_text(task_status& status, std::string text);
 
 /// Errors: `protocol_error` for a state that this version does not know.

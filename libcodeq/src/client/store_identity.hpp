@@ -5,7 +5,7 @@
 
 namespace codeq::client {
 
-/// Which store a coordinator serves; requests may be repeated within one store only.
+/// Identifies the store that a coordinator serves; requests may be repeated within one store only.
 struct store_identity {
   std::uint64_t store = 0;
   std::uint16_t shard_count = 0;

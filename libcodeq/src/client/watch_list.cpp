@@ -20,7 +20,7 @@ error no_such_task(task_id task) {
   return {errc::unknown_task, "no task " + to_string(task) + ", or it is past its retention"};
 }
 
-/// One message per shard and limit; `tasks` are sorted.
+/// Builds one message; `tasks` are sorted and belong to one shard.
 protocol::await_request request_for(std::span<const task_id> tasks, bool with_progress) {
   auto fill = [&](schema::AwaitRequest::Builder request) {
     request.setShard(value(tasks.front().shard));
@@ -151,7 +151,7 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
 
 void watch_list::tell(const task_progress& progress) {
   auto [begin, end] = watched_.equal_range(progress.id);
-  // A copy, since what is called may add or remove.
+  // A copy, since the callbacks may add or remove watchers.
   std::vector<std::pair<task_id, watcher>> watchers(begin, end);
   for (const auto& [task, watcher] : watchers)
     if (watcher.progressed)
@@ -164,7 +164,7 @@ void watch_list::finish(task_id task, const result<task_status>& how) {
     return;
   if (std::next(begin) == end)
     return (*watched_.extract(begin).mapped().ended)(how);
-  // Taken out first, since what is called may add or remove.
+  // Removed first, since the callbacks may add or remove watchers.
   std::vector<std::pair<task_id, watcher>> watchers(begin, end);
   watched_.erase(begin, end);
   for (auto& [id, watcher] : watchers)

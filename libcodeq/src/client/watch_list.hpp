@@ -16,52 +16,52 @@
 
 namespace codeq::client {
 
-/// The tasks whose end somebody waits for. A coordinator remembers them only as long as a
-/// connection, so all are asked for again after each reconnect. Owned by the producer actor and
-/// used from its thread; neither clock nor network.
+/// The tasks whose end is awaited. A coordinator remembers them only as long as a connection, so
+/// all are requested again after each reconnect. Owned by the producer actor and used from its
+/// thread; uses neither clock nor network.
 class watch_list {
 public:
-  /// Learns how one task ended. Must not block.
+  /// Receives the outcome of one task. Must not block.
   using ended_function = std::function<void(result<task_status>)>;
-  /// Hears how far a handler is. Must not block; empty does not want to.
+  /// Receives progress of a task. Must not block; empty: progress is not requested.
   using progressed_function = std::function<void(const task_progress&)>;
   using send_function = std::function<void(const protocol::await_request&)>;
 
-  /// A connection is up: asks for all tasks again. Ids of another store mean nothing there and end
-  /// with `session_expired`.
+  /// A connection is up: requests all tasks again. Ids of another store are unknown there, so their
+  /// waits end with `session_expired`.
   void connect(send_function send, store_identity store);
 
-  /// The connection is gone; nothing is sent until the next `connect`.
+  /// The connection is lost; nothing is sent until the next `connect`.
   void disconnect();
 
-  /// Calls `ended` for each of `tasks`. `watch` names the call, for `remove`.
+  /// Calls `ended` when each of `tasks` ends. `watch` identifies the call, for `remove`.
   void add(
     std::uint64_t watch,
     const std::vector<task_id>& tasks,
     ended_function ended,
     progressed_function progressed = {});
 
-  /// Forgets what `add` was told under that name.
+  /// Cancels the `add` call with that id.
   void remove(std::uint64_t watch, const std::vector<task_id>& tasks);
 
-  /// Takes the coordinator's word on ended tasks. Errors: `protocol_error`.
+  /// Handles ended tasks and progress. Errors: `protocol_error`.
   [[nodiscard]] result<void> accept(const protocol::tasks_ended& ended);
 
   /// Ends every wait with `reason`.
   void fail_all(const error& reason);
 
-  /// How many tasks are waited for; counts them.
+  /// Number of awaited tasks; linear time.
   [[nodiscard]] std::size_t size() const;
 
 private:
   struct watcher {
     std::uint64_t watch = 0;
     std::shared_ptr<ended_function> ended;
-    /// Null does not want to know.
+    /// Null: progress is not requested.
     std::shared_ptr<progressed_function> progressed;
   };
 
-  /// By task; nearly every task has one watcher.
+  /// Keyed by task; nearly every task has a single watcher.
   using watcher_map = std::unordered_multimap<task_id, watcher>;
 
   [[nodiscard]] static bool

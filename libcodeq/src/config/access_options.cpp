@@ -31,7 +31,7 @@ void add_access_options(option_set& options, credentials& target) {
 }
 
 void take_token(credentials& target, const environment& env) {
-  // A program that a worker runs finds the fencing token of its attempt there.
+  // In a program that a worker runs, this variable is the fencing token of its attempt.
   bool is_handler = env("CODEQ_TASK_ID").has_value();
   if (target.token_file.empty() && !is_handler)
     target.token = env("CODEQ_TOKEN").value_or("");

@@ -9,16 +9,16 @@
 
 namespace codeq::config {
 
-/// A file whose name `target` gets; it must outlive the option.
+/// An option that stores a file name in `target`, which must outlive the option.
 [[nodiscard]] option file_option(const char* name, std::string help, std::filesystem::path& target);
 
 /// `--token-file` and the TLS options of a program that connects to coordinators; `target` must
 /// outlive them.
 void add_access_options(option_set& options, credentials& target);
 
-/// Takes the token of `CODEQ_TOKEN` unless there is a file with one: a token on the command line
-/// could be seen by everybody on the machine, so there is no flag for it. In the environment of a
-/// handler's program that name means something else and is left alone.
+/// Reads the token from `CODEQ_TOKEN`, unless a token file is given. There is no flag for the
+/// token, because every user of the machine could see it in the command line. In the environment of
+/// a handler's program the variable has another meaning and is ignored.
 void take_token(credentials& target, const environment& env);
 
 } // namespace codeq::config

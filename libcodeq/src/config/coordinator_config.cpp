@@ -33,7 +33,7 @@ result<std::string> parse_listen(const std::string& text) {
   return text;
 }
 
-/// Reads `address:port` of the loopback.
+/// Parses `address:port` with a loopback address.
 result<std::string> parse_loopback(const std::string& text) {
   auto address = parse_host_port(text, true);
   if (!address)
@@ -207,7 +207,7 @@ void add_access_options(option_set& options, coordinator_node_options& node) {
     node.tls_require_client_certificate));
 }
 
-/// Which options do not fit each other; empty when all do.
+/// Describes options that contradict each other; empty when there are none.
 std::string weakness(const coordinator_node_options& node) {
   if (node.development && !node.tokens.empty())
     return "--dev and --tokens exclude each other";
@@ -224,7 +224,8 @@ std::string weakness(const coordinator_node_options& node) {
   return {};
 }
 
-/// Why strangers could come in at an address of that option; empty when they cannot.
+/// Describes why attackers could get access through the address of that option; empty when they
+/// cannot.
 std::string
 weakness(const std::string& option, const std::string& listen, bool is_dev, bool has_tls) {
   auto address = parse_host_port(listen, true);
@@ -240,7 +241,7 @@ weakness(const std::string& option, const std::string& listen, bool is_dev, bool
   return {};
 }
 
-/// Why strangers could come in with these options; empty when they cannot.
+/// The same for all addresses.
 std::string weakness_of(const coordinator_node_options& node) {
   bool has_tls = !node.tls_certificate.empty();
   bool has_http_tls = has_tls || !node.http_certificate.empty();

@@ -10,10 +10,10 @@
 
 namespace codeq::config {
 
-/// Everything that `codeq-coordinator` is told from outside.
+/// The complete configuration of `codeq-coordinator`.
 struct coordinator_config {
   coordinator_node_options node;
-  /// Gets the port in decimal once the node listens; empty: none is written.
+  /// File that the port is written to, in decimal, once the node listens; empty: none.
   std::filesystem::path port_file;
   /// The same for the HTTP gateway's port.
   std::filesystem::path http_port_file;
@@ -21,8 +21,8 @@ struct coordinator_config {
   std::string log_level = "info";
 };
 
-/// Reads flags, environment and file; refuses what could not be served, such as an address that is
-/// not loopback.
+/// Parses flags, environment and file. Refuses insecure configurations, such as an address that is
+/// not loopback without TLS and tokens.
 [[nodiscard]] parsed<coordinator_config> parse_coordinator(const command_line& line);
 
 } // namespace codeq::config

@@ -14,7 +14,7 @@ struct unit {
   std::int64_t milliseconds;
 };
 
-/// Largest first, so that the first that divides is the one to write.
+/// Largest first: `format_duration` uses the first unit that divides the value.
 constexpr std::array units{
   unit{"d", 86'400'000}, unit{"h", 3'600'000}, unit{"m", 60'000}, unit{"s", 1'000}, unit{"ms", 1}};
 

@@ -9,11 +9,11 @@
 
 namespace codeq::config {
 
-/// Reads a whole number with its unit: `500ms`, `2s`, `5m`, `1h`, `7d`; a bare `0` needs none.
+/// Parses a whole number with its unit: `500ms`, `2s`, `5m`, `1h`, `7d`; a bare `0` needs none.
 /// Errors: `invalid_argument` says what is allowed.
 [[nodiscard]] result<duration> parse_duration(std::string_view text);
 
-/// Writes what `parse_duration` reads, in the largest unit that loses nothing.
+/// Formats a duration for `parse_duration`, in the largest unit that represents it exactly.
 [[nodiscard]] std::string format_duration(duration value);
 
 } // namespace codeq::config

@@ -9,9 +9,9 @@
 
 namespace codeq::config {
 
-/// Reads a TOML file of options: text, whole numbers, true and false, and lists of text, at the top
+/// Parses a TOML file of options: strings, integers, booleans and lists of strings, at the top
 /// level only. Returns each key's values as text. Errors: `unavailable` (cannot be read),
-/// `invalid_argument` (not TOML, or another kind of value), naming line or key.
+/// `invalid_argument` (not TOML, or another type of value); they name the line or the key.
 [[nodiscard]] result<std::map<std::string, std::vector<std::string>>>
 read_option_file(const std::string& path);
 

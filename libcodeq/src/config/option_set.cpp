@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t help_column = 34;
 
-/// Where the command-line parser puts what it found; a deque, because it keeps addresses.
+/// Where the command-line parser stores the values that it finds; a deque, because it keeps
+/// addresses.
 struct sink {
   std::string name;
   bool is_switch = false;
@@ -38,11 +39,11 @@ void declare(CLI::App& app, const option& entry, std::deque<sink>& sinks) {
   declared->option_text(entry.positional ? "" : entry.value);
   if (entry.positional)
     declared->expected(1)->required(entry.required);
-  // One value per flag, or the words behind would be taken for values too.
+  // One value per flag; otherwise the words that follow would be taken for values, too.
   declared->allow_extra_args(false);
 }
 
-/// The words of the chosen command: group and name, or the name alone.
+/// Name of the chosen command: group and name, or the name alone.
 std::string name_of_chosen(const CLI::App& app) {
   std::string name;
   for (const auto* at = &app; !at->get_subcommands().empty();) {

@@ -12,21 +12,21 @@
 
 namespace codeq::config {
 
-/// Ends a program before it began: `text` goes to stdout when `status` is 0 (help, version), else
-/// as one line to stderr.
+/// Ends a program at its start: `text` is printed to stdout when `status` is 0 (help, version),
+/// otherwise as one line to stderr.
 struct exit_request {
   int status = 0;
   std::string text;
 };
 
-/// The exit status of a command line, environment or file that cannot be used.
+/// Exit status for an invalid command line, environment or file.
 inline constexpr int exit_usage = 2;
 
-/// What a program's options came to, or why it ends at once.
+/// The parsed options of a program, or the reason to end at once.
 template <class T>
 using parsed = std::variant<T, exit_request>;
 
-/// Looks an environment variable up; a parameter, so that tests need no real one.
+/// Looks up an environment variable; a parameter, so that tests need no real one.
 using environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// The environment of this process.
@@ -38,51 +38,52 @@ struct command_line {
   environment env;
 };
 
-/// One option, the same name in all three places: flag `--port-file`, environment
-/// `CODEQ_PORT_FILE`, key `port-file` of the file. The first that gives it wins, in that order.
+/// One option, with the same name in all three places: flag `--port-file`, environment variable
+/// `CODEQ_PORT_FILE`, key `port-file` of the file. If several places give it, the first of them
+/// wins.
 struct option {
   std::string name;
-  /// Stands for the value in the help text; empty for a switch.
+  /// Placeholder for the value in the help text; empty for a switch.
   std::string value;
   /// One sentence with the unit and the default.
   std::string help;
-  /// Takes one value; its error says what is allowed. A switch gets `true` or `false`.
+  /// Parses one value; its error says what is allowed. A switch gets `true` or `false`.
   std::function<result<void>(const std::string&)> take;
   bool required = false;
-  /// May be given many times (in the environment: one value per line, in the file: a list).
+  /// May be given several times (environment: one value per line; file: a list).
   bool repeatable = false;
-  /// Given by its place after the command's name. Options of a command only.
+  /// A positional argument after the command's name. Only for options of a command.
   bool positional = false;
 };
 
-/// A command of a program that has several, with options of its own (flags only).
+/// A command of a program that has several; its own options can be given as flags only.
 struct command {
-  /// One word, or two of which the first is a group's name.
+  /// One word, or two, of which the first is the name of a group.
   std::string name;
   std::string help;
   std::vector<option> options;
 };
 
-/// All options of one program. Adds `--help`, `--version` and `--config FILE` by itself.
+/// All options of one program. It adds `--help`, `--version` and `--config FILE` by itself.
 class option_set {
 public:
-  /// `footer` ends the help text.
+  /// `footer` is printed at the end of the help text.
   option_set(std::string program, std::string description, std::string footer);
 
   void add(option entry);
   void add(command entry);
 
-  /// Names a group of commands. Call before the first of them is added.
+  /// Adds a group of commands. Call before the first command of the group is added.
   void add_group(std::string name, std::string help);
 
-  /// Hands every given value to its option's `take`. Empty when all were taken; one of the
-  /// commands is required when there are any.
+  /// Passes every given value to its option's `take`. Empty on success. If there are commands, one
+  /// of them is required.
   [[nodiscard]] std::optional<exit_request> parse(const command_line& line);
 
-  /// The command that was given; empty without commands.
+  /// The chosen command; empty without commands.
   [[nodiscard]] const std::string& chosen() const noexcept { return chosen_; }
 
-  /// An error in the shape of all others: `program: text`, exit status 2.
+  /// An error in the common format: `program: text`, exit status 2.
   [[nodiscard]] exit_request refuse(const std::string& text) const;
 
 private:

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-/// Kinds of options that several programs have. The target of an option must outlive it; where it
-/// is an `optional`, it stays empty unless the option is given.
+/// Options that several programs share. The target of an option must outlive it; an `optional`
+/// target stays empty unless the option is given.
 namespace codeq::config {
 
-/// Reads a whole number into `target`.
+/// Parses a whole number into `target`.
 template <std::unsigned_integral Number>
 [[nodiscard]] result<void> store_count(Number& target, const std::string& text, count_range range) {
   auto number = parse_count(text, range);
@@ -25,7 +25,7 @@ template <std::unsigned_integral Number>
   return {};
 }
 
-/// Takes a value that `parse` reads into `target`.
+/// Stores the value that `parse` returns in `target`.
 template <class Target, class Parse>
 [[nodiscard]] std::function<result<void>(const std::string&)>
 put_into(Target& target, Parse parse) {
@@ -38,7 +38,7 @@ put_into(Target& target, Parse parse) {
   };
 }
 
-/// The same for an option that may be repeated: adds the value to those before.
+/// The same for a repeatable option: appends the value.
 template <class Value, class Parse>
 [[nodiscard]] std::function<result<void>(const std::string&)>
 add_to(std::vector<Value>& target, Parse parse) {
@@ -51,7 +51,7 @@ add_to(std::vector<Value>& target, Parse parse) {
   };
 }
 
-/// Sets a number or an enum, or an optional one.
+/// Assigns to a number or an enum, or to an `optional` of one.
 template <class Target>
 void store_number(Target& target, std::uint64_t number) {
   if constexpr (requires { target.emplace(); })
@@ -87,7 +87,7 @@ template <class Target>
   return {.name = name, .value = "NAME", .help = std::move(help), .take = std::move(take)};
 }
 
-/// Any text, the empty one too.
+/// Any text, including the empty one.
 template <class Target>
 [[nodiscard]] option
 plain_option(const char* name, const char* value, std::string help, Target& target) {
@@ -97,7 +97,7 @@ plain_option(const char* name, const char* value, std::string help, Target& targ
 
 [[nodiscard]] option switch_option(const char* name, std::string help, bool& target);
 
-/// A file or directory; any but the empty name.
+/// A file or directory; the name must not be empty.
 [[nodiscard]] option
 path_option(const char* name, const char* value, std::string help, std::filesystem::path& target);
 

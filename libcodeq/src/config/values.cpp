@@ -29,7 +29,7 @@ bool is_host(std::string_view host, bool bracketed) {
   });
 }
 
-/// Reads four numbers of 0 to 255; `127.evil.example` must not pass for an address.
+/// Parses four numbers of 0 to 255; `127.evil.example` must not pass for an address.
 bool is_ipv4(std::string_view host) {
   const char* at = host.data();
   const char* end = at + host.size();

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-/// Readers of single option values. Every refusal is an `invalid_argument` whose context names the
-/// value and what is allowed, so that it can be printed behind the option's name.
+/// Parsers of single option values. Every refusal is an `invalid_argument` whose context names the
+/// value and what is allowed; it is printed after the option's name.
 namespace codeq::config {
 
 struct count_range {
@@ -23,20 +23,20 @@ struct duration_range {
   duration max{0};
 };
 
-/// Quotes a value for a message, without control characters and cut when very long.
+/// Quotes a value for an error text; control characters are replaced, and long values are cut.
 [[nodiscard]] std::string quote(std::string_view value);
 
 [[nodiscard]] result<std::uint64_t> parse_count(std::string_view text, count_range range);
 
 [[nodiscard]] result<duration> parse_duration_in(std::string_view text, duration_range range);
 
-/// `true` or `false`; also `1` and `0`, which is what people put into environments.
+/// `true` or `false`; also `1` and `0`, which are common in environment variables.
 [[nodiscard]] result<bool> parse_switch(std::string_view text);
 
 /// A name of `[A-Za-z0-9._-]{1,128}`.
 [[nodiscard]] result<std::string> parse_name(std::string_view text);
 
-/// One of `allowed`, and which.
+/// The index in `allowed` of the given value.
 [[nodiscard]] result<std::size_t>
 parse_choice(std::string_view text, const std::vector<std::string_view>& allowed);
 

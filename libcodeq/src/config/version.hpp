@@ -5,7 +5,7 @@
 
 namespace codeq::config {
 
-/// The version that this program was built as, for example `0.1.0`.
+/// The version of this build, for example `0.1.0`.
 [[nodiscard]] std::string_view version() noexcept;
 
 } // namespace codeq::config

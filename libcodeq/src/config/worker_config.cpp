@@ -22,7 +22,7 @@ constexpr auto footer =
   "environment over the file. An option that may be repeated takes one value per line in the "
   "environment and a list in the file. An empty environment variable counts as not given.";
 
-/// Room for the process id behind the host's name.
+/// Leaves room for the process id after the host's name.
 constexpr std::size_t host_name_chars_max = 100;
 
 std::string default_name() {

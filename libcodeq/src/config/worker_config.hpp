@@ -12,14 +12,14 @@
 
 namespace codeq::config {
 
-/// Everything that `codeq-worker` is told from outside. Fields as in `worker_node_options`.
+/// The complete configuration of `codeq-worker`. Fields as in `worker_node_options`.
 struct worker_config {
   std::vector<std::string> coordinators = {"127.0.0.1:7400"};
   /// Never empty.
   std::string name;
   std::string tenant = "default";
   std::size_t slots = limits::slots_default;
-  /// As many as slots, unless told otherwise.
+  /// Default: the same as `slots`.
   std::size_t prefetch = limits::slots_default;
   std::size_t batch = limits::reports_per_request_max;
   duration drain = limits::drain_default;
@@ -27,11 +27,11 @@ struct worker_config {
   /// `QUEUE=command args`.
   std::vector<std::string> programs;
   credentials access;
-  /// How single queues are served.
+  /// Options of single queues.
   std::vector<queue_wish> queues;
-  /// Queues to serve; empty is all that have handlers.
+  /// Queues to serve; empty: all queues that have handlers.
   std::vector<std::string> only;
-  /// Say what is handled, and end.
+  /// Print the handled queues and end.
   bool list_handlers = false;
   /// The one queue to serve for a parent process; empty in a worker.
   std::string isolated;
@@ -39,7 +39,7 @@ struct worker_config {
   std::string log_level = "info";
 };
 
-/// Reads flags, environment and file. At least one handler library or program is required.
+/// Parses flags, environment and file. At least one handler library or program is required.
 [[nodiscard]] parsed<worker_config> parse_worker(const command_line& line);
 
 } // namespace codeq::config

@@ -8,7 +8,7 @@
 #include "encoding/schema_enums.hpp"
 #include "operator.capnp.h"
 
-/// The enums of what operators ask and learn.
+/// The enums in the requests and replies of operators.
 namespace codeq::encoding {
 
 template <>

@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <iterator>
 
-/// The enums that C++ and the schema both spell. Each has one table, here or in
-/// `operator_enums.hpp`, which is checked when it is compiled; no other file casts between the two.
-/// A test checks that the tables have every name of the schema.
+/// The enums that exist both in C++ and in the schema. Each has one table, here or in
+/// `operator_enums.hpp`, which is checked at compile time; no other file casts between the two. A
+/// test checks that the tables contain every name of the schema.
 namespace codeq::encoding {
 
 /// Two names for one value.
@@ -25,7 +25,7 @@ struct same_value {
   Schema theirs;
 };
 
-/// The names of `Enum` beside those of its enum in the schema, in the order of their numbers.
+/// The enumerators of `Enum` and those of its schema enum, in the order of their numbers.
 template <class Enum>
 struct names_of;
 
@@ -119,11 +119,11 @@ struct names_of<core::change_kind> {
 template <class Enum>
 using schema_enum = typename names_of<Enum>::theirs;
 
-/// How many values `Enum` has; their numbers are those below it.
+/// Number of enumerators of `Enum`; their values are 0 .. enum_size - 1.
 template <class Enum>
 inline constexpr std::size_t enum_size = std::size(names_of<Enum>::all);
 
-/// True when both names of each value stand for the number of its place.
+/// True when both enumerators of each entry have the entry's index as their value.
 template <class Enum>
 [[nodiscard]] consteval bool numbers_agree() {
   std::size_t number = 0;
@@ -141,14 +141,14 @@ template <class Enum>
   return static_cast<schema_enum<Enum>>(value);
 }
 
-/// False for the value of a later version.
+/// False for an enumerator of a later version.
 template <class Enum>
 [[nodiscard]] constexpr bool is_known(schema_enum<Enum> value) noexcept {
   return static_cast<std::size_t>(value) < enum_size<Enum>;
 }
 
-/// The value with the same number. Unless it `is_known`, the result is a value without a name,
-/// never that of a smaller number.
+/// The enumerator with the same number. Unless it `is_known`, the result is a value without a name,
+/// never an enumerator with a smaller number.
 template <class Enum>
 [[nodiscard]] constexpr Enum from_schema(schema_enum<Enum> value) noexcept {
   static_assert(numbers_agree<Enum>() && sizeof(Enum) == 1 && enum_size<Enum> < 0xff);

@@ -35,7 +35,7 @@ task_settings read_settings(schema::TaskSettings::Reader reader) {
 }
 
 void write_settings(schema::TaskSettings::Builder builder, const task_settings& s) {
-  // One above the range stays above it, however large.
+  // A value above the range stays above it after the conversion.
   builder.setMaxAttempts(
     static_cast<std::uint16_t>(std::min<std::uint32_t>(s.max_attempts, limits::attempts_max + 1)));
   builder.setRetryKind(to_schema(s.retry.kind));

@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-/// Conversions between schema structs and C++ values. They check nothing but the form;
-/// bounds are checked by `protocol/convert.hpp`. May throw `kj::Exception` on malformed input.
+/// Conversions between schema structs and C++ values. They do not check bounds;
+/// `protocol/convert.hpp` does. May throw `kj::Exception` on malformed input.
 namespace codeq::encoding {
 
 [[nodiscard]] task_settings read_settings(schema::TaskSettings::Reader reader);
 void write_settings(schema::TaskSettings::Builder builder, const task_settings& settings);
 
-/// Of a message or a record that has the fields of a `queue_config`.
+/// Reads a `queue_config` from a message or record that has its fields.
 template <class Reader>
 [[nodiscard]] queue_config read_config(Reader reader) {
   return {
@@ -52,16 +52,16 @@ void write_runs(
   return {reader.cStr(), reader.size()};
 }
 
-/// The size of each packed string; empty when the ends do not ascend or do not fit the bytes.
+/// Sizes of the packed strings; empty when the ends do not ascend or do not fit the bytes.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> read_sizes(schema::Packed::Reader reader);
 
-/// Packs the pieces one after the other; the only copy of the bodies on their way out.
+/// Packs the pieces one after the other; this is the only copy of the bodies on their way out.
 void write_packed(schema::Packed::Builder builder, std::span<const core::encoded_tasks> pieces);
 
 /// Packs one string per element.
 void write_packed(schema::Packed::Builder builder, std::span<const bytes> strings);
 
-/// Words that a message needs for packed strings of so many bytes and elements.
+/// Number of words that a message needs for packed strings of that size and number.
 [[nodiscard]] constexpr std::size_t packed_words(std::size_t byte_count, std::size_t strings) {
   return byte_count / 8 + strings / 2 + 16;
 }

@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-/// What holds of records of several kinds. `where` is the key of a record in words.
+/// Checks that several kinds of records share. `where` is the key of a record in words.
 namespace codeq::maintenance {
 
-/// Takes a decoded record, or says why there is none.
+/// Checks that the record could be decoded.
 template <class Key, class T>
 bool is_read(const Key& key, const result<T>& record, finding_list& found) {
   if (!record)
@@ -24,14 +24,14 @@ bool is_read(const Key& key, const result<T>& record, finding_list& found) {
   return record.has_value();
 }
 
-/// A name of the number, and the number, which must have been given once.
+/// Checks that the number was once allocated; `number` also contains the number's name.
 void check_given(
   const shard_facts& facts,
   const std::string& where,
   const std::pair<const char*, std::uint64_t>& number,
   finding_list& found);
 
-/// Of a record whose key is its position in the log.
+/// Checks the position of a record whose key is its position in the log.
 void check_position(
   const shard_facts& facts,
   const std::string& where,
@@ -44,11 +44,11 @@ void check_run(
   const core::seq_run& run,
   finding_list& found);
 
-/// Shard time never goes back from one record of a kind to the next.
+/// Checks that shard time does not go back from one record of a kind to the next.
 void check_time(const std::string& where, timestamp at, timestamp& latest, finding_list& found);
 
-/// Checks the record of a task's latest end, which has to be there when `must_exist`. False when it
-/// is not there.
+/// Checks the record of a task's latest end, which has to exist when `must_exist`. False when it
+/// does not exist.
 bool check_end_of(
   shard_facts& facts,
   const std::string& where,
@@ -56,7 +56,7 @@ bool check_end_of(
   bool must_exist,
   finding_list& found);
 
-/// Checks the state of a task as a record has it. False when the record of its end is not there.
+/// Checks the state of a task in a record. False when the record of its end does not exist.
 bool check_entry(
   shard_facts& facts,
   const std::string& where,

@@ -8,7 +8,7 @@
 
 namespace codeq::maintenance {
 
-/// Gathers what is wrong in a report, up to a number.
+/// Adds findings to a report, up to a maximum number.
 class finding_list {
 public:
   /// @pre `report` outlives this

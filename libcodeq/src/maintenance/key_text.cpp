@@ -95,7 +95,7 @@ std::string queue_in_words(storage::key_tag kind, shard_id shard, const queue_ad
 }
 
 std::string in_words(const storage::key_key& key) {
-  // Group and key are any bytes of the producer's.
+  // Group and key are arbitrary bytes from the producer.
   return named(storage::key_tag::key, key.shard, key.name.queue.tenant + "/" + key.name.queue.queue)
          + " group 0x" + hex(key.name.group) + " name 0x" + hex(key.name.key);
 }

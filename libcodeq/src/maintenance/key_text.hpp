@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// Keys in words, as an operator reads them: `segment 3/1:17`, that is shard 3, epoch 1, number 17.
+/// Keys in words, for operators: `segment 3/1:17` means shard 3, epoch 1, number 17.
 namespace codeq::maintenance {
 
 [[nodiscard]] std::string
@@ -30,10 +30,10 @@ template <storage::key_tag Kind>
 [[nodiscard]] std::string in_words(const storage::producer_key& key);
 [[nodiscard]] std::string in_words(const storage::history_key& key);
 
-/// Of a key that is of no known kind.
+/// A key of an unknown kind, as bytes.
 [[nodiscard]] std::string bytes_in_words(std::string_view key);
 
-/// `1:17`, epoch and number.
+/// Epoch and number, for example `1:17`.
 [[nodiscard]] std::string number_in_words(std::uint64_t number);
 
 } // namespace codeq::maintenance

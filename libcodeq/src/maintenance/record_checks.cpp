@@ -152,7 +152,7 @@ void check(
     found.add(in_words(key), "adds nothing");
 }
 
-/// One segment of a block; its queue's number is a place in `queues`.
+/// Checks one segment of a block; its queue's number is an index into `queues`.
 void check_packed(
   shard_facts& facts,
   const std::string& where,

@@ -10,22 +10,22 @@
 #include <span>
 #include <string_view>
 
-/// What must hold of each record by itself and of what it refers to; one function per kind. A new
-/// kind of record takes one more, an entry in the list and an `in_words` of its key.
+/// Checks of each record by itself and of its references; one function per kind. A new kind of
+/// record needs a further function, an entry in the list and an `in_words` of its key.
 namespace codeq::maintenance {
 
 /// One kind of records that belong to a shard.
 struct record_kind {
-  /// As in `in_words` of its key.
+  /// The kind's name, as used by `in_words` of its key.
   std::string_view name;
-  /// The shard, when the key is of this kind.
+  /// The shard, when the key is of this kind; otherwise empty.
   std::optional<shard_id> (*shard_of)(std::string_view key);
-  /// @pre the key is of this kind and of the shard of `facts`; keys come in their order
+  /// Called for keys in their order. @pre the key is of this kind and of the shard of `facts`
   void (*check)(
     shard_facts& facts, std::string_view key, std::string_view value, finding_list& found);
 };
 
-/// All kinds but the store's own record.
+/// All kinds except the store's own record.
 [[nodiscard]] std::span<const record_kind> record_kinds();
 
 } // namespace codeq::maintenance

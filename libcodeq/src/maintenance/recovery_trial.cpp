@@ -17,7 +17,7 @@ namespace {
 
 [[noreturn]] void
 recover_and_exit(const storage::task_store& store, shard_id shard, std::uint32_t epoch) {
-  // An abort is an answer here, not a crash to be looked into.
+  // An abort is an expected result here, so no core file is needed.
   std::signal(SIGABRT, SIG_DFL);
   rlimit no_core{};
   ::setrlimit(RLIMIT_CORE, &no_core);

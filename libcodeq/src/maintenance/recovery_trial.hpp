@@ -10,9 +10,9 @@
 
 namespace codeq::maintenance {
 
-/// Recovers a shard in a process of its own, since recovery stops its process when records that can
-/// be read contradict each other. Returns what it said when it did, else nothing. Errors that
-/// recovery returns are not told here. @pre no other thread uses the store
+/// Recovers a shard in a separate process, since recovery aborts when readable records contradict
+/// each other. Returns the message of the abort; empty without one. Errors that recovery returns
+/// are not reported here. @pre no other thread uses the store
 [[nodiscard]] std::string
 try_recovery(const storage::task_store& store, shard_id shard, std::uint32_t epoch);
 

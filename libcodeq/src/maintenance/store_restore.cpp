@@ -15,11 +15,11 @@ namespace codeq::maintenance {
 
 namespace {
 
-/// More starts than a store has had since any backup that somebody still restores.
+/// More starts than a store can have had since any backup that is still restored.
 constexpr std::uint64_t epochs_skipped = 65'536;
 
-/// 2026-01-01, from which a minute is worth an epoch: it tells apart what was restored from one
-/// backup at different times.
+/// 2026-01-01. Each minute since then counts as an epoch, so that restores of one backup at
+/// different times get different epochs.
 constexpr timestamp first_minute{std::chrono::seconds(1'767'225'600)};
 
 } // namespace
@@ -36,7 +36,7 @@ give_identity(storage::task_store& store, std::uint64_t store_id, timestamp now)
   if (!record)
     return record;
   auto epoch = epoch_of_restored(record->epoch, now);
-  // One is left for the first start.
+  // One epoch is left for the first start.
   if (epoch >= limits::epoch_max)
     return error{errc::incompatible_store, "the store's epochs ran out"};
   record->epoch = static_cast<std::uint32_t>(epoch);

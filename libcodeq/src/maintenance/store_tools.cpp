@@ -26,7 +26,7 @@ timestamp wall_time() {
   return timestamp{std::chrono::floor<duration>(since)};
 }
 
-/// Brings everything of the file system that a directory is on to the disk.
+/// Syncs the whole file system that contains the directory.
 result<void> sync_files_of(const fs::path& directory) {
   int file = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   bool done = file >= 0 && ::syncfs(file) == 0;
@@ -40,7 +40,7 @@ result<void> sync_files_of(const fs::path& directory) {
     "cannot sync " + directory.string() + ": " + std::generic_category().message(code)};
 }
 
-/// Without a slash at its end, so that names can be made of it.
+/// The absolute path without a trailing slash, so that other names can be derived from it.
 fs::path plain(const fs::path& directory) {
   auto absolute = fs::absolute(directory).lexically_normal();
   return absolute.has_filename() ? absolute : absolute.parent_path();
@@ -59,10 +59,10 @@ result<void> check_target(const fs::path& directory) {
   return {};
 }
 
-/// Copies the backup to `draft` and makes it a store of its own.
+/// Copies the backup to `draft` and gives it its own identity.
 result<restored_store> restore_to(const fs::path& draft, const restore_options& options) {
   std::error_code failure;
-  // Left by a restore that did not come to its end.
+  // Left over from a restore that was interrupted.
   fs::remove_all(draft, failure);
   auto copied = storage::fetch_backup(options.backups, options.number, draft);
   if (!copied)

@@ -21,10 +21,10 @@ namespace codeq::maintenance {
 
 namespace {
 
-/// Behind the keys of every kind.
+/// Greater than the keys of every kind.
 constexpr std::string_view keys_end = "\xff";
 
-/// As the next start finds it; null when that cannot be.
+/// The shard as the next start would recover it; null when that is not possible.
 std::unique_ptr<core::shard_state> recover_shard(
   const storage::task_store& store, shard_id shard, std::uint32_t epoch, finding_list& found) {
   auto where = "shard " + std::to_string(value(shard));
@@ -88,19 +88,20 @@ void check_tokens(shard_facts& facts, finding_list& found) {
   }
 }
 
-/// What the tasks in memory need on the disk.
+/// Checks the records that a task in memory needs on disk.
 void check_needs(shard_facts& facts, const core::segment& s, sequence seq, finding_list& found) {
   auto entry = s.view(seq);
   auto where = "task " + to_string(task_id{facts.id, seq});
   if (entry.state == task_state::dead && !facts.has(storage::dead_key{facts.id, seq}.encode()))
     found.add(where, "is dead, and nothing says why");
   bool is_told = check_end_of(facts, where, {seq, entry}, !is_terminal(entry.state), found);
-  // Why a task is dead was copied.
+  // The reason of a dead task was copied into a record of its own.
   facts.results_gone += is_told || entry.state == task_state::dead ? 0 : 1;
   facts.count_end(facts.state->queues[s.queue]->address, entry);
 }
 
-/// Ended tasks are forgotten, so there may be fewer of them than were counted, never more.
+/// Records of ended tasks are removed, so there may be fewer tasks than were counted, but never
+/// more.
 void check_totals(const shard_facts& facts, finding_list& found) {
   for (const auto& [queue, counts] : facts.ended) {
     const auto* known = facts.state->find_queue(queue);
@@ -125,7 +126,7 @@ void check_shard(shard_facts& facts, finding_list& found) {
       found.add(
         "task " + to_string(task_id{facts.id, s.first}),
         "was given another body, which is missing");
-    // Those that nobody touched need nothing.
+    // Tasks that were never leased or changed need nothing.
     for (std::size_t i = 0; i < s.entries.size(); ++i)
       check_needs(facts, s, s.first + i, found);
   });

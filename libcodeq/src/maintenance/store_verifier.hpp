@@ -10,9 +10,9 @@
 
 namespace codeq::maintenance {
 
-/// Checks all records of a store, which nobody else changes meanwhile: each by itself, what they
-/// refer to, and each shard as the next start would recover it. Adds to `report`. Errors: as
-/// `verify_store` when there is nothing to check: no record of the store, a newer format.
+/// Checks all records of a store that is not being changed: each record by itself, its references,
+/// and each shard as the next start would recover it. Adds to `report`. Errors: as `verify_store`
+/// when nothing can be checked: no record of the store, a newer format.
 [[nodiscard]] result<void>
 verify_records(const storage::task_store& store, std::size_t findings_max, store_report& report);
 

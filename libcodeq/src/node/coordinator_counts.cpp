@@ -7,7 +7,7 @@ namespace codeq::node {
 
 namespace {
 
-/// What the store has done since it was opened, by the names that it has for that.
+/// Counters of the store since it was opened, by the store's names.
 std::map<std::string, std::uint64_t> counters_of(const storage::task_store& store) {
   std::map<std::string, std::uint64_t> counters;
   for (const char* name :

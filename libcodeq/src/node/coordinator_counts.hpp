@@ -11,16 +11,16 @@
 #include <map>
 #include <string>
 
-/// What a coordinator's process counts beside its shards.
+/// Counters of a coordinator's process that do not belong to a shard.
 namespace codeq::node {
 
-/// For operators.
+/// Gauges for operators.
 [[nodiscard]] std::map<std::string, std::int64_t> store_gauges(
   const storage::task_store& store,
   const storage::retention_horizons& horizons,
   const coordinator::disk_reserve& reserve);
 
-/// For the metrics.
+/// Counters for the metrics.
 [[nodiscard]] observe::process_counts counts_of(
   const storage::task_store& store,
   const coordinator::journal_meter& journal,

@@ -43,8 +43,8 @@ namespace codeq {
 
 namespace {
 
-/// The end of a process whose store failed: nothing may be answered any more, and what is in memory
-/// may be ahead of the disk.
+/// Ends the process because its store failed: nothing may be answered any more, since memory may be
+/// ahead of the disk.
 [[noreturn]] void die(const error& reason) {
   CODEQ_LOG_ERROR(
     "coordinator stops at once reason=\"{}\" advice=\"check the disk, then start again: everything "
@@ -74,21 +74,21 @@ struct coordinator_node::impl {
   /// Reads tokens and certificates. Errors: of their files.
   result<void> open_access(const coordinator_node_options& options);
 
-  /// Reads back what the store knows. Errors: of the store.
+  /// Recovers the store. Errors: of the store.
   result<void> recover(const coordinator_node_options& options);
 
-  /// Starts the actors that serve it.
+  /// Starts the actors of the coordinator.
   void spawn_actors(const coordinator_node_options& options);
 
-  /// Opens the port.
+  /// Opens the listening port.
   result<void> listen(const coordinator_node_options& options);
   result<void> reload();
 
-  /// Starts the HTTP gateway, if one is wanted.
+  /// Starts the HTTP gateway, if it is configured.
   result<void> serve_http(const coordinator_node_options& options);
   void stop();
 
-  /// Null when everybody may do everything.
+  /// Null in a single-user setup, where every client has all rights.
   std::shared_ptr<security::token_source> tokens;
   std::shared_ptr<security::rate_limiter> limiter = std::make_shared<security::rate_limiter>();
   /// Null without TLS.
@@ -107,7 +107,7 @@ struct coordinator_node::impl {
   /// Null in `sync` mode.
   coordinator::log_syncer_actor syncer;
   coordinator::reader_actor reader;
-  /// Look-ups that wait for the reader.
+  /// Number of look-ups that wait for the reader.
   std::shared_ptr<std::atomic<std::size_t>> lookups = std::make_shared<std::atomic<std::size_t>>(0);
   coordinator::keeper_actor keeper;
   std::shared_ptr<coordinator::backup_runner> backups;
@@ -120,7 +120,7 @@ struct coordinator_node::impl {
   std::shared_ptr<coordinator::journal_meter> journal_meter =
     std::make_shared<coordinator::journal_meter>();
   std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
-  /// Of nodes and gateway.
+  /// Shared by the node port and the gateway.
   std::shared_ptr<coordinator::enqueue_shares> enqueues;
   std::unique_ptr<http::gateway_node> gateway;
   bool stopped = false;
@@ -174,7 +174,7 @@ result<void> coordinator_node::impl::reload() {
 }
 
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
-  // First: a start writes what it replays.
+  // Comes first, because a start writes the entries of the log that it replays, which takes space.
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
   if (auto usable = reserve->usable(); !usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
@@ -201,8 +201,8 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
     store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
-  // To wait for a disk takes a thread of its own; to write into the page cache is over before
-  // another thread would have woken up.
+  // Waiting for a disk needs a thread of its own. A write to the page cache is done before another
+  // thread would have woken up.
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
@@ -318,7 +318,7 @@ void coordinator_node::impl::stop() {
     caf::scoped_actor self{*system};
     self->request(registrar, limits::shutdown_max / 4, coordinator::stop_registrar{})
       .receive([](bool) {}, [](const caf::error&) {});
-    // All at once, so that a slow disk is waited for once.
+    // All shards at the same time, so that there is only one wait for a slow disk.
     auto stop_one = [&](const coordinator::shard_actor& shard) {
       return self->request(shard, limits::shutdown_max / 2, coordinator::stop_shard{});
     };

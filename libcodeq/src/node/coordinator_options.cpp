@@ -58,7 +58,7 @@ error not_loopback(const char* name, const std::string& address, const char* rul
     std::string(name) + " is " + address + ", not a loopback address; " + rule};
 }
 
-/// Checks that strangers reach the gateway by TLS only. Errors: `invalid_argument`.
+/// Checks that the gateway can be reached without TLS on loopback only. Errors: `invalid_argument`.
 result<void> check_http(const coordinator_node_options& options) {
   if (options.http.empty())
     return {};

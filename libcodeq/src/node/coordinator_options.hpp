@@ -8,15 +8,15 @@
 
 namespace codeq::node {
 
-/// Checks what is in bounds by itself. Errors: `invalid_argument`.
+/// Checks the bounds of single options. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check(const coordinator_node_options& options);
 
-/// Checks that nobody can come in who does not belong. Errors: `invalid_argument`.
+/// Checks that the options allow no unauthenticated access. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check_access(const coordinator_node_options& options);
 
 [[nodiscard]] bool has_tls(const coordinator_node_options& options);
 
-/// What the gateway shows; empty without TLS.
+/// TLS files of the gateway; empty without TLS.
 [[nodiscard]] security::tls_files http_files(const coordinator_node_options& options);
 
 } // namespace codeq::node

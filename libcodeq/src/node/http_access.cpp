@@ -26,7 +26,7 @@ std::shared_ptr<const http::caller> caller_of(std::shared_ptr<const security::pr
   return std::make_shared<const http::caller>(std::move(by));
 }
 
-/// What a route's calls count against.
+/// The rate scope that calls of a route are counted in.
 rate_scope scope_of(std::string_view operation) {
   if (operation == "claim")
     return rate_scope::claim;
@@ -57,22 +57,21 @@ http::authenticate authenticate_by(std::shared_ptr<security::token_source> token
 }
 
 http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter) {
-  return
-    [limiter = std::move(limiter)](
-      const http::caller& by,
-      std::string_view operation,
-      std::uint64_t count) -> std::unique_ptr<http::rate_refusal> {
-      if (!by.bearer)
-        return nullptr;
-      auto scope = scope_of(operation);
-      auto wait =
-        limiter->take(*by.bearer, scope, count, base::system_clock(timestamp{}).now().steady);
-      if (wait == duration{0})
-        return nullptr;
-      auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
-      return std::make_unique<http::rate_refusal>(
-        name_of(scope), std::string(operation), static_cast<unsigned>(seconds));
-    };
+  return [limiter = std::move(limiter)](
+           const http::caller& by,
+           std::string_view operation,
+           std::uint64_t count) -> std::unique_ptr<http::rate_refusal> {
+    if (!by.bearer)
+      return nullptr;
+    auto scope = scope_of(operation);
+    auto wait =
+      limiter->take(*by.bearer, scope, count, base::system_clock(timestamp{}).now().steady);
+    if (wait == duration{0})
+      return nullptr;
+    auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+    return std::make_unique<http::rate_refusal>(
+      name_of(scope), std::string(operation), static_cast<unsigned>(seconds));
+  };
 }
 
 } // namespace codeq::node

@@ -7,14 +7,14 @@
 
 #include <memory>
 
-/// Puts the tokens in force and their rates before the HTTP gateway.
+/// Authentication and rate limits of the HTTP gateway.
 namespace codeq::node {
 
-/// Takes whoever bears a token in for what it allows; an admin of all tenants acts in tenant
-/// `default`, since no route names another one. Null `tokens` is a single-user setup.
+/// Authenticates callers by bearer token. An admin of all tenants acts in tenant `default`, since
+/// no route names another tenant. Null `tokens`: single-user setup.
 [[nodiscard]] http::authenticate authenticate_by(std::shared_ptr<security::token_source> tokens);
 
-/// Counts calls against the buckets that the token has at the node port as well.
+/// Applies the token buckets, which a token shares with its connections to the node port.
 [[nodiscard]] http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter);
 
 } // namespace codeq::node

@@ -25,7 +25,7 @@ result<std::string> token_of(const credentials& access) {
 
 result<void> check_loopback(const std::vector<std::string>& coordinators) {
   for (const auto& address : coordinators) {
-    // What is no address at all is said when it is dialled.
+    // A malformed address is reported when it is dialled.
     auto peer = transport::parse_endpoint(address);
     if (peer && !config::is_loopback(peer->host))
       return error{

@@ -12,16 +12,16 @@
 
 namespace codeq::node {
 
-/// What links show to coordinators.
+/// Credentials of links to coordinators, loaded from files.
 struct link_security {
-  /// Empty for none.
+  /// Empty: none.
   std::string token;
-  /// Null without TLS.
+  /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls;
 };
 
 /// Reads the files of the credentials. Errors: `invalid_argument` for credentials that do not fit
-/// each other, or that would send a token unencrypted over a network; `unavailable` for files that
+/// together, or that would send a token unencrypted over a network; `unavailable` for files that
 /// cannot be used.
 [[nodiscard]] result<link_security>
 open_credentials(const credentials& access, const std::vector<std::string>& coordinators);

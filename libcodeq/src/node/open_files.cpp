@@ -11,7 +11,7 @@ namespace codeq::node {
 
 namespace {
 
-/// For the store, deliveries to webhooks, look-ups and the process itself.
+/// Descriptors for the store, webhook deliveries, name look-ups and the process itself.
 constexpr rlim_t other_files = 512;
 constexpr std::size_t connections_least = 8;
 

@@ -5,8 +5,8 @@
 
 namespace codeq::node {
 
-/// Raises the process' limit of open files so that all connections fit beside the store's files;
-/// where the system does not allow that, lowers the numbers of connections and says so in the log.
+/// Raises the process's limit of open files so that all connections and the store's files fit.
+/// Where the system does not allow that, lowers the limits of connections and logs it.
 void fit_connections(coordinator_node_options& options);
 
 } // namespace codeq::node

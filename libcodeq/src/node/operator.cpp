@@ -28,7 +28,7 @@ namespace codeq {
 
 namespace {
 
-/// The latest of what the inquiry's actor told, for the thread that waits for it.
+/// The latest connection state reported by the inquiry's actor, for the thread that waits for it.
 class connection_watch {
 public:
   void tell(const client::connection_news& news) {
@@ -41,14 +41,14 @@ public:
     changed_.notify_all();
   }
 
-  /// Waits until a connection is up or refused for good, or `until`; returns the latest news.
+  /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
   client::connection_news wait(std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, until, [this] { return news_.up || news_.final; });
     return news_;
   }
 
-  /// Of the store that was connected last; 0 when none was.
+  /// Number of shards of the store that was connected last; 0 when there was none.
   std::uint16_t shard_count() {
     std::lock_guard lock(mutex_);
     return shard_count_;
@@ -122,29 +122,29 @@ struct operator_client::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
-  /// Waits for a connection. Errors: `disconnected`, or why it was refused for good.
+  /// Waits for a connection. Errors: `disconnected`, or the reason of a final refusal.
   result<void> connected();
 
-  /// Asks and waits for the answer, which `read` reads.
+  /// Sends a request and waits for the reply, which `read` parses.
   template <class T, class S>
   result<T> ask(
     client::question question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     bool repeatable = true);
 
-  /// Asks every shard about a queue; `of` gives the question.
+  /// Sends a request for a queue to every shard; `of` creates the request.
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
 
-  /// Changes what a filter picks, shard by shard.
+  /// Changes the tasks that match a filter, shard by shard.
   result<std::uint64_t>
   change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
 
-  /// The oldest tasks of one shard that the filter picks.
+  /// The oldest tasks of one shard that match the filter.
   result<std::vector<task_status>>
   list_shard(std::uint16_t shard, const task_filter& filter, std::size_t limit);
 
-  /// Of the store that answers. @pre connected()
+  /// Number of shards of the connected store. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
 
   operator_options options;
@@ -300,7 +300,7 @@ result<task_explanation> operator_client::explain(task_id task) {
   auto why = impl_->ask(client::ask_explain(task), client::read_explain);
   if (!why || why->reason != task_reason::dead)
     return why;
-  // Its last error is on disk, where the shard does not look.
+  // The task's last error text is in the store, which the shard does not read.
   if (auto known = status(task))
     why->task.error_text = std::move(known->error_text);
   return why;

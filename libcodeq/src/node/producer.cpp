@@ -24,12 +24,12 @@ namespace codeq {
 
 namespace {
 
-/// Which producer's callback runs on this thread. A callback must not wait for room, since it is
-/// the producer's thread that gives room back.
+/// The producer whose callback runs on this thread. A callback must not wait for room, since the
+/// producer's thread is the one that frees room.
 thread_local const void* calling_back = nullptr;
 
-/// Runs `call` as a callback of `owner`. What it throws ends here: it would end the producer's
-/// actor, and with it every answer that somebody waits for.
+/// Runs `call` as a callback of `owner`. Exceptions are caught here: they would end the producer's
+/// actor, and with it all pending answers.
 template <class F>
 void call_back(const void* owner, F&& call) {
   auto before = std::exchange(calling_back, owner);
@@ -43,7 +43,7 @@ void call_back(const void* owner, F&& call) {
   calling_back = before;
 }
 
-/// `told` as a callback of `owner`; empty stays empty.
+/// Wraps `told` as a callback of `owner`; an empty function stays empty.
 producer::progressed guarded(const void* owner, producer::progressed told) {
   if (!told)
     return {};
@@ -78,7 +78,7 @@ result<void> check_count(std::size_t count) {
       + std::to_string(limits::enqueue_tasks_max)};
 }
 
-/// All or nothing is for tasks that any one shard may own.
+/// Atomic enqueues are restricted to tasks that any shard may own.
 result<void> check_unaddressed(const std::vector<task_spec>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].key.empty() && tasks[i].group.empty())
@@ -91,7 +91,7 @@ result<void> check_unaddressed(const std::vector<task_spec>& tasks) {
   return {};
 }
 
-/// The ids of tasks that were all created.
+/// Ids of tasks that were all created.
 std::vector<task_id> ids_of(const enqueue_answers& answers) {
   std::vector<task_id> ids;
   ids.reserve(answers.size());
@@ -134,8 +134,8 @@ struct producer::impl {
       caf::anon_send(actor, actors::stop_client{});
       self->wait_for(actor);
     }
-    // The last handle: the system waits for the actor's end, not for handles, but what the actor
-    // holds goes with it.
+    // The last handle. The system waits for the actor's end, not for handles; but the handle keeps
+    // the actor's state alive.
     actor = nullptr;
     transport::finish(system);
   }
@@ -143,11 +143,11 @@ struct producer::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
-  /// Encodes, takes room and hands the tasks to the actor.
+  /// Encodes the tasks, takes room and passes the tasks to the actor.
   result<void>
   submit(const std::vector<task_spec>& tasks, each_enqueued done, client::room::deadline until);
 
-  /// Submits and waits for all answers.
+  /// Submits the tasks and waits for all answers.
   result<enqueue_answers> enqueue(const std::vector<task_spec>& tasks, duration wait);
 
   producer_system config;

@@ -12,7 +12,7 @@
 
 namespace codeq::node {
 
-/// Reads all shards of a store back, as many at once as there are processors. Errors: of
+/// Recovers all shards of a store, as many in parallel as there are processors. Errors: of
 /// `storage::recover`.
 [[nodiscard]] result<std::vector<std::shared_ptr<core::shard_state>>>
 recover_shards(const storage::task_store& store, const storage::store_record& identity);

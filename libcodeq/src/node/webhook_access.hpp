@@ -8,7 +8,7 @@
 
 namespace codeq::node {
 
-/// How webhooks are delivered. Errors: of the files that are named.
+/// Options of webhook delivery, with the files loaded. Errors: of these files.
 [[nodiscard]] result<http::webhook_options> open_webhooks(const coordinator_node_options& options);
 
 } // namespace codeq::node

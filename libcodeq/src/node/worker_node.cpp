@@ -28,7 +28,7 @@ namespace codeq {
 
 namespace {
 
-/// Handlers that are actors share these threads; one alone could be held up by a long one.
+/// Actor handlers share these threads; a single thread could be blocked by one long handler.
 constexpr unsigned scheduler_threads_min = 2;
 
 struct worker_system : caf::actor_system_config {
@@ -106,7 +106,7 @@ struct worker_node::impl {
 
   ~impl() {
     stop(duration{0});
-    // The last handle; the system then waits for the handlers' ends.
+    // The last handle; the system then waits for the end of the handlers.
     dispatcher = nullptr;
     transport::finish(system);
   }
@@ -229,7 +229,7 @@ std::string to_string(const handled_queue& handled) {
 
 result<void> serve_isolated(worker_node_options options, const std::string& queue) {
   options.only = {queue};
-  // Here is where it is isolated: no child of its own.
+  // This process is the isolated one, so it starts no child of its own.
   options.queues = {{queue, {}}};
   auto set = worker::handler_set::load(sources_of(options));
   if (!set)

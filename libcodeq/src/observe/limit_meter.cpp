@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::chrono::seconds line_interval{1};
 
-/// More pairs of limit and name than these are forgotten, and may be logged early.
+/// Above this number of pairs of limit and name, pairs are dropped; they may then be logged early.
 constexpr std::size_t histories_max = 1024;
 
 } // namespace

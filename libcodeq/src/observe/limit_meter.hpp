@@ -11,23 +11,23 @@
 
 namespace codeq::observe {
 
-/// A limit that somebody met.
+/// An event of reaching a limit.
 struct met_limit {
-  /// Of the constant, for example `http_enqueues_open_max`.
+  /// Name of the constant, for example `http_enqueues_open_max`.
   std::string_view name;
   std::uint64_t max = 0;
-  /// What met it: `tenant`, `remote`, and its name.
+  /// Who reached it: the kind, `tenant` or `remote`, and the name.
   std::string_view kind;
   std::string_view who;
 };
 
-/// Counts how often each limit was met, and logs it: at most one line per second for each limit and
-/// name. Thread-safe.
+/// Counts how often each limit was reached, and logs it: at most one line per second for each pair
+/// of limit and name. Thread-safe.
 class limit_meter {
 public:
   void note(const met_limit& met);
 
-  /// How often each limit was met since the start, by name.
+  /// Number of times that each limit was reached since the start, by name.
   [[nodiscard]] std::map<std::string, std::uint64_t> counts() const;
 
 private:

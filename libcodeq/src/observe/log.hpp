@@ -9,17 +9,17 @@
 #include <string_view>
 #include <utility>
 
-/// The log: one line per event, `subject verb object key=value ...`, ids and peers as key=value.
-/// Goes to stderr, because stdout belongs to the programs' own output. Thread-safe.
+/// The log: one line per event, `subject verb object key=value ...`, with ids and peers as
+/// key=value. It goes to stderr, because stdout belongs to the programs' output. Thread-safe.
 namespace codeq::observe {
 
 enum class log_level { trace, debug, info, warn, error, off };
 
-/// The level that `text` names, as in `log_level`. Errors: `invalid_argument`.
+/// The level with the name `text`, as in `log_level`. Errors: `invalid_argument`.
 [[nodiscard]] result<log_level> parse_log_level(std::string_view text);
 
-/// Starts logging to stderr from `level` upward; before the first call only warnings and errors
-/// are written. May be called again to change the level.
+/// Starts logging to stderr from `level` upward. Before the first call only warnings and errors are
+/// written. May be called again to change the level.
 void init_log(log_level level);
 
 /// True when a line of that level would be written.
@@ -28,7 +28,7 @@ void init_log(log_level level);
 /// Writes one line. Control characters become `?`, so that text from a peer cannot forge a line.
 void write_log(log_level level, std::string line);
 
-/// Writes what is still buffered; for the last words of a process that stops.
+/// Writes buffered lines; called before a process ends.
 void flush_log();
 
 template <class... Args>

@@ -21,10 +21,10 @@ using labels = std::vector<ClientMetric::Label>;
 constexpr double milliseconds_per_second = 1000;
 constexpr double microseconds_per_second = 1'000'000;
 
-/// The metrics that are written together.
+/// The metrics of one output.
 class families {
 public:
-  /// Begins a metric; the values that follow are its.
+  /// Begins a metric; the values that follow belong to it.
   void begin(const char* name, const char* help, MetricType type) {
     MetricFamily family;
     family.name = name;
@@ -100,7 +100,7 @@ std::int64_t gauge_of(const coordinator_stats& stats, const std::string& name) {
 }
 
 struct shard_metric {
-  /// Among the gauges of the stats.
+  /// Name of the gauge in the stats.
   const char* source;
   const char* name;
   const char* help;

@@ -7,27 +7,27 @@
 #include <map>
 #include <string>
 
-/// The names of all metrics and what they say.
+/// The names and values of all metrics.
 namespace codeq::observe {
 
-/// What a process counts beside its shards.
+/// Counters of a process that do not belong to a shard.
 struct process_counts {
   std::int64_t http_connections = 0;
   std::uint64_t http_connections_refused = 0;
-  /// By the first digit of the status: "2xx".
+  /// Number of responses, keyed by the first digit of the status: "2xx".
   std::map<std::string, std::uint64_t> http_answers;
-  /// How often a limit that keeps tenants and peers apart was met, by its name.
+  /// Number of times that each limit between tenants and peers was reached, keyed by its name.
   std::map<std::string, std::uint64_t> limits_met;
   std::uint64_t journal_groups = 0;
   std::uint64_t journal_parts = 0;
   std::uint64_t journal_bytes = 0;
   std::uint64_t journal_microseconds = 0;
   std::uint64_t store_stall_microseconds = 0;
-  /// Counters of the store, by their names there.
+  /// Counters of the store, by the names that it uses.
   std::map<std::string, std::uint64_t> store;
 };
 
-/// All metrics in Prometheus' text format.
+/// All metrics in the Prometheus text format.
 [[nodiscard]] std::string
 metrics_text(const coordinator_stats& stats, const process_counts& process);
 

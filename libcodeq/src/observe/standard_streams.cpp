@@ -7,7 +7,7 @@
 namespace codeq::observe {
 
 void open_standard_streams() noexcept {
-  // The kernel gives the lowest number that is free.
+  // The kernel returns the lowest free number.
   int fd = -1;
   do
     fd = ::open("/dev/null", O_RDWR);

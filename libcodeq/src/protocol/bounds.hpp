@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-/// Checks of single fields, the same at the producer and at the coordinator. Every refusal names
-/// field, value and limit.
+/// Checks of single fields, used by both producer and coordinator. Every refusal names field, value
+/// and limit.
 namespace codeq::protocol {
 
 /// "FIELD is FOUND; it must be RULE", `invalid_argument`.
@@ -22,13 +22,13 @@ out_of_range(std::string_view field, const std::string& found, const std::string
 /// The same for a size in bytes, `too_large`.
 [[nodiscard]] error too_long(std::string_view field, std::size_t found, std::size_t limit);
 
-/// What breaks the protocol, so that the connection is closed.
+/// The error for a violation of the protocol; the connection is then closed.
 [[nodiscard]] error malformed(const std::string& what);
 
 [[nodiscard]] result<void> check_name(std::string_view field, const std::string& name);
 [[nodiscard]] result<void> check_queue(const queue_address& queue);
 
-/// A field of at most `limit` bytes.
+/// Checks a field of at most `limit` bytes.
 [[nodiscard]] result<void> check_size(std::string_view field, std::size_t found, std::size_t limit);
 
 [[nodiscard]] result<void>
@@ -40,15 +40,15 @@ check_duration(std::string_view field, duration found, duration least, duration 
 /// All bits of `core::setting_bit`.
 inline constexpr std::uint16_t settings_all = 0xff;
 
-/// Checks the settings that are not left to the queue.
+/// Checks the settings except those that are left to the queue.
 [[nodiscard]] result<void>
 check_settings(const task_settings& settings, std::uint16_t left_to_queue);
 
-/// Checks key, group and what a duplicate does.
+/// Checks key, group and the policy for duplicates.
 [[nodiscard]] result<void>
 check_key(std::string_view group, std::string_view key, on_duplicate duplicate, bool replaces);
 
-// Of all follow-ups of one completion together.
+// Totals over all follow-ups of one completion.
 
 [[nodiscard]] result<void> check_follow_up_count(std::size_t found);
 [[nodiscard]] result<void> check_follow_up_bytes(std::size_t found);

@@ -20,7 +20,7 @@ error too_many(const char* what, std::size_t found, std::size_t limit) {
     std::to_string(found) + " " + what + " in one request; the limit is " + std::to_string(limit)};
 }
 
-/// Errors: `protocol_error` for what a node of ours never sends.
+/// Errors: `protocol_error` for values that a correct node never sends.
 result<void> check_extension(std::uint64_t extend_ms) {
   constexpr auto least = static_cast<std::uint64_t>(duration{limits::lease_min}.count());
   constexpr auto most = static_cast<std::uint64_t>(duration{limits::lease_max}.count());
@@ -31,7 +31,7 @@ result<void> check_extension(std::uint64_t extend_ms) {
     + std::to_string(least) + ".." + std::to_string(most) + " ms");
 }
 
-/// Errors: `protocol_error` for what a node of ours never sends.
+/// Errors: `protocol_error` for values that a correct node never sends.
 result<void> read_progress(
   capnp::List<schema::HeartbeatRequest::Progress>::Reader from,
   std::vector<core::lease_progress>& to) {
@@ -51,7 +51,7 @@ result<void> read_progress(
   return {};
 }
 
-/// Errors: `protocol_error` for what a node of ours never sends.
+/// Errors: `protocol_error` for values that a correct node never sends.
 result<void> read_checkpoints(
   const bytes& body,
   capnp::List<schema::LeaseCheckpoint>::Reader from,

@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <string_view>
 
-/// Turns what a peer sent into commands of the shard core: the only place that does, and where
-/// every bound is checked. Errors: `protocol_error` when the message is malformed or addresses no
-/// shard of ours (the connection is then closed); any other code when the request is well formed
-/// but out of bounds (it is then refused, and the context names field, value and limit).
+/// Converts messages of peers to commands of the shard core, and checks every bound; no other file
+/// does. Errors: `protocol_error` when the message is malformed or names a shard that does not
+/// exist (the connection is then closed); any other code when the request is well-formed but out of
+/// bounds (it is then refused, and the context names field, value and limit).
 namespace codeq::protocol {
 
-/// Which shard a message is for. @pre S has a field `shard`
+/// The shard that a message is for. @pre S has a field `shard`
 template <class S>
 [[nodiscard]] result<shard_id> shard_of(const frame<S>& message, std::size_t shard_count) {
   return message.read([&](auto reader) -> result<shard_id> {
@@ -25,27 +25,27 @@ template <class S>
   });
 }
 
-/// Which shard a message has reached.
+/// The shard that handles a message.
 struct shard_place {
   shard_id shard{};
-  /// Of the store.
+  /// Number of shards of the store.
   std::uint16_t shard_count = 1;
 };
 
-/// Checks that a task with that group or key is `place`'s. Errors: `invalid_argument`.
+/// Checks that a task with that group or key belongs to `place`. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check_place(
   const queue_address& queue, std::string_view group, std::string_view key, shard_place place);
 
-/// The number of a request, so that a refusal can name it.
+/// The number of a request, which its refusal needs.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
-/// `now` is the shard time that delays count from. The tasks' bodies share the message's buffer.
+/// Delays count from the shard time `now`. The tasks' bodies share the message's buffer.
 [[nodiscard]] result<core::enqueue>
 to_command(const enqueue_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::heartbeat>
 to_command(const heartbeat_request& message, core::peer_id peer);
 
-/// A report that is out of bounds carries its refusal. Delays of follow-ups count from `now`.
+/// A report that is out of bounds contains its refusal. Delays of follow-ups count from `now`.
 [[nodiscard]] result<core::report>
 to_command(const result_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::resume> to_command(
@@ -55,28 +55,28 @@ to_command(const result_request& message, core::peer_id peer, timestamp now, sha
 [[nodiscard]] result<core::await_tasks>
 to_command(const await_request& message, core::peer_id peer);
 
-/// What a worker asks for.
+/// Content of a worker's claim request.
 struct claim_wish {
   std::uint32_t credits = 0;
-  /// Zero leaves the lease to the task.
+  /// Zero: the task's own lease.
   duration lease{0};
-  /// Tasks of one message at most; zero leaves it to the coordinator.
+  /// Maximum number of tasks in one message; zero: the coordinator's limit.
   std::uint32_t batch_tasks = 0;
-  /// What it takes tasks of from here on; empty leaves that as it is.
+  /// The queues to claim from, from now on; empty: no change.
   std::optional<std::vector<queue_address>> queues{};
 };
 
 [[nodiscard]] result<claim_wish> read_claim(const claim_request& message);
 
-/// What a node says of itself.
+/// Content of a node's hello.
 struct node_introduction {
   schema::Role role = schema::Role::PRODUCER;
   worker_identity identity;
   std::uint16_t min_version = 0;
   std::uint16_t max_version = 0;
-  /// What a worker handles.
+  /// Queues that a worker handles.
   std::vector<queue_address> queues;
-  /// Empty when it bears none. Never to be logged.
+  /// Empty when the node has none. Must never be logged.
   std::string token{};
 };
 

@@ -7,7 +7,7 @@ namespace codeq::protocol {
 
 namespace {
 
-/// At index i the code that the schema numbers i.
+/// Index i contains the code that has number i in the schema.
 constexpr std::array codes{
   errc::none,
   errc::invalid_argument,

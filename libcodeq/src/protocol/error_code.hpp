@@ -7,10 +7,10 @@
 
 namespace codeq::protocol {
 
-/// The code as it crosses the wire; the two enums number it differently.
+/// The code in the schema; the two enums have different numbers.
 [[nodiscard]] schema::ErrorCode to_schema(errc code) noexcept;
 
-/// The code that a peer sent; one that this version does not know is `unsupported`.
+/// The code that a peer sent; a code that this version does not know becomes `unsupported`.
 [[nodiscard]] errc from_schema(schema::ErrorCode code) noexcept;
 
 } // namespace codeq::protocol

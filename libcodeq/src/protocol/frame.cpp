@@ -9,13 +9,13 @@ namespace codeq::protocol::detail {
 
 namespace {
 
-/// Nesting in our schema is below 8; more is an attack on the stack.
+/// Nesting in our schema is below 8; deeper nesting is an attack on the stack.
 constexpr int nesting_limit = 16;
 
 capnp::ReaderOptions options_for(std::size_t body_bytes) {
   capnp::ReaderOptions options;
-  // Twice the words, because reading a list of structs counts some words again, and room for
-  // empty messages; still bounded by what the peer really sent.
+  // Twice the words, because lists of structs are counted twice when read, plus some for empty
+  // messages. The limit is still proportional to the bytes that the peer really sent.
   options.traversalLimitInWords = body_bytes / sizeof(capnp::word) * 2 + 64;
   options.nestingLimit = nesting_limit;
   return options;
@@ -26,13 +26,13 @@ capnp::ReaderOptions options_for(std::size_t body_bytes) {
 bytes flatten(capnp::MallocMessageBuilder& builder) {
   auto segments = builder.getSegmentsForOutput();
   if (segments.size() == 1) {
-    // Not as `capnp::word`, which need not be copyable.
+    // As integers, since a `capnp::word` need not be copyable.
     auto* begin = reinterpret_cast<const std::uint64_t*>(segments[0].begin());
     auto words = std::make_shared<std::vector<std::uint64_t>>(begin, begin + segments[0].size());
     auto size = words->size() * sizeof(std::uint64_t);
     return {words, {reinterpret_cast<const char*>(words->data()), size}};
   }
-  // More than the first allocation held: copy into one segment.
+  // The message did not fit into the first allocation: copy it into one segment.
   std::size_t words_needed = 1;
   for (auto segment : segments)
     words_needed += segment.size();

@@ -14,15 +14,15 @@
 
 namespace codeq::protocol {
 
-/// The number that stands for schema struct `S` in a frame's header; `messages.hpp` has those of
-/// the members of `schema::Message`.
+/// Type number of schema struct `S` in frame headers; `messages.hpp` defines it for the members of
+/// `schema::Message`.
 template <class S>
 inline constexpr std::uint16_t frame_type = 0xffff;
 
-/// Bytes of the header that precedes each body on the wire: length, type, flags.
+/// Size of the header before each body on the wire: length, type, flags.
 inline constexpr std::size_t frame_header_bytes = 8;
 
-/// A message of any type, ready to be written to a connection. Shares its bytes.
+/// A message of any type, ready to be sent. Copies share the bytes.
 struct wire_frame {
   std::uint16_t type = 0xffff;
   bytes body;
@@ -30,17 +30,17 @@ struct wire_frame {
 
 namespace detail {
 
-/// Takes the words of a single-segment message; never more than one copy.
+/// Takes the words of a message as a single segment, with at most one copy.
 [[nodiscard]] bytes flatten(capnp::MallocMessageBuilder& builder);
 
 /// Refuses bodies that cannot be a message: odd size, wrong alignment.
 [[nodiscard]] result<void> check_shape(const bytes& body);
 
-/// The error that stands for a malformed body.
+/// The error for a malformed body.
 [[nodiscard]] error malformed(const kj::Exception& e);
 
-/// One segment, read in place; the traversal limit is the body's own size, so that pointers that
-/// overlap cannot make it larger than it is.
+/// Reads one segment in place. The traversal limit follows from the body's size, so that
+/// overlapping pointers cannot make the content larger than the body.
 class segment_reader : public capnp::MessageReader {
 public:
   explicit segment_reader(const bytes& body);
@@ -53,18 +53,18 @@ private:
 } // namespace detail
 
 /// An immutable Cap'n Proto message of schema struct `S` in one shared, 8-byte aligned buffer.
-/// Copies share the bytes; a reader is made afresh for each use (0.1 µs), because its traversal
-/// limit is used up and its arena is not safe between threads.
+/// Copies share the bytes. Each use creates a new reader (0.1 µs), because a reader's traversal
+/// limit is used up and its arena is not thread-safe.
 template <class S>
 class frame {
 public:
   using reader_type = typename S::Reader;
   using builder_type = typename S::Builder;
 
-  /// An unusable frame; only so that CAF can hold one.
+  /// An unusable frame; needed by CAF.
   frame() = default;
 
-  /// Takes a body that came from outside. Errors: `protocol_error`.
+  /// Parses a body received from outside. Errors: `protocol_error`.
   [[nodiscard]] static result<frame> parse(bytes body) {
     if (auto ok = detail::check_shape(body); !ok)
       return ok.error();
@@ -73,7 +73,7 @@ public:
     return f;
   }
 
-  /// Builds a message: `fn` fills the root. `words` is a hint for the first allocation.
+  /// Builds a message: `fn` fills the root. `words` is a hint for the size of the first allocation.
   template <class F>
   [[nodiscard]] static frame build(F&& fn, std::size_t words = 128) {
     capnp::MallocMessageBuilder builder(static_cast<capnp::uint>(words));
@@ -83,8 +83,8 @@ public:
     return f;
   }
 
-  /// Calls `fn(reader)` and returns what it returned; a body that is malformed where `fn` looks is
-  /// a `protocol_error`. `fn` returns a `result<T>`; no reader may outlive the call.
+  /// Calls `fn(reader)` and returns its result, a `result<T>`. If `fn` reads a malformed part of
+  /// the body, returns `protocol_error`. No reader may outlive the call.
   template <class F>
   [[nodiscard]] auto read(F&& fn) const -> std::invoke_result_t<F, reader_type> {
     try {

@@ -11,7 +11,7 @@
 
 namespace codeq::protocol {
 
-// One alias per member of `schema::Message`; a test walks the union and fails when one is missing.
+// One alias per member of `schema::Message`; a test fails when one is missing.
 using hello = frame<schema::Hello>;
 using hello_ack = frame<schema::HelloAck>;
 using refused = frame<schema::Refused>;
@@ -99,7 +99,7 @@ using all_bodies = body_list<
   schema::BackupReply,
   schema::CheckpointsSaved>;
 
-/// How many of the bodies stand before `S`; all of them when it is none of them.
+/// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>
 [[nodiscard]] consteval std::size_t place_of(body_list<Bodies...>) {
   std::size_t place = 0;
@@ -135,8 +135,8 @@ result<void> visit_as(const wire_frame& wire, F& fn) {
 
 } // namespace detail
 
-/// Calls `fn` with the body as its typed frame when it is one of `Bodies`, else returns nothing.
-/// Errors: `protocol_error` for a body that has not the shape of a message.
+/// If the body is one of `Bodies`, calls `fn` with its typed frame; otherwise returns nothing.
+/// Errors: `protocol_error` for a body that cannot be a message.
 template <class... Bodies, class F>
 [[nodiscard]] std::optional<result<void>> visit_one_of(const wire_frame& wire, F&& fn) {
   std::optional<result<void>> visited;
@@ -150,7 +150,7 @@ template <class... Bodies, class F>
 }
 
 /// Calls `fn` with the body as its typed frame. Errors: `protocol_error` for a type number that is
-/// not in the catalogue or a body that has not the shape of a message.
+/// not in the catalogue, or a body that cannot be a message.
 template <class F>
 [[nodiscard]] result<void> visit_frame(const wire_frame& wire, F&& fn) {
   auto visited = [&]<class... Bodies>(detail::body_list<Bodies...>) {
@@ -161,7 +161,7 @@ template <class F>
   return error{errc::protocol_error, "unknown frame type " + std::to_string(wire.type)};
 }
 
-/// The refusal of a frame for which there is no handler at this point of a conversation.
+/// The error for a frame that is not expected in the current state of a connection.
 [[nodiscard]] inline error unexpected_frame(const wire_frame& wire) {
   return {errc::protocol_error, "unexpected frame type=" + std::to_string(wire.type)};
 }

@@ -23,7 +23,7 @@ error unknown_kind(const char* what, unsigned found) {
     std::string(what) + " " + std::to_string(found) + " is not known to this coordinator"};
 }
 
-/// The key that names a task; null when its sequence does.
+/// The key that identifies a task; null when the sequence identifies it.
 template <class Request>
 result<key_ptr> read_key(Request request, shard_place place) {
   if (!request.hasKey())

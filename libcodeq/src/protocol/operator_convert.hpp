@@ -13,11 +13,11 @@
 #include <string>
 #include <variant>
 
-/// Turns what operators sent into commands of the shard core, as `convert.hpp` does for the rest:
-/// `protocol_error` ends the connection, any other error is answered by `make_refusal`.
+/// Converts requests of operators to commands of the shard core, as `convert.hpp` does for other
+/// messages: `protocol_error` ends the connection, any other error is answered by `make_refusal`.
 namespace codeq::protocol {
 
-/// The schema struct that answers a request of operators.
+/// The schema struct of the reply to an operator's request.
 template <class S>
 struct reply_of;
 
@@ -66,7 +66,7 @@ struct reply_of<schema::StatsRequest> {
   using type = schema::StatsReply;
 };
 
-/// The reply to a request `S` that says why nothing was done.
+/// The reply to a request `S` that reports why nothing was done.
 template <class S>
 [[nodiscard]] frame<typename reply_of<S>::type>
 make_refusal(std::uint64_t number, const error& reason) {
@@ -77,7 +77,7 @@ make_refusal(std::uint64_t number, const error& reason) {
   });
 }
 
-/// Which request it is, and the shard that it is for.
+/// Number of a request, and the shard that it is for.
 struct request_address {
   std::uint64_t number = 0;
   std::uint16_t shard = 0;
@@ -93,7 +93,7 @@ template <class S>
   });
 }
 
-/// Why a request for a shard that is not there is refused.
+/// The error for a request to a shard that does not exist.
 template <class S>
 [[nodiscard]] error no_such_shard(const request_address& to, std::size_t shard_count) {
   if constexpr (requires(typename S::Reader reader) { reader.getTask(); })
@@ -105,16 +105,16 @@ template <class S>
         + std::to_string(shard_count - 1)};
 }
 
-/// An operator who asks, and the shard that the question has reached.
+/// The operator that sent a request, and the shard that handles it.
 struct asked_at {
   core::peer_id peer = 0;
   shard_place place;
 };
 
-/// What a request that changes one task comes to.
+/// The command of a request that changes one task.
 using change_command = std::variant<core::cancel, core::promote, core::redrive, core::purge>;
 
-/// What a request about a queue comes to.
+/// The command of a request for a queue.
 using queue_command = std::variant<core::show_queue, core::configure_queue, core::pause_queue>;
 
 [[nodiscard]] result<core::describe_task> to_command(const status_request& message, asked_at by);

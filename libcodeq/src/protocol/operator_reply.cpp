@@ -22,7 +22,7 @@ capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
 }
 
-/// What `StatusReply` and `TaskView` have in common.
+/// Writes the common fields of `StatusReply` and `TaskView`.
 template <class Builder>
 void write_common(Builder to, const core::task_view& view) {
   encoding::write_queue(to.initQueue(), view.queue);

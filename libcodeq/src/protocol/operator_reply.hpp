@@ -11,14 +11,14 @@
 
 #include <cstdint>
 
-/// Turns what a shard answers to operators into messages.
+/// Converts a shard's answers to operators to messages.
 namespace codeq::protocol {
 
-/// What the store has of a task.
+/// Texts of a task that were read from the store.
 struct task_texts {
   /// The result of a completed task, else its latest error text.
   bytes text;
-  /// A `TaskBody`; empty when it was not asked for or is gone.
+  /// A `TaskBody`; empty when it was not requested or is no longer stored.
   bytes body{};
 };
 

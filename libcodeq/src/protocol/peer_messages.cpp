@@ -14,13 +14,13 @@ namespace codeq::protocol {
 
 namespace {
 
-/// The size of an ended task in a frame without its text.
+/// Size of an ended task in a frame, without its text.
 constexpr std::size_t ended_overhead_bytes = 32;
 
-/// The size of a run in a frame without its tasks: its fields and the names of its queue.
+/// Size of a run in a frame, without its tasks: its fields and its queue's names.
 constexpr std::size_t run_overhead_bytes = 512;
 
-/// The size of a task in a frame without its body: its end and its attempt.
+/// Size of a task in a frame, without its body: its end offset and its attempt.
 constexpr std::size_t task_overhead_bytes = 8;
 
 template <class S>
@@ -42,7 +42,7 @@ bool may_send(schema::Role role) {
 
 void write_told(shard_id shard, std::span<const ended_task> rest, const frame_writer& write) {
   while (!rest.empty()) {
-    // As many as fit a frame with room to spare.
+    // As many tasks as fit into a frame with some room left.
     std::size_t count = 0;
     std::size_t byte_count = 0;
     while (count < rest.size() && (count == 0 || byte_count < limits::grant_bytes_max))
@@ -52,7 +52,7 @@ void write_told(shard_id shard, std::span<const ended_task> rest, const frame_wr
   }
 }
 
-/// Writes one reply each.
+/// Writes one reply; one overload per type.
 struct reply_writer {
   shard_id shard;
   const frame_writer& write;

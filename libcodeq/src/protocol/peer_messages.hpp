@@ -15,12 +15,11 @@
 #include <variant>
 #include <vector>
 
-/// Requests of peers to a shard, and a shard's replies, as values. A session reads the former
-/// from frames and writes the latter into frames; whoever asks from within the process needs no
-/// frames for the answers.
+/// Requests of peers to a shard, and a shard's replies, as values. A session reads requests from
+/// frames and writes replies into frames; callers within the process use the values directly.
 namespace codeq::protocol {
 
-/// A frame that names the shard that it is for.
+/// A message that names its shard.
 using shard_request = std::variant<
   enqueue_request,
   heartbeat_request,
@@ -36,7 +35,7 @@ using shard_request = std::variant<
   explain_request,
   events_request>;
 
-/// Every frame that a session takes. Which of them a node may send depends on its role.
+/// Every message that a session accepts. Which of them a node may send depends on its role.
 using session_request = std::variant<
   enqueue_request,
   claim_request,
@@ -56,11 +55,11 @@ using session_request = std::variant<
   backup_request,
   goodbye>;
 
-/// Reads a frame of a node with that role. Errors: `protocol_error` for a frame that the role does
-/// not send, or that is malformed.
+/// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role
+/// must not send, or that is malformed.
 [[nodiscard]] result<session_request> read_request(schema::Role role, const wire_frame& frame);
 
-/// Tasks that have ended, and those whose handlers said how far they are.
+/// Tasks that have ended, and tasks with progress reports.
 struct tasks_told {
   std::vector<ended_task> tasks;
 };
@@ -78,7 +77,7 @@ struct history_answered {
   task_timeline timeline;
 };
 
-/// Says why the request `S` was not carried out.
+/// The request `S` was refused for `reason`.
 template <class S>
 struct request_refused {
   std::uint64_t number = 0;
@@ -112,12 +111,12 @@ using peer_reply = std::variant<
 
 using frame_writer = std::function<void(const wire_frame&)>;
 
-/// Writes a reply of `shard` into one frame, or into several if it would not fit one.
+/// Writes a reply of `shard` as one frame, or as several if one would be too large.
 void write_reply(shard_id shard, const peer_reply& reply, const frame_writer& write);
 
-/// Writes granted tasks into as many frames as their real size needs: the core bounds a grant by
-/// the average task of each segment, which the real sizes may exceed many times. `bodies` holds the
-/// tasks of each run, in order.
+/// Writes granted tasks as frames, as many as their real size needs: the core bounds a grant by the
+/// average task size of each segment, which the real sizes may exceed many times. `bodies` contains
+/// the tasks of each run, in order.
 void write_tasks(
   shard_id shard,
   const core::tasks_granted& granted,

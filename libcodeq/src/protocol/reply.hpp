@@ -9,13 +9,13 @@
 #include <span>
 #include <vector>
 
-/// Turns effects of the shard core into messages for a peer.
+/// Converts effects of the shard core to messages for a peer.
 namespace codeq::protocol {
 
 [[nodiscard]] enqueue_reply
 make_enqueue_reply(shard_id shard, const core::enqueue_answered& answer, duration retry_after);
 
-/// `bodies` holds the tasks of each run, in order.
+/// `bodies` contains the tasks of each run, in order.
 [[nodiscard]] task_batch make_task_batch(
   shard_id shard, const core::tasks_granted& granted, std::span<const core::encoded_tasks> bodies);
 
@@ -30,16 +30,16 @@ make_leases_lost(shard_id shard, std::span<const core::task_lease> leases);
 
 [[nodiscard]] resume_reply make_resume_reply(shard_id shard);
 
-/// One task that an await asked for.
+/// One task of an await request.
 struct ended_task {
   sequence seq = 0;
-  /// `unknown_task` when there is no such task.
+  /// `unknown_task` when the task does not exist.
   errc code = errc::none;
-  /// `leased` when it has not ended and this tells how far its handler is.
+  /// `leased` when this is a progress report and the task has not ended.
   task_state state = task_state::completed;
   std::uint16_t attempt = 0;
   bytes text;
-  /// With `leased`.
+  /// Set with `leased`.
   std::uint8_t percent = 0;
 };
 

@@ -13,14 +13,14 @@ namespace codeq::protocol {
 
 namespace {
 
-/// What all reports of a message have in common.
+/// Input shared by all reports of a message.
 struct report_input {
   const bytes& body;
   timestamp now;
   shard_place place;
 };
 
-/// The follow-ups of a completion, each with the shard that must own it.
+/// The follow-ups of a completion, each with the shard that it belongs to.
 result<std::vector<core::follow_up>>
 read_follow_ups(const report_input& in, schema::FollowUps::Reader from) {
   if (auto ok = check_follow_up_count(from.getTasks().getEnds().size()); !ok)
@@ -40,7 +40,7 @@ read_follow_ups(const report_input& in, schema::FollowUps::Reader from) {
   return tasks;
 }
 
-/// Why the report cannot be taken although it is well formed.
+/// Errors: the reason why a well-formed report is refused.
 result<void> check_bounds(const core::lease_report& r) {
   if (r.delay)
     if (auto ok = check_duration("a nack's delay", *r.delay, duration{0}, limits::retry_max); !ok)

@@ -16,14 +16,14 @@ namespace codeq::protocol {
 
 namespace {
 
-/// The largest body that payload and headers within their limits can make: one header per byte of
-/// them takes four words.
+/// The largest body whose payload and headers are within their limits: in the worst case each byte
+/// of the headers is a header of its own, which takes four words.
 constexpr std::size_t body_bytes_max =
   limits::payload_bytes_max + limits::headers_bytes_max * 4 * sizeof(capnp::word) + 64;
 
-/// Looks into a body as far as its limits need it; it is forwarded as it came.
+/// Checks a body against its limits; it is forwarded unchanged.
 result<void> check_body(const bytes& body) {
-  // What no field tells of would be stored and forwarded all the same.
+  // Bytes that belong to no field would be stored and forwarded, too, so the whole size is checked.
   if (auto ok = check_size("body", body.size(), body_bytes_max); !ok)
     return ok;
   auto parsed = frame<schema::TaskBody>::parse(body);
@@ -43,7 +43,7 @@ result<void> check_body(const bytes& body) {
   });
 }
 
-/// Says which of the tasks is refused.
+/// Adds to the error which of the tasks is refused.
 error refusal_of(const new_tasks& among, std::size_t place, const error& reason) {
   if (among.noun.empty() || reason.code == errc::protocol_error)
     return reason;
@@ -65,7 +65,7 @@ result<core::encoded_tasks> read_tasks(const bytes& body, const new_tasks& from)
   return tasks;
 }
 
-/// When the tasks of a run may be claimed; the epoch (0) is now.
+/// When the tasks of a run may be claimed; the epoch (0) means now.
 result<timestamp> read_not_before(schema::EnqueueRun::Reader run, timestamp now) {
   duration delay{static_cast<duration::rep>(run.getDelayMs())};
   if (run.getNotBeforeMs() != 0 && delay != duration{0})
@@ -83,7 +83,7 @@ result<timestamp> read_not_before(schema::EnqueueRun::Reader run, timestamp now)
   return not_before;
 }
 
-/// The settings given; what is left to the queue has no value of its own.
+/// The given settings; those left to the queue keep their defaults.
 result<task_settings> read_settings(schema::EnqueueRun::Reader run) {
   using bit = core::setting_bit;
   auto given = encoding::read_settings(run.getSettings());
@@ -107,7 +107,7 @@ result<task_settings> read_settings(schema::EnqueueRun::Reader run) {
 }
 
 result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
-  // Sizes first, so that nothing is copied that is too long.
+  // Checks sizes first, so that nothing too long is copied.
   auto group = run.getGroup().asChars();
   auto key = run.getKey().asChars();
   auto duplicate = encoding::from_schema<on_duplicate>(run.getOnDuplicate());
@@ -130,7 +130,7 @@ result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
   return {};
 }
 
-/// Without the tasks.
+/// Reads a run without its tasks.
 result<core::enqueue_run> read_run(schema::EnqueueRun::Reader run, timestamp now) {
   core::enqueue_run r;
   r.queue = encoding::read_queue(run.getQueue());

@@ -10,20 +10,20 @@
 #include <string_view>
 #include <vector>
 
-/// New tasks as enqueues and completions carry them; for the conversions of messages only.
+/// New tasks in enqueues and completions; used by the conversions of messages only.
 namespace codeq::protocol {
 
-/// Tasks as they stand in a message: runs, and their bodies beside them.
+/// The tasks of a message: runs, and their bodies in a separate list.
 struct new_tasks {
   capnp::List<schema::EnqueueRun>::Reader runs;
   schema::Packed::Reader tasks;
-  /// What refusals call one of them, with its place; empty to leave both out.
+  /// Noun for a task in error texts, to which its index is added; empty: errors name neither.
   std::string_view noun{};
 };
 
-/// The tasks of a message whose bytes are `body`, checked against all their limits but their
-/// number; `now` is the shard time that delays count from. Errors: `protocol_error` when runs and
-/// bodies do not fit; else the code of the first field that is out of bounds.
+/// The tasks of a message with the bytes `body`, checked against all limits except that on their
+/// number. Delays count from the shard time `now`. Errors: `protocol_error` when runs and bodies do
+/// not fit together; otherwise the code of the first field that is out of bounds.
 [[nodiscard]] result<std::vector<core::enqueue_run>>
 read_runs(const bytes& body, new_tasks from, timestamp now);
 

@@ -10,7 +10,7 @@
 
 namespace codeq::protocol {
 
-/// The slice of the message's own buffer that a data field is. @pre `data` lies within `body`
+/// A data field as a slice of the message's own buffer. @pre `data` lies within `body`
 [[nodiscard]] inline bytes share(const bytes& body, capnp::Data::Reader data) {
   if (data.size() == 0)
     return {};
@@ -23,7 +23,7 @@ namespace codeq::protocol {
   return {data.asChars().begin(), data.size()};
 }
 
-/// Text as a data field; shares its characters.
+/// Text as the content of a data field; shares the characters.
 [[nodiscard]] inline capnp::Data::Reader data_of(std::string_view text) {
   return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
 }

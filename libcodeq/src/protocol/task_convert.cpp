@@ -27,7 +27,7 @@ constexpr std::size_t words_for(std::size_t bytes) {
 }
 
 /// The exact size of a task's body: root pointer, two pointers, the payload, then the list of
-/// headers with its tag and each text's end mark.
+/// headers with its tag and the terminator of each text.
 std::size_t body_words(const task_spec& task) {
   std::size_t words = 1 + 2 + words_for(task.payload.size());
   if (task.headers.empty())
@@ -64,7 +64,7 @@ void write_body(const task_spec& task, std::span<std::uint64_t> place) {
   builder.requireFilled();
 }
 
-/// True when both may stand in one run. A key names a single task.
+/// True when both tasks may be in one run. A task with a key has a run of its own.
 bool shares_run(const task_spec& a, const task_spec& b) {
   return a.key.empty() && b.key.empty() && a.queue == b.queue && a.tenant == b.tenant
          && a.group == b.group && a.priority == b.priority && a.delay == b.delay
@@ -98,12 +98,12 @@ task_spec without_body(const task_spec& task) {
   return shared;
 }
 
-/// What decides over the shard of a task; empty when any will do.
+/// The name that determines a task's shard; empty when any shard will do.
 const std::string& name_of(const task_spec& task) {
   return task.group.empty() ? task.key : task.group;
 }
 
-// Words of the request beside its tasks and of a run beside its names; generous.
+// Upper bounds of the words of a request without its tasks, and of a run without its names.
 constexpr std::size_t request_words = 32;
 constexpr std::size_t run_words = 32;
 

@@ -13,46 +13,46 @@
 
 namespace codeq::protocol {
 
-/// Tasks as they travel: their bodies, one after the other, and what runs of them share. Built by
-/// the thread that enqueues, so that the one that owns the connections only copies.
+/// Tasks in encoded form: their bodies, one after the other, and the fields shared by runs of them.
+/// Built on the thread that enqueues, so that the thread of the connections only copies.
 class encoded_tasks {
 public:
-  /// Checks and encodes tasks. Errors: as `validate`, with the task's place when there are several;
-  /// `too_large` when they do not fit one frame (`limits::frame_bytes_max`). A `noun` is what
-  /// errors call a task, and they then name the place of a single one too.
+  /// Checks and encodes tasks. Errors: as `validate`, with the task's index when there are several
+  /// tasks; `too_large` when they do not fit into one frame (`limits::frame_bytes_max`). With a
+  /// `noun`, errors use it for a task and always name the index.
   [[nodiscard]] static result<encoded_tasks>
   encode(std::span<const task_spec> tasks, std::string_view noun = {});
 
-  /// How many tasks.
+  /// Number of tasks.
   [[nodiscard]] std::size_t count() const noexcept { return ends_.size(); }
 
-  /// True when a task has a key or a group, so that it is not any shard that may own it.
+  /// True when a task has a key or a group, which determines its shard.
   [[nodiscard]] bool is_addressed() const noexcept;
 
-  /// Bytes that the request will have, at most.
+  /// Upper bound of the request's size in bytes.
   [[nodiscard]] std::size_t request_bytes() const { return bytes_of(all_runs()); }
 
-  /// Neighbours that share everything but their bodies are a run; runs are numbered from 0.
+  /// Adjacent tasks that share all fields but their bodies form a run; runs are numbered from 0.
   using run_numbers = std::vector<std::uint32_t>;
 
   [[nodiscard]] run_numbers all_runs() const;
 
-  /// The places of the tasks of these runs, in order.
+  /// Indexes of the tasks of these runs, in order.
   [[nodiscard]] std::vector<std::uint32_t> tasks_of(const run_numbers& runs) const;
 
-  /// What one shard gets.
+  /// The runs of one shard.
   struct part {
     shard_id shard{};
     run_numbers runs;
   };
 
-  /// Splits runs by the shards that own them, in the order of their first tasks. Runs without key
-  /// and group go with the first of the others, and to `anywhere` when there are no others.
-  /// @pre shard_count > 0
+  /// Splits runs by their shards, in the order of their first tasks. Runs without key and group go
+  /// to the shard of the first run that has one, or to `anywhere` when none has. @pre shard_count >
+  /// 0
   [[nodiscard]] std::vector<part>
   split(const run_numbers& runs, std::uint16_t shard_count, shard_id anywhere) const;
 
-  /// Where a request goes and how its retry is recognised.
+  /// Destination of a request, and the fields by which its repeat is recognised.
   struct address {
     producer_id producer;
     std::uint64_t number = 0;
@@ -68,7 +68,7 @@ public:
     return to_request(to, all_runs());
   }
 
-  /// Writes all tasks as follow-ups of a completion, in at most `request_bytes`.
+  /// Writes all tasks as follow-ups of a completion; needs at most `request_bytes`.
   void write_follow_ups(schema::FollowUps::Builder to) const;
 
 private:
@@ -89,7 +89,7 @@ private:
 
   std::vector<run> runs_;
   std::vector<std::uint32_t> ends_;
-  /// The bodies; words, because each begins at a multiple of 8 bytes.
+  /// The bodies; in words, because each begins at a multiple of 8 bytes.
   std::vector<std::uint64_t> words_;
 };
 

@@ -38,7 +38,7 @@ result<void> check_deferral(const task_spec& task) {
     return ok;
   if (task.not_before && task.delay != zero)
     return error{errc::invalid_argument, "not_before and delay are both set; set one of them"};
-  // How far ahead it may be is the coordinator's to say: it is shard time that counts.
+  // The maximum is checked by the coordinator, since it is relative to shard time.
   if (task.not_before && task.not_before->time_since_epoch() <= zero)
     return out_of_range(
       "not_before",

@@ -14,11 +14,11 @@ namespace codeq::protocol {
 /// `too_large`; the context names field, value and limit.
 [[nodiscard]] result<void> validate(const task_spec& task);
 
-/// What a task says of attempts, lease, retries and retention; what it leaves to the queue has the
-/// value of a queue that nobody has configured.
+/// A task's settings for attempts, lease, retries and retention. Those left to the queue have
+/// default values.
 struct chosen_settings {
   task_settings settings;
-  /// As `core::setting_bit`.
+  /// Bit set of `core::setting_bit`.
   std::uint16_t left_to_queue = 0;
 
   friend bool operator==(const chosen_settings&, const chosen_settings&) = default;

@@ -5,7 +5,7 @@
 
 namespace codeq::protocol {
 
-/// The version of the protocol that this build speaks; both sides of a connection have to.
+/// The protocol version of this build; both sides of a connection must support it.
 inline constexpr std::uint16_t version = 1;
 
 } // namespace codeq::protocol

@@ -13,63 +13,63 @@
 
 namespace codeq::security {
 
-/// What a token lets its bearer do. An admin may do everything that a producer may.
+/// The rights of a token. An admin has all rights of a producer.
 enum class role : std::uint8_t { producer, worker, admin };
 
-/// What is counted apart for a token: tasks enqueued, tasks claimed, requests of operators.
+/// Operations that are rate-limited separately: enqueued tasks, claimed tasks, operator requests.
 enum class rate_scope : std::uint8_t { producer, claim, admin };
 
 inline constexpr std::size_t rate_scopes = 3;
 
-/// A token bucket.
+/// Parameters of a token bucket.
 struct rate {
-  /// 0 is no limit.
+  /// 0: unlimited.
   std::uint32_t per_second = 0;
-  /// What may come at once after a pause; at least 1 when there is a limit.
+  /// Maximum amount at once after a pause; at least 1 when there is a limit.
   std::uint32_t burst = 0;
 
   friend bool operator==(const rate&, const rate&) = default;
 };
 
-/// The SHA-256 of a token: names it without telling it.
+/// The SHA-256 of a token: identifies it without revealing it.
 using token_digest = std::array<std::uint8_t, 32>;
 
-/// Stands for every tenant, or for every queue of the tenant.
+/// Means every tenant, or every queue of the tenant.
 inline constexpr std::string_view everything = "*";
 
-/// Whoever bears a token. Immutable and shared.
+/// The bearer of a token. Immutable and shared.
 struct principal {
   token_digest token{};
-  /// Whom the token was given to, for logs; a valid name.
+  /// The holder's name, for logs. A valid name.
   std::string subject;
   /// A valid name, or `*`, which only an admin can have.
   std::string tenant;
   security::role role = security::role::producer;
-  /// What a worker may claim: names, or `*` alone. Empty for others.
+  /// Queues that a worker may claim from: names, or `*` alone. Empty for other roles.
   std::vector<std::string> queues;
-  /// By `rate_scope`.
+  /// Indexed by `rate_scope`.
   std::array<rate, rate_scopes> rates{};
 
   friend bool operator==(const principal&, const principal&) = default;
 
   [[nodiscard]] bool is_of_all_tenants() const noexcept { return tenant == everything; }
 
-  /// True when what belongs to `owner` may be seen and changed as far as the role allows it.
+  /// True when the bearer may access data of tenant `owner`, as far as its role allows.
   [[nodiscard]] bool sees(std::string_view owner) const noexcept {
     return is_of_all_tenants() || tenant == owner;
   }
 
-  /// True when tasks of the queue may be claimed, kept and reported.
+  /// True when the bearer may claim, extend and report tasks of the queue.
   [[nodiscard]] bool may_claim(const queue_address& queue) const {
     auto fits = [&](const std::string& one) { return one == everything || one == queue.queue; };
     return role == role::worker && sees(queue.tenant)
            && std::any_of(queues.begin(), queues.end(), fits);
   }
 
-  /// True when tasks may be enqueued, looked at, cancelled and promoted.
+  /// True when the bearer may enqueue, read, cancel and promote tasks.
   [[nodiscard]] bool may_produce() const noexcept { return role != role::worker; }
 
-  /// True when queues may be changed and tasks listed, redriven, purged and forced.
+  /// True when the bearer may configure queues and list, redrive, purge and force tasks.
   [[nodiscard]] bool may_operate() const noexcept { return role == role::admin; }
 
   [[nodiscard]] const rate& rate_of(rate_scope scope) const noexcept {

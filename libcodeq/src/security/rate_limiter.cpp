@@ -10,7 +10,7 @@ namespace {
 /// Parts of one unit: times are in milliseconds and rates per second, so nothing is rounded.
 constexpr std::int64_t parts = 1000;
 
-/// More at once counts as this much.
+/// A larger cost is reduced to this.
 constexpr std::uint64_t cost_max = 1'000'000'000;
 
 std::int64_t level_max(const rate& limit) {
@@ -20,7 +20,7 @@ std::int64_t level_max(const rate& limit) {
 } // namespace
 
 std::int64_t rate_limiter::level_at(const bucket& b, monotonic_time now) {
-  // Longer ago than this every bucket is full: with it the product cannot overflow.
+  // After this time every bucket is full; the bound keeps the product from overflowing.
   constexpr duration longest = std::chrono::hours(24);
   auto passed = std::clamp(now - b.filled_at, duration{0}, longest).count();
   return std::min(b.level + passed * b.limit.per_second, level_max(b.limit));

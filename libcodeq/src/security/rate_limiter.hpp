@@ -12,24 +12,24 @@
 
 namespace codeq::security {
 
-/// The token buckets of all principals: one per token and scope, shared by all its connections.
-/// A bucket fills by `per_second` up to `burst`. Thread-safe; holds at most as many principals as
-/// bear a token with a limit and were seen since they were last forgotten.
+/// The token buckets of all principals: one per token and scope, shared by all connections of the
+/// token. A bucket fills by `per_second` up to `burst`. Thread-safe. Contains at most the
+/// principals with a limit that were seen since `forget_idle` removed them.
 class rate_limiter {
 public:
-  /// Takes `cost` from the bucket and returns zero, or returns how long to wait before asking again
-  /// and takes nothing. More than a whole burst is let pass when the bucket is full, and leaves it
-  /// in debt, so that nothing is refused for ever.
+  /// Takes `cost` from the bucket and returns zero; or takes nothing and returns how long to wait
+  /// before the next try. A cost above the burst is accepted when the bucket is full and leaves the
+  /// bucket in debt, so that no request is refused for ever.
   [[nodiscard]] duration
   take(const principal& who, rate_scope scope, std::uint64_t cost, monotonic_time now);
 
-  /// Forgets all whose buckets are full again at `now`.
+  /// Removes the buckets that are full again at `now`.
   void forget_idle(monotonic_time now);
 
 private:
   struct bucket {
     rate limit;
-    /// In thousandths; negative is debt.
+    /// In thousandths; negative: debt.
     std::int64_t level = 0;
     monotonic_time filled_at{};
   };

@@ -13,10 +13,10 @@ namespace codeq::security {
 
 namespace {
 
-/// A peer's certificates may have so many bytes in all.
+/// Maximum size of a peer's certificate chain.
 constexpr long certificate_chain_bytes_max = 32 << 10;
 
-/// A key that is locked by a password is refused; nobody is there to be asked.
+/// A key with a password is refused; there is no one to enter it.
 int no_password(char*, int, int, void*) {
   return 0;
 }
@@ -89,7 +89,8 @@ tls_context::load(const tls_files& files, tls_side side) {
   SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION);
   SSL_CTX_set_default_passwd_cb(native, no_password);
   SSL_CTX_set_max_cert_list(native, certificate_chain_bytes_max);
-  // Nobody resumes: a connection lasts, and a ticket would outlive a revoked certificate.
+  // No session resumption: connections are long-lived, and a ticket would outlive a revoked
+  // certificate.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(native, 0);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);

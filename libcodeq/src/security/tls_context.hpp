@@ -13,28 +13,28 @@ struct ssl_st;
 
 namespace codeq::security {
 
-/// PEM files. Empty paths are files that there are not.
+/// PEM files. An empty path means that there is no such file.
 struct tls_files {
-  /// The own certificate, followed by those between it and the authority.
+  /// The own certificate, followed by the intermediate certificates.
   std::filesystem::path certificate{};
   std::filesystem::path key{};
-  /// Who may vouch for the other side.
+  /// CA certificates that the peer's certificate is verified against.
   std::filesystem::path authority{};
-  /// Of a server: takes nobody in without a certificate. Otherwise one is checked when it is shown.
+  /// Server: refuse clients without a certificate. Otherwise a certificate is verified if
+  /// presented.
   bool require_peer_certificate = false;
-  /// Of a client: also trusts whom this machine trusts.
+  /// Client: also trust the CAs of the system.
   bool trust_system = false;
 };
 
 enum class tls_side { server, client };
 
-/// What connections of one side share: TLS 1.3 and nothing older, the own certificate and whom to
-/// trust. Immutable; OpenSSL counts its users, so that a connection may outlive this.
+/// TLS configuration shared by all connections of one side: TLS 1.3 only, the own certificate, and
+/// the trusted CAs. Immutable. OpenSSL counts references, so a connection may outlive this object.
 class tls_context {
 public:
-  /// A server needs certificate and key, a client somebody to trust. Errors: `invalid_argument` for
-  /// a file that is missing where it is needed; `unavailable` for one that cannot be used, naming
-  /// it.
+  /// A server needs a certificate and a key, a client a CA to trust. Errors: `invalid_argument`
+  /// when a required file is not given; `unavailable` for a file that cannot be used, naming it.
   [[nodiscard]] static result<std::shared_ptr<const tls_context>>
   load(const tls_files& files, tls_side side);
 
@@ -42,7 +42,7 @@ public:
   tls_context(const tls_context&) = delete;
   tls_context& operator=(const tls_context&) = delete;
 
-  /// An `SSL_CTX`, owned by this; whoever keeps it calls `SSL_CTX_up_ref`.
+  /// The `SSL_CTX`, owned by this object; call `SSL_CTX_up_ref` to keep it.
   [[nodiscard]] ssl_ctx_st* native() const noexcept { return native_; }
 
 private:
@@ -51,7 +51,7 @@ private:
   ssl_ctx_st* native_;
 };
 
-/// The context in force, read from files and replaced as a whole; connections that exist keep
+/// The current TLS context, loaded from files and replaced as a whole; existing connections keep
 /// theirs. Thread-safe.
 class tls_source {
 public:
@@ -61,7 +61,7 @@ public:
   /// Never null.
   [[nodiscard]] std::shared_ptr<const tls_context> current() const;
 
-  /// Reads the files again. After an error the old context stays in force.
+  /// Reads the files again. After an error the old context stays in use.
   [[nodiscard]] result<void> reload();
 
 private:
@@ -73,10 +73,11 @@ private:
   std::shared_ptr<const tls_context> context_;
 };
 
-/// Has the peer's certificate name `host`, a name or an address. False when it can be neither.
+/// Requires that the peer's certificate names `host`, a name or an address. False when `host` is
+/// neither.
 [[nodiscard]] bool expect_name(ssl_st* connection, const std::string& host);
 
-/// What OpenSSL says of the calling thread's latest failure; forgets it.
+/// Returns OpenSSL's error text for the calling thread's latest failure, and clears it.
 [[nodiscard]] std::string take_tls_error();
 
 } // namespace codeq::security

@@ -31,7 +31,7 @@ error system_fault(const std::filesystem::path& file, const char* what) {
   return fault(file, std::string(what) + ": " + std::strerror(errno));
 }
 
-/// At most one byte more than `limit`, so that the caller sees that there was too much.
+/// Reads at most one byte more than `limit`, which shows the caller that the file is too large.
 result<std::string> read_text(const std::filesystem::path& file, std::size_t limit) {
   std::error_code code;
   if (std::filesystem::is_directory(file, code))
@@ -54,7 +54,7 @@ result<token_table> parse_file(const std::filesystem::path& file, const std::str
   return table;
 }
 
-/// Keeps other changes of the file away while it lives.
+/// Excludes other changes of the file while it exists.
 class change_lock {
 public:
   /// Errors: `unavailable`.
@@ -106,7 +106,7 @@ result<void> replace(const std::filesystem::path& file, std::string_view text) {
   return failed;
 }
 
-/// The text without the line that gives that token, whatever remarks say of it.
+/// The text without the line of that token; comments that mention the token stay.
 std::string without_token(std::string_view text, const token_digest& token) {
   auto field = "sha256=" + to_text(token);
   std::string kept;

@@ -11,7 +11,7 @@
 
 namespace codeq::security {
 
-/// The token table in force, read from a file and replaced as a whole. Thread-safe.
+/// The current token table, read from a file and replaced as a whole. Thread-safe.
 class token_source {
 public:
   /// Errors: of `read_token_file`.
@@ -20,7 +20,7 @@ public:
   /// Never null.
   [[nodiscard]] std::shared_ptr<const token_table> current() const;
 
-  /// Reads the file again. After an error the old table stays in force.
+  /// Reads the file again. After an error the old table stays in use.
   [[nodiscard]] result<void> reload();
 
 private:

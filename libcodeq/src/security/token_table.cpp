@@ -40,7 +40,7 @@ result<std::uint32_t> parse_number(std::string_view text) {
   return number;
 }
 
-/// The next word of a line; empty at its end.
+/// Takes the next word of a line; empty at its end.
 std::string_view take_word(std::string_view& rest) {
   auto begin = rest.find_first_not_of(blanks);
   if (begin == rest.npos)
@@ -88,7 +88,7 @@ result<void> read_field(std::string_view name, std::string_view value, principal
     "and rate-admin");
 }
 
-/// A field's name as it may be shown: it could be a token by mistake.
+/// A field's name for an error text, shortened because it could be a token by mistake.
 std::string shown(std::string_view name) {
   constexpr std::size_t longest = 16;
   bool is_plain = name.size() <= longest && is_valid_name(name);

@@ -8,8 +8,8 @@
 
 namespace codeq::storage {
 
-/// What one turn of one shard writes: an ordered list of puts and deletes, applied atomically.
-/// A key is written once in its life unless its kind is said to be overwritten in `keyspace.hpp`.
+/// The writes of one turn of one shard: an ordered list of puts and deletes, applied atomically. A
+/// key is written once in its life, unless `keyspace.hpp` says that its kind is overwritten.
 class write_set {
 public:
   enum class kind : unsigned char { put, remove, single_remove };
@@ -32,7 +32,7 @@ public:
   }
 
   /// Deletes a key that was put exactly once since it was last deleted; leaves no tombstone when
-  /// both meet in a flush.
+  /// put and delete meet in a flush.
   void single_remove(std::string key) {
     bytes_ += key.size();
     operations_.push_back({kind::single_remove, std::move(key), {}});
@@ -40,7 +40,7 @@ public:
 
   [[nodiscard]] const std::vector<operation>& operations() const noexcept { return operations_; }
 
-  /// Bytes of all keys and values.
+  /// Size of all keys and values, in bytes.
   [[nodiscard]] std::size_t byte_size() const noexcept { return bytes_; }
 
   [[nodiscard]] bool empty() const noexcept { return operations_.empty(); }

@@ -13,28 +13,28 @@
 
 namespace codeq::testing {
 
-/// A queue of actions and a clock that stands still until it is advanced. Used from one thread.
+/// A queue of actions and a clock that moves only when advanced. Used from one thread.
 class event_loop {
 public:
   using action = std::function<void()>;
 
   [[nodiscard]] const instant& now() const noexcept { return now_; }
 
-  /// `run` calls `what` after all actions that were posted before.
+  /// Queues `what`; `run` calls it after all actions that were posted before.
   void post(action what) { posted_.push_back(std::move(what)); }
 
-  /// Posts `what` when the clock has advanced by `wait`.
+  /// Posts `what` once the clock has advanced by `wait`.
   void post_after(duration wait, action what) {
     timers_.emplace(now_.steady + wait, std::move(what));
   }
 
-  /// Calls actions until none is posted. Does nothing when an action calls it.
+  /// Calls actions until none is left. Does nothing when called by an action.
   void run();
 
   /// The time until the next timer; empty when there is none.
   [[nodiscard]] std::optional<duration> next_event() const;
 
-  /// Advances the clock and posts the actions whose time has come.
+  /// Advances the clock and posts the actions that become due.
   void advance(duration by);
 
 private:

@@ -13,12 +13,12 @@ namespace codeq::testing {
 class said_runtime final : public attempt_runtime {
 public:
   struct hearer {
-    /// How long the lease is valid.
+    /// Returns the remaining time of the lease.
     std::function<duration()> left;
-    /// The runtime of the node, which gets every call too. Null without a node: then each
+    /// The runtime of the node, which gets every call, too. Null without a node: then each
     /// checkpoint counts as saved.
     std::shared_ptr<attempt_runtime> line{};
-    /// Sends what `line` gathered. Not empty when there is a `line`.
+    /// Sends the calls that `line` has gathered. Not empty when there is a `line`.
     std::function<void()> pass_on{};
   };
 
@@ -46,7 +46,8 @@ public:
 
   void save_checkpoint(std::string state, checkpoint_saved then) override {
     said_.checkpoints.push_back(state);
-    // The answer may come after this call, and then it is false: the lease has ended.
+    // The node may answer after this call; the checkpoint then counts as not saved, since the lease
+    // has ended.
     auto is_saved = std::make_shared<bool>(!by_.line);
     if (by_.line) {
       by_.line->save_checkpoint(std::move(state), [is_saved](bool saved) { *is_saved = saved; });

@@ -20,7 +20,7 @@ constexpr core::peer_id producer_peer = 0;
 coordinator::shard_options make_options() {
   coordinator::shard_options options;
   options.state = std::make_shared<core::shard_state>(shard_id{}, 1);
-  // A snapshot would close segments, and the fates that stay name neither key nor group nor worker.
+  // A snapshot would close segments, and the remaining fates have no key, group or worker.
   options.turns.snapshot_records = std::numeric_limits<std::size_t>::max();
   options.turns.snapshot_interval = std::chrono::years(100);
   return options;
@@ -199,7 +199,7 @@ void test_shard::fetch_bodies(core::peer_id, coordinator::bodies_wanted wanted) 
 }
 
 void test_shard::answer_inquiry(core::peer_id, coordinator::stored_inquiry inquiry) {
-  // At the beginning of time no retention is over: a test may ask for all of its tasks.
+  // At the beginning of time no retention has passed, so tests can query all of their tasks.
   inquiry.now = {};
   reader_.answer(inquiry);
 }
@@ -229,7 +229,8 @@ void test_shard::to_shard(shard_id, core::command command) {
 }
 
 bool test_shard::make_timer(sequence seq, fencing_token token) {
-  // To the millisecond: the wheel of the shard, which calls `fire_timer`, is up to 10 ms late.
+  // Exact to the millisecond: the shard's timing wheel, which calls `fire_timer`, may be 10 ms
+  // late.
   auto wait = remaining(token).value_or(duration{0});
   auto due = loop_.now().steady + wait;
   loop_.post_after(wait, [this, seq, token, due] {

@@ -21,11 +21,11 @@
 
 namespace codeq::testing {
 
-/// Drives a shard and its reader under the clock of an event loop. The store is in memory, and what
-/// a call decides is committed before the call returns.
+/// Drives a shard and its reader under the clock of an event loop. The store is in memory; each
+/// call commits its decisions before it returns.
 class test_shard final : public coordinator::shard_port, public coordinator::reader_port {
 public:
-  /// A message for the session of the worker.
+  /// A message to the worker's session.
   using worker_message =
     std::variant<coordinator::shard_reply, coordinator::task_delivery, coordinator::credit_news>;
   using receiver = std::function<void(worker_message)>;
@@ -41,10 +41,10 @@ public:
   /// Errors: `unknown_task`.
   [[nodiscard]] result<task_status> status(sequence seq);
 
-  /// False when the task had ended.
+  /// False when the task has ended already.
   bool cancel(sequence seq);
 
-  // The session of a worker.
+  // Requests of a worker's session.
 
   /// Replaces the worker: the leases of the previous process end as lost.
   void attach(const coordinator::peer_attached& worker, receiver receive);
@@ -55,7 +55,7 @@ public:
   /// Drops the heartbeats of a lease from now on.
   void silence(fencing_token token) { silenced_.insert(token); }
 
-  /// How long a lease is valid without another heartbeat; empty when it has ended.
+  /// Remaining time of a lease without another heartbeat; empty when it has ended.
   [[nodiscard]] std::optional<duration> remaining(fencing_token token) const;
 
   /// The tasks of a queue in order of arrival.
@@ -84,7 +84,7 @@ public:
   void to_shard(shard_id to, core::command command) override;
   bool make_timer(sequence seq, fencing_token token) override;
 
-  /// The timers of the testbed fire by themselves.
+  /// The testbed fires timers itself.
   void fire_timer(fencing_token) override {}
 
   bool drop_timer(fencing_token token) override;
@@ -103,11 +103,11 @@ public:
   [[noreturn]] void fail(const error& reason) override;
 
 private:
-  /// Commits what was decided, and decides and commits what that leads to.
+  /// Commits all decisions, then processes and commits their consequences.
   void settle();
   void to_worker(core::peer_id peer, worker_message message);
 
-  /// The answer to the latest request of the producer, if it is an `Answer`.
+  /// The answer to the producer's latest request, if it is an `Answer`; otherwise null.
   template <class Answer>
   [[nodiscard]] const Answer* answer() const {
     return answer_ ? std::get_if<Answer>(&*answer_) : nullptr;
@@ -120,7 +120,7 @@ private:
   std::uint32_t epoch_ = 1;
   bool wants_epoch_ = false;
   std::uint64_t committed_ = 0;
-  /// Commands that a call into the shard led to.
+  /// Commands that resulted from a call into the shard.
   std::deque<core::command> commands_;
   std::deque<coordinator::keys_wanted> wanted_keys_;
   /// When the timer of each lease fires.

@@ -16,7 +16,7 @@ constexpr std::size_t only_link = 0;
 
 coordinator::session_options make_connection(const worker_identity& identity) {
   coordinator::session_options made;
-  // Each process has another number.
+  // Each process has a different number.
   made.peer = static_cast<core::peer_id>(identity.incarnation);
   made.worker = std::make_shared<const worker_identity>(identity);
   return made;
@@ -124,7 +124,7 @@ void test_worker::take_handler_end(worker::handler_number handler, const outcome
 
 void test_worker::take_news() {
   later([this] {
-    // The dispatcher gathers news for a while; its wake-up comes at once.
+    // The dispatcher gathers news for a while; its wake-up is called at once.
     dispatcher_.take_news();
     dispatcher_.wake(last_wake_, parts_.loop.now().steady);
   });
@@ -160,7 +160,8 @@ void test_worker::wake_after(duration wait, std::uint64_t number) {
 }
 
 void test_worker::wake_after(duration wait, coordinator::session_wake what) {
-  // No task and no result ever waits for the connection, and there is no rate.
+  // Other wake-ups never occur: no task or result waits for the connection, and there is no rate
+  // limit.
   if (what == coordinator::session_wake::full_window)
     parts_.loop.post_after(wait, while_alive([this, what] { session_.wake(what); }));
 }

@@ -13,7 +13,7 @@
 
 namespace codeq::testing {
 
-/// Runs the handlers of a worker. No call leads back into the worker before it has returned.
+/// Runs the handlers of a worker. Calls return before they call the worker back.
 class handler_host {
 public:
   virtual ~handler_host() = default;
@@ -26,12 +26,12 @@ public:
 
   virtual void stop_handler(worker::handler_number handler) = 0;
 
-  /// The shard answered the report of an attempt.
+  /// The shard has answered the report of an attempt.
   virtual void report_answered(fencing_token token, errc code) = 0;
 };
 
-/// One process of a worker and its connection: drives a dispatcher and the session that it has with
-/// the shard. What is posted for a process is dropped when the process is destroyed.
+/// One worker process and its connection: drives a dispatcher and its session with the shard.
+/// Actions posted for a process are dropped when the process is destroyed.
 class test_worker final : public worker::dispatcher_port,
                           public coordinator::session_port,
                           public std::enable_shared_from_this<test_worker> {
@@ -47,22 +47,22 @@ public:
 
   explicit test_worker(const parts& made);
 
-  /// Connects to the shard, in place of the previous process. Call it once, first.
+  /// Connects to the shard in place of the previous process. Call once, first.
   void connect();
 
-  /// Says goodbye to the shard: the leases are given back.
+  /// Ends the session: the leases are given back.
   void leave();
 
-  /// How the attempts of a handler ended.
+  /// Passes on the outcomes of a handler's attempts.
   void take_outcomes(worker::handler_number handler, std::vector<outcome> answers);
 
-  /// A handler ended; `answer` is the outcome of the attempt that it ran.
+  /// A handler ended; `answer` is the outcome of its attempt.
   void take_handler_end(worker::handler_number handler, const outcome& answer);
 
-  /// Sends what running handlers said, without waiting for more.
+  /// Sends progress and checkpoints of running handlers, without waiting for more.
   void take_news();
 
-  // The dispatcher's outside.
+  // The dispatcher's port.
 
   void to_link(std::size_t link, const protocol::wire_frame& frame) override;
   [[noreturn]] void break_link(std::size_t link, const error& reason) override;
@@ -98,7 +98,7 @@ public:
 
   void note_unanswered(std::size_t) override {}
 
-  // The session's outside.
+  // The session's port.
 
   void ask_shard(shard_id to, coordinator::peer_request request) override;
   void command_shard(shard_id to, core::command command) override;
@@ -110,7 +110,7 @@ public:
 
   void wake_after(duration wait, coordinator::session_wake what) override;
 
-  /// A frame has left as soon as it is sent.
+  /// Frames count as written as soon as they are sent.
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override { return {sent_, sent_}; }
 
   [[nodiscard]] duration
@@ -139,9 +139,9 @@ private:
   coordinator::session_options connection_;
   coordinator::session session_;
   worker::dispatcher dispatcher_;
-  /// The latest wake-up that the dispatcher asked for.
+  /// Number of the latest wake-up that the dispatcher requested.
   std::uint64_t last_wake_ = 0;
-  /// Bytes of frames for the dispatcher.
+  /// Bytes of frames sent to the dispatcher.
   std::uint64_t sent_ = 0;
 };
 

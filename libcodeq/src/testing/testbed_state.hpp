@@ -18,14 +18,14 @@
 
 namespace codeq::testing {
 
-/// A shard, a worker and its handlers, and what goes wrong between them.
+/// A shard, a worker and its handlers, and the injected mishaps.
 struct testbed::impl final : handler_host {
   impl(const handler_registry& registry, std::size_t slot_count);
 
-  /// Lets everything happen that happens without time passing.
+  /// Processes everything that is due without advancing time.
   void settle();
   void advance(duration by);
-  /// Starts a process of the worker, in place of the previous one.
+  /// Starts a worker process in place of the previous one.
   void connect();
 
   /// An attempt whose handler has not answered.
@@ -41,7 +41,7 @@ struct testbed::impl final : handler_host {
   struct started {
     const handler_registry::entry* entry = nullptr;
     std::string group;
-    /// The leases of the attempts that it runs.
+    /// Leases of the attempts that it runs.
     std::vector<fencing_token> tokens;
   };
 
@@ -53,18 +53,18 @@ struct testbed::impl final : handler_host {
   bool call_next();
   void start(worker::handler_number handler, std::vector<task> attempts);
   void prepare(task& attempt);
-  /// The handler answered the attempts that it ran, in their order.
+  /// The handler has answered its attempts, in order.
   void finish(worker::handler_number handler, std::vector<outcome> answers);
-  /// The handler actor ended.
+  /// The handler actor has ended.
   void end(worker::handler_number handler, const outcome& answer);
-  /// Notes the answers, then makes the injected mishaps happen. False when the answers must not be
-  /// reported, since the process of the handler is gone.
+  /// Records the answers, then applies the injected mishaps. False when the answers must not be
+  /// reported, since the handler's process is gone.
   bool take_answers(worker::handler_number handler, const std::vector<outcome>& answers);
   void expire(fencing_token token);
   void crash();
   void step(duration by);
   [[nodiscard]] std::optional<duration> next_event() const;
-  /// The lease of a running attempt at the task, if there is one.
+  /// The lease of a running attempt at the task; empty when there is none.
   [[nodiscard]] std::optional<fencing_token> find(task_id task) const;
 
   std::map<std::string, handler_registry::entry> handlers;
@@ -77,12 +77,12 @@ struct testbed::impl final : handler_host {
   worker::handler_number last_handler = 0;
   std::map<worker::handler_number, started> started_handlers;
   std::map<fencing_token, running> running_attempts;
-  /// Handlers to call and answers of handlers, in order. Handlers may call the testbed, so they are
-  /// not called from the loop.
+  /// Pending calls of handlers and answers of handlers, in order. Handlers may call the testbed, so
+  /// they are not called from the loop.
   std::deque<std::function<void()>> calls;
   std::map<std::string, std::deque<mishap>> mishaps;
   std::vector<attempt_seen> attempts;
-  /// The place of each attempt in `attempts`.
+  /// The index of each attempt in `attempts`.
   std::map<fencing_token, std::size_t> places;
 };
 

@@ -28,7 +28,7 @@ virtual_actors::configuration::configuration() {
 virtual_actors::virtual_actors(hearer by) : by_(std::move(by)) {
   system_.emplace(config_);
   scheduler_ = &dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
-  // Time zero means "no time" to CAF.
+  // CAF takes time zero for "no time".
   scheduler_->clock().current_time += std::chrono::hours(1);
   receiver_ = system_->spawn([this](caf::event_based_actor* self) -> caf::behavior {
     self_ = self;
@@ -50,7 +50,7 @@ virtual_actors::~virtual_actors() {
   caf::anon_send_exit(receiver_, caf::exit_reason::kill);
   receiver_ = nullptr;
   run();
-  // What handlers spawned themselves may never end; a test does not wait for it.
+  // Actors that handlers spawned may never end; a test does not wait for them.
   system_->await_actors_before_shutdown(false);
 }
 
@@ -63,7 +63,7 @@ void virtual_actors::start(
 }
 
 void virtual_actors::run(worker::handler_number number, const task& attempt) {
-  // Not by `self_`, which does not run now, so that what ran it last is gone.
+  // `self_` cannot send: it is not running now, and its previous execution unit no longer exists.
   caf::send_as(receiver_, handlers_.at(number), attempt);
 }
 

@@ -16,14 +16,14 @@
 
 namespace codeq::testing {
 
-/// Handler actors on a scheduler that runs when it is told to, under a clock of its own. Each actor
+/// Handler actors on a scheduler that runs only when called, under a clock of its own. Each actor
 /// runs one attempt at a time.
 class virtual_actors {
 public:
   struct hearer {
-    /// A handler answered the attempt that it runs.
+    /// A handler has answered its attempt.
     std::function<void(worker::handler_number, outcome)> answered;
-    /// A handler ended; the outcome says why.
+    /// A handler has ended; the outcome contains the reason.
     std::function<void(worker::handler_number, const outcome&)> ended;
   };
 
@@ -40,22 +40,22 @@ public:
     return handlers_.contains(number);
   }
 
-  /// Has a handler run an attempt. @pre it was started and runs none
+  /// Makes a handler run an attempt. @pre it was started and runs none
   void run(worker::handler_number number, const task& attempt);
 
   /// Runs messages until none is left; true when there was one.
   bool run();
 
-  /// When the next delayed message is due; empty when there is none.
+  /// Time until the next delayed message is due; empty when there is none.
   [[nodiscard]] std::optional<duration> next_event() const;
 
-  /// Moves the clock; what is due comes.
+  /// Advances the clock and delivers the messages that become due.
   void advance(duration by);
 
-  /// Ends an actor that runs nothing.
+  /// Ends an idle actor.
   void stop(worker::handler_number number);
 
-  /// Ends all actors, also those that run an attempt; `hearer` is not called for them.
+  /// Ends all actors, including those that run an attempt; `hearer` is not called for them.
   void stop();
 
 private:

@@ -21,10 +21,10 @@
 
 namespace codeq::transport {
 
-/// Time to look for connections whose handshake takes too long.
+/// Timer message: look for connections whose handshake takes too long.
 struct sweep_handshakes {};
 
-/// Time to accept again after a pause.
+/// Timer message: accept again after a pause.
 struct resume_accepting {};
 
 } // namespace codeq::transport
@@ -38,14 +38,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Refused connections are logged one line per such time, with their number.
+/// Refused connections are counted and logged in one line per interval.
 constexpr duration refusal_log_interval{1000};
 
-/// Handshakes are looked at this often, and at least ten times within their timeout.
+/// Handshakes are checked at this interval, and at least ten times within their timeout.
 constexpr duration sweep_interval_max{250};
 
-/// True when few file descriptors are left. A listening socket that cannot accept for want of one
-/// would wake the middleman without end.
+/// True when few file descriptors are left. A listening socket that cannot accept for lack of
+/// descriptors would wake up the middleman without end.
 bool low_on_descriptors(int any_fd) {
   int probe = ::fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
   if (probe < 0)
@@ -59,14 +59,14 @@ bool low_on_descriptors(int any_fd) {
 struct acceptor_state;
 using acceptor_self = caf::io::stateful_broker<acceptor_state>*;
 
-/// The broker of a listening port, on the middleman's thread.
+/// The broker of a listening port; runs on the middleman's thread.
 struct acceptor_state {
   static constexpr const char* name = "acceptor";
 
   void start(acceptor_self self_pointer, int fd, const acceptor_options& wanted);
   void welcome(caf::io::connection_handle handle);
 
-  /// Ends an unauthenticated connection at once, for one of that address.
+  /// Closes an unauthenticated connection at once, to make room for one from that address.
   void evict(const caf::strong_actor_ptr& stranger, const std::string& remote);
   void turn_away(caf::io::connection_handle handle, std::string_view reason);
   void pause();
@@ -79,7 +79,7 @@ struct acceptor_state {
     caf::delayed_anon_send(caf::actor_cast<caf::actor>(self), after, std::move(message));
   }
 
-  /// Between two looks at handshakes.
+  /// Interval between two checks of handshakes.
   [[nodiscard]] duration interval() const {
     return std::min(options.connection.hello_timeout / 10, sweep_interval_max);
   }
@@ -135,7 +135,7 @@ void acceptor_state::evict(const caf::strong_actor_ptr& stranger, const std::str
 }
 
 void acceptor_state::turn_away(caf::io::connection_handle handle, std::string_view reason) {
-  // Nobody reads or writes this socket yet, so letting it go closes it.
+  // No read or write is pending on this socket, so releasing it closes it.
   self->take(handle);
   ++refusals_unlogged;
   auto now = self->clock().now();
@@ -160,7 +160,7 @@ void acceptor_state::sweep(admission::time_point now) {
 }
 
 void acceptor_state::stop() {
-  // Without sweeps, those that wait would wait for ever.
+  // There will be no more sweeps, so connections that wait are closed now.
   sweep(admission::time_point::max());
   self->quit();
 }

@@ -21,18 +21,17 @@ namespace codeq::transport {
 
 class admission_ticket;
 
-/// A connection that may stay.
+/// A connection that was admitted.
 struct admitted {
   std::shared_ptr<admission_ticket> ticket;
-  /// The unauthenticated connection that has to go for it; null when there was room.
+  /// The unauthenticated connection that it replaces; null when there was a free place.
   caf::strong_actor_ptr evicted;
 };
 
-/// The places of one acceptor's connections. Remote addresses share them fairly. Connections that
-/// are not authenticated have few places: when all are taken, a new one takes the place of the
-/// oldest one of the address that has most of them. The acceptor asks on a tick whose time is over,
-/// so that a connection that comes and goes leaves no timer behind it. Thread-safe; shared by the
-/// acceptor and its tickets.
+/// The places of one acceptor's connections. Remote addresses share them fairly. There are few
+/// places for unauthenticated connections: when all are taken, a new one replaces the oldest one of
+/// the address that has the most. The acceptor checks deadlines on a periodic tick, so that
+/// connections need no timers of their own. Thread-safe; shared by the acceptor and its tickets.
 class admission : public std::enable_shared_from_this<admission> {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -40,16 +39,16 @@ public:
   admission(std::size_t connections_max, std::size_t unauthenticated_max)
     : shares_(connections_max), unauthenticated_max_(unauthenticated_max) {}
 
-  /// A place for one more connection of that address, or why there is none: `overloaded`.
+  /// Takes a place for a connection from that address. Errors: `overloaded`.
   [[nodiscard]] result<admitted> admit(const std::string& remote);
 
-  /// Connections that wait and whose time is over at `now`; each is named once.
+  /// Connections whose deadline has passed at `now`; each is returned once.
   [[nodiscard]] std::vector<caf::strong_actor_ptr> take_overdue(time_point now);
 
 private:
   friend class admission_ticket;
 
-  /// A connection that is not authenticated.
+  /// An unauthenticated connection.
   struct stranger {
     std::string remote;
     /// Empty until it waits.
@@ -57,18 +56,19 @@ private:
     time_point deadline = time_point::max();
   };
 
-  /// Takes the place of the stranger that has to go; null when none of them can.
+  /// Frees the place of the unauthenticated connection to be replaced and returns the connection;
+  /// null when none can be.
   [[nodiscard]] caf::strong_actor_ptr evict();
 
   std::mutex mutex_;
   base::fair_share shares_;
   std::size_t unauthenticated_max_;
   std::uint64_t last_id_ = 0;
-  /// By their tickets, the oldest first.
+  /// Keyed by ticket id, the oldest first.
   std::map<std::uint64_t, stranger> strangers_;
 };
 
-/// The place of one connection; given back when it is destroyed.
+/// The place of one connection; the destructor gives it back.
 class admission_ticket {
 public:
   admission_ticket(std::shared_ptr<admission> owner, std::uint64_t id, std::string remote)
@@ -78,10 +78,10 @@ public:
   admission_ticket(const admission_ticket&) = delete;
   admission_ticket& operator=(const admission_ticket&) = delete;
 
-  /// The connection has to get on by `deadline`.
+  /// The connection must make progress by `deadline`.
   void wait_until(caf::actor_addr connection, admission::time_point deadline);
 
-  /// The connection was accepted and waits no more.
+  /// The connection was accepted; it has no deadline any more.
   void authenticated();
 
 private:

@@ -7,13 +7,14 @@
 
 namespace codeq::transport {
 
-/// The pauses between attempts to connect: they double from `min` to `max`, each shortened by up to
-/// half by chance, so that the peers of a coordinator that comes back do not all dial together.
+/// Pauses between attempts to connect. They double from `min` to `max`, and each is shortened
+/// randomly by up to half, so that the peers of a restarted coordinator do not all dial at the same
+/// time.
 class backoff {
 public:
   backoff(duration min, duration max) : min_(min), max_(max), next_(min) {}
 
-  /// The pause before the next attempt; `chance` is in [0, 1).
+  /// The pause before the next attempt; `chance` is a random number in [0, 1).
   [[nodiscard]] duration next(double chance) {
     auto full = next_;
     next_ = std::min(next_ * 2, max_);
@@ -21,7 +22,7 @@ public:
     return full - duration(static_cast<duration::rep>(cut));
   }
 
-  /// An attempt succeeded: the next pause is short again.
+  /// Called after a successful attempt: the next pause is short again.
   void reset() { next_ = min_; }
 
 private:

@@ -9,8 +9,8 @@ namespace codeq::transport {
 
 namespace {
 
-/// Messages that an actor or broker handles before others have their turn; without a bound a broker
-/// under a flood would not touch its sockets until its mailbox is empty.
+/// Maximum number of messages that an actor or broker handles before others run; without a bound a
+/// flooded broker would not touch its sockets until its mailbox is empty.
 constexpr std::size_t turn_messages_max = 300;
 
 } // namespace

@@ -5,8 +5,8 @@ namespace codeq::transport {
 
 namespace {
 
-/// Everything that is not a message of the interface has a handler too, so that nothing ends the
-/// broker without its owner being told.
+/// Messages that are not part of the interface have handlers, too, so that none of them ends the
+/// broker without a notification to its owner.
 void set_handlers(connection_self self) {
   self->set_default_handler(caf::drop);
   self->set_error_handler([self](caf::error& e) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a connection ends: the half of `connection_state` that begins when it is decided.
+// The end of a connection: the part of `connection_state` that begins with the decision to close.
 #include "observe/log.hpp"
 #include "protocol/error_code.hpp"
 #include "transport/connection_state.hpp"
@@ -12,7 +12,8 @@ namespace codeq::transport {
 
 namespace {
 
-/// What is read at a time, and thrown away, from a peer that still sends while we close.
+/// Size of reads whose bytes are discarded, from a peer that still sends while the connection
+/// closes.
 constexpr std::size_t discard_bytes = 4096;
 
 protocol::wire_frame make_refused(const error& reason) {
@@ -38,8 +39,8 @@ void connection_state::close(error reason) {
     tls_->end_writing();
     flush_secured();
   }
-  // A socket that is closed with bytes unread resets the connection, and the peer may lose our last
-  // frame: so send our end, then read on until the peer closes its own.
+  // A socket that is closed with unread bytes resets the connection, and the peer may lose our last
+  // frame. So send our end, then read until the peer closes its end.
   self_->configure_read(handle_, caf::io::receive_policy::at_most(discard_bytes));
   self_->trigger(handle_);
   arm({connection_deadline::what::linger}, settings_.linger);
@@ -50,7 +51,7 @@ void connection_state::close(error reason) {
 void connection_state::abandon(error reason) {
   enter_closing(std::move(reason));
   tell_owner();
-  // Without this, bytes that the peer does not read would keep the socket in the middleman's loop.
+  // Otherwise bytes that the peer does not read would keep the socket in the middleman's loop.
   if (self_->valid(handle_))
     ::shutdown(fd(), SHUT_RDWR);
   self_->quit();
@@ -66,7 +67,7 @@ void connection_state::enter_closing(error reason) {
   if (phase_ == phase::closing)
     return;
   auto text = to_string(reason);
-  // The link of a dialled one says so, once for as long as the reason stays.
+  // The link of a dialled connection logs the reason itself, once until it changes.
   CODEQ_LOG_AT(
     dialled_ ? observe::log_level::debug : observe::log_level::info,
     "connection closes remote={} reason=\"{}\"",
@@ -94,15 +95,15 @@ void connection_state::tell_owner() {
   auto link = caf::actor_cast<caf::strong_actor_ptr>(std::exchange(dialled_->link, {}));
   if (!link)
     return;
-  // The news of the link's end would be sent in its name. When it came as the middleman stops,
-  // nobody would take it, and it would hold the link, whose thread the actor system waits for.
+  // The message about the link's end would be sent in its name. If the middleman stops meanwhile,
+  // the message would stay unread and hold the link, whose thread the actor system waits for.
   self_->demonitor(link->address());
   caf::anon_send(
     caf::actor_cast<caf::actor>(link), dialled_lost{dialled_->attempt, reason_, was_up_, refused_});
 }
 
 int connection_state::fd() const {
-  // CAF numbers a connection by its socket, which is open for as long as the broker holds it.
+  // CAF uses the socket as a connection's number; it stays open as long as the broker holds it.
   return static_cast<int>(handle_.id());
 }
 

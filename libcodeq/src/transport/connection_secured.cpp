@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS of a connection: what stands between the socket's bytes and the frames.
+// TLS of a connection: the layer between the socket's bytes and the frames.
 #include "codeq/limits.hpp"
 
 #include "transport/connection_state.hpp"
@@ -13,13 +13,13 @@ namespace codeq::transport {
 
 namespace {
 
-/// Read from the socket at a time.
+/// Size of reads from the socket.
 constexpr std::size_t read_bytes = 32u << 10;
 
-/// What one record of TLS can carry.
+/// Maximum size of one TLS record.
 constexpr std::size_t record_bytes = 16u << 10;
 
-/// Handshake, certificates and hello of a peer that nobody knows yet may have so many bytes.
+/// Maximum size of handshake, certificates and hello of an unauthenticated peer.
 constexpr std::size_t stranger_bytes_max = 64u << 10;
 
 } // namespace
@@ -29,7 +29,7 @@ void connection_state::start_secured(std::unique_ptr<tls_stream> stream) {
     return abandon({errc::unavailable, "TLS cannot be used for this connection"});
   tls_ = std::move(stream);
   self_->configure_read(handle_, caf::io::receive_policy::at_most(read_bytes));
-  // The side that dialled speaks first.
+  // The side that dialled sends first.
   if (dialled_)
     static_cast<void>(shake_hands());
 }
@@ -49,13 +49,13 @@ bool connection_state::shake_hands() {
   if (tls_->is_established())
     return true;
   auto done = tls_->shake_hands();
-  // Also after an error: the peer is told what is wrong.
+  // Needed also after an error, which TLS reports to the peer by an alert.
   flush_secured();
   if (!done) {
     close(done.error());
     return false;
   }
-  // The hello has waited for this.
+  // The hello was held back until the handshake is done.
   if (*done && dialled_)
     encrypt({});
   if (!*done && !dialled_)
@@ -77,14 +77,15 @@ void connection_state::take_secured() {
       break;
     }
   }
-  // An answer of the protocol itself, such as one to a change of keys.
+  // TLS may have a reply of its own to send, for example to a key update.
   flush_secured();
   if (phase_ == phase::awaiting_hello)
     self_->trigger(handle_, 1);
 }
 
 void connection_state::write_secured(const protocol::wire_frame& frame) {
-  // The header and what fits beside it are one record; the rest is encrypted from where it is.
+  // The header and the beginning of the body go into one record; the rest is encrypted without a
+  // copy.
   std::array<char, record_bytes> first;
   auto header = header_of(frame);
   auto body = frame.body.view();

@@ -12,10 +12,10 @@ namespace codeq::transport {
 
 namespace {
 
-/// An outgoing buffer that has grown larger than this is given back once it is empty.
+/// An outgoing buffer larger than this is released once it is empty.
 constexpr std::size_t idle_buffer_bytes_max = 4u << 20;
 
-/// Read at a time where frames are small: a call for header and body each costs more than to copy.
+/// Size of reads while frames are small: separate reads of header and body cost more than a copy.
 constexpr std::size_t read_bytes = 8u << 10;
 
 } // namespace
@@ -41,7 +41,7 @@ void connection_state::start_accepted(
     start_secured(tls_stream::accept(*tls));
     return self->trigger(handle, 1);
   }
-  // Two reads, a header and a body; then the socket rests until the registrar has decided.
+  // Two reads, a header and a body; then nothing is read until the registrar has decided.
   self->trigger(handle, 2);
 }
 
@@ -57,7 +57,7 @@ void connection_state::start_dialled(
   start(self, handle, options.settings);
   phase_ = phase::awaiting_answer;
   dialled_ = options;
-  // CAF would take an address of who is gone for an actor.
+  // CAF would take the address of a terminated actor for a live one.
   if (auto link = caf::actor_cast<caf::strong_actor_ptr>(dialled_->link))
     self->monitor(link);
   else
@@ -322,7 +322,7 @@ void connection_state::answer_probes(bool alive) {
 }
 
 void connection_state::arm(connection_deadline deadline, duration after) {
-  // Without a sender: see the pitfalls in README.md.
+  // The message has no sender: see the pitfalls in README.md.
   caf::delayed_anon_send(caf::actor_cast<caf::actor>(self_), after, deadline);
 }
 
@@ -336,7 +336,7 @@ void connection_state::fire(const connection_deadline& deadline) {
   case what::liveness:
     return check_liveness();
   case what::probe:
-    // Probes are numbered upward and all wait equally long: those up to this one are overdue.
+    // Probes have ascending numbers and the same timeout, so all up to this one are overdue.
     while (!probes_.empty() && probes_.front().number <= deadline.number) {
       probes_.front().promise.deliver(false);
       probes_.erase(probes_.begin());

@@ -20,98 +20,100 @@
 
 namespace codeq::transport {
 
-/// A timer of a connection fired.
+/// A timer of a connection has fired.
 struct connection_deadline {
   enum class what { handshake, liveness, probe, linger };
   what kind = what::liveness;
-  /// Which probe.
+  /// Number of the probe.
   std::uint64_t number = 0;
 };
 
-/// Tells a link that a connection it dialled is gone.
+/// Notifies a link that the connection it dialled has ended.
 struct dialled_lost {
-  /// Which of the link's attempts it was.
+  /// Number of the link's attempt.
   std::uint64_t attempt = 0;
   error reason;
-  /// `link_up` had been sent.
+  /// True when `link_up` had been sent.
   bool was_up = false;
-  /// The coordinator said why, in a `Refused` frame, or speaks no version of ours.
+  /// True when the coordinator refused the connection, by a `Refused` frame or for lack of a common
+  /// protocol version.
   bool refused = false;
 };
 
-/// What a dialled connection starts with.
+/// Parameters of a dialled connection.
 struct dialled_options {
   connection_settings settings;
   protocol::hello hello;
   std::size_t index = 0;
   std::uint64_t attempt = 0;
   actors::frame_sink sink;
-  /// Null for a connection without TLS.
+  /// Null: without TLS.
   std::shared_ptr<const security::tls_context> tls;
-  /// Whom the peer's certificate has to name.
+  /// Host that the peer's certificate must name.
   std::string host;
-  /// Gets `link_up`.
+  /// Receives `link_up`.
   caf::strong_actor_ptr owner;
-  /// Gets `dialled_lost`. Not owned, so that a handle of a connection that is long gone cannot hold
-  /// the link and its thread.
+  /// Receives `dialled_lost`. A weak reference, so that a handle to a connection that ended long
+  /// ago cannot hold the link and its thread.
   caf::actor_addr link;
 };
 
-/// What a connection understands inside the transport.
+/// The messages of a connection inside the transport.
 using connection_broker = actors::connection_actor::extend<
-  // Bytes came: a header or a body.
+  // Received bytes: a header or a body.
   caf::reacts_to<caf::io::new_data_msg>,
-  // Bytes left.
+  // Bytes were sent.
   caf::reacts_to<caf::io::data_transferred_msg>,
-  // The peer closed, or the socket failed.
+  // The peer closed the connection, or the socket failed.
   caf::reacts_to<caf::io::connection_closed_msg>,
-  // A timer fired.
+  // A timer has fired.
   caf::reacts_to<connection_deadline>>;
 
 class connection_state;
 using connection_self = connection_broker::stateful_broker_pointer<connection_state>;
 
-/// The state of one connection's broker, on the middleman's thread. Owns the socket through the
-/// broker; holds its owner's sink until it closes. Until the peer is let in, a header of 8 bytes is
-/// read and then exactly the body that it announced. From then on several small frames are read at
-/// once and cut apart; a large body is read into a buffer of its own. Nothing is allocated for a
-/// length that was not checked.
+/// The state of one connection's broker; runs on the middleman's thread. Owns the socket through
+/// the broker, and holds its owner's sink until it closes. Until the peer is accepted, it reads a
+/// header of 8 bytes and then exactly the announced body. After that it reads several small frames
+/// at once and splits them; a large body is read into a buffer of its own. It allocates nothing for
+/// a length that was not checked.
 class connection_state {
 public:
   static constexpr const char* name = "connection";
 
-  /// Takes a connection that a peer dialled, and waits for its hello; null `tls` is without TLS.
+  /// Starts with a connection that a peer dialled and waits for its hello. `tls` null: without TLS.
   void start_accepted(
     connection_self self,
     caf::io::connection_handle handle,
     const connection_settings& settings,
     const std::shared_ptr<const security::tls_context>& tls);
 
-  /// Who decides over the hello, and the place that the connection takes until it is gone.
+  /// Sets the registrar, which decides on the hello, and the place that the connection holds until
+  /// it ends.
   void await_hello(actors::registrar_actor registrar, std::shared_ptr<admission_ticket> ticket);
 
-  /// Takes a connection that a link dialled, and says hello.
+  /// Starts with a connection that a link dialled and sends the hello.
   void start_dialled(
     connection_self self, caf::io::connection_handle handle, const dialled_options& options);
 
   void receive(caf::io::new_data_msg& data);
   void sent(const caf::io::data_transferred_msg& progress);
   void peer_closed();
-  /// Writes a frame of the owner, and counts it.
+  /// Writes a frame of the owner and counts its bytes.
   void write_for_owner(const protocol::wire_frame& frame);
   void accept(const actors::connection_accepted& accepted);
   caf::result<bool> probe();
   void fire(const connection_deadline& deadline);
 
-  /// Ends the connection; what was written leaves first, for at most the linger time.
+  /// Closes the connection after its buffered bytes were sent, or after the linger time.
   void close(error reason);
 
-  /// Ends the connection at once.
+  /// Closes the connection at once.
   void abandon(error reason);
 
 private:
-  /// Edges: awaiting_hello -> awaiting_registrar -> open, or awaiting_answer -> open; each can go
-  /// to closing.
+  /// Transitions: awaiting_hello -> awaiting_registrar -> open, or awaiting_answer -> open; each
+  /// phase can change to closing.
   enum class phase { awaiting_hello, awaiting_registrar, awaiting_answer, open, closing };
 
   struct open_probe {
@@ -124,13 +126,13 @@ private:
   void start(
     connection_self self, caf::io::connection_handle handle, const connection_settings& settings);
   [[nodiscard]] std::size_t body_bytes_max() const;
-  /// How much to read next, at most.
+  /// Size of the next read.
   [[nodiscard]] caf::io::receive_policy::config next_read() const;
-  /// Cuts what came into headers and bodies, and takes those that are whole. A large body takes
-  /// the buffer, else it is left for the next read.
+  /// Splits received bytes into headers and bodies and handles those that are complete. A large
+  /// body takes the buffer over; otherwise it is kept for the next read.
   void take_received(std::vector<char>& received);
   void take_header(std::string_view header);
-  /// Takes a header or a body, whichever was to come.
+  /// Handles a header or a body, whichever is due.
   void take_part(std::vector<char> part);
   void take(const protocol::wire_frame& frame);
   void take_hello(const protocol::wire_frame& frame);
@@ -141,7 +143,7 @@ private:
   void open();
   void check_liveness();
   void check_outgoing();
-  /// Tells the peer why, then closes.
+  /// Sends the peer the reason, then closes.
   void refuse(error reason);
   void enter_closing(error reason);
   void finish_sending();
@@ -151,11 +153,11 @@ private:
   // With TLS.
   void start_secured(std::unique_ptr<tls_stream> stream);
   void receive_secured(std::string_view received);
-  /// Goes on with the handshake; true when it is done.
+  /// Continues the handshake; true when it is done.
   [[nodiscard]] bool shake_hands();
-  /// Takes what was decrypted, as far as it is to be read now.
+  /// Handles decrypted bytes, as far as they may be read now.
   void take_secured();
-  /// Hands what the stream has for the peer to the socket.
+  /// Writes the stream's pending output to the socket.
   void flush_secured();
   void write_secured(const protocol::wire_frame& frame);
   void encrypt(std::string_view text);
@@ -170,12 +172,12 @@ private:
   std::string remote_;
   phase phase_ = phase::awaiting_hello;
 
-  // Of an accepted connection.
+  // Used by accepted connections.
   actors::registrar_actor registrar_;
   std::shared_ptr<admission_ticket> ticket_;
   caf::strong_actor_ptr owner_;
 
-  // Of a dialled connection.
+  // Used by dialled connections.
   std::optional<dialled_options> dialled_;
   bool was_up_ = false;
   bool refused_ = false;
@@ -183,28 +185,28 @@ private:
   // Incoming.
   actors::frame_sink sink_;
   std::optional<frame_header> header_;
-  /// Bytes of the header or body that is to come.
+  /// Size of the header or body that is due.
   std::size_t part_bytes_ = protocol::frame_header_bytes;
   std::chrono::steady_clock::time_point last_received_;
   std::vector<open_probe> probes_;
   std::uint64_t last_number_ = 0;
 
   // Outgoing.
-  /// Null until an accepted connection is handed over.
+  /// Null until an accepted connection has an owner.
   std::shared_ptr<actors::outgoing_progress> progress_;
   /// Bytes of the owner's frames.
   std::uint64_t taken_ = 0;
   std::size_t buffered_ = 0;
   bool pressure_ = false;
 
-  /// As much as came of the part that is to come; with TLS it has its whole size already, and so
-  /// many bytes were decrypted.
+  /// The received beginning of the header or body that is due. With TLS the vector has its full
+  /// size, of which `part_filled_` bytes are decrypted.
   std::vector<char> part_;
   std::size_t part_filled_ = 0;
 
-  // With TLS; null without.
+  // Null without TLS.
   std::unique_ptr<tls_stream> tls_;
-  /// Received before the peer was let in.
+  /// Bytes received before the peer was accepted.
   std::size_t stranger_bytes_ = 0;
 
   // Closing.

@@ -10,8 +10,8 @@
 namespace codeq::transport {
 
 /// A sink that sends frames of the schema types `Ss` to `owner`, each as its typed `frame<S>`, and
-/// refuses all others; a goodbye that is not among them is let pass, since the end of the
-/// connection follows. Holds `owner` for as long as the connection holds the sink.
+/// refuses all others. A goodbye that is not among them is ignored, since the end of the connection
+/// follows. The connection holds the sink, which holds `owner`.
 template <class... Ss, class Handle>
 [[nodiscard]] actors::frame_sink deliver(Handle owner) {
   return [owner = std::move(owner)](const protocol::wire_frame& wire) -> result<void> {

@@ -8,7 +8,7 @@ namespace codeq::transport {
 
 namespace {
 
-/// An integer of `count` bytes, little-endian.
+/// Reads a little-endian integer.
 std::uint32_t read_little_endian(std::string_view text) {
   std::uint32_t number = 0;
   for (std::size_t i = text.size(); i > 0; --i)

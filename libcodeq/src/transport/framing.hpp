@@ -10,28 +10,28 @@
 #include <string_view>
 #include <vector>
 
-/// The bytes of a frame's header and nothing else; pure.
+/// Parsing and writing of frame headers; pure.
 namespace codeq::transport {
 
 struct frame_header {
-  /// Bytes of the body that follows: a positive multiple of 8.
+  /// Size of the body that follows: a positive multiple of 8.
   std::uint32_t length = 0;
   std::uint16_t type = 0;
 };
 
-/// Reads a header of `protocol::frame_header_bytes`. Errors: `protocol_error` for flags that are
-/// not zero, a length that no message can have, and a length over `body_bytes_max`.
+/// Parses a header of `protocol::frame_header_bytes`. Errors: `protocol_error` for flags that are
+/// not zero, an invalid length, or a length above `body_bytes_max`.
 [[nodiscard]] result<frame_header>
 parse_header(std::string_view header, std::size_t body_bytes_max);
 
-/// The bytes in front of the frame's body.
+/// The header bytes of a frame.
 [[nodiscard]] std::array<char, protocol::frame_header_bytes>
 header_of(const protocol::wire_frame& frame);
 
 /// Appends header and body.
 void append_frame(const protocol::wire_frame& frame, std::vector<char>& out);
 
-/// Takes a received buffer over as a message body, without a copy.
+/// Makes a received buffer a message body, without a copy.
 [[nodiscard]] bytes take_body(std::vector<char> buffer);
 
 } // namespace codeq::transport

@@ -10,7 +10,7 @@ namespace codeq::transport {
 
 namespace {
 
-/// Actors that are run before others of the scheduler have their turn.
+/// Maximum number of actors that are run before other actors of the scheduler.
 constexpr std::size_t actors_in_a_row = 32;
 
 void run_one(caf::resumable* actor, caf::execution_unit* thread, std::size_t messages_max) {
@@ -38,8 +38,8 @@ void gathered_wakeups::run(std::vector<caf::resumable*>& woken) {
   } else if (!woken.empty()) {
     std::lock_guard lock(mutex_);
     waiting_.insert(waiting_.end(), woken.begin(), woken.end());
-    // As many as there are threads: however long each of those takes that already run, no thread
-    // is idle while an actor waits.
+    // As many as there are threads: so no thread is idle while an actor waits, however long the
+    // running actors take.
     needed = std::min(waiting_.size(), threads_ - running_);
     running_ += needed;
   }

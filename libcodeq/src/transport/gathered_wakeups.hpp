@@ -11,16 +11,16 @@
 
 namespace codeq::transport {
 
-/// Actors that got a message and now need a thread of the scheduler, many at once. The scheduler
-/// wakes a thread for each actor that it is given, which costs more than a short handler; this is
-/// given to the scheduler instead, at most once per thread, and runs one actor after the other. An
-/// actor that takes long holds up its thread and no other actor, as it would without. Thread-safe.
+/// Actors that received a message and need a scheduler thread, many at once. The scheduler wakes a
+/// thread for each actor it is given, which costs more than a short handler. This object is given
+/// to the scheduler instead, at most once per thread, and runs the actors one after the other. A
+/// slow actor delays its own thread but no other actor. Thread-safe.
 class gathered_wakeups final : public caf::ref_counted, public caf::resumable {
 public:
   explicit gathered_wakeups(caf::actor_system& system);
   ~gathered_wakeups() override;
 
-  /// Has each of `woken` run, and leaves it empty. Takes over one reference to each.
+  /// Runs each of `woken` and empties the vector. Takes over one reference to each.
   void run(std::vector<caf::resumable*>& woken);
 
   resume_result resume(caf::execution_unit* thread, std::size_t messages_max) override;
@@ -34,11 +34,11 @@ private:
   const std::size_t threads_;
   std::mutex mutex_;
   std::deque<caf::resumable*> waiting_;
-  /// Times that this is with the scheduler.
+  /// Number of times that this object is queued in the scheduler or running.
   std::size_t running_ = 0;
 };
 
-/// Stands for a thread while an actor runs on it, and keeps what the actor woke.
+/// The execution unit of an actor while it runs; collects the actors that it wakes.
 class wakeup_gatherer final : public caf::execution_unit {
 public:
   explicit wakeup_gatherer(caf::actor_system& system) : caf::execution_unit(&system) {}

@@ -12,7 +12,7 @@
 
 namespace codeq::transport {
 
-/// The link's first order to itself, so that its spawner does not wait for the first dial.
+/// The link's first message to itself, so that its spawner does not wait for the first dial.
 struct start_dialling {};
 
 } // namespace codeq::transport
@@ -23,22 +23,23 @@ namespace codeq::transport {
 
 namespace {
 
-/// What a link understands inside the transport.
+/// The messages of a link inside the transport.
 using link_internal_actor = actors::link_actor::extend<
   // Dials for the first time.
   caf::reacts_to<start_dialling>,
-  // The connection is gone.
+  // The connection has ended.
   caf::reacts_to<dialled_lost>>;
 
 class link_state;
 using link_self = link_internal_actor::stateful_pointer<link_state>;
 
-/// Refusals that another attempt cannot change: the caller's mistakes, and a name taken over.
+/// True for refusals that a new attempt cannot change: mistakes of this node, and a name that was
+/// taken over.
 bool is_final(errc code) {
   return (code >= errc::invalid_argument && code < errc::stale_lease) || code == errc::superseded;
 }
 
-/// One connection at a time to one coordinator; on the link's own thread.
+/// At most one connection to one coordinator; runs on the link's own thread.
 class link_state {
 public:
   static constexpr const char* name = "link";
@@ -71,10 +72,9 @@ link_internal_actor::behavior_type handlers(link_self self) {
     [self](const dialled_lost& lost) { self->state.lose(lost); }};
 }
 
-/// Without a connection there is only one order to take; dials when the pause is over. It is the
-/// behavior's own timeout, since quitting takes that back: a delayed message would hold this actor
-/// and its thread until it is due, and an actor system that ends before waits for that thread for
-/// ever.
+/// Waits without a connection; dials when the pause is over. The pause is the behavior's own
+/// timeout, since quitting cancels that. A delayed message would hold this actor and its thread
+/// until it is due, and an actor system that ends earlier would wait for that thread for ever.
 link_internal_actor::behavior_type waiting(link_self self, duration pause) {
   caf::behavior timed{
     [self](const actors::close_link& request) { self->state.close(request.reason, true); },
@@ -104,7 +104,7 @@ void link_state::dial() {
   if (closing_)
     return;
   ++attempts_;
-  // Nothing but an order to end can be in the mailbox now.
+  // The only message that can be in the mailbox now is a request to end.
   auto cancelled = [self = self_] { return !self->mailbox().empty(); };
   auto socket = transport::dial(peer_, options_.connect_timeout, cancelled);
   if (!socket)
@@ -137,7 +137,8 @@ void link_state::lose(const dialled_lost& lost) {
     pauses_.reset();
     last_reason_.clear();
   }
-  // A peer that calls an established connection's frames malformed may have met a corrupted one.
+  // A peer that reports a malformed frame on an established connection may have received a
+  // corrupted one, so dial again.
   bool broken_later = lost.was_up && lost.reason.code == errc::protocol_error;
   if (lost.refused && !broken_later && is_final(lost.reason.code)) {
     report(lost.reason, true);
@@ -153,7 +154,7 @@ void link_state::retry(const error& reason) {
 }
 
 void link_state::report(const error& reason, bool final) {
-  // A coordinator that stays away for hours is worth one line, not one per attempt.
+  // Logs one line for a coordinator that is away for hours, not one per attempt.
   auto text = to_string(reason);
   if (text != last_reason_)
     CODEQ_LOG_WARN(

@@ -15,21 +15,21 @@
 namespace codeq::transport {
 
 struct link_options {
-  /// Given back in `link_up` and `link_down`, so that an owner of several links tells them apart.
+  /// Returned in `link_up` and `link_down`, to identify the link.
   std::size_t index = 0;
-  /// Where the coordinator listens: `host:port`, an IPv6 address in brackets.
+  /// Address of the coordinator: `host:port`, an IPv6 address in brackets.
   std::string coordinator;
-  /// Makes the hello of each new connection; called on the link's own thread.
+  /// Creates the hello of each new connection; called on the link's own thread.
   std::function<protocol::hello()> make_hello;
-  /// Where frames go once the coordinator has accepted the hello; see `deliver`.
+  /// Receives the frames once the coordinator has accepted the hello; see `deliver`.
   actors::frame_sink sink;
-  /// Gets `link_up` before the first frame of a connection and `link_down` after the last. When it
-  /// ends, the link ends.
+  /// Gets `link_up` before the first frame of a connection and `link_down` after the last. The link
+  /// ends when the owner ends.
   caf::strong_actor_ptr owner;
-  /// The times of the handshake and of pings. The outgoing bound does not apply: what the link's
-  /// owner sends is bounded by its own window.
+  /// Timeouts of the handshake and of pings. The bound of outgoing bytes does not apply: the link's
+  /// owner bounds them by its own window.
   connection_settings connection;
-  /// Null dials without TLS.
+  /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
   duration connect_timeout = limits::connect_timeout;
   duration reconnect_delay_min = limits::reconnect_delay_min;
@@ -37,10 +37,10 @@ struct link_options {
 };
 
 /// Keeps a connection to one coordinator: dials at once, and again with growing, jittered pauses
-/// whenever it is lost, until `close_link`, the owner's end or a refusal for good (`link_down` with
-/// `final`). Detached, because dialling blocks. After `close_link` the owner hears nothing more;
-/// the link's own end (monitor it) says that the goodbye has left. A malformed `coordinator` is a
-/// final `link_down` with `invalid_argument`.
+/// whenever the connection is lost, until `close_link`, the owner's end or a final refusal
+/// (`link_down` with `final`). Detached, because dialling blocks. After `close_link` the owner gets
+/// no more messages; the link's own end, which can be monitored, shows that the goodbye was sent. A
+/// malformed `coordinator` causes a final `link_down` with `invalid_argument`.
 [[nodiscard]] actors::link_actor spawn_link(caf::actor_system& system, link_options options);
 
 } // namespace codeq::transport

@@ -5,22 +5,22 @@
 
 namespace codeq::transport {
 
-/// What a connection allows its peer. The defaults are the product's; tests make the times short.
+/// Limits of a connection. The defaults are those of the product; tests use shorter times.
 struct connection_settings {
-  /// How long the handshake may take: hello and the answer to it, each.
+  /// Timeout of the handshake, separately for the hello and for its answer.
   duration hello_timeout = limits::hello_timeout;
-  /// A peer that said nothing for this long is sent a ping.
+  /// A silent peer is sent a ping after this time.
   duration ping_interval = limits::ping_interval;
-  /// A peer that said nothing for this long is dropped.
+  /// A silent peer is disconnected after this time.
   duration silent_peer_max = limits::silent_peer_max;
-  /// How long a probed peer has to answer.
+  /// Timeout of a probe.
   duration probe_timeout = limits::name_probe_timeout;
-  /// How long a connection that closes waits for its bytes to leave and for the peer to close.
+  /// How long a closing connection waits for its bytes to be sent and for the peer to close.
   duration linger = limits::connection_linger;
-  /// Buffered bytes above which the owner of an accepted connection is told to hold back; at twice
-  /// as many the peer is dropped.
+  /// Above this number of buffered bytes the owner of an accepted connection is told to pause; at
+  /// twice as many the peer is disconnected.
   std::size_t outgoing_bytes_high = limits::outgoing_bytes_high;
-  /// Buffered bytes below which the owner is told to go on.
+  /// Below this number of buffered bytes the owner is told to resume.
   std::size_t outgoing_bytes_low = limits::outgoing_bytes_low;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// How often a dial asks whether it is still wanted.
+/// Interval at which a dial checks whether it was cancelled.
 constexpr duration cancel_poll{50};
 
 struct address_list_deleter {
@@ -64,7 +64,7 @@ result<std::uint16_t> bound_port(int fd) {
   return static_cast<std::uint16_t>(std::stoul(port));
 }
 
-/// Waits until a connect that is under way has succeeded or failed; the result as an errno.
+/// Waits until a connect in progress has succeeded or failed; returns the result as an errno.
 int finish_connect(
   int fd, steady_clock::time_point deadline, const std::function<bool()>& cancelled) {
   for (;;) {
@@ -141,7 +141,7 @@ result<listening_socket> listen_on(const std::string& address, std::uint16_t por
   auto socket = open_socket(target);
   if (socket.get() < 0)
     return fail(system_message(errno));
-  // A port whose last connections still linger may be used again at once after a restart.
+  // After a restart the port can be used again at once, even while its old connections linger.
   int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (::bind(socket.get(), target.ai_addr, target.ai_addrlen) != 0)

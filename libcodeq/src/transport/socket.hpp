@@ -24,7 +24,7 @@ public:
 
   [[nodiscard]] int get() const noexcept { return fd_; }
 
-  /// Hands the socket to the caller.
+  /// Passes ownership of the socket to the caller.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
 private:
@@ -32,12 +32,12 @@ private:
 };
 
 struct endpoint {
-  /// A name or an address, an IPv6 address without its brackets.
+  /// A name or an address; an IPv6 address without its brackets.
   std::string host;
   std::uint16_t port = 0;
 };
 
-/// Reads `host:port` or `[ipv6]:port`. Errors: `invalid_argument`.
+/// Parses `host:port` or `[ipv6]:port`. Errors: `invalid_argument`.
 [[nodiscard]] result<endpoint> parse_endpoint(std::string_view text);
 
 /// As `parse_endpoint`; port 0 lets the system choose. Errors: `invalid_argument`.
@@ -48,12 +48,12 @@ struct listening_socket {
   std::uint16_t port = 0;
 };
 
-/// Listens on exactly that address; port 0 lets the system choose. Errors: `unavailable`.
+/// Listens on exactly that address; with port 0 the system chooses one. Errors: `unavailable`.
 [[nodiscard]] result<listening_socket> listen_on(const std::string& address, std::uint16_t port);
 
-/// Connects; tries every address of a name. Blocks for at most `timeout` (looking the name up comes
-/// on top) and gives up early once `cancelled` says so; that is asked every 50 ms. The socket does
-/// not block. Errors: `disconnected`, `timeout`.
+/// Connects; tries every address of a name. Blocks for at most `timeout`, plus the time of the name
+/// look-up. Returns early once `cancelled` returns true; that is checked every 50 ms. The socket is
+/// non-blocking. Errors: `disconnected`, `timeout`.
 [[nodiscard]] result<socket_owner>
 dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancelled);
 

@@ -41,9 +41,9 @@ private:
 };
 
 /// Spawns an actor, as `system.spawn(behavior, arguments...)` does, on the thread of the sockets.
-/// Messages between it and connections wake no other thread, which is most of what a small message
-/// costs; handlers cannot hold it up, since they run elsewhere. It must not block. In a system
-/// without sockets this is `system.spawn`.
+/// Messages between it and connections wake no other thread, which is most of the cost of a small
+/// message. Handlers cannot delay it, since they run on other threads. It must not block. In a
+/// system without sockets this is `system.spawn`.
 template <class F, class... Ts>
 caf::infer_handle_from_fun_t<F>
 spawn_beside_sockets(caf::actor_system& system, F behavior, Ts&&... arguments) {

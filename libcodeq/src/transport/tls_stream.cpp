@@ -12,10 +12,11 @@ namespace codeq::transport {
 
 namespace {
 
-/// Written at a time, so that no more than this stands encrypted beside what it was made of.
+/// Size of writes, which bounds the encrypted bytes that are buffered in addition to the plain
+/// ones.
 constexpr std::size_t write_bytes = 64u << 10;
 
-/// A native stream on two buffers in memory; null when there is no memory.
+/// A native stream on two memory buffers; null when out of memory.
 SSL* make_native(const security::tls_context& context) {
   SSL* native = SSL_new(context.native());
   BIO* incoming = BIO_new(BIO_s_mem());
@@ -26,7 +27,7 @@ SSL* make_native(const security::tls_context& context) {
     BIO_free(outgoing);
     return nullptr;
   }
-  // An empty buffer is not the end of the connection.
+  // An empty buffer does not mean the end of the connection.
   BIO_set_mem_eof_return(incoming, -1);
   BIO_set_mem_eof_return(outgoing, -1);
   SSL_set_bio(native, incoming, outgoing);

@@ -15,16 +15,15 @@ struct ssl_st;
 
 namespace codeq::transport {
 
-/// One side of a TLS connection without a socket: bytes of the network go in and come out, and so
-/// do bytes of the frames. Used from one thread. Holds at most what was put in and not read yet,
-/// and one record.
+/// One side of a TLS connection without a socket. Network bytes are put in and taken out, and so
+/// are the bytes of frames. Used from one thread. Buffers at most the unread input and one record.
 class tls_stream {
 public:
-  /// The side that was dialled.
+  /// The side that accepted the connection.
   [[nodiscard]] static std::unique_ptr<tls_stream> accept(const security::tls_context& context);
 
-  /// The side that dialled `host`, a name or an address, which the peer's certificate has to name.
-  /// Null when there is no memory for it or `host` cannot be a name.
+  /// The side that dialled `host`, a name or an address, which the peer's certificate must name.
+  /// Null when out of memory or when `host` cannot be a name.
   [[nodiscard]] static std::unique_ptr<tls_stream>
   connect(const security::tls_context& context, const std::string& host);
 
@@ -32,28 +31,28 @@ public:
   tls_stream(const tls_stream&) = delete;
   tls_stream& operator=(const tls_stream&) = delete;
 
-  /// Takes bytes that the peer sent.
+  /// Adds bytes received from the peer.
   void put_received(std::string_view received);
 
-  /// Goes on with the handshake; true when it is done. What there is to send, also after an error,
-  /// is for `take_to_send`. Errors: `unauthorized` for a certificate that does not do, else
+  /// Continues the handshake; true when it is done. Afterwards, also after an error, call
+  /// `take_to_send`. Errors: `unauthorized` for a certificate that is not accepted, otherwise
   /// `protocol_error`.
   [[nodiscard]] result<bool> shake_hands();
 
   [[nodiscard]] bool is_established() const noexcept { return established_; }
 
-  /// Reads up to `size` bytes of frames; 0 when more has to be received first. Errors:
-  /// `disconnected` when the peer ended its side, `protocol_error`. @pre is_established()
+  /// Reads up to `size` decrypted bytes; 0 when more must be received first. Errors: `disconnected`
+  /// when the peer has ended its side, `protocol_error`. @pre is_established()
   [[nodiscard]] result<std::size_t> read(char* to, std::size_t size);
 
-  /// Appends `frame` to `out` as the network is to get it; before the handshake is done it waits
-  /// for that. Errors: `protocol_error`.
+  /// Encrypts `frame` and appends the result to `out`; before the handshake is done, the frame is
+  /// kept until then. Errors: `protocol_error`.
   [[nodiscard]] result<void> write(std::string_view frame, std::vector<char>& out);
 
-  /// Says that nothing more will be written.
+  /// Declares that nothing more will be written.
   void end_writing();
 
-  /// Appends what the network is to get to `out`.
+  /// Appends the bytes to be sent to `out`.
   void take_to_send(std::vector<char>& out);
 
 private:
@@ -63,7 +62,7 @@ private:
 
   ssl_st* native_;
   bool established_ = false;
-  /// What was written before the handshake was done.
+  /// Frames written before the handshake was done.
   std::string waiting_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the same mixed batch again and again, without waiting: keys that are guarded, keys that may
-// be promoted, and new keys. Each round names a time of its own. Logs "ROUND" once a round is
-// acknowledged whole. Usage: e2e_batches ADDRESS QUEUE BASE_MILLISECONDS ROUNDS LOG
+// Sends the same mixed batch again and again, without waiting: guarded keys, promotable keys, and
+// new keys. Each round has a different time. Logs "ROUND" when a round is completely acknowledged.
+// Usage: e2e_batches ADDRESS QUEUE BASE_MILLISECONDS ROUNDS LOG
 #include "codeq/producer.hpp"
 
 #include <condition_variable>
@@ -41,7 +41,7 @@ codeq::task_spec task_of(const plan& all, const std::string& key, int round) {
   return made;
 }
 
-/// Round 0 makes the standing keys; it has no new ones.
+/// Round 0 creates the keys that all rounds use; it has no new ones.
 std::vector<codeq::task_spec> batch_of(const plan& all, int round) {
   std::vector<codeq::task_spec> tasks;
   for (int i = 0; i < standing_keys; ++i) {
@@ -55,7 +55,7 @@ std::vector<codeq::task_spec> batch_of(const plan& all, int round) {
   return tasks;
 }
 
-/// What is acknowledged. Told from the producer's threads.
+/// Logs acknowledged rounds. Called from the producer's threads.
 class log_of_rounds {
 public:
   explicit log_of_rounds(const char* path) : file_(path) {}

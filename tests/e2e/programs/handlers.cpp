@@ -20,12 +20,12 @@ codeq::outcome echo(const codeq::task& task) {
   return codeq::outcome::completed(std::string(task.payload.view()));
 }
 
-/// The payload's size in bytes.
+/// Returns the payload's size in bytes.
 codeq::outcome measure(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.payload.size()));
 }
 
-/// Payload "BYTES": a result of so many bytes.
+/// Payload "BYTES": returns a result of that size.
 codeq::outcome grow(const codeq::task& task) {
   return codeq::outcome::completed(std::string(std::stoul(std::string(task.payload.view())), 'x'));
 }
@@ -43,7 +43,7 @@ codeq::outcome fail_once(const codeq::task& task) {
   std::abort();
 }
 
-/// One line a start: monotonic milliseconds, process, attempt, token, id.
+/// Logs one line per start: monotonic milliseconds, process, attempt, token, id.
 void log_start(const std::string& path, const codeq::task& task) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   std::ostringstream line;
@@ -53,13 +53,13 @@ void log_start(const std::string& path, const codeq::task& task) {
   std::ofstream(path, std::ios::app) << line.str() << std::flush;
 }
 
-/// Payload "PATH": logs its start.
+/// Payload "PATH": logs its start and fails.
 codeq::outcome log_and_fail(const codeq::task& task) {
   log_start(std::string(task.payload.view()), task);
   return codeq::outcome::failed("told to fail");
 }
 
-/// Payload "PATH MILLISECONDS ATTEMPTS": logs its start, then the first so many attempts sleep.
+/// Payload "PATH MILLISECONDS ATTEMPTS": logs its start; the first ATTEMPTS attempts sleep.
 codeq::outcome log_and_sleep(const codeq::task& task) {
   std::istringstream words{std::string(task.payload.view())};
   std::string path;
@@ -77,7 +77,8 @@ codeq::outcome log_and_sleep(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
-/// One link of a chain: its log, which chain, which link of it, and how many it has.
+/// A task of a chain: log path, number of the chain, position in the chain, and length of the
+/// chain.
 struct chain_link {
   std::string path;
   int chain = 0;
@@ -92,7 +93,8 @@ chain_link read_link(const codeq::task& task) {
   return read;
 }
 
-/// The task of a link; links are of groups of their own, so that any shard may have to own them.
+/// The task at a position of a chain. Each has a group of its own, so that it may belong to any
+/// shard.
 codeq::task_spec task_of(const chain_link& link) {
   auto name = std::to_string(link.chain) + ' ' + std::to_string(link.link);
   codeq::task_spec made;
@@ -102,7 +104,7 @@ codeq::task_spec task_of(const chain_link& link) {
   return made;
 }
 
-/// Payload "PATH 0 0 LINKS": starts as many chains as one completion may.
+/// Payload "PATH 0 0 LINKS": starts as many chains as a completion may have follow-ups.
 codeq::outcome fan_out(const codeq::task& task) {
   auto link = read_link(task);
   auto done = codeq::outcome::completed();
@@ -113,7 +115,7 @@ codeq::outcome fan_out(const codeq::task& task) {
   return done;
 }
 
-/// Logs "CHAIN LINK ID", works a little, and is followed by the next link and by an echo.
+/// Logs "CHAIN LINK ID", works a little, and adds the next task of the chain and an echo.
 codeq::outcome follow_chain(const codeq::task& task) {
   auto link = read_link(task);
   std::ostringstream line;
@@ -128,7 +130,7 @@ codeq::outcome follow_chain(const codeq::task& task) {
   return done;
 }
 
-/// Payload: which field of its follow-up is out of bounds.
+/// Payload: name of the follow-up's field that is invalid.
 codeq::outcome follow_badly(const codeq::task& task) {
   const std::string field(task.payload.view());
   codeq::task_spec bad;
@@ -143,7 +145,7 @@ codeq::outcome follow_badly(const codeq::task& task) {
   return done;
 }
 
-/// Is followed by a task that says nothing but its queue and its key.
+/// Adds a follow-up with only a queue and a key.
 codeq::outcome follow_barely(const codeq::task&) {
   codeq::task_spec bare;
   bare.queue = "echo";
@@ -151,7 +153,7 @@ codeq::outcome follow_barely(const codeq::task&) {
   return codeq::outcome::completed().then(std::move(bare));
 }
 
-/// The headers of its task, and how long each is.
+/// Returns the names and lengths of its task's headers.
 codeq::outcome tell_headers(const codeq::task& task) {
   std::string all;
   for (const auto& [name, value] : task.headers)
@@ -159,7 +161,7 @@ codeq::outcome tell_headers(const codeq::task& task) {
   return codeq::outcome::completed(all);
 }
 
-/// Payload "PATH MILLISECONDS": logs its start; its first attempt sleeps whoever wants it to stop.
+/// Payload "PATH MILLISECONDS": logs its start; its first attempt sleeps and ignores cancellation.
 codeq::outcome sleep_stubbornly(const codeq::task& task) {
   std::istringstream words{std::string(task.payload.view())};
   std::string path;

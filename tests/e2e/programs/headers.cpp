@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enqueues a task with one header, which no option of codeqctl can give, and prints its id.
-// Usage: e2e_headers ADDRESS QUEUE NAME VALUE_BYTES
+// Enqueues a task with one header, which codeqctl has no option for, and prints its id. Usage:
+// e2e_headers ADDRESS QUEUE NAME VALUE_BYTES
 #include "codeq/producer.hpp"
 
 #include <iostream>

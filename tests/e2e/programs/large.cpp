@@ -13,7 +13,7 @@
 
 namespace {
 
-/// The ends that the producer's threads heard of.
+/// Collects the ends reported on the producer's threads.
 class ends {
 public:
   void add(const codeq::result<codeq::task_status>& task) {

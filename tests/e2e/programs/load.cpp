@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enqueues numbered tasks in batches and waits for all ends; each result has to be its payload.
+// Enqueues numbered tasks in batches and waits for all ends; each result must equal its payload.
 // Prints one JSON object. Usage: e2e_load ADDRESS TASKS BATCH ACKNOWLEDGED_FILE
 #include "codeq/producer.hpp"
 
@@ -17,12 +17,12 @@ using namespace std::chrono_literals;
 
 constexpr auto silence_max = 60s;
 
-/// What is known of all tasks. Told from the producer's threads.
+/// State of all tasks. Updated from the producer's threads.
 class ledger {
 public:
   explicit ledger(const char* acknowledged_file) : acknowledged_file_(acknowledged_file) {}
 
-  /// Tasks `first`... were accepted as `ids`.
+  /// Records that the tasks from `first` on were accepted with `ids`.
   void acknowledge(std::size_t first, const std::vector<codeq::task_id>& ids) {
     std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a store pretend that a newer version of codeq wrote it. Usage: e2e_newer_store DIRECTORY
+// Marks a store as written by a newer version of codeq. Usage: e2e_newer_store DIRECTORY
 #include "storage/keys/keyspace.hpp"
 #include "storage/recovery/recovery.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler library as an older or newer codeq would have built it.
+// A handler library that looks as if another version of codeq had built it.
 #include <cstdint>
 
 namespace codeq {

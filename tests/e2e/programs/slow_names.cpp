@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Preloaded into a coordinator: names under `slow.test` take 20 s to resolve, all other names
-/// under `test` are this machine.
+/// Preloaded into a coordinator: names under `slow.test` take 20 s to resolve; all other names
+/// under `test` resolve to this machine.
 #include <chrono>
 #include <cstring>
 #include <string_view>

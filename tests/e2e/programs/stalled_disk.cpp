@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Preloaded into a coordinator: while the file that STALLED_DISK names is there, nothing gets onto
-/// the disk.
+/// Preloaded into a coordinator: while the file named by STALLED_DISK exists, no write reaches the
+/// disk.
 #include <chrono>
 #include <cstdlib>
 #include <thread>

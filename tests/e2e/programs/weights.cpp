@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers for the end-to-end tests of what a worker node does for its handlers: each queue is
-// named after what its handler does.
+// Handlers for the end-to-end tests of a worker node's services for handlers: each queue is named
+// after what its handler does.
 #include "codeq/handler.hpp"
 
 #include <chrono>
@@ -21,13 +21,13 @@ std::chrono::milliseconds milliseconds_in(const codeq::task& task) {
   return std::chrono::milliseconds(std::stoll(std::string(task.payload.view())));
 }
 
-/// Payload: milliseconds. Sleeps and heeds nothing.
+/// Payload: milliseconds. Sleeps and ignores cancellation.
 codeq::outcome nap(const codeq::task& task) {
   std::this_thread::sleep_for(milliseconds_in(task));
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
-/// Payload: milliseconds. Uses a processor all the time and heeds nothing.
+/// Payload: milliseconds. Uses a processor the whole time and ignores cancellation.
 codeq::outcome burn(const codeq::task& task) {
   auto end = steady::now() + milliseconds_in(task);
   while (steady::now() < end) {
@@ -35,14 +35,14 @@ codeq::outcome burn(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
-/// Payload: milliseconds. Its first attempt is wedged for that long.
+/// Payload: milliseconds. Its first attempt hangs for that long.
 codeq::outcome wedge(const codeq::task& task) {
   if (task.attempt == 1)
     std::this_thread::sleep_for(milliseconds_in(task));
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
-/// Payload: milliseconds. Says every 20 ms how far it is.
+/// Payload: milliseconds. Reports progress every 20 ms.
 codeq::outcome steps(const codeq::task& task) {
   auto begin = steady::now();
   auto length = milliseconds_in(task);
@@ -55,8 +55,8 @@ codeq::outcome steps(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(task.attempt));
 }
 
-/// Payload: how far to count. Saves every number; its first attempt says that it is at the half and
-/// waits there for ever. Answers from where it went on.
+/// Payload: number to count to. Saves a checkpoint for every number; its first attempt reports that
+/// it is at the half and waits there for ever. Returns the number from which it resumed.
 codeq::outcome count(const codeq::task& task) {
   auto goal = std::stoi(std::string(task.payload.view()));
   auto begun_at = task.checkpoint.size() == 0 ? 0 : std::stoi(std::string(task.checkpoint.view()));
@@ -73,10 +73,11 @@ codeq::outcome count(const codeq::task& task) {
   return codeq::outcome::completed("went on from " + std::to_string(begun_at));
 }
 
-/// Payload `die` ends its process by a bad access, anything else is answered with the process.
+/// With payload `die` it crashes its process by a segmentation fault; otherwise it returns its
+/// process id.
 codeq::outcome maybe_die(const codeq::task& task) {
   if (task.payload.view() == "die") {
-    // A sanitizer would make a report of it.
+    // A sanitizer would otherwise handle the signal and print a report.
     std::signal(SIGSEGV, SIG_DFL);
     std::raise(SIGSEGV);
   }
@@ -86,12 +87,12 @@ codeq::outcome maybe_die(const codeq::task& task) {
   return codeq::outcome::completed(std::to_string(getpid()));
 }
 
-/// Answers how many tasks came together.
+/// Returns the number of tasks in the batch.
 std::vector<codeq::outcome> count_batch(std::span<const codeq::task> tasks) {
   return {tasks.size(), codeq::outcome::completed(std::to_string(tasks.size()))};
 }
 
-/// Answers which of its group's tasks this is, counted by an actor that lives for the group.
+/// Returns the number of tasks that the group's actor has handled.
 codeq::handler_actor::behavior_type count_group(codeq::handler_actor::pointer, const std::string&) {
   auto count = std::make_shared<int>(0);
   return {[count](const codeq::task& task) {

@@ -10,10 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What is told so long after was not on its way before.
+/// A status that arrives this late cannot have been in flight before the event.
 constexpr virtual_time told_late = 60s;
 
-/// The shortest that producers ask for.
+/// The shortest retention that producers ask for.
 constexpr duration shortest_retention = 1h;
 
 std::string name_of(const task_id& id) {
@@ -61,7 +61,7 @@ void auditor::submitted(const std::string& name, const task_spec& spec, timestam
   auto earliest = spec.not_before ? *spec.not_before : timestamp{};
   if (spec.delay > duration{0})
     earliest = shard_now + spec.delay;
-  // A time that was given holds whatever the clocks do; a delay counts from a time of the shard.
+  // An absolute time holds regardless of clock changes; a delay counts from a shard time.
   wish wanted{spec, earliest, spec.not_before ? ~0ull : clock_, std::nullopt};
   wanted.power_cuts = totals_.power_cuts;
   wishes_.emplace(name, std::move(wanted));
@@ -76,7 +76,7 @@ auditor::task_view* auditor::meet(const std::string& name, const task_id& id) {
   if (wanted->second.is_settled && wanted->second.power_cuts == totals_.power_cuts)
     breach("I10", name + " exists, and was answered with another record or refused");
   auto& known = wanted->second.id;
-  // A paused process may read today what a power cut took back long ago.
+  // A process that was paused may read an answer that a later power cut has taken back.
   if (auto old = tasks_.find(id); old != tasks_.end() && old->second.doubtful && known != id)
     return &old->second;
   if (known && *known != id) {
@@ -145,7 +145,7 @@ void auditor::delivered(const worker_identity& worker, const delivery& d) {
   if (l->holder != worker)
     return breach("I2", who + " was delivered to " + worker.name + ", granted to another");
   auto& wanted = wishes_.at(name);
-  // What a queue gives is the ledger's matter.
+  // Attempt limits that come from the queue are checked by the ledger.
   if (d.attempt == 0 || d.attempt > wanted.spec.max_attempts.value_or(limits::attempts_max))
     breach("I6", who + " is at attempt " + std::to_string(d.attempt));
   if (auto is = ledger_.attempt_of(d.id.shard, d.token); is && *is != d.attempt)
@@ -192,7 +192,8 @@ void auditor::reported(const worker::report& r, timestamp shard_now) {
   auto* l = find({r.key.shard, r.key.token});
   if (!l)
     return;
-  // A second report under one token follows a power cut that took the answer to the first.
+  // A second report under one token occurs after a power cut that took back the answer to the
+  // first.
   auto& t = tasks_.at(l->id);
   t.texts.insert(r.text);
   t.may_end_since = t.may_end_since.value_or(world_.time.now());
@@ -293,7 +294,7 @@ void auditor::check_single_lease(const task_id& id, fencing_token token, const t
 }
 
 void auditor::check_retry_time(const task_id& id, const task_view& t) {
-  // Operators may have lifted it; the ledger knows whether they did.
+  // Operators may have lifted the delay; the ledger checks whether they did.
   if (is_asked(id, t, task_change::promote) || t.redrive_asked || t.force_asked)
     return;
   for (const auto& [token, l] : t.leases) {
@@ -314,11 +315,11 @@ void auditor::check_final(const task_id& id, task_view& t, const task_status& no
   check_cancelled(t, now);
   if (t.purged_at && world_.time.now() - *t.purged_at > told_late)
     breach("purge", who + " was told to have ended, long after it was purged");
-  // What is told may be from before a redrive.
+  // The status may be from before a redrive.
   if (t.redrive_asked && now.state == task_state::dead)
     return;
   if (t.final) {
-    // Of a cancelled task its error may go first.
+    // The error text of a cancelled task may be removed before its record.
     bool same_text =
       t.final->error_text == now.error_text || (now.error_text.empty() && may_be_forgotten(id, t));
     bool same = t.final->state == now.state && t.final->result == now.result && same_text
@@ -348,12 +349,12 @@ bool auditor::may_be_forgotten(const task_id& id, const task_view& t) const {
   auto retention = world_.options.retention;
   if (retention == duration{0})
     retention = shortest_retention;
-  // A restart may take a step of the wall clock over.
+  // After a restart shard time may follow a step of the wall clock.
   if (world_.options.clock_step_every > virtual_time{0})
     retention = duration{0};
   // Shard time may run 5 % fast.
   bool is_past = t.may_end_since && world_.time.now() - *t.may_end_since >= retention * 9 / 10;
-  // By its key it may have been cancelled at any time.
+  // A cancellation by key may have ended it at any time.
   bool is_over = is_past || (!t.cancel_asked && is_asked(id, t, task_change::cancel));
   return !is_dead && is_over;
 }

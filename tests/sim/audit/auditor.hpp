@@ -22,7 +22,7 @@
 
 namespace codeq::sim {
 
-/// Counts for the summary of many runs.
+/// Counters for the summary of many runs.
 struct run_totals {
   std::uint64_t tasks = 0;
   std::uint64_t deliveries = 0;
@@ -46,31 +46,31 @@ struct run_totals {
   run_totals& operator+=(const run_totals& more);
 };
 
-/// Where a lease is: tokens are unique per shard.
+/// Identifies a lease: tokens are unique per shard.
 using lease_place = std::pair<shard_id, fencing_token>;
 
-/// Holds what the clients saw against the contract. Knows nothing of how the coordinator works: it
-/// is told what was asked, what was answered, when leases were granted and when processes ended.
-/// Every breach becomes a line that names the broken rule.
+/// Checks what the clients saw against the contract. It knows nothing of how the coordinator works:
+/// it is notified of requests, answers, granted leases and ended processes. Every violation becomes
+/// a line that names the broken rule.
 class auditor {
 public:
   explicit auditor(world& all)
     : world_(all),
       ledger_([this](const std::string& rule, const std::string& what) { breach(rule, what); }) {}
 
-  /// Something is not as the contract says.
+  /// Records a violation of the contract.
   void breach(const std::string& rule, const std::string& what);
 
   // Producers.
 
-  /// A task will be enqueued under a name of its own, which is its payload. `shard_now`: the
-  /// earliest shard time that can be meant by "now".
+  /// A task will be enqueued under a unique name, which is also its payload. `shard_now`: the
+  /// earliest shard time that "now" can mean.
   void submitted(const std::string& name, const task_spec& spec, timestamp shard_now);
-  /// What the enqueue was answered: a task of its own, a record that has its key, or a refusal.
+  /// The answer to the enqueue: a task of its own, an existing record with its key, or a refusal.
   void enqueued(const std::string& name, const result<enqueued_task>& how);
   void ended(const task_id& id, const result<task_status>& how);
 
-  /// The producer died: whether its unanswered task exists is for nobody to know.
+  /// The producer crashed: its unanswered task may or may not exist.
   void given_up(const std::string& name);
 
   // Operators.
@@ -82,24 +82,24 @@ public:
   void force_asked(const task_id& id, force_kind how, const std::string& text);
   void force_answered(
     const task_id& id, force_kind how, virtual_time asked_at, const change_outcome& answer);
-  /// Returns the number of the wish.
+  /// Returns the number of the request, for `pause_answered`.
   std::uint64_t pause_asked(shard_id shard, const queue_address& queue, bool paused);
 
-  /// The wish of that number was answered: the queue is paused, or not.
+  /// The pause request with that number was answered; `paused` is the queue's state.
   void pause_answered(shard_id shard, const queue_address& queue, std::uint64_t wish, bool paused);
 
-  /// Everything of the queue is to go; an empty name is every queue of the tenant.
+  /// All tasks of the queue are to be purged; an empty name means every queue of the tenant.
   void purge_asked(const queue_address& queue);
 
-  /// All of it that was known when the purge began is gone from the shard.
+  /// All tasks of the queue that were known when the purge began are gone from the shard.
   void purged(shard_id shard, const queue_address& queue, virtual_time began_at);
 
   // Workers.
 
-  /// A shard learned that a newer process has the name.
+  /// A shard learned that a newer process has taken over the worker's name.
   void worker_replaced(shard_id shard, const worker_identity& by);
 
-  /// A shard learned that the worker said goodbye: it gets nothing more.
+  /// A shard learned that the worker ended its session: it gets no more tasks.
   void worker_left(shard_id shard, const worker_identity& worker);
 
   struct delivery {
@@ -109,7 +109,7 @@ public:
     std::uint32_t attempt = 0;
     bool redelivered = false;
     timestamp shard_now;
-    /// What an earlier attempt saved.
+    /// The checkpoint that came with the task.
     std::string checkpoint{};
   };
 
@@ -117,30 +117,33 @@ public:
   void reported(const worker::report& r, timestamp shard_now);
   void answered(const lease_place& lease, errc code);
 
-  /// A worker completes, with this result and these follow-ups, named as if they were enqueued.
+  /// A worker is about to complete with this result and these follow-ups; each follow-up is
+  /// registered by name, as an enqueued task is.
   void will_follow(
     const lease_place& lease, const std::string& text, const std::vector<task_spec>& tasks);
   void told_lost(const lease_place& lease);
 
-  /// What the worker must be told of a shard after a resume: what it holds is not among it.
+  /// Leases that the shard must deliver to the worker after a resume; those in `held` need no
+  /// delivery.
   [[nodiscard]] std::vector<lease_place>
   owed_to(const worker_identity& worker, shard_id shard, const std::set<fencing_token>& held) const;
 
-  /// A while after the resume: all that was owed must have come, unless its time is over.
+  /// Called a while after the resume: every lease of `owed` must have been delivered, unless it may
+  /// have ended by then.
   void check_owed(const std::vector<lease_place>& owed);
 
-  /// True when a resume has to tell the holder of the lease once more to cancel.
+  /// True when the holder of the lease must be sent its cancel notice again after a resume.
   [[nodiscard]] bool is_cancel_owed(const lease_place& lease) const;
 
-  /// It was owed and not told.
+  /// A cancel notice was owed and did not come.
   void cancel_missed(const lease_place& lease);
 
-  // What attempts hand on to the next ones, `auditor_checkpoints.cpp`.
+  // Checkpoints, `auditor_checkpoints.cpp`.
 
-  /// A handler saves something that nobody ever saved; `number` counts what its attempt saved.
+  /// A handler saves a checkpoint whose data is unique; `number` counts the attempt's checkpoints.
   void saves(const lease_place& lease, std::uint32_t number, const std::string& data);
 
-  /// It was told that everything up to `number` is durable.
+  /// The handler was told that its checkpoints up to `number` are durable.
   void told_saved(const lease_place& lease, std::uint32_t number);
 
   // The coordinator's life.
@@ -154,12 +157,12 @@ public:
   void coordinator_ended(bool clock_went_back);
   void power_was_cut(virtual_time lost_since);
 
-  /// What is on the disk of the coordinator that ended.
+  /// The events that are durable on the disk of a coordinator that ended.
   void left_on_disk(const std::vector<std::pair<shard_id, core::event>>& durable) {
     ledger_.rebuild(durable);
   }
 
-  /// Shard time as it was found, and the latest one that is on the disk.
+  /// Shard time after recovery, and the latest shard time on the disk.
   void time_recovered(timestamp found, timestamp durable);
   void
   recovered(core::shard_state& found, core::shard_state& expected, const std::string& whose_memory);
@@ -167,22 +170,24 @@ public:
 
   // The end of a run.
 
-  /// Tasks whose enqueue was answered and may be asked for.
+  /// Tasks whose enqueue was answered and whose status may be queried.
   [[nodiscard]] std::vector<task_id> known_tasks() const;
 
-  /// Tasks for which such a change may make sense.
+  /// Tasks to which the change may apply.
   [[nodiscard]] std::vector<task_id> candidates(task_change what) const;
 
-  /// Everything that was submitted has ended. Returns what has not.
+  /// Describes the submitted tasks that have not ended; empty when all have.
   [[nodiscard]] std::string unfinished() const;
 
-  /// Follow-ups of accepted completions that nobody has seen, though all ends were told.
+  /// Describes follow-ups of accepted completions that were never seen, though every task that was
+  /// seen has ended.
   [[nodiscard]] std::string missing_follow_ups() const;
 
-  /// When all of those were seen: no follow-up of any other completion exists.
+  /// Called when all follow-ups of accepted completions were seen: checks that no other
+  /// completion's follow-up exists.
   void check_follow_ups();
 
-  /// A last look at a task: it must be as it was seen before.
+  /// Final check of a task: its status must agree with what was seen before.
   void looked_again(const task_id& id, const result<task_status>& how);
 
   [[nodiscard]] const std::vector<std::string>& breaches() const noexcept { return breaches_; }
@@ -190,22 +195,22 @@ public:
   [[nodiscard]] run_totals& totals() noexcept { return totals_; }
 
 private:
-  /// One lease as the outside knows it.
+  /// One lease as the clients know it.
   struct lease_view {
     worker_identity holder;
     task_id id;
     virtual_time granted_at{0};
-    /// No end of the lease by time alone is right before this.
+    /// Before this time the lease must not end by its time alone.
     monotonic_time earliest_end;
     monotonic_time run_end;
-    /// Zero is no limit.
+    /// Zero: unlimited.
     duration run_timeout{0};
     duration lease{0};
-    /// When it was told to the worker, so that it was durable.
+    /// When the grant was sent to the worker; it was durable by then.
     std::optional<virtual_time> left_at;
-    /// The crash of a process hides whether it was ever durable.
+    /// A process ended, so it is unknown whether the grant was ever durable.
     bool doubtful = false;
-    /// Its process was replaced or left.
+    /// The worker's process was replaced or left.
     bool may_have_ended = false;
     bool redelivered = false;
     bool lost = false;
@@ -215,62 +220,63 @@ private:
     std::optional<virtual_time> reported_at;
     disposition how{};
     std::string text;
-    /// With a failure: when the next lease may begin, in shard time.
+    /// After a failure: earliest shard time of the next lease.
     std::optional<timestamp> retry_floor;
     std::uint64_t clock = 0;
     std::optional<virtual_time> accepted_at;
   };
 
-  /// A time that a producer was promised.
+  /// Earliest delivery time that a producer was promised.
   struct wish_floor {
     timestamp earliest;
     std::uint64_t clock = 0;
   };
 
-  /// What an attempt saved.
+  /// A checkpoint of an attempt.
   struct saved_state {
     std::string data;
-    /// When the handler said so first.
+    /// When the handler first sent it.
     std::optional<virtual_time> sent_at;
-    /// When it was told to be durable.
+    /// When the handler was told that it is durable.
     std::optional<virtual_time> told_at;
   };
 
   struct task_view {
     std::string name;
-    /// The first sign that the task exists.
+    /// When the task was first seen.
     virtual_time seen_at{0};
-    /// The first answer to its enqueue.
+    /// When its enqueue was first answered.
     std::optional<virtual_time> acked_at;
     bool doubtful = false;
-    /// An accepted result, or an end that was told.
+    /// When a result was accepted, or the end was first reported to a client.
     std::optional<virtual_time> final_at;
     std::optional<fencing_token> final_token;
     std::optional<task_status> final;
-    /// Since the first report or wish to cancel.
+    /// When it was first reported or asked to be cancelled.
     std::optional<virtual_time> may_end_since;
-    /// Was told to be unknown, when its retention may have passed.
+    /// A client was told that the task is unknown, at a time when its retention may have passed.
     bool forgotten = false;
     std::map<fencing_token, lease_view> leases;
-    /// Somebody asked for it, whatever came of it.
+    /// Changes that were requested, whatever their outcome.
     bool cancel_asked = false;
     bool promote_asked = false;
     bool redrive_asked = false;
     bool force_asked = false;
-    /// When it was told that the task is gone for good.
+    /// When a client was told that the task was purged.
     std::optional<virtual_time> purged_at;
-    /// Told, once it had gone for good.
+    /// A client was told that the task is unknown, after it was purged.
     bool is_unknown = false;
-    /// Leases from before were ended by force, as was told at the second moment.
+    /// Leases granted before the first time were ended by force; a client was told so at the
+    /// second.
     std::optional<std::pair<virtual_time, virtual_time>> forced;
-    /// Not to be delivered before any of these times, by when that was told.
+    /// Earliest delivery times, each with the time when a client was told of it.
     std::vector<std::pair<virtual_time, wish_floor>> floors;
-    /// When it was told that the task is cancelled, or will be unless it completes.
+    /// When a client was told that the task is cancelled, or will be unless it completes.
     std::optional<virtual_time> cancelled_at;
     std::optional<virtual_time> cancelling_since;
-    /// All that workers ever reported of it.
+    /// All result and error texts that workers reported for it.
     std::set<std::string> texts;
-    /// All that its attempts ever saved.
+    /// All checkpoints that its attempts saved.
     std::map<std::pair<fencing_token, std::uint32_t>, saved_state> saved;
   };
 
@@ -281,37 +287,37 @@ private:
     std::optional<task_id> id;
     bool given_up = false;
     bool is_follow_up = false;
-    /// Answered, and it has no task of its own.
+    /// The enqueue was answered without a task of its own: refused, or a duplicate.
     bool is_settled = false;
-    /// Power cuts before it.
+    /// Number of power cuts before the enqueue.
     std::uint64_t power_cuts = 0;
   };
 
-  /// Follow-ups of one completion, which may never have been accepted.
+  /// The follow-ups of one completion, which may or may not have been accepted.
   struct follow_up_plan {
     task_id of;
-    /// Its result, which is unique.
+    /// The completion's result text, which is unique.
     std::string text;
     std::vector<std::string> names;
   };
 
-  /// Nothing when nobody was told.
+  /// True when the completion was accepted; empty when no client knows.
   [[nodiscard]] std::optional<bool> is_accepted(const follow_up_plan& plan) const;
   task_view* meet(const std::string& name, const task_id& id);
   void met_record(const std::string& name, const enqueued_task& how);
   void refused(const std::string& name, const error& reason);
   void check_verdict(const std::string& name, const std::optional<enqueued_task>& told);
   void check_floors(const std::string& who, const task_view& t, const lease_view& l, timestamp at);
-  /// The name under which a task was enqueued, where it was delivered with this payload.
+  /// Returns the name under which a task was enqueued, given the payload it was delivered with.
   std::string check_payload(const delivery& d);
   [[nodiscard]] const task_spec* spec_of(const task_id& id, const task_view& t) const;
   [[nodiscard]] bool is_asked(const task_id& id, const task_view& t, task_change what) const;
   [[nodiscard]] bool is_purge_asked(const task_id& id, const task_view& t) const;
-  /// An operator may have ended the task or its leases.
+  /// True when an operator may have ended the task or its leases.
   [[nodiscard]] bool is_meddled_with(const task_id& id, const task_view& t) const;
   void check_checkpoint(const std::string& who, const delivery& d, const task_view& t);
   void check_start(const task_id& id, const task_view& t, const std::string& worker);
-  /// `of` is an auditor, const or not, as the lease that it returns is. Null when it is not known.
+  /// Returns the lease, const if the auditor `of` is; null when it is unknown.
   template <class Auditor>
   [[nodiscard]] static auto* find_in(Auditor& of, const lease_place& lease);
   [[nodiscard]] lease_view* find(const lease_place& lease);
@@ -338,17 +344,17 @@ private:
   std::map<task_key, std::set<task_change>> asked_by_key_;
   std::set<queue_address> purges_;
 
-  /// A pause that was asked for last, of a queue that nobody has asked to resume since.
+  /// The latest pause request of a queue that was not followed by a resume.
   struct pause_view {
     std::uint64_t wish = 0;
-    /// When it was told that the queue is paused.
+    /// When a client was told that the queue is paused.
     std::optional<virtual_time> told_at{};
   };
 
   std::map<std::pair<shard_id, queue_address>, pause_view> pauses_;
   std::uint64_t pause_wishes_ = 0;
   std::set<std::pair<shard_id, worker_identity>> left_;
-  /// Raised when shard time went back over a restart: floors from before mean nothing.
+  /// Incremented when shard time went back over a restart, which voids earlier floors.
   std::uint64_t clock_ = 0;
   std::vector<std::string> breaches_;
   run_totals totals_;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// So long after a cancellation was answered its grace is surely not over.
+/// Time after the answer to a cancellation within which its grace cannot have ended.
 constexpr virtual_time within_grace = 7s;
 
 } // namespace
@@ -25,7 +25,7 @@ std::vector<task_id> auditor::candidates(task_change what) const {
 
 void auditor::change_asked(const task_id& id, task_change what) {
   auto& t = tasks_[id];
-  // From here on it may happen, whether or not the answer comes.
+  // From now on the change may happen, whether or not the answer arrives.
   switch (what) {
   case task_change::cancel:
     t.cancel_asked = true;
@@ -47,7 +47,7 @@ void auditor::change_asked(const task_id& id, task_change what) {
 }
 
 void auditor::change_asked(const task_key& key, task_change what) {
-  // Whoever has the key then.
+  // The change applies to the task that has the key when the request is decided.
   asked_by_key_[key].insert(what);
 }
 
@@ -101,7 +101,7 @@ void auditor::change_answered(const task_id& id, task_change what, const change_
 }
 
 void auditor::check_cancelled(const task_view& t, const task_status& now) {
-  // On a slow connection the news may be of the time before it was redriven.
+  // On a slow connection the status may be from before the task was redriven.
   if (t.redrive_asked && now.state == task_state::dead)
     return;
   if (t.cancelled_at && now.state != task_state::cancelled)

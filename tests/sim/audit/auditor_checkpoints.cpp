@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
-/// What attempts hand on to the next ones, as the clients see it.
+/// Checks of checkpoints as clients see them.
 namespace codeq::sim {
 
 void auditor::saves(const lease_place& lease, std::uint32_t number, const std::string& data) {
@@ -30,7 +30,8 @@ void auditor::told_saved(const lease_place& lease, std::uint32_t number) {
 }
 
 void auditor::check_checkpoint(const std::string& who, const delivery& d, const task_view& t) {
-  // The latest that was told to be durable before this attempt; a later one may be so, too.
+  // `least`: the latest checkpoint known to be durable before this attempt. A later one may be
+  // durable, too.
   const std::pair<fencing_token, std::uint32_t>* least = nullptr;
   const std::pair<fencing_token, std::uint32_t>* got = nullptr;
   for (const auto& [mark, state] : t.saved) {
@@ -43,7 +44,7 @@ void auditor::check_checkpoint(const std::string& who, const delivery& d, const 
   totals_.handed_on += d.checkpoint.empty() ? 0 : 1;
   if (!d.checkpoint.empty() && got == nullptr)
     return breach("checkpoint", who + " got a checkpoint that no earlier attempt saved");
-  // Another life begins without one, and operators end lives.
+  // A redriven task starts without a checkpoint, and operators may have ended attempts.
   if (t.redrive_asked || is_meddled_with(d.id, t) || least == nullptr)
     return;
   if (got == nullptr || *got < *least)

@@ -9,7 +9,7 @@ namespace codeq::sim {
 
 namespace {
 
-/// A lease that is over is ended no later than this.
+/// The latest that an expired lease may be ended.
 constexpr duration timer_slack{1'000};
 
 } // namespace
@@ -72,7 +72,7 @@ void auditor::beat_taken(shard_id shard, fencing_token token, bool queued) {
   auto* l = find({shard, token});
   if (l && !l->doubtful && world_.steady() - l->run_end > timer_slack)
     breach("run_timeout", tasks_.at(l->id).name + " runs on after its run_timeout");
-  // After its earliest end the lease may be over; then a beat revives nothing.
+  // After its earliest end the lease may have ended; a heartbeat does not revive it then.
   if (!l || world_.steady() >= l->earliest_end)
     return;
   l->earliest_end = std::min(std::max(l->earliest_end, world_.steady() + l->lease), l->run_end);
@@ -81,7 +81,7 @@ void auditor::beat_taken(shard_id shard, fencing_token token, bool queued) {
 void auditor::coordinator_ended(bool clock_went_back) {
   if (clock_went_back)
     ++clock_;
-  // What was granted and not told to anybody may be durable or not.
+  // A grant that was not sent to any worker may or may not be durable.
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases)
       l.doubtful = l.doubtful || !l.left_at;
@@ -91,7 +91,7 @@ void auditor::coordinator_ended(bool clock_went_back) {
 void auditor::coordinator_restarted() {
   for (auto& [id, t] : tasks_) {
     for (auto& [token, l] : t.leases) {
-      // A lease that was recovered may run its whole time again.
+      // A recovered lease may run its whole time again.
       if (l.run_timeout > duration{0})
         l.run_end = world_.steady() + l.run_timeout;
       if (world_.steady() >= l.earliest_end)
@@ -113,7 +113,8 @@ void auditor::power_was_cut(virtual_time lost_since) {
     t.doubtful = t.doubtful || t.seen_at >= lost_since;
     for (auto& [token, l] : t.leases) {
       l.doubtful = l.doubtful || !l.left_at || *l.left_at >= lost_since;
-      // The worker was answered and forgot; the task may come to it again under the same token.
+      // The worker was answered and forgot the report; it may get the task again under the same
+      // token.
       if (drop(l.accepted_at)) {
         l.reported_at.reset();
         l.doubtful = true;
@@ -131,7 +132,7 @@ void auditor::power_was_cut(virtual_time lost_since) {
       t.final_token.reset();
       t.final.reset();
     }
-    // It may be there again.
+    // The power cut may have taken back the purge.
     t.is_unknown = false;
   }
   for (auto& [queue, pause] : pauses_)
@@ -145,7 +146,7 @@ void auditor::time_recovered(timestamp found, timestamp durable) {
 
 void auditor::recovered(
   core::shard_state& found, core::shard_state& expected, const std::string& whose_memory) {
-  // Both at the same time, so that what is due by then counts alike.
+  // Both at the same time, so that due tasks count alike.
   auto now = std::max(found.at, expected.at);
   for (auto* state : {&found, &expected}) {
     state->at = now;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
-/// Follow-ups exist, once, when their completion was accepted, and else never.
+/// A follow-up exists exactly once if its completion was accepted, and otherwise never.
 namespace codeq::sim {
 
 void auditor::will_follow(
@@ -23,7 +23,7 @@ std::optional<bool> auditor::is_accepted(const follow_up_plan& plan) const {
   const auto& t = tasks_.at(plan.of);
   if (t.final)
     return t.final->state == task_state::completed && t.final->result == plan.text;
-  // Redriven since its end was told; then its worker may know.
+  // The task may have been redriven since its end was reported; then the worker's answer decides.
   if (t.final_token)
     return t.leases.at(*t.final_token).text == plan.text;
   return t.redrive_asked || t.forgotten ? std::nullopt : std::optional{false};
@@ -35,7 +35,7 @@ std::string auditor::missing_follow_ups() const {
     if (!is_accepted(plan).value_or(false))
       continue;
     for (const auto& name : plan.names) {
-      // One that is dead may have been lost at all its deliveries.
+      // A follow-up that is dead may have been lost at all its deliveries.
       if (!wishes_.at(name).id && !ledger_.has_ended(name))
         missing += name + " was never delivered\n";
     }
@@ -51,7 +51,7 @@ void auditor::check_follow_ups() {
     totals_.follow_ups += *accepted ? plan.names.size() : 0;
     for (const auto& name : plan.names) {
       const auto& id = wishes_.at(name).id;
-      // What a power cut took back was seen before it.
+      // A follow-up that a power cut took back had been seen before.
       if (!*accepted && id && !tasks_.at(*id).doubtful)
         breach("I4", name + " exists, though the completion that it follows was not accepted");
     }

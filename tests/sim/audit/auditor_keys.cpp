@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// What producers are told of tasks with keys, and that it stays true.
+/// Answers to enqueues of tasks with keys must stay true.
 namespace codeq::sim {
 
 void auditor::enqueued(const std::string& name, const result<enqueued_task>& how) {
@@ -17,7 +17,7 @@ void auditor::enqueued(const std::string& name, const result<enqueued_task>& how
   if (!t)
     return;
   t->acked_at = t->acked_at.value_or(world_.time.now());
-  // Its part of the request was answered before the power cut, and the rest later.
+  // The shard's part of the request was answered before the power cut, the rest of it later.
   bool was_cut = wishes_.at(name).power_cuts != totals_.power_cuts;
   t->doubtful = t->doubtful || (was_cut && !ledger_.knows(how->id));
 }
@@ -41,7 +41,7 @@ void auditor::refused(const std::string& name, const error& reason) {
 void auditor::check_verdict(const std::string& name, const std::optional<enqueued_task>& told) {
   const auto& wanted = wishes_.at(name);
   auto verdict = ledger_.verdict_on(name);
-  // A power cut may have taken back what was told.
+  // A power cut may have taken the answer back.
   if (wanted.power_cuts != totals_.power_cuts || !verdict)
     return;
   if (*verdict != *told)
@@ -70,7 +70,7 @@ void auditor::met_record(const std::string& name, const enqueued_task& how) {
   auto now = world_.time.now();
   t->acked_at = t->acked_at.value_or(now);
   bool has_time = how.kind == enqueue_kind::deferred || how.kind == enqueue_kind::unchanged;
-  // Guarded, it goes only to later times.
+  // Without `allow_promotion` the time moves only to later times.
   if (has_time && !wishes_.at(first).spec.allow_promotion)
     t->floors.push_back({now, {wanted.earliest, wanted.clock}});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
-/// Queues that are paused or purged: what was told of them stays true.
+/// Answers to pauses and purges of queues must stay true.
 namespace codeq::sim {
 
 std::uint64_t auditor::pause_asked(shard_id shard, const queue_address& queue, bool paused) {
@@ -16,8 +16,8 @@ std::uint64_t auditor::pause_asked(shard_id shard, const queue_address& queue, b
 void auditor::pause_answered(
   shard_id shard, const queue_address& queue, std::uint64_t wish, bool paused) {
   auto asked = pauses_.find({shard, queue});
-  // A resume that was asked for since may be ahead of this answer, also when another pause was
-  // asked for behind it.
+  // A resume requested since may have overtaken this answer, even when another pause was requested
+  // after it.
   bool counts = paused && asked != pauses_.end() && wish >= asked->second.wish;
   if (!counts || asked->second.told_at)
     return;

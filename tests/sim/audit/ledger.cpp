@@ -8,7 +8,7 @@ namespace codeq::sim {
 
 namespace {
 
-/// What attempts hand on is judged by what workers get.
+/// Checkpoints are checked by the auditor, when workers get them.
 template <class Event>
 constexpr bool is_read = !std::is_same_v<Event, core::checkpoints_changed>;
 
@@ -32,7 +32,7 @@ void ledger::follow(shard_id shard, const std::vector<core::event>& events, time
   for (const auto& c : turn_.asked)
     if (const auto* asked = std::get_if<core::enqueue>(&c))
       read_items(*asked);
-  // Leases are granted last, when all else is decided.
+  // A turn grants leases last, after all other decisions.
   auto grants = std::find_if(events.begin(), events.end(), [](const core::event& e) {
     return std::holds_alternative<core::batch_granted>(e);
   });
@@ -200,7 +200,7 @@ bool ledger::may_run(sequence seq, const task& t) const {
 }
 
 void ledger::check_places(const std::vector<core::event>& events) {
-  // Lower is better; the worst that each queue handed out.
+  // The worst place among the tasks of each queue that the turn granted; lower is better.
   std::map<queue_address, std::pair<int, sequence>> worst;
   auto place_of = [](sequence seq, const task& t) { return std::pair{-t.priority, seq}; };
   for (const auto& e : events) {
@@ -257,7 +257,7 @@ void ledger::change(const core::tasks_changed& record, const core::task_change& 
   case core::change_kind::rescheduled:
     if (is_leased || is_terminal(t.state))
       breach("promote", c.seq, "was rescheduled while " + std::string(to_string(t.state)));
-    // By now it may be due anyway.
+    // The task may have become due by now in any case.
     if (c.not_before < t.not_before && !t.allow_promotion && t.not_before > sealed_at_)
       breach("promote", c.seq, "was brought forward against its producer's word");
     t.not_before = c.not_before;

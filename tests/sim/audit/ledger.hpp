@@ -15,47 +15,48 @@
 
 namespace codeq::sim {
 
-/// The contract's arithmetic over what shards decided to write: attempts and charges, times,
-/// groups, keys, cancellations, queues' settings, totals. Reads the records one by one, beside what
-/// was asked of the shard, and knows nothing of the shards' memory.
+/// Recomputes from the records that shards write what the contract requires: attempts and charges,
+/// times, groups, keys, cancellations, queue settings, totals. It reads the records one by one,
+/// together with the commands that the shard was sent, and never looks at a shard's memory.
 class ledger {
 public:
   using breach_function = std::function<void(const std::string& rule, const std::string& what)>;
 
   explicit ledger(breach_function breach) : breach_(std::move(breach)) {}
 
-  /// This reached the shard, and is to be decided with its next turn.
+  /// A command reached the shard; it will be decided in the shard's next turn.
   void asked(shard_id shard, const core::command& c);
 
   /// A turn was sealed at this shard time.
   void follow(shard_id shard, const std::vector<core::event>& events, timestamp sealed_at);
 
-  /// A process ended: from here on only these records count, all of them durable.
+  /// A process ended: from now on only these records count, which are all durable.
   void rebuild(const std::vector<std::pair<shard_id, core::event>>& durable);
 
-  /// A live lease was beaten.
+  /// A heartbeat reached a live lease.
   void beaten(shard_id shard, fencing_token token, bool queued);
 
-  /// With this turn all leases of the worker's older processes end, or all of its own.
+  /// In this turn all leases of the worker's older processes must end (`replaced`), or all leases
+  /// of the worker (`left`).
   void replaced(shard_id shard, const worker_identity& by);
   void left(shard_id shard, const worker_identity& worker);
 
-  /// Which attempt of its task a token is.
+  /// The attempt number that belongs to a token.
   [[nodiscard]] std::optional<std::uint32_t> attempt_of(shard_id shard, fencing_token token) const;
 
-  /// The payload under which a task was enqueued; empty when no record tells.
+  /// The payload under which a task was enqueued; empty when no record has it.
   [[nodiscard]] std::string first_payload_of(const task_id& id) const;
 
-  /// True when the records tell of the task.
+  /// True when a record of the task was read.
   [[nodiscard]] bool knows(const task_id& id) const;
 
   /// True when the task that was enqueued with that payload has ended.
   [[nodiscard]] bool has_ended(const std::string& first_payload) const;
 
-  /// The payload that the holder of a lease must get; nothing when no record tells.
+  /// The payload that the holder of a lease must get; empty when no record has it.
   [[nodiscard]] std::optional<std::string> payload_of(shard_id shard, fencing_token token) const;
 
-  /// What a request with keys was told of the task of that payload, as the records have it.
+  /// The answer to a request with keys for the task with that payload, according to the records.
   [[nodiscard]] std::optional<enqueued_task> verdict_on(const std::string& payload) const;
 
 private:
@@ -67,25 +68,26 @@ private:
     timestamp not_before;
     bool allow_promotion = false;
     timestamp retry_at;
-    /// `leased`, an end, or anything else for waiting.
+    /// `leased` and terminal states are exact; any other value means that the task waits.
     task_state state = task_state::ready;
     fencing_token token{};
     std::uint32_t attempt = 0;
     std::uint32_t lost = 0;
     std::uint32_t refunds = 0;
     bool cancelling = false;
-    /// The lease was last beaten as not started.
+    /// The latest heartbeat said that the attempt has not started.
     bool queued = false;
     worker_identity holder;
     task_key key;
-    /// What it was enqueued with, and what it has by now.
+    /// The payload of its enqueue, and the current one.
     std::string first_payload;
     std::string payload;
-    /// Nobody knows it any more.
+    /// The task was removed for good.
     bool gone = false;
-    /// Where it became live last: the latest one has the key.
+    /// Position at which it last became live; of several tasks the one with the greatest has the
+    /// key.
     core::log_position since = 0;
-    /// When its record was closed: so long it has its key.
+    /// When its record is closed: the time until which it has its key.
     std::optional<timestamp> key_until;
 
     [[nodiscard]] bool is_waiting() const {
@@ -93,17 +95,17 @@ private:
     }
   };
 
-  /// One task of a request, as it was asked for.
+  /// One task of an enqueue request.
   struct item {
     std::string payload;
     core::enqueue_run run;
   };
 
-  /// What a duplicate must have done to a record.
+  /// The effect that a duplicate must have had on a record.
   struct promised {
     const item* by = nullptr;
     enqueue_kind kind = enqueue_kind::existing;
-    /// The record's state at that moment is not certain.
+    /// The record's state at that moment is uncertain, so the effect may be missing.
     bool may_not_be = false;
   };
 
@@ -118,17 +120,17 @@ private:
     std::set<request_key> requests;
     std::map<task_key, std::set<sequence>> keys;
     std::map<queue_address, core::queue_settings> settings;
-    /// Of requests with keys.
+    /// Answered requests that contain tasks with keys.
     std::set<request_key> answered;
-    /// Holders whose leases are to be over when the turn is sealed.
+    /// Match the holders whose leases must have ended when the turn is sealed.
     std::vector<std::function<bool(const worker_identity&)>> gone;
   };
 
-  /// What one turn did, apart from its grants.
+  /// The effects of one turn, apart from its grants.
   struct turn_notes {
     std::vector<core::command> asked;
     std::map<std::string, item> items;
-    /// Tasks as they were before each of their changes.
+    /// States of each task before each of its changes.
     std::map<sequence, std::vector<task>> before;
     std::map<std::string, sequence> added;
     std::vector<core::answered_request> answers;
@@ -149,14 +151,14 @@ private:
 
   void read(const core::queue_configured& e);
 
-  /// What they come to is seen where they become tasks.
+  /// Follow-ups are checked when they become tasks.
   void read(const core::follow_ups_sent&) {}
 
   void read(const core::snapshot_taken& e);
   void grant(const core::batch_granted& e, sequence seq, fencing_token token);
   void check_order(const task& t, sequence seq);
   [[nodiscard]] bool may_run(sequence seq, const task& t) const;
-  /// Nothing that might have run waits behind what the turn leased.
+  /// Checks that no runnable task waits behind the tasks that the turn leased.
   void check_places(const std::vector<core::event>& events);
   void end(const core::leases_ended& record, const core::lease_end& e);
   void check_charge(const task& t, const core::lease_end& e);
@@ -168,7 +170,7 @@ private:
 
   // Keys.
   void note(sequence seq);
-  /// Enqueued in this turn.
+  /// True for a task that was enqueued in this turn.
   [[nodiscard]] bool is_new(sequence seq) const;
   void read_items(const core::enqueue& c);
   [[nodiscard]] std::vector<std::string> payloads_of(const core::segment_appended& e) const;
@@ -179,7 +181,7 @@ private:
   void check_sole(const task& t, sequence seq);
   [[nodiscard]] const task* latest_of(const task_key& key) const;
   [[nodiscard]] bool has_time_left(const task& t) const;
-  /// After a crash: tasks with keys and the answers of their requests are one.
+  /// After a crash: a task with a key must have the answer of its request, and vice versa.
   void check_unanswered();
   void replace_body(const core::tasks_changed& record, const core::task_change& c, task& t);
   void remember(const core::answered_request& a);
@@ -203,7 +205,7 @@ private:
   void check_purges();
   void forget_below(const core::queue_purge& purge);
   void judge_orders();
-  /// The one task that a command names; 0 when that is not certain or its state is not.
+  /// The task that a command names; 0 when the task or its state is uncertain.
   [[nodiscard]] sequence
   certain_target(sequence seq, const std::shared_ptr<const task_key>& key) const;
   [[nodiscard]] std::size_t promotes_of(sequence seq) const;
@@ -222,7 +224,7 @@ private:
   breach_function breach_;
   std::map<shard_id, shard_book> shards_;
   std::map<std::pair<shard_id, fencing_token>, std::uint32_t> attempts_;
-  // Bodies are not in the records that come back after a crash.
+  // The records that come back after a crash do not contain task bodies.
   std::map<task_id, std::string> first_payloads_;
   std::map<std::string, task_id> tasks_of_payloads_;
   std::map<std::pair<shard_id, core::log_position>, std::map<sequence, std::vector<std::string>>>
@@ -231,7 +233,7 @@ private:
   std::map<request_key, std::vector<std::string>> request_payloads_;
   std::map<std::string, enqueued_task> verdicts_;
   std::map<shard_id, std::vector<core::command>> asked_;
-  /// Of the turn that is read.
+  /// State of the turn that is being read.
   shard_id shard_{};
   shard_book* book_ = nullptr;
   turn_notes turn_;

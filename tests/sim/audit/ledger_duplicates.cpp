@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-/// What duplicates are answered and what they do, by the table of the contract.
+/// Answers to duplicates and their effects, by the contract's table of policies.
 namespace codeq::sim {
 
 namespace {
@@ -12,7 +12,7 @@ bool is_created(enqueue_kind kind) {
   return kind == enqueue_kind::created;
 }
 
-/// True when the policy can lead to the answer at all.
+/// True when the policy can lead to that answer.
 bool may_answer(on_duplicate policy, enqueue_kind kind) {
   switch (kind) {
   case enqueue_kind::created:
@@ -148,7 +148,7 @@ void ledger::check_unchanged(const item& by, sequence seq) {
   bool may_be_sooner =
     by.run.duplicate == on_duplicate::promote && book_->tasks.at(seq).allow_promotion;
   auto stays = [&](const task& t) {
-    // A time that has passed is now.
+    // A time in the past means now.
     if (wanted <= sealed_at_)
       return !may_be_sooner || t.not_before <= sealed_at_;
     return may_be_sooner ? wanted == t.not_before : wanted <= t.not_before;
@@ -167,7 +167,8 @@ void ledger::check_times(sequence seq) {
     return breach("keys", seq, "was not rescheduled, and a duplicate was told so");
   if (promotes > 0 || promises.empty())
     return;
-  // One after the other; each knows what it found.
+  // Matches the changes with the duplicates one after the other; each duplicate saw the state that
+  // the previous one left.
   auto same_time = [](const task& t, const core::task_change& c) {
     return t.not_before == c.not_before && t.retry_at == c.retry_at;
   };
@@ -183,7 +184,7 @@ void ledger::check_times(sequence seq) {
 
 void ledger::check_time(const promised& p, const core::task_change& c, const task& before) {
   auto wanted = p.by->run.not_before;
-  // A time that has passed may be forgotten.
+  // The record may drop a time in the past.
   bool is_past = c.retry_at == timestamp{} && before.retry_at <= sealed_at_;
   if (c.retry_at != before.retry_at && !is_past)
     breach("keys", c.seq, "waits for another attempt at another time because of a duplicate");

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
-/// How leases end: charges, what comes next, and when.
+/// Ends of leases: charges, the task's next state, and its time.
 namespace codeq::sim {
 
 namespace {
 
-/// Longer than a turn is open here.
+/// Turns are never open longer than this in the simulation.
 constexpr duration turn_span_max{10};
 
 using core::lease_end_kind;
 
-/// True when an end of that kind counts as an attempt of its own.
+/// True when an end of that kind is charged as an attempt.
 bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool said) {
   switch (kind) {
   case lease_end_kind::completed:
@@ -24,7 +24,7 @@ bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool sa
     return true;
   case lease_end_kind::failed:
   case lease_end_kind::nacked:
-    // Only the report tells whether the handler was started.
+    // Only the report says whether the handler was started.
     return said;
   case lease_end_kind::abandoned:
     return said && refunds >= limits::refunds_in_row_max;
@@ -38,7 +38,7 @@ bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool sa
   return true;
 }
 
-/// The delay that a policy without chance gives after this attempt, and the least one with it.
+/// The shortest delay after this attempt that the policy allows, jitter included.
 duration least_delay(const retry_policy& policy, std::uint32_t attempt) {
   switch (policy.kind) {
   case retry_kind::fixed:
@@ -135,7 +135,7 @@ void ledger::check_delay(
     breach("retry", e.seq, "waits after its first loss in a row");
   if (!by_policy)
     return;
-  // The record has the time of its last end; this may have been an earlier one of the turn.
+  // The record has the time of its last end; this end may have been an earlier one of the turn.
   auto ended_at = record.at - turn_span_max;
   auto due = e.due == timestamp{} ? ended_at : e.due;
   if (due < ended_at + least_delay(t.settings.retry, t.attempt))

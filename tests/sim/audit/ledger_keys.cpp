@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-/// Whose key it is: one live record each, taken and freed when the contract says.
+/// Ownership of keys: each key has one live record, and is taken and freed as the contract says.
 namespace codeq::sim {
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A key is free so long after its time at the latest.
+/// A key must be free at the latest this long after its time.
 constexpr duration key_slack = 1s;
 
 std::string payload_in(const bytes& body) {
@@ -100,7 +100,7 @@ std::vector<std::string> ledger::payloads_of(const core::segment_appended& e) co
     auto part = payloads_in(piece);
     found.insert(found.end(), part.begin(), part.end());
   }
-  // Records that come back after a crash have lost them.
+  // Records that come back after a crash contain no payloads.
   for (auto seq = e.first + found.size(); found.size() < e.count; ++seq)
     found.push_back(first_payload_of({shard_, seq}));
   return found;
@@ -145,12 +145,12 @@ void ledger::take_key(const core::segment_appended& e) {
   auto& t = book_->tasks.at(e.first);
   t.key = {e.queue, e.group, e.key};
   check_sole(t, e.first);
-  // Follow-ups have the policy that is usual.
+  // Follow-ups that are not in the request have the default policy.
   auto by = turn_.items.find(t.first_payload);
   auto policy = by == turn_.items.end() ? on_duplicate::existing : by->second.run.duplicate;
   bool waits_for_end = policy == on_duplicate::defer || policy == on_duplicate::promote;
   const auto* latest = latest_of(t.key);
-  // Where that one is gone, an earlier one may have the key, or none.
+  // When that record is gone, an earlier one may have the key, or none.
   bool is_taken =
     latest && !latest->gone && (!latest->key_until || *latest->key_until > sealed_at_);
   if (is_taken && !waits_for_end)
@@ -187,7 +187,7 @@ void ledger::replace_body(const core::tasks_changed& record, const core::task_ch
     payloads.push_back(payload_in(c.body));
   if (payloads.empty())
     return;
-  // Of several in one record the last one counts, also when they come back after a crash.
+  // When one record has several bodies for a task, the last one counts, also after a crash.
   t.payload = payloads.back();
   turn_.replaced[c.seq].push_back(payloads.back());
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-/// What operators ask for and what comes of it: nothing else is changed, and that is.
+/// Operator requests and their effects: every requested change is made, and no other.
 namespace codeq::sim {
 
 namespace {
@@ -68,7 +68,7 @@ void ledger::check_purged(const core::task_change& c, const task& t) {
 void ledger::forget_below(const core::queue_purge& purge) {
   auto& below = book_->totals[purge.queue].purged_below;
   below = std::max(below, purge.below);
-  // Live ones have records of their own.
+  // Live tasks are purged by records of their own.
   for (auto& [seq, t] : book_->tasks) {
     bool is_over = t.state == task_state::completed || t.state == task_state::cancelled;
     if (t.queue == purge.queue && seq < purge.below && is_over && !t.gone) {
@@ -117,7 +117,7 @@ std::size_t ledger::promotes_of(sequence seq) const {
 void ledger::judge_orders() {
   for (const auto& c : turn_.asked)
     std::visit([this](const auto& asked) { judge_order(asked); }, c);
-  // Who has promoted a task has lifted its retry's delay.
+  // A promotion clears the task's retry delay.
   for (const auto& [seq, changes] : turn_.rescheduled) {
     bool is_lifted = std::any_of(changes.begin(), changes.end(), [](const core::task_change& c) {
       return c.retry_at == timestamp{};
@@ -127,7 +127,7 @@ void ledger::judge_orders() {
   }
 }
 
-// Whatever changed a task in this turn has left it in `turn_.before`; the rest was not done.
+// A task that this turn changed is in `turn_.before`; commands on other tasks had no effect.
 
 void ledger::judge_order(const core::promote& c) {
   auto seq = certain_target(c.seq, c.key);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-/// What the settings of queues promise.
+/// Checks of queue settings.
 namespace codeq::sim {
 
 void ledger::read(const core::queue_configured& e) {
@@ -19,7 +19,7 @@ void ledger::check_queue(const core::batch_granted& e, const task& t, sequence s
   if (settings.paused)
     breach("pause", seq, "was leased while its queue was paused");
   auto wanted = t.settings.lease == duration{0} ? settings.config.defaults.lease : t.settings.lease;
-  // No claim here wishes for another.
+  // No claim in the simulation requests a lease of its own.
   if (e.lease != std::clamp(wanted, limits::lease_min, limits::lease_max))
     breach("queue", seq, "has another lease than it or its queue asks for");
   if (settings.config.max_leased == 0)
@@ -41,7 +41,7 @@ void ledger::check_depths() {
   for (const auto& queue : grown) {
     auto settings = book_->settings.find(queue);
     bool is_limited = settings != book_->settings.end() && settings->second.config.max_depth > 0;
-    // What lives again does not ask for room.
+    // Redriven tasks are not subject to the depth limit.
     if (!is_limited || turn_.has_redriven || turn_.configured.contains(queue))
       continue;
     auto is_live = [&](const auto& of) {

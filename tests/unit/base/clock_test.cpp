@@ -76,7 +76,7 @@ TEST(ShardTime, KeepsItsBoundsUnderAWallClockThatJumps) {
     steady += passed;
     duration offset{static_cast<duration::rep>(random() % 7'200'000) - 3'600'000};
     auto now = time.at(steady, wall_zero + offset);
-    // One millisecond of rounding.
+    // Allows for one millisecond of rounding.
     EXPECT_GE((now - last) * 20, passed * 19 - 20ms);
     EXPECT_LE((now - last) * 20, passed * 21 + 20ms);
     EXPECT_GE(now, last);

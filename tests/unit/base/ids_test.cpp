@@ -44,7 +44,7 @@ TEST(TaskId, AnyOtherDigitIsRefused) {
       changed[at] = c;
       accepted += changed != text && parse_task_id(changed) ? 1 : 0;
     }
-  // Twelve check bits let one change in about four thousand through.
+  // With twelve check bits, about one change in four thousand is not detected.
   EXPECT_LE(accepted, 1);
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr store_identity store_a{1, 4};
 constexpr store_identity store_b{2, 4};
 
-/// What was said to the coordinator, without the tasks.
+/// A request sent to the coordinator, without its tasks.
 struct said {
   producer_id producer;
   std::uint64_t number = 0;
@@ -39,7 +39,7 @@ said read(const protocol::enqueue_request& request) {
   return *taken;
 }
 
-/// An outbox, the coordinator's ear and the producer's, all on one thread.
+/// An outbox with recorded requests and answers, all on one thread.
 class EnqueueOutbox : public ::testing::Test {
 protected:
   enqueue_outbox make(std::size_t in_flight_max = 10) {
@@ -87,7 +87,7 @@ protected:
       });
   }
 
-  /// The shard of the key k`i`.
+  /// The shard that owns key k`i`.
   static shard_id owner(std::size_t i, std::uint16_t shards = 4) {
     return core::shard_of_name({"default", "q"}, "k" + std::to_string(i), shards);
   }
@@ -127,7 +127,7 @@ protected:
 
   std::vector<said> sent;
   std::vector<std::string> answers;
-  /// Names the latest call of `submit`.
+  /// Number of the latest call of `submit`.
   std::uint64_t last = 0;
   std::vector<task_id> ids;
   enqueue_answers each;
@@ -326,7 +326,7 @@ TEST_F(EnqueueOutbox, WhatIsGivenUpFreesItsPlaceForTheNext) {
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[1].number, 2u);
   EXPECT_EQ(sent[1].answered_below, 2u);
-  // The answer that comes too late is of no request.
+  // A late answer no longer belongs to any request.
   answer(box, sent[0]);
   box.give_up(sent_one, {errc::timeout, {}});
   EXPECT_EQ(answers.size(), 2u);
@@ -340,7 +340,7 @@ TEST_F(EnqueueOutbox, KeysAreSplitByShardAndAnsweredTogetherInTheirOrder) {
   submit_keys(box, 12);
 
   ASSERT_GT(sent.size(), 1u);
-  // The last part first: the order of answers is not the order of tasks.
+  // The last part is answered first: the order of answers is not the order of tasks.
   for (auto part = sent.rbegin(); part != sent.rend(); ++part) {
     EXPECT_TRUE(each.empty());
     ASSERT_TRUE(box.accept(reply(*part, part->tasks)));

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-/// What operators ask and learn, from end to end: a question becomes the core's command, and the
-/// core's answer what the operator reads.
+/// Requests and replies of operators end to end: a request is converted to the core's command, and
+/// the core's answer to the operator's reply.
 namespace codeq::client {
 
 namespace {
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t number = 9;
 
-/// What a shard makes of a question.
+/// Converts a request to the shard's command.
 template <class S>
 auto command_of(const question& asked, protocol::shard_place place = {}) {
   auto frame = asked(number);

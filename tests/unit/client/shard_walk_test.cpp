@@ -48,7 +48,7 @@ TEST(ShardWalk, PartsTogetherAreTheQueue) {
   EXPECT_EQ(info.config.max_leased, 0u);
   EXPECT_EQ(info.shards, 4u);
   EXPECT_TRUE(info.is_uniform);
-  // What is shown may be set again.
+  // The values shown may be set again unchanged.
   EXPECT_EQ(part_of(info.config, 4).max_depth, 3u);
 }
 

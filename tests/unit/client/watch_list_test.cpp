@@ -37,7 +37,7 @@ protected:
     });
   }
 
-  /// As `add`, and hears how far the tasks are.
+  /// As `add`, and also records progress.
   void watch(std::uint64_t number, const std::vector<task_id>& tasks) {
     list.add(
       number,

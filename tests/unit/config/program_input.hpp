@@ -10,7 +10,7 @@
 
 namespace codeq::test {
 
-/// What a program is told from outside, without a real environment.
+/// Arguments and environment of a program, without a real environment.
 struct program_input {
   std::vector<const char*> words;
   std::map<std::string, std::string> variables;
@@ -29,7 +29,7 @@ struct program_input {
   }
 };
 
-/// The one line that a refused start prints; empty when the program starts.
+/// The line that a refused start prints; empty when the program starts.
 template <class T>
 std::string refusal(const config::parsed<T>& parsed) {
   const auto* end = std::get_if<config::exit_request>(&parsed);

@@ -96,8 +96,8 @@ TEST(ClaimRouter, TakesEverythingBackWhilePaused) {
   EXPECT_EQ(say(router.pause(false)), "claim0x2 claim1x2");
 }
 
-/// A router among shards as the core behaves: work comes and goes at random, messages in both
-/// directions are queued and arrive in order, late.
+/// A router among shards that behave like the core: work comes and goes at random; messages in both
+/// directions are queued and arrive late, in order.
 class routed_shards {
 public:
   explicit routed_shards(std::size_t count) : router(count), shards(count) {}

@@ -12,7 +12,7 @@ namespace {
 /// Shares of 100 bytes.
 class EnqueueShares : public testing::Test {
 protected:
-  /// Takes ten bytes after the other; returns how often there were some.
+  /// Takes ten bytes at a time until refused; returns how often it succeeded.
   std::size_t take_all(const std::string& tenant) {
     std::size_t taken = 0;
     while (auto share = shares_->take(tenant, 10)) {

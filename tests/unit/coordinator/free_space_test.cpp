@@ -68,7 +68,7 @@ TEST(DiskReserve, TakesUpSpaceWhereThereIsRoomAndIsFoundAgain) {
 TEST(DiskReserve, DoesNotCountItselfAsUsableOnceGivenUp) {
   test::temporary_directory directory;
   std::ofstream{directory.path() / "reserve"};
-  // More than any disk has, so that it is not created again.
+  // More than any disk has, so that the reserve is not created again.
   disk_reserve reserve{directory.path(), most / 2};
 
   auto usable = reserve.usable();

@@ -14,7 +14,7 @@ task_key named(const std::string& key) {
   return {{"default", "q"}, {}, key};
 }
 
-/// A command of this peer; what it names is said to the look-ups apart.
+/// A command of this peer; its key is passed to the look-ups separately.
 core::command of_peer(core::peer_id peer) {
   core::promote c;
   c.peer = peer;
@@ -29,7 +29,7 @@ core::recalled_key closed_task(const std::string& key, sequence seq) {
   return {named(key), core::retained_key{seq, seq, timestamp{}}};
 }
 
-/// "peer key=seq ..." of the next command; the sequence of no task is 0.
+/// The next command as "peer key=seq ..."; sequence 0 means that no task has the key.
 std::string next(key_lookups& lookups) {
   auto known = lookups.take();
   if (!known)

@@ -19,7 +19,7 @@ void add(inquiry_queue& queue, core::peer_id peer, std::size_t count) {
   }
 }
 
-/// "peer:first-last" of the next turn.
+/// The next turn as "peer:first-last".
 std::string next_turn(inquiry_queue& queue) {
   auto taken = queue.take();
   if (taken.empty())

@@ -71,7 +71,7 @@ TEST(TimingWheel, HoldsAtMostTwiceTheTimersThatWait) {
   EXPECT_LE(wheel.size(), 4000u);
 }
 
-/// Walks from look to look, as the shard does, over random deadlines of all sizes.
+/// Advances from wake-up to wake-up, as the shard does, over random deadlines of all sizes.
 TEST(TimingWheel, FiresEveryTimerWithinOneStepWhenLookedAtAsItAsks) {
   std::mt19937_64 random(test::choose_seed());
   timing_wheel wheel(start);

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class turn_runner_fixture : public testing::Test {
 protected:
-  /// One task is asked for, in the current turn. True when that opened one.
+  /// Enqueues one task in the current turn. True when that opened the turn.
   bool enqueue() {
     core::enqueue_run run;
     run.queue = {"default", "a"};
@@ -24,7 +24,7 @@ protected:
 
   std::size_t close() { return runner_.close(clock_.now()).size(); }
 
-  /// How many effects of the next turn may leave; nothing when they have to wait.
+  /// Number of effects that the next turn releases; empty when they have to wait.
   std::optional<std::size_t> release() {
     auto effects = runner_.release();
     return effects ? std::optional{effects->size()} : std::nullopt;

@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 constexpr int segments = 300;
 constexpr int tasks_per_segment = 16;
 
-/// What one segment may take in memory and in a block on disk while one of its tasks is kept; with
-/// an entry for each of its tasks it would be 800.
+/// Maximum size of a segment in memory and in a block on disk while one of its tasks is kept. With
+/// an entry for each task it would be 800 bytes.
 constexpr std::size_t held_segment_bytes_max = 80;
 
-/// A shard with many waiting tasks that keeps nothing unpacked beyond a snapshot.
+/// A shard with many waiting tasks that keeps no segment unpacked after a snapshot.
 class Backlog : public shard_fixture {
 protected:
   Backlog() {
@@ -29,13 +29,13 @@ protected:
     attach("w", {"q"});
   }
 
-  /// Each in a turn of its own.
+  /// Enqueues each segment in a turn of its own.
   void enqueue_segments(const std::string& queue) {
     for (int i = 0; i < segments; ++i)
       enqueue(queue, tasks_per_segment, {.settings = {.lease = 1h}});
   }
 
-  /// Claims everything and completes all tasks but the first of each segment.
+  /// Claims all tasks and completes all but the first of each segment.
   void complete_all_but_first() {
     claim("w", segments * tasks_per_segment);
     for (int i = 0; i < segments; ++i) {
@@ -46,7 +46,7 @@ protected:
     }
   }
 
-  /// The lease of the first task of a segment.
+  /// The lease on the first task of a segment.
   static core::task_lease first_of(int segment) {
     auto number = segment * tasks_per_segment + 1;
     return held(number, number);
@@ -58,7 +58,7 @@ protected:
     EXPECT_LT(state().segments.packed_bytes(), segments * held_segment_bytes_max);
   }
 
-  /// Blocks that the latest snapshot wrote or removed.
+  /// Number of blocks that the latest snapshot wrote or removed.
   std::size_t blocks_written() {
     return std::get<core::snapshot_taken>(events().back()).blocks.size();
   }
@@ -70,7 +70,7 @@ TEST_F(Backlog, SegmentHeldOpenByASlowTaskCostsABoundedAmount) {
   take_snapshot();
   expect_small();
 
-  // Beats and further snapshots change nothing about it.
+  // Heartbeats and further snapshots do not change the packing.
   for (int i = 0; i < segments; ++i)
     beat("w", first_of(i));
   take_snapshot();
@@ -112,7 +112,7 @@ TEST_F(Backlog, SnapshotsOfASmallQueueDoNotDependOnADeepOneBesideIt) {
     complete("w", held(number, round + 1));
     EXPECT_LE(state().segments.unpacked_segments(), 1u);
     take_snapshot();
-    // The last block, and no other: new segments go to its end.
+    // Only the last block is written: new segments are appended to it.
     EXPECT_LE(blocks_written(), 1u);
     EXPECT_EQ(state().segments.packed_segments(), deep);
   }

@@ -16,7 +16,7 @@ constexpr auto purge_all = core::bulk_kind::purge_all;
 
 class Bulk : public shard_fixture {
 protected:
-  /// So many tasks of a queue, all dead.
+  /// Enqueues `count` tasks and makes all of them dead.
   void bury(const std::string& queue, int count) {
     enqueue(queue, static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)

@@ -114,7 +114,7 @@ TEST_F(Enqueue, TasksOfLanesThatComeInTurnShareASegmentOfEach) {
   for (const auto& e : events())
     EXPECT_EQ(std::get<core::segment_appended>(e).count, 3u);
 
-  // The third lane needs none kept: nothing came behind it.
+  // No number was reserved for the third lane, because nothing followed it.
   EXPECT_EQ(enqueue("q"), "p: enqueued 36");
 }
 
@@ -219,7 +219,7 @@ TEST_F(Enqueue, NextWakeupIsTheNextDueTime) {
   enqueue("q", 1, {.delay = 5s});
   advance(2s);
 
-  // Shard time may run 5 % fast toward the wall clock; being early is only another look.
+  // Shard time may run 5 % fast toward the wall clock; waking up too early does no harm.
   EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 2850ms);
 }
 

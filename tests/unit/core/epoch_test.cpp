@@ -12,7 +12,7 @@ class Epoch : public test::shard_fixture {
 protected:
   static constexpr std::uint64_t eighth = (limits::token_counter_max + 1) / 8;
 
-  /// Leaves so many numbers of epoch 1.
+  /// Leaves this many numbers of epoch 1.
   void leave(id_counter& counter, std::uint64_t numbers) {
     counter.next = first_of_epoch(2) - 2 - numbers;
   }

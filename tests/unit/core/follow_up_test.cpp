@@ -10,11 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The fixture's shard is number 0; follow-ups for others are handed out under the position of
+/// The fixture's shard is number 0. Follow-ups for other shards are numbered by the position of
 /// their record.
 class FollowUp : public shard_fixture {
 protected:
-  /// One task, leased to `w` as 1/t1; `w` takes no more. Uses the positions 1 and 2.
+  /// One task, leased to `w` as 1/t1; `w` takes no more. Uses positions 1 and 2.
   void lease_one() {
     attach("w", {"q"});
     claim("w", 1);
@@ -373,7 +373,7 @@ TEST_F(FollowUp, WithAKeyIsTakenOnce) {
   claim("w", 1);
   complete("w", held(1, 1));
 
-  // Another one with that key would be made by now.
+  // Task 1 has ended, so deciding the same follow-up again would create a second task.
   take(taken);
   restart();
   EXPECT_EQ(take(taken), "took 7 of shard 3");

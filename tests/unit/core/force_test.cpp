@@ -14,7 +14,7 @@ constexpr auto fail_it = force_kind::fail;
 
 class Force : public shard_fixture {
 protected:
-  /// One task of these settings, leased to `w` as 1/t1.
+  /// One task with these options, leased to `w` as 1/t1.
   void lease_one(const enqueue_options& options = {}) {
     attach("w", {"q"});
     claim("w", 1);

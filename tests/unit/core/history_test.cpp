@@ -13,14 +13,14 @@ using author = task_event::author;
 
 class History : public shard_fixture {
 protected:
-  /// One task of these settings, leased to `w` as 1/t1.
+  /// One task with these options, leased to `w` as 1/t1.
   void lease_one(const enqueue_options& options = {}) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, options);
   }
 
-  /// What the latest turn noted.
+  /// The notes of the latest turn.
   std::vector<core::task_note> notes() {
     std::vector<core::task_note> found;
     for (const auto& e : events()) {
@@ -32,7 +32,7 @@ protected:
     return found;
   }
 
-  /// The only one.
+  /// The only note of the latest turn.
   core::task_note note() {
     auto found = notes();
     EXPECT_EQ(found.size(), 1u);
@@ -246,7 +246,7 @@ TEST(HistoryText, IsCutWithAMark) {
 }
 
 TEST(HistoryText, IsCutBetweenLetters) {
-  // Wherever the mark begins, one of these starts has it in the middle of a letter.
+  // For every position of the mark, one of these shifts puts it inside a multi-byte character.
   for (std::size_t shift = 0; shift < 4; ++shift) {
     std::string text(shift, 'x');
     while (text.size() < 2000)

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr duration hour = 1h;
 
-/// The first task has the key `x`; what happens to it then is up to the test.
+/// The first task has the key `x`; each test decides what happens to it.
 class KeyedTask : public shard_fixture {
 protected:
   std::string first(enqueue_options options = {}) {
@@ -52,7 +52,7 @@ protected:
   }
 };
 
-// The policies, a row of the contract's table each.
+// The policies, one test for each row of the contract's table.
 
 TEST_F(KeyedTask, ExistingNamesTheRecordWhateverItsState) {
   lease_first();
@@ -199,7 +199,7 @@ TEST_F(KeyedTask, DuplicateNeverTouchesTheWaitForARetry) {
   EXPECT_EQ(state_of(1), "ready");
 }
 
-// What the contract says must hold, in its order.
+// The contract's Given/When/Then cases, in its order.
 
 TEST_F(KeyedTask, DeferredDuplicateCannotBringTheTimeForward) {
   attach("w", {"q"});
@@ -328,7 +328,7 @@ TEST_F(KeyedTask, IsFoundByItsKeyWhenItIsClosed) {
   EXPECT_EQ(promote_key("q", "x"), "p: 1 is not here");
 }
 
-// The answers of requests.
+// Answers to requests.
 
 TEST_F(KeyedTask, RepeatedRequestGetsItsFirstAnswerAlsoWhenNothingWasEnqueued) {
   first({.delay = hour});

@@ -18,7 +18,7 @@ protected:
     lane_.append(first);
   }
 
-  /// Leases what is in front, as a turn does.
+  /// Leases tasks from the front, as a turn does.
   seq_run take(std::uint32_t limit) {
     auto run = lane_.front(segments_, limit);
     for (std::uint32_t i = 0; i < run.count; ++i) {

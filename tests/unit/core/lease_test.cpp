@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 class Lease : public shard_fixture {
 protected:
-  /// One task of these settings, leased to `w` as 1/t1.
+  /// One task with these settings, leased to `w` as 1/t1.
   void lease_one(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 1);
@@ -37,7 +37,7 @@ TEST_F(Lease, HeartbeatExtendsItByWhatItAsksFor) {
   EXPECT_EQ(beat_for("w", held(1, 1), 60s), "");
   EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 60000");
 
-  // Less than is left never shortens it.
+  // A shorter extension than the remaining time does not shorten the lease.
   EXPECT_EQ(beat_for("w", held(1, 1), 1s), "");
   EXPECT_EQ(expire(held(1, 1)), "timer 1/t1 at 60000");
 }

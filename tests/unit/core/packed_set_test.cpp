@@ -26,7 +26,7 @@ TEST(PackedSet, DoesWhatAnOrderedSetDoes) {
   std::set<number_pair> plain;
 
   for (int i = 0; i < 30'000; ++i) {
-    // Grows at first, then shrinks until nothing is left.
+    // The set grows first, then shrinks until it is empty.
     bool adds = random() % 30'000 > static_cast<unsigned>(i);
     number_pair pair{random() % 400, random() % 50};
     if (adds) {

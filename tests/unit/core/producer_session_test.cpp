@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 class ProducerSession : public shard_fixture {
 protected:
-  /// A session of `p`, created so long after the clock of the shard.
+  /// A session of `p`, created `ahead` after the clock of the shard.
   producer_id create(duration ahead = {}) { return make_producer_id(now() + ahead, 7, ++created_); }
 
   const core::snapshot_taken& snapshot() { return std::get<core::snapshot_taken>(events().back()); }
@@ -35,7 +35,8 @@ TEST_F(ProducerSession, IsKnownUntilItHasBeenIdleForADay) {
 }
 
 TEST_F(ProducerSession, ThatWasForgottenIsNeverTakenForANewOne) {
-  // Its clock was ahead, so that it is not a day old when it has been idle for one.
+  // The producer's clock was ahead: the session is younger than a day when it has been idle for
+  // one.
   auto session = create(30min);
   enqueue("q", 1, {.request = 1, .session = session});
   for (int hours = 0; hours < 50; ++hours) {
@@ -99,7 +100,7 @@ TEST_F(ProducerSession, IsForgottenByASnapshot) {
   EXPECT_TRUE(state().producer_ends.empty());
 }
 
-/// A tenant has all sessions that a shard has room for, and another tenant has one.
+/// One tenant has as many sessions as a shard allows, and another tenant has one.
 class ManyProducerSessions : public ProducerSession {
 protected:
   ManyProducerSessions() {
@@ -115,7 +116,7 @@ protected:
   }
 
   const producer_id small_ = create();
-  /// Of the sessions of the tenant that has most, the one that was used longest ago.
+  /// Least recently used session of the tenant with the most sessions.
   const producer_id first_ = create();
 };
 

@@ -13,14 +13,14 @@ using namespace std::chrono_literals;
 
 class Progress : public shard_fixture {
 protected:
-  /// One task of these settings, leased to `w` as 1/t1.
+  /// One task with these settings, leased to `w` as 1/t1.
   void lease_one(const task_settings& settings) {
     attach("w", {"q"});
     claim("w", 1);
     enqueue("q", 1, {.settings = settings});
   }
 
-  /// The text of the only end in the latest turn.
+  /// Text of the only lease end in the latest turn.
   [[nodiscard]] std::string end_text() const {
     const auto& ended = std::get<core::leases_ended>(events().front());
     return std::string(ended.ends.at(0).text.view());

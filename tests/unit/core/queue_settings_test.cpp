@@ -20,7 +20,7 @@ protected:
     return core::find_segment(state().segments, task(number))->settings;
   }
 
-  /// The lease that the latest grant of a task was made with.
+  /// Lease duration of the task's latest grant.
   duration lease_of(int number) {
     const auto* l = state().leases.find(entry_of(number).token);
     return state().leases.grant_at(l->grant).lease;

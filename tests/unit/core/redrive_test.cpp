@@ -8,7 +8,7 @@ namespace {
 
 class Redrive : public shard_fixture {
 protected:
-  /// So many tasks, of which `w` failed the first one for good under t1.
+  /// Enqueues `count` tasks, of which `w` failed the first one permanently under t1.
   void bury_first_of(std::size_t count, const enqueue_options& options = {}) {
     attach("w", {"q"});
     claim("w", 1);

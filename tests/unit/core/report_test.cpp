@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 class Report : public shard_fixture {
 protected:
-  /// One task of these settings, leased to `w` as 1/t1.
+  /// One task with these settings, leased to `w` as 1/t1.
   void lease_one(const task_settings& settings = {}) {
     attach("w", {"q"});
     claim("w", 1);

@@ -13,7 +13,7 @@ namespace {
 TEST(Routing, NamesStayWithTheirShardForEver) {
   queue_address queue{"default", "mail"};
 
-  // Changing any of these would lose every key and group of every store.
+  // A change of any of these would lose every key and group of every existing store.
   EXPECT_EQ(value(shard_of_name(queue, "a", 1024)), 767);
   EXPECT_EQ(value(shard_of_name(queue, "b", 1024)), 619);
   EXPECT_EQ(value(shard_of_name({"default", "mai"}, "la", 1024)), 797);

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What attempts hand on to the next ones.
+/// Checkpoints, which an attempt saves for the next one.
 class SavedCheckpoint : public shard_fixture {
 protected:
   SavedCheckpoint() {
@@ -19,7 +19,7 @@ protected:
     claim("w", 1);
   }
 
-  /// Lets the lease run out.
+  /// Expires the lease.
   std::string expire_late(core::task_lease lease) {
     advance(10s);
     return expire(lease);
@@ -27,7 +27,7 @@ protected:
 
   [[nodiscard]] bool has_checkpoint() { return state().checkpoints.contains(task(1)); }
 
-  /// The data in the latest turn's event, or nothing when it has none.
+  /// The data in the latest turn's event; empty when it has none.
   [[nodiscard]] std::string written() const {
     for (const auto& e : events())
       if (const auto* handed = std::get_if<core::checkpoints_changed>(&e); handed)

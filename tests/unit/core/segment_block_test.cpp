@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Segments as different as they come, of two queues.
+/// Generates segments of all kinds, of two queues.
 class segment_maker {
 public:
   explicit segment_maker(std::uint64_t seed) : random_(static_cast<std::uint32_t>(seed)) {}
@@ -85,7 +85,7 @@ private:
 
 const std::vector<queue_address> names{{"default", "a"}, {"other", "b"}};
 
-/// Queue 7 is the first name.
+/// Queue number 7 is the first name.
 const queue_address& name_of(std::uint32_t queue) {
   return names.at(queue - 7);
 }

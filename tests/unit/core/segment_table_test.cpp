@@ -53,7 +53,8 @@ protected:
     closed_.insert(first);
   }
 
-  /// Returns the first sequences of the blocks that are written; removed ones are negative.
+  /// Returns the first sequences of the blocks that are written; those of removed blocks are
+  /// negative.
   std::vector<std::int64_t> snapshot() {
     std::vector<sequence> changed(changed_.begin(), changed_.end());
     auto blocks = table_.pack(changed, name_of);

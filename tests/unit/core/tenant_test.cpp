@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Workers, operators and settings are of tenant `default`; `theirs` is that of others, who have a
-/// queue of the same name.
+/// Workers, operators and settings belong to tenant `default`; `theirs` belongs to another tenant
+/// that has a queue of the same name.
 class Tenant : public shard_fixture {
 protected:
   static enqueue_options theirs(enqueue_options options = {}) {

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A task leased by worker w, and who watches it.
+/// A task leased by worker w, and the peers that watch it.
 class Watch : public shard_fixture {
 protected:
   void lease_one(duration lease = 10s) {

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The id that tests give.
+/// The task id that the tests use.
 const auto some_id = to_string(task_id{shard_id{3}, 77});
 
 invocation accepted(const program_input& input) {
@@ -30,7 +30,7 @@ std::string refused(const program_input& input) {
   return refusal(parse_command_line(input.line()));
 }
 
-/// Runs a command line; what it prints is kept from the test's output.
+/// Runs a command line and discards its output.
 recorded_api run(const program_input& input) {
   recorded_api api;
   auto given = accepted(input);

@@ -18,7 +18,7 @@ const task_id id{shard_id{3}, 77};
 const auto id_text = to_string(id);
 const auto* word = id_text.c_str();
 
-/// What a command line prints and returns when its questions are answered by `api`.
+/// Output and exit status of a command line whose requests `api` answers.
 std::string shown(recorded_api& api, const program_input& input) {
   auto parsed = parse_command_line(input.line());
   auto* given = std::get_if<invocation>(&parsed);

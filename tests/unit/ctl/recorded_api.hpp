@@ -9,18 +9,18 @@
 
 namespace codeq::test {
 
-/// Writes down what it is asked, and answers with what the test puts in, else with `{}`.
+/// Records its requests, and answers with the values that the test sets, or with `{}`.
 class recorded_api final : public ctl::operator_api {
 public:
-  /// Verb and arguments, one question a line.
+  /// Verb and arguments, one request per line.
   std::string asked;
 
-  // What does not fit a line.
+  // Arguments that do not fit into a line.
 
   task_spec task;
   ctl::queue_changes changes;
 
-  // What it answers.
+  // Answers set by the test.
 
   std::optional<change_outcome> outcome;
   ctl::added_tasks tasks;

@@ -10,7 +10,7 @@ namespace {
 
 using tenants = std::vector<std::string>;
 
-/// Starts all that may start and returns whose it is.
+/// Starts all flights that may start and returns them.
 std::vector<flight> start_all(flight_queue& queue) {
   std::vector<flight> started;
   while (auto next = queue.start_next())

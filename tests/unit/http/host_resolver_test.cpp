@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A resolver whose look-ups of `slow` hosts wait until the test lets them go.
+/// A resolver whose look-ups of `slow` hosts block until the test releases them.
 class HostResolver : public testing::Test {
 protected:
   ~HostResolver() override { let_go_.set_value(); }

@@ -90,14 +90,14 @@ TEST(JsonReader, RefusesMoreMembersAndElementsThanAnybodyNeeds) {
 
   EXPECT_TRUE(json_object::parse(object(most)));
   EXPECT_FALSE(json_object::parse(object(most + 1)));
-  // What is read shares the text.
+  // The limit applies to each list that is read, not to the whole text.
   auto text = "{\"few\":" + list(most) + ",\"many\":" + list(most + 1) + "}";
   auto lists = read(text);
   EXPECT_EQ(most, lists.elements("few").size());
   EXPECT_TRUE(lists.ok());
   EXPECT_TRUE(lists.elements("many").empty());
   EXPECT_FALSE(lists.ok());
-  // What is only passed on may have as many as it likes.
+  // A value that is only passed on may have any number of elements.
   EXPECT_EQ(2 * (most + 1) + 1, lists.raw("many").size());
   text = "{\"headers\":" + object(most + 1) + "}";
   auto nested = read(text);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The shard's turns in a real store.
+/// The turns of the shard in a RocksDB store.
 class StoreTools : public verifier_fixture {
 protected:
   void open() {
@@ -51,7 +51,7 @@ protected:
 
   [[nodiscard]] fs::path restored() const { return directory_.path() / "restored"; }
 
-  /// Every file with its bytes.
+  /// The content of every file.
   static std::map<std::string, std::string> bytes_of(const fs::path& directory) {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::directory_iterator(directory)) {

@@ -16,8 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using namespace storage;
 
-/// A store with a record of nearly every kind: tasks 1..4 in a segment of which 1 completed and 2
-/// is leased, 5 dead, 6 deferred with a key and another body, 7 completed and closed with a key.
+/// A store with a record of nearly every kind: tasks 1..4 share a segment, in which 1 has completed
+/// and 2 is leased; 5 is dead; 6 is deferred and has a key and another body; 7 has completed, is
+/// closed and had a key.
 class StoreVerifier : public verifier_fixture {
 protected:
   StoreVerifier() {
@@ -165,7 +166,7 @@ TEST_F(StoreVerifier, ResultsOfEndedTasksMayBeGone) {
 
 } // namespace
 
-/// Each way of harming a sound store is found.
+/// Checks that each way of damaging a sound store is found.
 class harmed_store : public StoreVerifier {
 public:
   void TestBody() override {}
@@ -186,7 +187,7 @@ namespace {
 struct harm {
   const char* name;
   std::function<void(harmed_store&)> apply;
-  /// Within the findings.
+  /// Part of the expected finding.
   const char* finding;
 };
 

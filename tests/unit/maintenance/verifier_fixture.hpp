@@ -16,7 +16,7 @@
 
 namespace codeq::maintenance {
 
-/// A store with one shard whose turns are all in it.
+/// A store that contains all turns of one shard.
 class verifier_fixture : public test::shard_fixture {
 protected:
   static constexpr shard_id only_shard{};
@@ -65,7 +65,7 @@ protected:
     return report;
   }
 
-  /// The findings, a line each.
+  /// The findings, one per line.
   std::string findings() {
     std::string text;
     for (const auto& finding : verify().findings)

@@ -17,7 +17,7 @@ bytes empty_body() {
   return bytes::from(std::string(8, '\0'));
 }
 
-/// The schema type that a frame of this number is read as; 0 when the number is unknown.
+/// Id of the schema type for a frame type number; 0 when the number is unknown.
 std::uint64_t type_behind(std::uint16_t number) {
   std::uint64_t id = 0;
   auto visited = visit_frame({number, empty_body()}, [&]<class S>(frame<S>) {
@@ -54,7 +54,7 @@ TEST(Catalogue, NumbersBeyondItAreRefused) {
   EXPECT_EQ(type_behind(0xffff), 0u);
 }
 
-/// Every name of the enum in the schema is in the table of its C++ enum.
+/// Checks that every value of the schema's enum is in the table of its C++ enum.
 template <class Enum>
 void expect_whole() {
   auto names = capnp::Schema::from<encoding::schema_enum<Enum>>();

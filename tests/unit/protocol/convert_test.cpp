@@ -12,7 +12,7 @@
 namespace codeq::protocol {
 namespace {
 
-/// An enqueue of one task whose body has so many bytes that no field tells of.
+/// An enqueue of one task whose body contains `slack` bytes that belong to no field.
 enqueue_request enqueue_with_slack(std::size_t slack) {
   task_spec task;
   task.queue = "q";

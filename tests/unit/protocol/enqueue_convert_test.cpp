@@ -44,7 +44,7 @@ void put_tasks(schema::EnqueueRequest::Builder to, const std::vector<bytes>& bod
 
 using change = std::function<void(schema::EnqueueRequest::Builder, schema::EnqueueRun::Builder)>;
 
-/// A request of one good task, with a change.
+/// A request with one valid task, modified by `change`.
 enqueue_request request_with(const change& change) {
   return enqueue_request::build([&](schema::EnqueueRequest::Builder root) {
     root.initProducer().setHigh(1);
@@ -85,7 +85,7 @@ TEST_P(EnqueueConvertRefuses, NamingFieldValueAndLimit) {
 
 const std::string long_name(257, 'k');
 
-// The settings are read by the functions that a producer uses, too; here is one row for each.
+// Producers validate settings with the same functions; this table has one row for each setting.
 const bad_input cases[] = {
   {"SessionOfAShard",
    [](auto root, auto) { root.getProducer().setHigh(0); },
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(
     return std::string(one.param.name);
   });
 
-/// Any shard but the one that owns the name.
+/// Any shard other than the owner of the name.
 shard_place wrong_place(const std::string& name) {
   auto owner = value(core::shard_of_name({"default", "q"}, name, 4));
   return {static_cast<shard_id>((owner + 1) % 4), 4};

@@ -15,14 +15,14 @@ namespace {
 
 using test::choose_seed;
 
-/// A body of 64-bit words, as a peer could send it.
+/// A body of 64-bit words, as a hostile peer could send it.
 bytes body_of(const std::vector<std::uint64_t>& words) {
   std::string text(words.size() * 8, '\0');
   std::memcpy(text.data(), words.data(), text.size());
   return bytes::from(std::move(text));
 }
 
-/// The upper and lower half of a pointer word.
+/// A pointer word, from its upper and lower half.
 std::uint64_t pointer(std::uint32_t lower, std::uint32_t upper) {
   return std::uint64_t{upper} << 32 | lower;
 }
@@ -36,7 +36,7 @@ result<std::size_t> read_all(const wire_frame& wire) {
   return visited ? outcome : result<std::size_t>(visited.error());
 }
 
-/// Bytes of all gauge names together.
+/// Total size of all gauge names.
 result<std::size_t> gauge_bytes(const stats_reply& reply) {
   return reply.read([](auto reader) -> result<std::size_t> {
     std::size_t total = 0;
@@ -92,7 +92,7 @@ TEST(Frame, APointerOutOfTheBodyIsRefused) {
 }
 
 TEST(Frame, PointersThatOverlapCannotMakeABodyLargerThanItIs) {
-  // A StatsReply of 1000 gauges that all have one name of 8,000 bytes: 8 MB out of 24 kB.
+  // A StatsReply of 1000 gauges that share one name of 8,000 bytes: 8 MB out of 24 kB.
   constexpr std::uint32_t count = 1000;
   constexpr std::uint32_t name_bytes = 8000;
   std::vector<std::uint64_t> words{

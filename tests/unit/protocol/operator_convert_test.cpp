@@ -21,7 +21,7 @@ capnp::Data::Reader as_data(const std::string& text) {
 
 constexpr asked_at by{7, {}};
 
-/// What a request comes to; "fine" or why it is refused.
+/// The result of converting a request: "fine", or why it is refused.
 template <class S>
 std::string said(const std::function<void(typename S::Builder)>& fill) {
   auto command = to_command(frame<S>::build(fill), by);

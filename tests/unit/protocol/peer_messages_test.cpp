@@ -12,7 +12,7 @@
 namespace codeq::protocol {
 namespace {
 
-/// How many tasks a frame holds.
+/// Number of tasks in a frame.
 std::size_t tasks_in(const wire_frame& frame) {
   auto count = task_batch::parse(frame.body)->read([](auto batch) -> result<std::size_t> {
     std::size_t sum = 0;

@@ -26,7 +26,7 @@ task_spec task_for(const std::string& queue) {
 
 using change = std::function<void(schema::ResultRequest::Report::Builder)>;
 
-/// A plain completion, then one with these follow-ups that `spoil` has changed.
+/// A plain completion, then one with these follow-ups, modified by `spoil`.
 result_request completions(
   const std::vector<task_spec>& follow_ups, const change& spoil = [](auto) {}) {
   auto encoded = encoded_tasks::encode(follow_ups);

@@ -44,7 +44,7 @@ std::vector<std::string> bodies(schema::EnqueueRequest::Reader request) {
   auto packed = request.getTasks();
   std::uint32_t begin = 0;
   for (auto end : packed.getEnds()) {
-    // A frame's slice lies at a multiple of 8 bytes, as the wire promises.
+    // In a frame, slices are aligned to 8 bytes, as the protocol guarantees.
     bytes slice(nullptr, {packed.getBytes().asChars().begin() + begin, end - begin});
     begin = end;
     auto body = frame<schema::TaskBody>::parse(slice);
@@ -267,7 +267,7 @@ TEST(EncodedTasks, AreSplitByTheShardsThatOwnTheirNames) {
       EXPECT_EQ(part.shard, core::shard_of_name({"default", "q"}, name, shards));
       ++count;
     }
-    // A part is split into itself.
+    // A part is not split any further.
     EXPECT_EQ(encoded->split(part.runs, shards, shard_id{}).size(), 1u);
   }
   EXPECT_EQ(count, tasks.size());

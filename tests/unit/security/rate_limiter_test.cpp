@@ -16,7 +16,7 @@ principal limited(std::uint8_t token, rate limit) {
   return who;
 }
 
-/// One principal's producer bucket at times after the start.
+/// The producer bucket of one principal, at times relative to the start.
 class RateLimiter : public testing::Test {
 protected:
   duration take(const principal& who, std::uint64_t cost, duration at) {

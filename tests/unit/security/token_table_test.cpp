@@ -20,7 +20,7 @@ std::string refusal(const std::string& text) {
   return table ? "" : table.error().context;
 }
 
-/// What is wrong with a line that has a digest and these further fields.
+/// Why a line with a valid digest and these further fields is refused.
 std::string refusal_of(const std::string& fields) {
   return refusal(sha_of("t") + " " + fields);
 }

@@ -11,7 +11,7 @@ namespace codeq::storage {
 namespace {
 
 std::uint64_t random_number(std::mt19937_64& random) {
-  // Few bits as often as many, and the ends: that is where a wrong width shows.
+  // Small and large numbers equally often, and the extremes, where a wrong width shows.
   switch (random() % 8) {
   case 0:
     return 0;
@@ -87,7 +87,7 @@ TEST(ShardKey, DecodesOnlyWhatItEncoded) {
 }
 
 TEST(KeyKey, DecodesOnlyWhatItEncoded) {
-  // What a separator would confuse: bytes move over from each part to the next.
+  // Names whose bytes move from each part to the next: a separator would confuse them.
   std::vector<key_key> keys{
     {shard_id{7}, {{"t", "q"}, "", "gk"}},
     {shard_id{7}, {{"t", "q"}, "g", "k"}},

@@ -21,10 +21,11 @@ constexpr std::size_t record_count = 40;
 constexpr std::size_t value_bytes = 5000;
 constexpr std::size_t sector_bytes = 512;
 
-/// Of a payload that imitates fragments of a log.
+/// Size of a payload that imitates fragments of a log.
 constexpr std::size_t crafted_bytes = 100'000;
 
-/// A log as RocksDB writes it, longer than several of its blocks, and where its last record begins.
+/// A log as RocksDB writes it, longer than several of its blocks, and the offset of its last
+/// record.
 class Log : public testing::Test {
 protected:
   void SetUp() override {
@@ -37,7 +38,7 @@ protected:
       commit(std::string(value_bytes, static_cast<char>('a' + record % 26)));
   }
 
-  /// Adds the last record.
+  /// Appends the last record.
   void commit(std::string value) {
     last_record_ = read_log().size();
     write_group group{puts({{"key", std::move(value)}})};
@@ -55,7 +56,7 @@ protected:
     return {};
   }
 
-  /// Undoes the writing of the first whole sector behind `offset`.
+  /// Zeroes the first whole sector after `offset`, as if it had not been written.
   void clear_sector_behind(std::size_t offset) {
     auto sector = (offset / sector_bytes + 1) * sector_bytes;
     bytes_.replace(sector, sector_bytes, sector_bytes, '\0');
@@ -67,7 +68,7 @@ protected:
 
   void expect(log_end end) const { EXPECT_EQ(inspect().end, end); }
 
-  /// Expects that the last record is taken for unfinished, whichever of its sectors is missing.
+  /// Expects the last record to be treated as unfinished, whichever of its sectors is missing.
   void expect_torn_wherever_a_sector_is_missing() {
     auto whole = bytes_;
     auto first_end = (last_record_ / sector_bytes + 1) * sector_bytes;
@@ -182,7 +183,7 @@ TEST_F(Log, IsTornWhenThePayloadOfItsLastRecordIsTheLogItself) {
 TEST_F(Log, IsDamagedWhereTheHeaderOfAnEarlierRecordIsMissing) {
   commit(std::string(value_bytes, 'z'));
   auto earlier = last_record_;
-  // More records than one, so that one starts behind the missing sector in the same block.
+  // Several records, so that one starts after the missing sector in the same block.
   for (int record = 0; record < 3; ++record)
     commit(std::string(100, 'y'));
   auto end = (earlier / sector_bytes + 1) * sector_bytes;
@@ -193,7 +194,7 @@ TEST_F(Log, IsDamagedWhereTheHeaderOfAnEarlierRecordIsMissing) {
 
 TEST_F(Log, IsDamagedWhereALengthCoversTheRecordsBehindIt) {
   std::string value(value_bytes, 'a');
-  // Zeros that look like a sector that was not written.
+  // Zeros that look like a sector that was never written.
   value.replace(1000, 2000, 2000, '\0');
   for (int record = 0; record < 6; ++record) {
     commit(value);
@@ -205,7 +206,7 @@ TEST_F(Log, IsDamagedWhereALengthCoversTheRecordsBehindIt) {
 }
 
 TEST(UnmarkedLog, IsJudgedByItsSequencesAndByHowFarItsRecordsReach) {
-  // As versions wrote it that did not mark their records.
+  // A log of versions that did not mark their records.
   std::string log;
   for (std::uint64_t sequence = 1; sequence < 8; ++sequence)
     log += log_fragment(batch_header(sequence, 1) + std::string(1000, 'a'));
@@ -221,7 +222,7 @@ TEST(UnmarkedLog, IsJudgedByItsSequencesAndByHowFarItsRecordsReach) {
   EXPECT_EQ(inspect_log(log, "a mark").end, log_end::torn);
 }
 
-/// A serialized batch as RocksDB begins it: sequence and count.
+/// Start of a serialized batch as RocksDB writes it: sequence and count.
 std::string batch(char sequence, char count) {
   std::string bytes(12, '\0');
   bytes[0] = sequence;

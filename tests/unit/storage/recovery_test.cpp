@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A shard whose turns go to a store.
+/// A shard whose turns are written to a store.
 class Recovery : public test::shard_fixture {
 protected:
   void write() {
@@ -39,7 +39,7 @@ protected:
     return found ? found.value() : test::contents{};
   }
 
-  /// Takes the bodies of all tasks away.
+  /// Removes the bodies of all tasks.
   void remove_bodies() {
     auto writes = std::make_shared<write_set>();
     for (const auto& range : {segments_of(shard_id{}), asides_of(shard_id{})})
@@ -62,7 +62,7 @@ protected:
     complete("w", held(33, 3));
   }
 
-  /// Moves the totals to where format 1 had them.
+  /// Moves the totals to their place in format 1.
   void to_format_one() {
     auto writes = std::make_shared<write_set>();
     auto totals = read(totals_of(shard_id{}));
@@ -199,7 +199,7 @@ TEST_F(Recovery, DamagedBlockIsCorruption) {
   auto& [key, value] = *blocks.begin();
   auto writes = std::make_shared<write_set>();
   auto damaged = value;
-  // The version of the packed form is the first byte behind the record's own words.
+  // The version of the packed format is the first byte after the record's fixed fields.
   damaged[damaged.find('\x01', 24)] = '\x7f';
   writes->put(key, damaged);
   commit(std::move(writes));

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr shard_id shard{3};
 constexpr timestamp start{duration{1'000'000}};
 
-/// Everything is judged as of a snapshot at position 100, a day after the start.
+/// All records are judged as of a snapshot at position 100, a day after the start.
 class RetentionFilter : public testing::Test {
 protected:
   void hold(core::log_position position) { horizon_.held = horizon_.held.changed({position}, {}); }
@@ -40,7 +40,7 @@ protected:
     return drops(fate_key{shard, 7}.encode(), encode(fate, position));
   }
 
-  /// Of a task whose records are those of `stored_`.
+  /// For a task whose records are those of `stored_`.
   [[nodiscard]] bool drops_history(timestamp at, bool aside = false) {
     core::task_note note;
     note.segment = 7;
@@ -49,7 +49,7 @@ protected:
     return drops(history_key{shard, 8, 0}.encode(), encode(note));
   }
 
-  /// Of the task 7, whose fate is there if `stored_` has it.
+  /// For task 7, whose fate record exists if `stored_` has it.
   [[nodiscard]] verdict judged_key(timestamp expires_at) {
     core::retained_key record{7, 50, expires_at};
     return judged(key_key{shard, {{"default", "q"}, {}, "x"}}.encode(), encode(record));

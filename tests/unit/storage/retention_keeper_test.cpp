@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr shard_id shard{1};
 constexpr std::uint64_t bytes_max = 100'000;
 
-/// Outcomes of about a hundred bytes each, one a minute, that are kept for a day.
+/// Outcome records of about 100 bytes each, one per minute, with a retention of one day.
 class RetentionKeeper : public testing::Test {
 protected:
   void add(std::size_t outcomes) {
@@ -33,7 +33,7 @@ protected:
     commit(std::move(writes));
   }
 
-  /// One a minute, the task that came first having ended last.
+  /// One per minute; the task that was enqueued first ended last.
   void add_fates(std::size_t fates) {
     now_ += fates * 1min;
     write_set writes;
@@ -136,7 +136,7 @@ TEST_F(RetentionKeeper, DropsTheOldestFatesWhereThereAreNoOutcomes) {
 TEST_F(RetentionKeeper, RewritesNothingUntilItWouldJudgeOtherwise) {
   add(1);
   horizons_->evict_before(now_);
-  // Too much, of which no snapshot knows.
+  // Exceeds the limit, but no snapshot covers the records yet.
   write(1'300);
   look();
   auto long_ended = outcome_key{shard, 1}.encode();

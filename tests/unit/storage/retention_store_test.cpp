@@ -17,8 +17,8 @@ constexpr duration retention = 1h;
 constexpr duration per_turn = 1min;
 constexpr std::size_t turns_kept = retention / per_turn;
 
-/// A store under a steady load: in every turn, which takes a minute, ten tasks complete and their
-/// segment is closed.
+/// A store under steady load: every turn takes a minute, completes ten tasks and closes their
+/// segment.
 class RetentionInRocksdb : public testing::Test {
 protected:
   void open(std::shared_ptr<retention_horizons> horizons) {
@@ -45,7 +45,7 @@ protected:
         {next_task_++, fencing_token{1}, {}, true, task_state::completed, {}, text});
       fate.entries.emplace_back().outcome = position_;
     }
-    // One of them had a story.
+    // One of the tasks has a history.
     core::task_note note;
     note.seq = note.segment = fate.first;
     note.event.at = now_;
@@ -66,7 +66,7 @@ protected:
     return {{{"default", "q"}, {}, name}, {next_task_ - 1, position_, expires_at}};
   }
 
-  /// A later task of the key is closed, and all of it reaches the last level.
+  /// Closes a later task of the key and compacts everything into the last level.
   void settle_key(const std::string& name, timestamp expires_at) {
     core::snapshot_taken snapshot;
     snapshot.position = ++position_;

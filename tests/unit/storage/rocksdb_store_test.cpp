@@ -37,7 +37,7 @@ protected:
   std::string said_;
 };
 
-/// Another process that holds the lock of a store until this object goes.
+/// Another process that holds the lock of a store while this object lives.
 class lock_holder {
 public:
   explicit lock_holder(const std::filesystem::path& lock_file) {
@@ -74,7 +74,7 @@ private:
     int file = ::open(lock_file, O_RDWR | O_CREAT, 0600);
     char byte = '!';
     if (::fcntl(file, F_SETLK, &lock) == 0 && ::write(ready, &byte, 1) == 1)
-      // Ends when the parent closes its end.
+      // Ends when the parent closes its end of the pipe.
       while (::read(release_[0], &byte, 1) > 0) {
       }
     ::_exit(0);
@@ -155,7 +155,7 @@ TEST_F(RocksdbStore, NamesADirectoryThatCannotBeCreated) {
 }
 
 TEST_F(RocksdbStore, NamesADirectoryThatCannotBeWritten) {
-  // Permissions do not stop root, but nobody can create a file here.
+  // Permissions do not stop root, but not even root can create a file here.
   rocksdb_store_options options;
   options.directory = "/proc/self";
 

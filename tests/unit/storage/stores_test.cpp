@@ -23,7 +23,7 @@ protected:
     rocksdb_store_options options;
     options.directory = directory_.path() / "store";
     options.mode = mode;
-    // Small enough that flushes and compactions come into play.
+    // Small enough to cause flushes and compactions.
     options.write_buffer_bytes = 256u << 10;
     auto opened = open_rocksdb_store(options);
     ASSERT_TRUE(opened) << opened.error().context;
@@ -104,7 +104,7 @@ TEST_F(Stores, ApplyTheSetsOfACommitInOrder) {
 
 TEST_F(Stores, ReadManyFindsWhatIsThereInOrder) {
   reopen_rocksdb(durability::os);
-  // More than are looked up at once: half were never there, and some are gone again.
+  // More keys than one look-up round handles: half never existed, and some were removed.
   std::vector<std::string> keys;
   for (sequence seq = 1; seq <= 100; ++seq)
     keys.push_back(body_key{shard_id{}, seq}.encode());

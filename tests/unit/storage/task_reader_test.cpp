@@ -25,7 +25,7 @@ protected:
     ASSERT_TRUE(store_.commit({&set, 1}, durability::sync));
   }
 
-  /// Ends task 5 at the start, in a record that is kept for an hour.
+  /// Ends task 5 at `start`, in a record that is kept for an hour.
   void end(task_state next, const std::string& text) {
     core::leases_ended e{9, start, {}, 1h};
     core::lease_end x{5, fencing_token{4}, {}, true, next, {}, bytes::from(text)};
@@ -38,7 +38,7 @@ protected:
     commit(core::tasks_changed{10, start, {{5, kind, {}, {}}}});
   }
 
-  /// Task 5, alone in its segment, is forgotten by the shard half an hour after the start.
+  /// Closes task 5, which is alone in its segment, half an hour after the start.
   void close(task_state state) {
     core::segment_fate fate;
     fate.first = 5;
@@ -60,7 +60,7 @@ protected:
     return v;
   }
 
-  /// The text of task 5 in that state, or what is said instead of it.
+  /// The text of task 5 in that state, or the error in its place.
   std::string text_of(task_state state, timestamp now) {
     auto text = read_text(store_, shard, view(state), now);
     if (!text)
@@ -204,10 +204,10 @@ TEST_F(TaskReader, CheckpointsAreReadUntilTheirTasksEnd) {
 }
 
 TEST_F(TaskReader, BodiesOfManySegmentsAreReadInOrder) {
-  // Some lie side by side, some far apart, and the two kinds between each other.
+  // Some are adjacent, some far apart, and the two kinds are mixed.
   for (sequence first = 1; first <= 200; ++first)
     append(first, first % 10 == 0);
-  // The last one and two in between are not there.
+  // The last one and two in between do not exist.
   std::vector<sequence> wanted{3, 4, 8, 50, 60, 77, 99, 101, 121, 199, 999};
 
   EXPECT_EQ(

@@ -30,7 +30,7 @@ protected:
     }
   }
 
-  /// As the shard knows the task now.
+  /// The task's current view in the shard.
   core::task_view view_of(int number) {
     core::task_view view;
     view.seq = task(number);
@@ -42,7 +42,7 @@ protected:
     return view;
   }
 
-  /// The events in words, "purged" when there is nothing.
+  /// The events in words; "purged" when there are none.
   std::string read(const core::task_view& view, view_source source = view_source::memory) {
     write();
     auto timeline = read_timeline(store_, shard_id{}, view, source);
@@ -63,7 +63,7 @@ protected:
 
   std::string read(int number) { return read(view_of(number)); }
 
-  /// From the fate of a task that is not in memory any more.
+  /// The same for a closed task, whose view comes from its fate record.
   std::string read_closed(int number) {
     write();
     auto view = read_fate(store_, shard_id{}, task(number), {});

@@ -15,10 +15,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using kind = disposition;
 
-/// Handlers that the tests add, and a testbed with them.
+/// Handlers that a test adds, and a testbed that runs them.
 class Testbed : public ::testing::Test {
 protected:
-  /// Queue `q` by a function that counts its calls.
+  /// Handles queue `q` with a function that counts its calls.
   void handle(handler_function function) {
     handlers.handle("q", [this, function](const task& attempt) {
       ++calls;
@@ -255,7 +255,7 @@ TEST_F(Testbed, ActorsLeaseCanBeLostAndItsNodeCanCrash) {
   EXPECT_TRUE(bed().lose_lease(task));
   EXPECT_EQ(status(task).attempt, 2u);
   bed().crash();
-  // The second loss in a row waits, as the contract has it.
+  // From the second loss in a row on, the retry delay applies.
   EXPECT_EQ(status(task).state, task_state::scheduled);
   bed().advance(1min);
 
@@ -342,7 +342,7 @@ TEST_F(Testbed, TaskThatWaitsForABusyActorKeepsItsLeaseUntilItIsCancelled) {
   handlers.handle_keyed(
     "k", [](handler_actor::pointer self, const std::string&) { return stay_silent(self); });
   auto task = enqueue({.queue = "k", .payload = {}, .group = "g"});
-  // Its actor is still busy with the attempt that lost its lease.
+  // The group's actor is still busy with the attempt that lost its lease.
   EXPECT_TRUE(bed().lose_lease(task));
 
   bed().advance(10min);

@@ -19,7 +19,7 @@ std::string_view view(const std::vector<char>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-/// The two sides of a connection, and a network between them that loses nothing.
+/// The two sides of a connection over a loss-free network.
 class TlsStream : public testing::Test {
 protected:
   static std::shared_ptr<const tls_context> load(const tls_files& files, tls_side side) {
@@ -35,7 +35,8 @@ protected:
     ASSERT_TRUE(server_ && client_);
   }
 
-  /// Carries what one side has to send to the other, in parts of that many bytes; how many in all.
+  /// Carries one side's pending output to the other, in parts of `part` bytes; returns the total
+  /// size.
   static std::size_t carry(tls_stream& from, tls_stream& to, std::size_t part = SIZE_MAX) {
     std::vector<char> sent;
     from.take_to_send(sent);
@@ -44,7 +45,7 @@ protected:
     return sent.size();
   }
 
-  /// Shakes hands until both are done or one fails; the first failure.
+  /// Runs the handshake until both sides are done or one fails; returns the first failure.
   error shake_hands() {
     for (int round = 0; round < 4; ++round) {
       for (auto* side : {client_.get(), server_.get()}) {

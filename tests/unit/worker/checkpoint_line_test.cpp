@@ -20,7 +20,7 @@ protected:
     line.save(state, [this, state](bool saved) { heard.push_back(state + (saved ? "+" : "-")); });
   }
 
-  /// "number data", or nothing.
+  /// The next checkpoint as "number data"; empty when there is none.
   std::string take() {
     auto taken = line.take();
     return taken ? std::to_string(taken->number) + " " + std::string(taken->data.view()) : "";

@@ -53,7 +53,7 @@ private:
   std::mutex mutex_;
 };
 
-/// Handlers of `child_program` in child processes of this test.
+/// Handlers of `child_program`, run in child processes of this test.
 class ChildHandler : public testing::Test {
 protected:
   void serve(const std::string& name) {
@@ -72,7 +72,7 @@ protected:
 
   outcome run(std::uint32_t attempt = 1) { return handler(make_attempt(attempt)); }
 
-  /// Of a handler that may never answer.
+  /// Runs a handler that may never answer, and cancels it after `longest`.
   outcome run_for(duration longest) {
     auto attempt = make_attempt();
     auto ended = std::async(std::launch::async, [&] { return handler(attempt); });
@@ -190,7 +190,7 @@ TEST_F(ChildHandler, EveryFieldOfAFollowUpPasses) {
   auto ended = run();
 
   ASSERT_EQ(ended.follow_ups().size(), 2u);
-  // A field that is added has to be looked at here.
+  // Does not compile when a field is added: add the field to the checks below, too.
   // clang-format off
   const auto& [
     tenant, queue, payload, priority, delay, not_before, allow_promotion, max_attempts, retry,

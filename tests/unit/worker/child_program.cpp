@@ -25,7 +25,7 @@ outcome talk(const task& attempt) {
   return outcome::completed();
 }
 
-/// Leaves a process behind that has all its descriptors, and dies.
+/// Leaves a process behind that holds all its descriptors, and crashes.
 outcome crash_with_heir(const task&) {
   if (fork() == 0)
     for (;;)
@@ -33,14 +33,14 @@ outcome crash_with_heir(const task&) {
   std::abort();
 }
 
-/// The same, but the heir is another program.
+/// The same, but the process that stays runs another program.
 outcome crash_with_program(const task&) {
   if (fork() == 0)
     execl("/bin/sleep", "sleep", "1000", nullptr);
   std::abort();
 }
 
-/// Speaks for the attempt before as well.
+/// Sends a message for the previous attempt, too.
 outcome speak_late(const task& attempt) {
   static task before;
   if (before.runtime)
@@ -50,7 +50,7 @@ outcome speak_late(const task& attempt) {
   return outcome::completed();
 }
 
-/// Goes on from where the attempt before was, and dies until it is at three.
+/// Resumes from the checkpoint of the previous attempt, and crashes until it has counted to three.
 outcome count_to_three(const task& attempt) {
   auto count = attempt.checkpoint.size();
   std::promise<bool> saved;

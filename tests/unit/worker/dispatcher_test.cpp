@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t link = 0;
 
-/// What a worker sends, in a few words.
+/// Describes a frame that the worker sends.
 std::string describe(const protocol::wire_frame& frame) {
   std::string text;
   auto ok = protocol::visit_frame(frame, [&]<class S>(const protocol::frame<S>& m) {
@@ -41,7 +41,7 @@ std::string describe(const protocol::wire_frame& frame) {
   return text;
 }
 
-/// The outside of a dispatcher: writes down what it is asked for.
+/// Records the requests of a dispatcher.
 class recorded_port : public dispatcher_port {
 public:
   void to_link(std::size_t, const protocol::wire_frame& frame) override { say(describe(frame)); }
@@ -165,7 +165,7 @@ protected:
       dispatcher_->flush();
   }
 
-  /// What was said since the last time.
+  /// The requests recorded since the last call.
   std::string said() { return std::exchange(port.said, {}); }
 
   recorded_port port;
@@ -185,7 +185,7 @@ TEST_F(DispatcherAlone, AnswerFromBeforeALossFreesTheSlotOfTheTaskThatCameAgain)
   start(one_at_a_time());
   grant(7);
   lose(7);
-  // A power cut of the coordinator took the loss back.
+  // A power cut of the coordinator undid the loss.
   grant(7, "a", true);
   EXPECT_EQ(said(), "run 7 by 1\n");
 

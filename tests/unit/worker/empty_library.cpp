@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared object that has nothing to do with handlers.
+// A shared object without handlers.
 extern "C" int something_else() {
   return 0;
 }

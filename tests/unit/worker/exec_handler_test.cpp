@@ -39,8 +39,8 @@ protected:
     return make_exec_handler(command, kill_grace)(attempt);
   }
 
-  /// A named pipe: the script writes to it when it is where the test wants it, so that nothing
-  /// waits for time to pass.
+  /// A named pipe. The script writes to it when it has reached the point that the test waits for,
+  /// so that no test sleeps.
   std::string fifo() {
     auto path = (directory.path() / "fifo").string();
     mkfifo(path.c_str(), 0600);
@@ -156,7 +156,7 @@ TEST_F(ExecHandler, NoOtherDescriptorIsInherited) {
   auto ended = run("ls /proc/self/fd | tr '\\n' ' '");
 
   close(leaked);
-  // The fourth is the folder that ls reads.
+  // The fourth descriptor is the directory that ls reads.
   EXPECT_EQ(ended.text(), "0 1 2 3 ");
 }
 
@@ -223,7 +223,7 @@ TEST_F(ExecHandler, ChildrenThatOutliveTheProgramAreKilled) {
   EXPECT_LT(std::chrono::steady_clock::now() - started, 60s);
   ASSERT_EQ(ended.what(), disposition::completed);
   auto child = static_cast<pid_t>(std::stol(ended.text()));
-  // SIGKILL was sent before the handler returned; the kernel may need a moment to do it.
+  // SIGKILL was sent before the handler returned; the kernel may take a moment to act on it.
   while (kill(child, 0) == 0) {
     std::ifstream status("/proc/" + std::to_string(child) + "/stat");
     std::string text((std::istreambuf_iterator<char>(status)), {});

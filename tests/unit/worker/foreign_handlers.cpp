@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As if built against another version of the handler header.
+// Looks as if it was built against another version of the handler header.
 #include "codeq/handler.hpp"
 
 extern "C" std::uint32_t codeq_handler_abi_version() {

@@ -68,7 +68,7 @@ TEST_F(LeaseBook, BeatCountsFromWhenItWasSent) {
 }
 
 TEST_F(LeaseBook, NoLeaseIsEverThreeQuartersThrough) {
-  // Leases of three lengths come at odd times while looks happen when they are due.
+  // Leases of three durations arrive at odd times; the book is checked whenever it is due.
   auto longest_gap = std::map<std::uint64_t, duration>{};
   auto latest = std::map<std::uint64_t, monotonic_time>{};
   auto lease_of = [](std::uint64_t token) { return duration{token % 3 == 0 ? 1000 : 7000}; };

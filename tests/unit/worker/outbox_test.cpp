@@ -14,7 +14,7 @@ report make(const lease_key& key, std::string text = {}) {
   return {key, value(key.token), disposition::completed, std::nullopt, true, std::move(text), {}};
 }
 
-/// A completion with one follow-up of that many bytes.
+/// A completion with one follow-up of `payload_bytes`.
 report make_with_follow_up(const lease_key& key, std::size_t payload_bytes) {
   task_spec task;
   task.queue = "q";
@@ -25,7 +25,7 @@ report make_with_follow_up(const lease_key& key, std::size_t payload_bytes) {
   return made;
 }
 
-/// "shard: tokens" of each batch that leaves.
+/// Each batch that is sent, as "shard: tokens".
 std::string sent(outbox& box, std::size_t link = 0) {
   std::string text;
   for (const auto& batch : box.take(link)) {

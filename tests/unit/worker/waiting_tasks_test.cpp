@@ -14,7 +14,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Waiting tasks whose queues have all the room, unless told, and who is taken in which order.
+/// Waiting tasks, and the order in which they start. Queues have free slots unless a test limits
+/// them.
 class WaitingTasks : public testing::Test {
 protected:
   void add(const std::string& queue, std::uint64_t token, int priority = 0) {
@@ -32,7 +33,7 @@ protected:
     return tokens;
   }
 
-  /// The queues of the next starts, a letter each.
+  /// The queues of the next starts, one letter each.
   std::string take_queues(int starts) {
     std::string names;
     for (int i = 0; i < starts; ++i)

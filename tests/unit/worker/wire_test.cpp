@@ -26,7 +26,7 @@ std::string body_of(const std::string& payload) {
 
 using change = std::function<void(schema::TaskBatch::Builder)>;
 
-/// Two tasks in one run of shard 3, as a coordinator sends them; `spoil` changes it afterwards.
+/// Two tasks in one run of shard 3, as a coordinator sends them, modified by `spoil`.
 protocol::task_batch make_batch(const change& spoil = [](auto) {}) {
   return protocol::task_batch::build([&](schema::TaskBatch::Builder root) {
     root.setShard(3);
@@ -80,7 +80,7 @@ TEST(Wire, PayloadIsASliceOfTheFrame) {
   EXPECT_LT(read->tasks[0].payload.data(), begin + batch.body().size());
 }
 
-/// A batch of two payloads in a buffer of its own, whose uses can be counted.
+/// A batch of two payloads in one buffer whose references can be counted.
 struct counted_batch {
   counted_batch(const std::string& first, const std::string& second) {
     auto made = make_batch([&](schema::TaskBatch::Builder root) {
@@ -97,7 +97,7 @@ struct counted_batch {
     buffer = std::make_shared<const std::string>(made.body().view());
   }
 
-  /// Its tasks; nothing else uses the buffer.
+  /// The tasks of the batch; nothing else refers to the buffer.
   [[nodiscard]] std::vector<task> read() const {
     auto batch = protocol::task_batch::parse(bytes(buffer, *buffer));
     return std::move(read_task_batch(batch.value()).value().tasks);
@@ -118,7 +118,7 @@ TEST(Wire, SmallTaskHoldsNothingOfALargeBatch) {
 }
 
 TEST(Wire, LargePartOfABatchIsNotCopied) {
-  // A header of each body is as long as its payload.
+  // Each body has a header as long as its payload.
   counted_batch batch(std::string(100'000, 'y'), std::string(50'000, 'x'));
 
   auto tasks = batch.read();
@@ -154,7 +154,7 @@ TEST(Wire, BatchThatDoesNotFitIsAProtocolError) {
     [](auto root) { root.getTasks().getEnds().set(0, 0); },
     [](auto root) { root.getTasks().getEnds().set(1, 1u << 20); },
     [](auto root) { root.getTasks().getEnds().set(0, 9); },
-    // A checkpoint of a task that is not there.
+    // A checkpoint for a task that is not in the batch.
     [](auto root) { root.getRuns()[0].initCheckpoints(1)[0].setSeq(1); },
   };
 

@@ -24,7 +24,7 @@ result<backup_status> backup_runner::start() {
     return error{errc::already, "a backup is running"};
   if (cancelled_)
     return error{errc::going_away, "the coordinator is stopping"};
-  // It has nothing left to do but end.
+  // The previous backup has ended; its thread only has to exit.
   if (thread_.joinable())
     thread_.join();
   status_ = {};

@@ -17,9 +17,9 @@ namespace codeq::coordinator {
 
 struct backup_options {
   std::shared_ptr<storage::task_store> store;
-  /// Where backups go, as the operator of this process said; empty for nowhere.
+  /// The configured backup directory; empty: none.
   std::filesystem::path directory;
-  /// How many of them stay.
+  /// Number of backups to keep.
   std::uint32_t kept = 0;
 };
 
@@ -33,14 +33,14 @@ public:
 
   ~backup_runner() { stop(); }
 
-  /// Stops a backup that is running, and takes no more.
+  /// Cancels a running backup and refuses further ones.
   void stop();
 
-  /// Begins a backup. Errors: `unsupported` without a directory, `already` while one is running,
+  /// Starts a backup. Errors: `unsupported` without a directory, `already` while one is running,
   /// `going_away`.
   [[nodiscard]] result<backup_status> start();
 
-  /// Of the latest backup since the start of the process.
+  /// Status of the latest backup since the start of the process.
   [[nodiscard]] backup_status status() const;
 
 private:

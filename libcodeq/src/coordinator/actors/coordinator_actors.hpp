@@ -12,39 +12,39 @@
 #include <memory>
 #include <vector>
 
-/// All actor interfaces of the coordinator, one sentence per message: the drivers of shard,
-/// session, journal, reader and registrar, and the actors that only time and disk need.
+/// The actor interfaces of the coordinator, with one sentence per message: the drivers of shard,
+/// session, journal, reader and registrar, and the actors that only need time or the disk.
 namespace codeq::coordinator {
 
-/// Sent to a session when its end is decided elsewhere: tells the peer, then closes.
+/// Sent to a session whose end was decided elsewhere: it notifies the peer, then closes.
 struct end_session {
   error reason;
 };
 
-/// A message of the peer broke the protocol; the connection has to go.
+/// A message of the peer violated the protocol; the connection must be closed.
 struct peer_misbehaved {
   error reason;
 };
 
-/// The PEER interface: the messages that shards and reader send to a session or to the gateway.
+/// The PEER interface: the messages that shards and the reader send to a session or to the gateway.
 using shard_peer_actor = caf::typed_actor<
-  // Takes an answer, or news.
+  // Handles a reply or a notification.
   caf::reacts_to<shard_reply>,
-  // Takes leased tasks.
+  // Handles leased tasks.
   caf::reacts_to<task_delivery>,
-  // Learns what became of its credits.
+  // Handles a change of its credits.
   caf::reacts_to<credit_news>,
-  // Learns of queues that somebody named for the first time.
+  // Handles queues that were named for the first time.
   caf::reacts_to<queues_added>,
-  // Ends, because it broke the protocol.
+  // Ends, because the peer violated the protocol.
   caf::reacts_to<peer_misbehaved>>;
 
-/// The token's rate allows more credits than before.
+/// The token's rate allows more credits again.
 struct wake_session {
   session_wake what = session_wake::held_credits;
 };
 
-/// An enqueue of the peer, with the share that it holds.
+/// An enqueue of the peer, with its share of the enqueue bytes.
 struct peer_enqueue {
   protocol::enqueue_request request;
   enqueue_share share;
@@ -52,24 +52,24 @@ struct peer_enqueue {
 
 /// The SESSION actor interface: one connected node after its hello.
 using session_actor = shard_peer_actor::extend<
-  // Takes a frame of the peer.
+  // Handles a message of the peer.
   caf::reacts_to<protocol::session_request>,
-  // Takes an enqueue of the peer.
+  // Handles an enqueue of the peer.
   caf::reacts_to<peer_enqueue>,
-  // Refuses an enqueue of the peer for now.
+  // Refuses an enqueue of the peer with a retry later.
   caf::reacts_to<enqueue_without_share>,
-  // Places credits that were held back.
+  // Continues with the work that it postponed.
   caf::reacts_to<wake_session>,
-  // Stops or resumes claiming for a peer that reads slowly.
+  // Pauses or resumes claims for a peer that reads slowly.
   caf::reacts_to<actors::outgoing_pressure>,
-  // The connection is gone: so is the session.
+  // The connection has ended: ends the session.
   caf::reacts_to<actors::connection_lost>,
-  // Tells the peer why and closes.
+  // Notifies the peer of the reason and closes.
   caf::reacts_to<end_session>>;
 
 // Messages to shards.
 
-/// A peer begins to ask a shard, and is answered here.
+/// Attaches a peer to a shard; replies go to `actor`.
 struct attach_peer {
   peer_attached who;
   shard_peer_actor actor;
@@ -79,47 +79,47 @@ struct detach_peer {
   core::peer_id peer = 0;
 };
 
-/// A command that needs no reading: of a session, a timer or another shard.
+/// A command that needs no parsing: from a session, a timer or another shard.
 struct shard_command {
   core::command what;
 };
 
 struct ask_shard_stats {};
 
-/// Asks a shard to commit what it has and to take no more.
+/// Asks a shard to commit its decisions and to accept no more.
 struct stop_shard {};
 
 /// The SHARD actor interface. Owns the tasks of one shard; the single writer of its keys.
 using shard_actor = caf::typed_actor<
-  // Reads and decides what a peer asks.
+  // Parses and decides a peer's request.
   caf::reacts_to<peer_request>,
   // Decides a command.
   caf::reacts_to<shard_command>,
-  // Begins a session here.
+  // Attaches a session.
   caf::reacts_to<attach_peer>,
-  // Forgets a session and its credits; leases run on.
+  // Detaches a session and drops its credits; leases stay valid.
   caf::reacts_to<detach_peer>,
   // Counts tasks and timers.
   caf::replies_to<ask_shard_stats>::with<coordinator_stats>,
-  // Commits and answers when all of it is durable.
+  // Commits, and replies when everything is durable.
   caf::replies_to<stop_shard>::with<bool>>;
 
-/// All shards of the coordinator, by number; sent once, when the last one was started.
+/// All shards of the coordinator, by number; sent once, after the last one was started.
 struct meet_shards {
   std::vector<shard_actor> shards;
 };
 
-/// Everything up to this number of the shard's commits is durable.
+/// All commits of the shard up to this number are durable.
 struct batch_committed {
   std::uint64_t number = 0;
 };
 
-/// The store is in a new epoch: numbers go on from there.
+/// The store is in a new epoch: the shard's numbers continue there.
 struct epoch_raised {
   std::uint32_t epoch = 0;
 };
 
-/// Closes the turn after everything that was queued before it.
+/// Closes the turn after the messages that were queued before.
 struct close_turn {};
 
 /// A wake-up of the shard is due. It is stale unless it has the number that was armed last.
@@ -133,81 +133,81 @@ struct keys_found {
   std::vector<core::recalled_key> found;
 };
 
-/// Reads how much space the disk has; sent periodically.
+/// Asks for a check of the free disk space; sent periodically.
 struct look_at_disk {};
 
-/// The SHARD interface inside the coordinator's process. Never handed out.
+/// The SHARD interface inside the coordinator's process. Not passed outside.
 using shard_internal_actor = shard_actor::extend<
-  // Learns who the other shards are; what they are to get waits for it.
+  // Stores the other shards' handles; commands for them wait until then.
   caf::reacts_to<meet_shards>,
-  // Releases what waited for the commit.
+  // Releases effects that waited for the commit.
   caf::reacts_to<batch_committed>,
-  // Decides what waited for the keys.
+  // Decides commands that waited for the keys.
   caf::reacts_to<keys_found>,
-  // Goes on in a new epoch when the current turn is closed.
+  // Continues in a new epoch once the current turn is closed.
   caf::reacts_to<epoch_raised>,
-  // Seals what was decided since the last turn.
+  // Closes the turn: seals its decisions.
   caf::reacts_to<close_turn>,
-  // Stops or resumes granting by the space on the disk.
+  // Pauses or resumes grants according to the free disk space.
   caf::reacts_to<look_at_disk>,
-  // Looks what has come due.
+  // Handles what has become due.
   caf::reacts_to<wake_shard>>;
 
-/// The deadline of a lease has come.
+/// The deadline of a lease has passed.
 struct lease_due {};
 
-/// The LEASE TIMER actor interface: one per lease.
+/// The LEASE TIMER actor interface: one actor per lease.
 using lease_timer_actor = caf::typed_actor<
-  // Tells the shard that the lease ran out.
+  // Notifies the shard that the lease has expired.
   caf::reacts_to<lease_due>>;
 
-// The actors that touch the store.
+// The actors that use the store.
 
-/// One shard's part of a group commit, and whom to tell.
+/// One shard's part of a group commit, and the shard to notify.
 struct commit_request {
   shard_internal_actor shard;
   turn_commit turn;
 };
 
-/// A shard will soon have given all numbers of the epoch.
+/// A shard has nearly used up the numbers of the epoch.
 struct raise_epoch {
   shard_id id{};
   shard_internal_actor shard;
 };
 
-/// Writes the group that has gathered.
+/// Writes the gathered group.
 struct write_group {};
 
-/// It is time to have the log synced, in `os` mode.
+/// In `os` mode: it is time to sync the log.
 struct sync_journal {};
 
-/// The JOURNAL actor interface: the only writer of the store. It has a thread of its own
-/// when it waits for the disk.
+/// The JOURNAL actor interface: the only writer of the store. It has a thread of its own when it
+/// waits for the disk.
 using journal_actor = caf::typed_actor<
-  // Gathers a shard's writes into the next group.
+  // Adds a shard's writes to the next group.
   caf::reacts_to<commit_request>,
-  // Raises the store's epoch, durably, then tells the shard.
+  // Raises the store's epoch, durably, then notifies the shard.
   caf::reacts_to<raise_epoch>,
-  // Commits the group, then tells its shards.
+  // Commits the group, then notifies its shards.
   caf::reacts_to<write_group>,
-  // Has what was written since the last time synced.
+  // Starts a sync of the writes since the previous one.
   caf::reacts_to<sync_journal>>;
 
-/// Asks to bring everything to the disk that was committed before.
+/// Requests a sync of everything that was committed before.
 struct sync_log {};
 
-/// The log is on the disk, or an error says why that is unknown.
+/// The log was synced; or an error, after which it is unknown whether it was.
 struct log_synced {
   result<void> how{};
 };
 
-/// The LOG SYNCER actor interface: waits for the disk so that the journal of `os` mode need not;
-/// detached.
+/// The LOG SYNCER actor interface: waits for the disk, so that the journal in `os` mode does not
+/// have to; detached.
 using log_syncer_actor = caf::typed_actor<
   // Syncs the log.
   caf::replies_to<sync_log>::with<log_synced>>;
 
-/// Asks the reader to complete granted tasks for a peer.
+/// Asks the reader to add the bodies to granted tasks and to deliver them.
 struct fetch_bodies {
   shard_peer_actor peer;
   bodies_wanted wanted;
@@ -219,54 +219,55 @@ struct answer_inquiry {
   stored_inquiry asked;
 };
 
-/// Asks the reader who had keys.
+/// Asks the reader which tasks had the keys.
 struct find_keys {
   shard_internal_actor shard;
   keys_wanted wanted;
 };
 
-/// Asks the reader for bodies that a shard copies.
+/// Asks the reader for bodies that the shard copies.
 struct read_survivors {
   shard_internal_actor shard;
   survivors_wanted wanted;
 };
 
-/// Has the reader take the next look-ups, behind what it was sent before.
+/// Sent by the reader to itself: take the next look-ups, after the messages queued before.
 struct look_up_next {};
 
-/// The READER actor interface: reads what was committed and answers the peer itself; detached, so
+/// The READER actor interface: reads committed data and answers the peer directly; detached, so
 /// that no scheduled actor does I/O.
 using reader_actor = caf::typed_actor<
-  // Reads bodies and sends the batch.
+  // Reads bodies and delivers the tasks.
   caf::reacts_to<fetch_bodies>,
-  // Keeps a question until it is its peer's turn.
+  // Queues a query until it is its peer's turn.
   caf::reacts_to<answer_inquiry>,
-  // Keeps a look-up of keys likewise.
+  // Queues a key look-up in the same way.
   caf::reacts_to<find_keys>,
-  // Keeps what a shard copies likewise.
+  // Queues the bodies that a shard copies in the same way.
   caf::reacts_to<read_survivors>,
   // Reads texts or fates and sends the answers.
   caf::reacts_to<look_up_next>>;
 
-/// Looks whether ended tasks take too much space, once in a while.
+/// Asks for a periodic check of the space that ended tasks use.
 struct look_at_retention {};
 
-/// The KEEPER actor interface: gives the space of ended tasks back; detached, since it waits.
+/// The KEEPER actor interface: frees the space of ended tasks; detached, since it waits for the
+/// disk.
 using keeper_actor = caf::typed_actor<
-  // Has what may be dropped rewritten, when that is worth it.
+  // Rewrites files with droppable records when that is worthwhile.
   caf::reacts_to<look_at_retention>>;
 
-// The registrar as its own process sees it.
+// The registrar inside the coordinator's process.
 
-/// Asks the registrar to let nobody in any more.
+/// Asks the registrar to accept no more nodes.
 struct stop_registrar {};
 
-/// Other tokens than before are in force.
+/// The token table was replaced.
 struct tokens_replaced {};
 
 /// The REGISTRAR interface inside the coordinator's process.
 using registrar_internal_actor = actors::registrar_actor::extend<
-  // Ends the sessions of tokens that are gone or say something else.
+  // Ends the sessions whose tokens were removed or changed.
   caf::reacts_to<tokens_replaced>,
   // Refuses further hellos and ends every session.
   caf::replies_to<stop_registrar>::with<bool>>;

@@ -10,22 +10,22 @@
 
 namespace codeq::coordinator {
 
-/// A file that takes up space on the disk of the store, to be given up when the disk is full: then
-/// the store still writes what is small, and can be started, read and purged. Created when there is
-/// room for it, cut to nothing when the space runs out, created again once there is room again.
-/// Safe between threads.
+/// A file that reserves space on the store's disk and is released when the disk is full: the store
+/// can then still write small records, and can be started, read and purged. The file is created
+/// when there is space for it, truncated when space runs out, and created again once there is space
+/// again. Thread-safe.
 class disk_reserve {
 public:
-  /// In `directory`, which is created when missing.
+  /// The file is in `directory`, which is created when missing.
   explicit disk_reserve(
     const std::filesystem::path& directory, std::uint64_t bytes = limits::disk_reserve_bytes);
 
-  /// Looks how much is free on the disk; creates the file or gives it up accordingly. Returns the
-  /// bytes that may be used for more than what is small: those of a reserve that was given up do
-  /// not count. Errors: `disk_full` when the space is unknown.
+  /// Checks the free space and creates or releases the file accordingly. Returns the bytes that are
+  /// available for more than small writes; those of a released reserve do not count. Errors:
+  /// `disk_full` when the space cannot be determined.
   [[nodiscard]] result<std::uint64_t> usable();
 
-  /// Bytes that the file holds.
+  /// Size of the file.
   [[nodiscard]] std::uint64_t held() const;
 
 private:
@@ -37,7 +37,7 @@ private:
   const std::uint64_t bytes_;
   mutable std::mutex mutex_;
   bool is_held_ = false;
-  /// The file is there, but empty.
+  /// The file exists, but is empty.
   bool was_released_ = false;
 };
 

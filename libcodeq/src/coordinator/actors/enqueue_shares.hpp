@@ -15,23 +15,22 @@
 
 namespace codeq::coordinator {
 
-/// The bytes of enqueues that a coordinator holds at once, on all connections and in the gateway,
-/// from their arrival until they are durable. Tenants share them fairly. Whoever holds a share
-/// gives it back by dropping it, so a connection, request or actor that ends keeps none.
-/// Thread-safe.
+/// Bounds the bytes of enqueues in the coordinator, over all connections and the gateway, from
+/// their arrival until they are durable. Tenants share them fairly. A share is given back by
+/// dropping it, so a connection, request or actor that ends keeps none. Thread-safe.
 class enqueue_shares : public std::enable_shared_from_this<enqueue_shares> {
 public:
   explicit enqueue_shares(
     std::uint64_t bytes_max = limits::enqueue_bytes_default,
     std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>());
 
-  /// Takes so many bytes for the tenant. Errors: `overloaded` when its share is used up.
+  /// Takes `bytes` for the tenant. Errors: `overloaded` when its share is used up.
   [[nodiscard]] result<enqueue_share> take(const std::string& tenant, std::uint64_t bytes);
 
   /// The same for bytes that cannot be refused.
   [[nodiscard]] enqueue_share force(const std::string& tenant, std::uint64_t bytes);
 
-  /// Bytes that are held.
+  /// Number of bytes in use.
   [[nodiscard]] std::uint64_t used() const;
 
 private:

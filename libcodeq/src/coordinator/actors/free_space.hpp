@@ -14,22 +14,21 @@
 
 namespace codeq::coordinator {
 
-/// Refuses new tasks while the disk is nearly full, so that the rest is there for the claims and
-/// results of those that are acknowledged already; says when there is too little for those as well.
-/// Used from one thread.
+/// Refuses new tasks while the disk is nearly full, so that space remains for claims and results of
+/// acknowledged tasks; also reports when there is too little space for those. Used from one thread.
 class free_space {
 public:
-  /// Of the file system that `directory` is on.
+  /// Watches the file system that contains `directory`.
   free_space(
     std::filesystem::path directory,
     std::uint64_t least_bytes,
     std::shared_ptr<disk_reserve> reserve = nullptr);
 
-  /// Whether tasks may be added. Errors: `disk_full`. Looks at most every
-  /// `limits::free_space_look_interval`.
+  /// Checks that tasks may be added. Looks at the disk at most every
+  /// `limits::free_space_look_interval`. Errors: `disk_full`.
   [[nodiscard]] const result<void>& check(monotonic_time now);
 
-  /// Whether claims and large results have to wait. `bytes`: to be written, if it says no.
+  /// True when claims and large results have to wait. `bytes` will be written if the answer is no.
   [[nodiscard]] bool is_tight(monotonic_time now, std::size_t bytes);
 
 private:
@@ -40,7 +39,7 @@ private:
   std::uint64_t least_bytes_;
   std::shared_ptr<disk_reserve> reserve_;
   std::optional<monotonic_time> looked_;
-  /// To be written since then.
+  /// Bytes to be written since the last check.
   std::size_t noted_bytes_ = 0;
   bool is_tight_ = false;
   result<void> found_;

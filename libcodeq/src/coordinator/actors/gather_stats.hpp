@@ -17,12 +17,12 @@
 
 namespace codeq::coordinator {
 
-/// How long a shard may take to say what it counts.
+/// Maximum time for a shard's reply with its counts.
 inline constexpr duration stats_timeout = std::chrono::seconds(5);
 
-/// Asks every shard what it counts and calls `done` once on the actor `self`, with the answers in
-/// the order of the shards. Errors: `timeout`; counts without a part of them would be wrong.
-/// @pre there is a shard
+/// Requests the counts of every shard and calls `done` once on the actor `self`, with the replies
+/// in the order of the shards. Errors: `timeout`, since incomplete counts would be wrong. @pre
+/// there is a shard
 template <class Self>
 void gather_stats(
   Self self,

@@ -44,7 +44,7 @@ void journal_driver::look_at_space(std::size_t bytes) {
   if (!options_.reserve || unlooked_bytes_ < limits::free_space_look_bytes)
     return;
   unlooked_bytes_ = 0;
-  // Gives the reserve up when it has to; what is left beside it is of no interest here.
+  // Releases the reserve if necessary; the returned number is not needed.
   static_cast<void>(options_.reserve->usable());
 }
 

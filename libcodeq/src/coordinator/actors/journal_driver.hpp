@@ -14,10 +14,10 @@
 
 namespace codeq::coordinator {
 
-/// Counts the journal's work since the start; read on any thread.
+/// Counters of the journal since the start; read on any thread.
 struct journal_meter {
   std::atomic<std::uint64_t> groups{0};
-  /// Parts of shards in all groups together.
+  /// Parts of shards, over all groups.
   std::atomic<std::uint64_t> parts{0};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> microseconds{0};
@@ -26,20 +26,19 @@ struct journal_meter {
 struct journal_driver_options {
   std::shared_ptr<storage::task_store> store;
   journal_options journal;
-  /// Called when the store failed; must not return. Nothing is answered from then on.
+  /// Called when the store failed; must not return. Nothing is answered after that.
   std::function<void(const error&)> on_failure;
-  /// Learns of synced snapshots; null when nothing is ever dropped.
+  /// Receives the horizons of synced snapshots; null when nothing is ever dropped.
   std::shared_ptr<storage::retention_horizons> horizons{};
-  /// Null when nobody asks.
+  /// Null: no counters.
   std::shared_ptr<journal_meter> meter{};
   /// Syncs the log in `os` mode; not used in `sync` mode.
   log_syncer_actor syncer{};
-  /// Given up before a write that the disk has no space for; null when there is none.
+  /// Released before a write that the disk has no space for; null when there is none.
   std::shared_ptr<disk_reserve> reserve{};
 };
 
-/// The actor of the journal: writes its groups into the store, and waits there for as long as that
-/// takes.
+/// The actor of the journal: writes its groups to the store and waits for the writes.
 class journal_driver : public journal_port {
 public:
   static constexpr const char* name = "journal";
@@ -66,7 +65,7 @@ public:
 private:
   [[nodiscard]] time_point now() const { return self_->clock().now(); }
 
-  /// Writes what the journal wants written, until it wants nothing more.
+  /// Writes groups until the journal has none left.
   void write_all();
   [[nodiscard]] result<void> write(const commit_group& group);
   void look_at_space(std::size_t bytes);
@@ -75,9 +74,9 @@ private:
   journal_driver_options options_;
   std::optional<journal> journal_;
   std::map<shard_id, shard_internal_actor> shards_;
-  /// Written since the free space was looked at.
+  /// Bytes written since the last check of the free space.
   std::size_t unlooked_bytes_ = 0;
-  /// Null when nothing is to be written; else the journal's, until `written`.
+  /// Group to write, owned by the journal until `written`; null when there is none.
   const commit_group* to_write_ = nullptr;
 };
 

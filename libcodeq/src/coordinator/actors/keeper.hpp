@@ -13,7 +13,7 @@ namespace codeq::coordinator {
 
 struct keeper_options {
   storage::retention_keeper_options keep;
-  /// Set by whoever stops the process: ends the work at hand.
+  /// Set when the process stops; ends the current work.
   std::shared_ptr<std::atomic<bool>> cancelled;
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;
@@ -33,7 +33,7 @@ private:
   std::optional<storage::retention_keeper> keeper_;
 };
 
-/// Gives the space of ended tasks back, on a thread of its own.
+/// Frees the space of ended tasks, on a thread of its own.
 [[nodiscard]] keeper_actor::behavior_type
 keeper(keeper_actor::stateful_pointer<keeper_state> self, const keeper_options& options);
 

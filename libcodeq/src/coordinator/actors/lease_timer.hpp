@@ -5,9 +5,8 @@
 
 namespace codeq::coordinator {
 
-/// One actor per lease: woken at the deadline it tells its shard `core::expire_lease`, nothing
-/// more. It costs no scheduler time until it is due, and ending a lease early is dropping its
-/// handle.
+/// One actor per lease. At the deadline it sends its shard `core::expire_lease` and nothing else.
+/// It uses no scheduler time until then; a lease that ends early drops the actor's handle.
 struct lease_timer_state {
   static constexpr const char* name = "lease_timer";
 };

@@ -8,8 +8,8 @@
 
 namespace codeq::coordinator {
 
-/// Brings the log to the disk in `os` mode, on a thread of its own: a disk may take a second for
-/// it, and the journal shares the thread of the sockets.
+/// Syncs the log in `os` mode on a thread of its own, since that may take a second, and the journal
+/// shares the thread of the sockets.
 [[nodiscard]] log_syncer_actor::behavior_type
 log_syncer(log_syncer_actor::pointer self, const std::shared_ptr<storage::task_store>& store);
 

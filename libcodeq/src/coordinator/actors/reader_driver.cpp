@@ -7,7 +7,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// So many look-ups of one peer that wait are worth a line in the log.
+/// From this number on, waiting look-ups of one peer are logged.
 constexpr std::size_t noted_lookups = 1000;
 
 } // namespace

@@ -18,12 +18,12 @@ struct reader_driver_options {
   reader_options reader;
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;
-  /// Look-ups that wait; null when nobody asks.
+  /// Number of waiting look-ups; null: not counted.
   std::shared_ptr<std::atomic<std::size_t>> waiting{};
 };
 
-/// The actor of the reader, on a thread of its own. Delivers tasks as soon as it is asked to; every
-/// look-up waits until what was sent before it is sorted into queues.
+/// The actor of the reader, on a thread of its own. Delivers tasks at once. A look-up waits until
+/// the messages before it are sorted into queues.
 class reader_driver : public reader_port {
 public:
   static constexpr const char* name = "reader";
@@ -52,10 +52,10 @@ public:
   void fail(const error& reason) override { options_.on_failure(reason); }
 
 private:
-  /// A peer with look-ups that wait.
+  /// A peer with waiting look-ups.
   struct asker {
     shard_peer_actor actor;
-    /// That it waits for many was logged.
+    /// True when its many look-ups were logged.
     bool is_noted = false;
   };
 
@@ -65,7 +65,7 @@ private:
 
   void schedule();
 
-  /// Answers the inquiries of one turn.
+  /// Answers the queries of one turn.
   void answer_next();
   void note_waiting(core::peer_id id, asker& peer);
   void note_size();
@@ -79,7 +79,7 @@ private:
   std::unordered_map<shard_id, shard_internal_actor> shards_;
   std::unordered_map<core::peer_id, asker> askers_;
   bool is_scheduled_ = false;
-  /// Who is answered by the call under way.
+  /// The peer that the current call answers.
   shard_peer_actor peer_;
 };
 

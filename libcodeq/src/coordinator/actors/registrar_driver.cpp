@@ -57,7 +57,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.backups};
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
-  // Sent from here, as is the end of a session: a shard takes them in this order.
+  // Sent by this actor, like the end of a session, so that a shard gets both in this order.
   for (const auto& shard : options_.shards)
     self_->send(
       shard,

@@ -18,12 +18,12 @@ namespace codeq::coordinator {
 
 struct registrar_driver_options {
   registrar_options registrar;
-  /// By number.
+  /// Indexed by shard number.
   std::vector<shard_actor> shards;
   process_gauges gauges;
-  /// Gives shard time; used by the registrar only.
+  /// Source of shard time; used by the registrar only.
   std::shared_ptr<base::clock> clock;
-  /// Who may come in; null lets everybody in to do everything.
+  /// Token table; null: single-user setup.
   std::shared_ptr<security::token_source> tokens{};
   /// Not null when there are tokens.
   std::shared_ptr<security::rate_limiter> limiter{};
@@ -33,7 +33,8 @@ struct registrar_driver_options {
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
-/// The actor that decides who may connect: spawns the sessions of those who may.
+/// The actor of the registrar, which decides which nodes may connect; spawns the sessions of those
+/// that may.
 class registrar_driver : public registrar_port {
 public:
   static constexpr const char* name = "registrar";

@@ -15,7 +15,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// Gives a session an enqueue with its share, or what is left of one that finds none.
+/// Sends a session an enqueue with its share, or the refusal of one for which there is no share.
 result<void> pass_on(
   const session_actor& session, const protocol::enqueue_request& m, const enqueue_payer& payer) {
   auto share = payer.shares->take(payer.tenant, m.body().size() + limits::enqueue_overhead_bytes);
@@ -36,7 +36,7 @@ void session_driver::start(session_actor::pointer self, const session_driver_opt
   self_ = self;
   options_ = options;
   session_.emplace(options_.session, *this);
-  // The connection may have ended before it learned of this session.
+  // The connection may have ended before it got this session as its owner.
   self_->monitor(options_.connection);
 }
 

@@ -15,17 +15,17 @@
 
 namespace codeq::coordinator {
 
-/// Returns the metrics of the process as a whole, by name; called on any thread.
+/// Returns the metrics of the whole process, by name; called on any thread.
 using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 
-/// Begins a backup, or with false only says how the latest one is; called on any thread.
+/// Starts a backup, or with false only returns the status of the latest one; called on any thread.
 using backup_control = std::function<result<backup_status>(bool start)>;
 
 struct session_driver_options {
   session_options session;
   actors::connection_actor connection;
   std::shared_ptr<const actors::outgoing_progress> outgoing;
-  /// By number.
+  /// Indexed by shard number.
   std::vector<shard_actor> shards;
   /// Name and address of the peer, for logs.
   std::string node_name;
@@ -33,11 +33,11 @@ struct session_driver_options {
   process_gauges gauges;
   /// Not null when there is a bearer.
   std::shared_ptr<security::rate_limiter> limiter{};
-  /// Empty where there is nothing to back up.
+  /// Empty when there is no store to back up.
   backup_control backups{};
 };
 
-/// The actor of one connected node: carries what its session says to shards and connection.
+/// The actor of one connected node: passes its session's messages to shards and connection.
 class session_driver : public session_port {
 public:
   static constexpr const char* name = "session";
@@ -64,7 +64,7 @@ private:
   session_actor::pointer self_ = nullptr;
   session_driver_options options_;
   std::optional<session> session_;
-  /// Bytes of frames that were sent to the connection.
+  /// Bytes of the frames that were sent to the connection.
   std::uint64_t sent_ = 0;
 };
 
@@ -78,7 +78,7 @@ struct enqueue_payer {
   std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
 };
 
-/// Where the frames of a node with that role go; those that the role does not send are refused. An
+/// The sink for frames of a node with that role; refuses those that the role must not send. An
 /// enqueue takes its share here, before it is queued anywhere, or is dropped.
 [[nodiscard]] actors::frame_sink
 session_sink(schema::Role role, const session_actor& session, enqueue_payer payer);

@@ -122,8 +122,8 @@ bool shard_driver::make_timer(sequence seq, fencing_token token) {
   auto& timer = timers_[token];
   if (timer)
     return false;
-  // Lazily initialised and hidden: it is not scheduled before its first message, and a lease that
-  // ends early costs no more than its memory.
+  // Lazily initialised and hidden: the actor is not scheduled before its first message, and a lease
+  // that ends early costs no more than its memory.
   timer = self_->system().spawn<caf::lazy_init + caf::hidden>(
     lease_timer, me(), core::task_lease{seq, token});
   return true;

@@ -21,13 +21,13 @@ struct shard_driver_options {
   std::shared_ptr<base::clock> clock;
   journal_actor journal;
   reader_actor reader;
-  /// Tells which keys it cannot hold.
+  /// Answers from memory which keys it cannot contain.
   std::shared_ptr<const storage::task_store> store;
-  /// Says when tasks may be added; used by this shard's actor only, null for always.
+  /// Decides when tasks may be added; used by this shard's actor only; null: always.
   std::shared_ptr<free_space> space{};
 };
 
-/// The actor of one shard: gives its shard the time, and carries what it says to other actors.
+/// The actor of one shard: passes it the time, and its messages to other actors.
 class shard_driver : public shard_port {
 public:
   static constexpr const char* name = "shard";
@@ -42,7 +42,7 @@ public:
   void detach(core::peer_id peer);
   void meet(const meet_shards& m);
 
-  /// Looks at the free space now and then.
+  /// Checks the free space periodically.
   void look_at_disk();
   [[nodiscard]] caf::result<bool> stop();
 
@@ -83,7 +83,7 @@ private:
   bool pauses_grants_ = false;
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;
-  /// For the other shards, until they are known.
+  /// Commands for the other shards, until their handles are known.
   std::vector<std::pair<shard_id, core::command>> undelivered_;
   std::unordered_map<fencing_token, lease_timer_actor> timers_;
   std::optional<caf::typed_response_promise<bool>> stopping_;

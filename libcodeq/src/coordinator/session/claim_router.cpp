@@ -73,7 +73,7 @@ claim_router::moves claim_router::rebalance() {
 void claim_router::spread(moves& out, bool only_busy) {
   std::vector<std::uint32_t> share(places_.size());
   while (free_ > 0) {
-    // The emptiest place next, beginning where the last round ended.
+    // Chooses the place with the fewest credits, starting where the last round ended.
     std::size_t best = places_.size();
     for (std::size_t k = 0; k < places_.size(); ++k) {
       auto i = (next_ + k) % places_.size();

@@ -9,13 +9,13 @@
 
 namespace codeq::coordinator {
 
-/// Decides where a worker's credits wait. Pure: the session feeds it what happens and carries out
-/// the moves it returns. Idle credits are spread over all shards; as soon as a shard says that it
-/// has work, credits move there, taken back from shards without work when none are free. So nothing
-/// idles while work waits, and no more is ever claimed than there are credits.
+/// Decides at which shards a worker's credits wait. Pure: the session notifies it of events and
+/// carries out the moves that it returns. Idle credits are spread over all shards. When a shard has
+/// work, credits move there; if none are free, they are taken back from shards without work. So no
+/// credit is idle while work waits, and never more is claimed than there are credits.
 class claim_router {
 public:
-  /// Adds credits at a shard, or asks for unused ones back.
+  /// Adds credits at a shard, or requests unused ones back.
   struct move {
     enum class kind : std::uint8_t { claim, revoke };
 
@@ -26,14 +26,14 @@ public:
 
   using moves = std::vector<move>;
 
-  /// `first` says where the first credit goes, modulo the number of shards. @pre shard_count > 0
+  /// `first` is the place of the first credit, modulo the number of shards. @pre shard_count > 0
   explicit claim_router(std::size_t shard_count, std::size_t first = 0);
 
-  /// The worker can take so many more tasks.
+  /// The worker can take this many more tasks.
   [[nodiscard]] moves add_credits(std::uint32_t credits);
 
-  /// A shard handed out tasks and says whether more is ready there; `more` is empty when the tasks
-  /// come late and what else the shard said meanwhile is newer.
+  /// A shard granted tasks and says whether more are ready; `more` is empty when the tasks arrive
+  /// late and the shard has sent newer information meanwhile.
   [[nodiscard]] moves granted(shard_id shard, std::uint32_t tasks, std::optional<bool> more);
 
   /// A shard has nothing more for this worker.
@@ -42,16 +42,16 @@ public:
   /// A shard has work for this worker.
   [[nodiscard]] moves has_work(shard_id shard);
 
-  /// A shard gave back credits that it was asked for.
+  /// A shard has returned credits on request.
   [[nodiscard]] moves returned(shard_id shard, std::uint32_t credits);
 
-  /// Stops or resumes placing credits; those that wait at shards are taken back.
+  /// Stops or resumes placing credits; a stop takes back those that wait at shards.
   [[nodiscard]] moves pause(bool paused);
 
-  /// Credits that wait anywhere: here, at shards or on their way back.
+  /// Number of unused credits: here, at shards or on their way back.
   [[nodiscard]] std::uint32_t credits() const;
 
-  /// Those of them that are at shards or on their way back.
+  /// Number of those that are at shards or on their way back.
   [[nodiscard]] std::uint32_t waiting() const { return credits() - free_; }
 
 private:
@@ -67,7 +67,7 @@ private:
 
   std::vector<place> places_;
   std::uint32_t free_ = 0;
-  /// Where the next credit goes, so that no shard is always first.
+  /// Place of the next credit, so that no shard is always first.
   std::size_t next_ = 0;
   bool paused_ = false;
 };

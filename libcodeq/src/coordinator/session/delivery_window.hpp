@@ -12,10 +12,10 @@
 
 namespace codeq::coordinator {
 
-/// Bounds the bodies of tasks that wait for the connection of one worker: a shard granted them, and
-/// the socket has not taken them yet. Each shard has an equal share of the bound, which its last
-/// task may exceed. A claim returns the room that the socket made. Pure: the session feeds it what
-/// happens.
+/// Bounds the bodies of tasks that wait for a worker's connection: a shard has granted them, and
+/// the socket has not accepted them yet. Each shard has an equal share of the bound, which its last
+/// task may exceed. A claim returns the room that the socket has freed. Pure: the session notifies
+/// it of events.
 class delivery_window {
 public:
   /// Tasks of one shard that have waited for too long.
@@ -26,30 +26,31 @@ public:
 
   delivery_window(std::size_t shard_count, std::uint64_t bytes_max);
 
-  /// Takes the room that the next claim at the shard has to return to it, or that it has at first.
+  /// Takes the room that the next claim must return to the shard, or the room that it has
+  /// initially.
   [[nodiscard]] std::int64_t take_room(shard_id shard);
 
-  /// The shard's tasks were handed to the connection. `end`: the count of all bytes that were
-  /// handed to it up to these.
+  /// The shard's tasks were passed to the connection. `end`: total number of bytes passed to it,
+  /// including these tasks.
   void sent(shard_id shard, const core::tasks_granted& granted, std::uint64_t end);
 
-  /// Granted tasks of so many bytes will not be sent.
+  /// Granted tasks of `bytes` bytes will not be sent.
   void dropped(shard_id shard, std::uint64_t bytes) { shares_[value(shard)].owed += bytes; }
 
-  /// The socket has taken so many of all bytes that were handed to the connection.
+  /// The socket has accepted `bytes` of all bytes passed to the connection.
   void written(std::uint64_t bytes);
 
   /// The shards that may run out of room unless a claim returns it. Linear in shards.
   [[nodiscard]] std::vector<shard_id> owed() const;
 
-  /// True while a shard may run out of room unless the socket takes more, or a claim returns room.
-  /// Linear in shards.
+  /// True while a shard may run out of room unless the socket accepts more, or a claim returns
+  /// room. Linear in shards.
   [[nodiscard]] bool is_filling() const;
 
-  /// True when the socket has not taken everything.
+  /// True when the socket has not accepted everything.
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
 
-  /// Returns the tasks that wait since before the last call, each once.
+  /// Returns the tasks that have waited since before the last call, each once.
   [[nodiscard]] std::vector<late_tasks> take_late();
 
 private:
@@ -68,7 +69,7 @@ private:
   };
 
   struct share {
-    /// Bytes of deliveries that wait.
+    /// Bytes of waiting deliveries.
     std::uint64_t waiting = 0;
     /// Room that a claim has to return.
     std::uint64_t owed = 0;

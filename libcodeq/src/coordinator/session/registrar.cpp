@@ -13,10 +13,10 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// Replaced incarnations remembered per name; an older one than these is no longer recognised.
+/// Number of replaced incarnations remembered per name; older ones are no longer recognised.
 constexpr std::size_t superseded_max = 16;
 
-/// Names remembered before those of nobody connected are forgotten.
+/// Above this number of names, those that are not connected are dropped.
 constexpr std::size_t worker_names_max = 65536;
 
 error name_taken_over(const std::string& name) {
@@ -66,7 +66,7 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
     if (auto ok = check_share((*bearer)->tenant); !ok)
       return ok.error();
   node->token.clear();
-  // Else a tenant's worker could take over the leases of another tenant's one.
+  // Otherwise a worker of one tenant could take over the leases of another tenant's worker.
   if (*bearer)
     node->identity.name = (*bearer)->tenant + "/" + node->identity.name;
   return newcomer{std::move(*node), std::move(*bearer)};
@@ -102,7 +102,7 @@ void registrar::welcome_worker(std::uint64_t hello, const newcomer& who, timesta
     return port_.refuse(hello, name_taken_over(identity.name));
   }
   bool is_other = name.peer != 0 && name.incarnation != identity.incarnation;
-  // Another process has the name: it keeps it if it still lives.
+  // Another process has the name and keeps it if it is still alive.
   if (is_other)
     return port_.probe(name.peer, hello);
   probing_.erase(hello);
@@ -120,7 +120,7 @@ void registrar::probed(std::uint64_t hello, core::peer_id peer, bool is_alive, t
   }
   const auto& identity = who->node.identity;
   auto current = workers_[identity.name].peer;
-  // Meanwhile the name may have passed to a connection that nobody probed.
+  // Meanwhile a connection that was not probed may have got the name.
   if (current != 0 && current != peer)
     return welcome_worker(hello, *who, now);
   probing_.erase(waiting);
@@ -144,7 +144,7 @@ void registrar::take_over(std::uint64_t hello, const newcomer& who, timestamp no
     if (name.superseded.size() > superseded_max)
       name.superseded.pop_front();
     name.incarnation = identity.incarnation;
-    // Whatever an earlier process left behind is lost, also when it ran before our own start.
+    // All leases of an earlier process are lost, even if it ran before this coordinator started.
     port_.to_shards(core::replace_worker{std::make_shared<const worker_identity>(identity)});
   }
   accept(hello, who, now);
@@ -199,7 +199,7 @@ void registrar::drop(core::peer_id peer) {
 
 void registrar::forget(core::peer_id peer) {
   drop(peer);
-  // A process that comes back to a forgotten name still has its leases: they know their owner.
+  // A process that reconnects under a dropped name still has its leases, which store their owner.
   if (workers_.size() > worker_names_max)
     std::erase_if(workers_, [](const auto& name) { return name.second.peer == 0; });
 }

@@ -17,7 +17,7 @@
 
 namespace codeq::coordinator {
 
-/// A node that may come in, and what it is told first.
+/// An accepted node, and the first frame that it is sent.
 struct session_opening {
   session_options session;
   protocol::node_introduction node;
@@ -26,65 +26,65 @@ struct session_opening {
 
 struct registrar_options {
   std::size_t shard_count = 1;
-  /// Random, per start of the coordinator.
+  /// Random number per start of the coordinator.
   std::uint64_t coordinator_id = 0;
   std::uint64_t store_id = 0;
-  /// Of all nodes; tenants share them fairly.
+  /// Maximum number of nodes; tenants share it fairly.
   std::size_t connections_max = limits::connections_max;
 };
 
-/// The outside of the registrar. No call leads back into the registrar before it has returned.
+/// The registrar's interface to its driver. Calls return before they call the registrar back.
 class registrar_port {
 public:
   virtual ~registrar_port() = default;
 
-  /// Starts the session of the connection that said hello under this number: attaches it to every
-  /// shard, then acknowledges the hello; the acknowledgement is the first frame that the peer gets.
-  /// Shards get this behind everything that they were told before.
+  /// Starts the session of the connection whose hello has this number: attaches it to every shard,
+  /// then acknowledges the hello, which is the first frame that the peer gets. Shards process the
+  /// attachment after all earlier messages.
   virtual void open_session(std::uint64_t hello, session_opening opening) = 0;
 
   /// A node of the tenant is refused because of `connections_max`.
   virtual void note_full(const std::string& tenant) = 0;
 
-  /// Tells the connection that said hello under this number why it may not come in, and closes it.
+  /// Refuses the connection whose hello has this number, with the reason, and closes it.
   virtual void refuse(std::uint64_t hello, const error& reason) = 0;
 
-  /// Asks whether the node of a session still answers; answered by `probed`.
+  /// Checks whether the node of a session is alive; answered by `probed`.
   virtual void probe(core::peer_id peer, std::uint64_t hello) = 0;
 
-  /// Tells a node why its session ends, and ends it.
+  /// Ends a session and sends the node the reason.
   virtual void end_session(core::peer_id peer, const error& reason) = 0;
 
-  /// Has every shard forget a peer.
+  /// Detaches a peer from every shard.
   virtual void detach(core::peer_id peer) = 0;
 
-  /// Gives every shard a command.
+  /// Sends every shard a command.
   virtual void to_shards(core::command command) = 0;
 
-  /// The tokens in force; null lets everybody in to do everything.
+  /// The current token table; null: single-user setup.
   [[nodiscard]] virtual std::shared_ptr<const security::token_table> tokens() const = 0;
 };
 
-/// Decides who may connect, and as what: one living worker for each name and tenant. Knows no
-/// actor, clock or connection: its driver calls it from one thread and numbers hellos.
+/// Decides which nodes may connect: one connected worker per name and tenant. Uses no actor, clock
+/// or connection: its driver calls it from one thread and numbers the hellos.
 class registrar {
 public:
   /// @pre `port` outlives the registrar
   registrar(const registrar_options& options, registrar_port& port);
 
-  /// Decides over a hello. `now` is shard time.
+  /// Decides on a hello. `now` is shard time.
   void welcome(std::uint64_t hello, const protocol::hello& message, timestamp now);
 
-  /// Whether the node of the session answered that the hello had probed.
+  /// The result of the probe that was made because of the hello.
   void probed(std::uint64_t hello, core::peer_id peer, bool is_alive, timestamp now);
 
-  /// A session is gone.
+  /// A session has ended.
   void forget(core::peer_id peer);
 
-  /// Ends the sessions whose tokens are gone or say something else.
+  /// Ends the sessions whose tokens were removed or changed.
   void review_sessions();
 
-  /// Ends every session and lets nobody in any more.
+  /// Ends every session and accepts no more nodes.
   void stop();
 
 private:
@@ -93,10 +93,10 @@ private:
     std::shared_ptr<const security::principal> bearer;
   };
 
-  /// A node that may come in.
+  /// A node that may connect.
   struct newcomer {
     protocol::node_introduction node;
-    /// Null when everybody may do everything.
+    /// Null in a single-user setup.
     std::shared_ptr<const security::principal> bearer;
   };
 
@@ -115,7 +115,7 @@ private:
   void take_over(std::uint64_t hello, const newcomer& who, timestamp now);
   void accept(std::uint64_t hello, const newcomer& who, timestamp now);
 
-  /// Whether the tenant may have one more session. Errors: `overloaded`.
+  /// Checks that the tenant may have one more session. Errors: `overloaded`.
   [[nodiscard]] result<void> check_share(const std::string& tenant) const;
   [[nodiscard]] protocol::hello_ack make_ack(timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
@@ -125,7 +125,7 @@ private:
   registrar_port& port_;
   core::peer_id last_peer_ = 0;
   std::unordered_map<core::peer_id, connected> sessions_;
-  /// Of sessions, by the tenants of their tokens.
+  /// Places of sessions, by the tenants of their tokens.
   base::fair_share shares_;
   std::unordered_map<std::string, worker_name> workers_;
   /// Hellos that wait for a probe, by number.

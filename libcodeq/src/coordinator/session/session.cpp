@@ -15,7 +15,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// Credits that are held back are looked at this often at most, and at least.
+/// Minimum and maximum interval of checks for held-back credits.
 constexpr duration held_look_min{10};
 constexpr duration held_look_max{1000};
 
@@ -30,7 +30,7 @@ coordinator_stats visible_to(const security::principal& who, coordinator_stats a
   if (who.is_of_all_tenants())
     return all;
   std::erase_if(all.queues, [&](const queue_stats& q) { return !who.sees(q.queue.tenant); });
-  // They are of the process, so of all tenants together.
+  // Gauges belong to the process and thus to all tenants.
   all.gauges.clear();
   return all;
 }
@@ -325,7 +325,7 @@ void session::drain() {
 void session::take_request(const protocol::goodbye&) {
   port_.note_goodbye();
   if (options_.worker) {
-    // First, else the shards would hand the leases that end here to this very worker again.
+    // First, since the shards would grant the tasks that are given back here to this worker again.
     drain();
     for_each_shard([this](shard_id shard) {
       port_.command_shard(shard, core::release_worker{options_.worker});

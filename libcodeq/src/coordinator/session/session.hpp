@@ -26,21 +26,21 @@ struct session_options {
   core::peer_id peer = 0;
   /// Null for producers and operators.
   std::shared_ptr<const worker_identity> worker{};
-  /// Null when everybody may do everything.
+  /// Null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
   std::size_t shard_count = 1;
-  /// Bytes of tasks that may wait for the connection, and of results.
+  /// Maximum bytes of tasks, and of results, that wait for the connection.
   std::uint64_t delivery_bytes_max = limits::delivery_bytes_waiting_max;
   std::uint64_t result_bytes_max = limits::result_bytes_waiting_max;
 };
 
-/// Why a session asked to be woken.
+/// Why a session requested a wake-up.
 enum class session_wake : std::uint8_t {
   /// Credits are held back by the token's rate.
   held_credits,
   /// The connection is filling up with tasks.
   full_window,
-  /// Tasks may have waited for long.
+  /// Tasks may have waited for too long.
   late_tasks,
   /// Results wait for the connection.
   waiting_results,
@@ -48,47 +48,47 @@ enum class session_wake : std::uint8_t {
 
 /// Bytes of a connection since its session began.
 struct outgoing_bytes {
-  /// Handed to the connection.
+  /// Passed to the connection.
   std::uint64_t sent = 0;
-  /// Taken by its socket; those that were sent first.
+  /// Accepted by its socket, in the order in which they were passed.
   std::uint64_t written = 0;
 
   [[nodiscard]] std::uint64_t waiting() const { return sent - written; }
 };
 
-/// The outside of a session. No call leads back into the session before it has returned.
+/// The session's interface to its driver. Calls return before they call the session back.
 class session_port {
 public:
   virtual ~session_port() = default;
 
-  /// Passes what the peer asks on to a shard.
+  /// Passes a request of the peer to a shard.
   virtual void ask_shard(shard_id to, peer_request request) = 0;
 
-  /// Gives a shard a command on the peer's behalf.
+  /// Sends a shard a command on the peer's behalf.
   virtual void command_shard(shard_id to, core::command command) = 0;
 
   /// Sends the peer a frame.
   virtual void send(const protocol::wire_frame& frame) = 0;
 
-  /// Closes the connection after what was sent before.
+  /// Closes the connection after the frames sent before.
   virtual void close(const error& reason) = 0;
 
-  /// Asks all shards for their counts; answered by `tell_stats`.
+  /// Requests the counts of all shards; answered by `tell_stats`.
   virtual void gather_stats(std::uint64_t number) = 0;
 
-  /// Asks for `wake` after so long.
+  /// Requests a call of `wake` after `wait`.
   virtual void wake_after(duration wait, session_wake what) = 0;
 
   [[nodiscard]] virtual outgoing_bytes outgoing() const = 0;
 
-  /// How long the bearer of a token has to wait before it may do so much; zero when it may now.
+  /// How long the bearer of a token has to wait before it may use `cost`; zero: not at all.
   [[nodiscard]] virtual duration
   take_rate(const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) = 0;
 
-  /// The metrics of the process as a whole, by name.
+  /// The metrics of the whole process, by name.
   [[nodiscard]] virtual std::map<std::string, std::int64_t> gauges() const = 0;
 
-  /// Begins a backup, or with false only says how the latest one is.
+  /// Starts a backup, or with false only returns the status of the latest one.
   [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
 
   // For the log.
@@ -97,24 +97,24 @@ public:
   virtual void note_refused(const error& reason) = 0;
 };
 
-/// A connected node: checks which shard a frame is for, owns the worker's credits, bounds what a
-/// producer has in flight, and writes what shards answer into frames. Knows no actor, clock or
-/// socket: its driver calls it from one thread.
+/// A connected node: checks which shard a message is for, owns the worker's credits, bounds a
+/// producer's requests in flight, and writes the shards' replies into frames. Uses no actor, clock
+/// or socket: its driver calls it from one thread.
 class session {
 public:
   /// @pre `port` outlives the session
   session(session_options options, session_port& port);
 
-  /// Takes a frame of the peer.
+  /// Handles a message of the peer.
   void take(const protocol::session_request& request);
 
-  /// The same for an enqueue, which holds a share until it is durable or refused.
+  /// Handles an enqueue, which holds its share until it is durable or refused.
   void take(const protocol::enqueue_request& request, enqueue_share share);
 
-  /// An enqueue found no share: tells the peer when to send it again.
+  /// Refuses an enqueue for which there is no share, with the pause before a retry.
   void take(const enqueue_without_share& m);
 
-  // Messages of shards and reader.
+  // Messages of shards and the reader.
 
   void take(const shard_reply& m);
   void take(const task_delivery& m);
@@ -123,16 +123,16 @@ public:
   /// Answers the `StatsRequest` of that number from the parts of all shards.
   void tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts);
 
-  /// Stops or resumes claiming for a peer that reads slowly.
+  /// Pauses or resumes claims for a peer that reads slowly.
   void pause(bool paused);
 
-  /// The time that the session asked for is over.
+  /// A requested wake-up is due.
   void wake(session_wake what);
 
-  /// The peer broke the protocol: tells it why, and closes the connection.
+  /// The peer violated the protocol: sends it the reason and closes the connection.
   void refuse(const error& reason);
 
-  /// Tells the peer why, and closes the connection.
+  /// Sends the peer the reason and closes the connection.
   void end(const error& reason);
 
 private:
@@ -152,27 +152,27 @@ private:
   void take_request(const protocol::backup_request& m);
   void take_request(const protocol::goodbye& m);
 
-  /// Passes an operator's request on to the shard that it or its task names.
+  /// Passes an operator's request to its shard, or to the shard of its task.
   template <class S>
   void take_request(const protocol::frame<S>& m);
 
-  /// Passes a message that names its shard on to it.
+  /// Passes a message to the shard that it names.
   template <class S>
   void forward(const protocol::frame<S>& m, enqueue_share share = nullptr);
 
   void carry_out(const claim_router::moves& moves);
 
-  /// Gives credits to a shard, with the room for bytes that it is owed.
+  /// Gives credits to a shard, and the room for bytes that it is owed.
   void claim_at(shard_id shard, std::uint32_t credits);
 
   /// Places credits that were held back, as far as the token's rate allows.
   void place_held_credits();
 
-  /// Returns the room that the socket made to the shards that need it.
+  /// Returns freed room to the shards that need it.
   void return_room();
 
-  /// Beats for tasks that the socket does not take, as for tasks that a worker has not started:
-  /// their leases end uncharged.
+  /// Sends heartbeats for tasks that the socket does not accept, marked as not started: their
+  /// leases then end uncharged.
   void beat_for_late_tasks();
 
   void wake_later(session_wake what, duration wait);
@@ -184,14 +184,14 @@ private:
   void tell(shard_id shard, const protocol::tasks_told& told);
   void ask_for_results();
 
-  /// The worker takes tasks of these queues from here on.
+  /// From now on the worker claims from these queues.
   void take_from(const std::vector<queue_address>& queues);
 
-  /// Takes all credits back, for good.
+  /// Takes all credits back, permanently.
   void drain();
   void refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after);
 
-  /// How long the bearer has to wait before it may do so much; zero when it may now.
+  /// How long the bearer has to wait before it may use `cost`; zero: not at all.
   [[nodiscard]] duration take_rate(security::rate_scope scope, std::uint64_t cost);
 
   /// Counts an operator's request. Errors: `overloaded`.
@@ -208,7 +208,7 @@ private:
   claim_router router_;
   delivery_window window_;
   result_backlog results_;
-  /// Wake-ups that are on their way.
+  /// Wake-ups that were requested and are not due yet.
   std::set<session_wake> wakes_;
   duration lease_wish_{0};
   std::uint32_t batch_tasks_ = 0;
@@ -217,7 +217,7 @@ private:
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
 
-  // A producer's requests that are not answered yet.
+  // A producer's unanswered requests.
   std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;
   std::size_t inflight_bytes_ = 0;
 };

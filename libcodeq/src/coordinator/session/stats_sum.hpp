@@ -7,7 +7,7 @@
 
 namespace codeq::coordinator {
 
-/// Adds up the counts of several shards: queues and workers of one name are one.
+/// Sums the counts of several shards; queues, and workers, are merged by name.
 [[nodiscard]] coordinator_stats sum_of(const std::vector<coordinator_stats>& parts);
 
 } // namespace codeq::coordinator

@@ -33,7 +33,7 @@ result<void> check_admin(const principal& who) {
   return unauthorized("this takes an admin's token");
 }
 
-/// Of a command that may name its task by key.
+/// For a command that may identify its task by key.
 template <class Command>
 result<void> check_named(const principal& who, const Command& c) {
   if (auto ok = check_producer(who); !ok)
@@ -47,7 +47,7 @@ result<void> check_admin_of(const principal& who, const std::string& tenant) {
   return check_tenant(who, tenant);
 }
 
-/// Moves what `is_foreign` picks out of `from`.
+/// Removes the elements selected by `is_foreign` from `from` and returns them.
 template <class T, class F>
 std::vector<T> take_if(std::vector<T>& from, F is_foreign) {
   auto kept =
@@ -149,10 +149,10 @@ result<void> check(const principal& who, const core::list_tasks& c) {
 
 std::vector<core::lease_beat>
 take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c) {
-  // Nobody waits for an answer to these.
+  // Progress is never answered.
   std::erase_if(
     c.progress, [&](const core::lease_progress& p) { return !may_see(who, state, p.seq); });
-  // Each comes with a beat, which is answered.
+  // Every checkpoint comes with a heartbeat, which is answered.
   std::erase_if(
     c.checkpoints, [&](const core::lease_checkpoint& p) { return !may_see(who, state, p.seq); });
   return take_if(

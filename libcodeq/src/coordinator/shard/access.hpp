@@ -11,26 +11,26 @@
 
 #include <vector>
 
-/// What a token's bearer may ask of a shard; pure. A task of another tenant is answered as one that
-/// is not there; whoever names another tenant is told that this is not theirs to name.
+/// Access rights of a token's bearer at a shard; pure. A task of another tenant is treated as
+/// unknown; a request that names another tenant is refused.
 namespace codeq::coordinator::access {
 
 using security::principal;
 
-/// How every task that is not there is answered.
+/// The error for every unknown task.
 [[nodiscard]] error unknown_task();
 
-/// True when tasks of the queue exist for this bearer.
+/// True when the bearer may know of tasks of the queue.
 [[nodiscard]] bool may_see(const principal& who, const queue_address& queue);
 
-/// True unless the task is in memory and of a queue that does not exist for this bearer. Of one
-/// that is not in memory the reader tells.
+/// False when the task is in memory and belongs to a queue that the bearer may not see. For tasks
+/// that are not in memory the reader checks this.
 [[nodiscard]] bool may_see(const principal& who, core::shard_state& state, sequence seq);
 
-/// Why a node may not connect as what it says it is. Errors: `unauthorized`.
+/// Checks whether a node may connect with the role and queues of its hello. Errors: `unauthorized`.
 [[nodiscard]] result<void> check(const principal& who, const protocol::node_introduction& node);
 
-// Why a command may not be given, whatever its task is. Errors: `unauthorized`.
+// Check whether a command is allowed, regardless of its task. Errors: `unauthorized`.
 
 [[nodiscard]] result<void> check(const principal& who, const core::enqueue& c);
 [[nodiscard]] result<void> check(const principal& who, const core::describe_task& c);
@@ -47,9 +47,9 @@ using security::principal;
 [[nodiscard]] result<void> check(const principal& who, const core::change_many& c);
 [[nodiscard]] result<void> check(const principal& who, const core::list_tasks& c);
 
-// Parts of batches, each of which is decided on its own.
+// For batches, whose parts are decided individually.
 
-/// Takes what the bearer may not see out of a command and returns it.
+/// Removes the parts that the bearer may not access from a command and returns them.
 [[nodiscard]] std::vector<core::lease_beat>
 take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c);
 [[nodiscard]] std::vector<core::lease_report>
@@ -57,7 +57,7 @@ take_foreign(const principal& who, core::shard_state& state, core::report& c);
 [[nodiscard]] std::vector<sequence>
 take_foreign(const principal& who, core::shard_state& state, core::await_tasks& c);
 
-/// Has a completion refused whose follow-ups are for another tenant.
+/// Refuses completions with follow-ups for another tenant.
 void refuse_foreign_follow_ups(const principal& who, core::report& c);
 
 } // namespace codeq::coordinator::access

@@ -15,9 +15,9 @@
 
 namespace codeq::coordinator {
 
-/// Commands that wait until the store has said who had the keys that they name. Commands that name
-/// the same key keep their order; others do not wait for them. Their number is bounded by the
-/// requests that peers may have under way. Pure; logarithmic in the keys that wait.
+/// Commands that wait for the store's answer to the look-up of their keys. Commands with the same
+/// key keep their order; other commands do not wait for them. The number of waiting commands is
+/// bounded by the peers' requests in flight. Pure; logarithmic in the number of waiting keys.
 class key_lookups {
 public:
   /// A command whose keys are known.
@@ -27,21 +27,21 @@ public:
     enqueue_share share;
   };
 
-  /// Whether a command that names the key waits.
+  /// True when a command with this key waits.
   [[nodiscard]] bool is_awaited(const task_key& name) const { return lines_.contains(name); }
 
-  /// Commands that wait.
+  /// Number of waiting commands.
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
-  /// Lets the command wait, with its share, for all the keys that it names; their look-up has the
-  /// number returned.
+  /// Adds a command that waits, with its share, for all keys that it names. Returns the number of
+  /// the look-up.
   std::uint64_t
   add(core::command command, const std::vector<task_key>& names, enqueue_share share = nullptr);
 
-  /// Notes keys that a snapshot closed: a look-up under way may have read the store before it.
+  /// Notes keys that a snapshot closed: a look-up in progress may have read the store before it.
   void note_closed(const std::vector<core::closed_key>& closed);
 
-  /// The store's answer to the look-up.
+  /// Handles the store's answer to the look-up.
   void answer(std::uint64_t number, std::vector<core::recalled_key> found);
 
   /// Takes the next command whose keys are known; empty when there is none.
@@ -52,7 +52,7 @@ private:
     core::command command;
     std::vector<task_key> names;
     enqueue_share share;
-    /// What the store said; empty until then.
+    /// The store's answer; empty until it arrives.
     std::optional<std::vector<core::recalled_key>> found;
   };
 

@@ -10,7 +10,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// What one task costs beside its body.
+/// Memory of one task in addition to its body.
 constexpr std::size_t task_overhead_bytes = 16;
 
 std::size_t bytes_of(const std::vector<core::encoded_tasks>& pieces) {

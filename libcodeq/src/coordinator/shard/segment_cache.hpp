@@ -13,28 +13,29 @@
 
 namespace codeq::coordinator {
 
-/// The bodies of the segments seen last, within a bound of bytes: a task that is claimed soon after
-/// its enqueue is never read back. A segment whose last task was granted is let go, since only a
-/// lost lease or a retry needs it again; else first in, first out. Used by one actor.
+/// The bodies of recent segments, within a bound of bytes: a task that is claimed soon after its
+/// enqueue is not read back from the store. A segment is dropped when its last task was granted,
+/// since only a lost lease or a retry needs it again; otherwise first in, first out. Used by one
+/// actor.
 class segment_cache {
 public:
   explicit segment_cache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  /// Remembers the bodies of a segment's tasks, in order. A segment over the bound is not kept.
+  /// Stores the bodies of a segment's tasks, in order. A segment larger than the bound is not kept.
   void insert(sequence segment, std::vector<core::encoded_tasks> pieces);
 
-  /// Puts another body in place of that of an aside's task.
+  /// Replaces the body of the task in an aside.
   void replace(sequence segment, core::encoded_tasks body);
 
-  /// Takes over the bodies that the event brings, if any.
+  /// Takes over the bodies that the event contains, if any.
   void take_bodies(core::event& e);
 
-  /// The bodies of `count` tasks from `first` on, in one piece, or nothing. They share the cached
-  /// bytes unless they lie in several pieces.
+  /// The bodies of `count` tasks from `first` on, in one piece; empty if they are not cached. They
+  /// share the cached bytes unless they are in several pieces.
   [[nodiscard]] std::optional<core::encoded_tasks>
   find(sequence segment, sequence first, std::uint32_t count) const;
 
-  /// These tasks were granted, and what `find` gave for them is sent.
+  /// These tasks were granted, and the result of `find` for them was sent.
   void granted(sequence segment, sequence first, std::uint32_t count);
 
   [[nodiscard]] std::size_t byte_size() const noexcept { return bytes_; }
@@ -43,7 +44,7 @@ private:
   struct entry {
     std::vector<core::encoded_tasks> pieces;
     std::size_t bytes = 0;
-    /// Its place in the order.
+    /// Its position in `order_`.
     std::list<sequence>::iterator place;
   };
 
@@ -55,7 +56,7 @@ private:
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   entry_map segments_;
-  /// From the oldest on.
+  /// Oldest first.
   std::list<sequence> order_;
 };
 

@@ -66,7 +66,7 @@ void shard::keys_found(
   std::uint64_t number, std::vector<core::recalled_key> found, const instant& now) {
   lookups_.answer(number, std::move(found));
   while (auto known = lookups_.take()) {
-    // In one turn.
+    // Both commands in one turn.
     turns_.hold(std::move(known->share));
     decide_now(std::move(known->keys), now);
     decide_now(known->command, now);
@@ -118,7 +118,7 @@ void shard::commit(std::vector<core::event> events) {
   auto writes = std::make_shared<storage::write_set>();
   for (const auto& e : events) {
     storage::project(state_->id, e, *writes);
-    // The last event of its turn, so that the state is the snapshot's.
+    // It is the last event of its turn, so the state is the one of the snapshot.
     if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e)) {
       turn.horizon =
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
@@ -154,7 +154,7 @@ void shard::committed(std::uint64_t number, const instant& now) {
   find_keys(now);
   read_survivors();
   release(now);
-  // Timers were wanted.
+  // The turn may have added timers.
   arm(now);
 }
 
@@ -174,7 +174,7 @@ void shard::arm(const instant& now) {
 }
 
 std::optional<monotonic_time> shard::next_timer_look() const {
-  // The wheel may hold tokens whose leases ended; with no timer left there is nothing to wake.
+  // The wheel may contain tokens whose leases have ended; without a timer no wake-up is needed.
   return timers_ == 0 ? std::nullopt : wheel_.next_look();
 }
 
@@ -188,7 +188,7 @@ void shard::wake(std::uint64_t number, const instant& now) {
 
 void shard::pause_grants(bool paused, const instant& now) {
   bool resumes = std::exchange(state_->are_grants_paused, paused) && !paused;
-  // The queues that could not be matched are matched at the end of this turn.
+  // Queues that could not be matched before are matched at the end of this turn.
   if (resumes)
     decide(core::tick{}, now);
 }

@@ -22,24 +22,24 @@ namespace codeq::coordinator {
 struct shard_options {
   /// The recovered state; owned by the shard from then on.
   std::shared_ptr<core::shard_state> state;
-  /// Of the store.
+  /// Number of shards of the store.
   std::uint16_t shard_count = 1;
-  /// Bytes of bodies kept so that a task claimed soon is not read back.
+  /// Size of the cache of bodies, which saves reading back tasks that are claimed soon.
   std::size_t cache_bytes = limits::segment_cache_bytes_default;
-  /// When a turn is closed, and when a snapshot is taken.
+  /// When turns are closed and snapshots taken.
   turn_limits turns{};
 };
 
-/// The outside of a shard. No call leads back into the shard before it has returned.
+/// The shard's interface to its driver. Calls return before they call the shard back.
 class shard_port {
 public:
   virtual ~shard_port() = default;
 
-  /// Has a turn written; answered by `committed`. `events` is what the writes were made from; the
-  /// shard's state is the one after them.
+  /// Writes a turn; answered by `committed`. `writes` was made from `events`; the shard's state is
+  /// the one after them.
   virtual void commit(turn_commit turn, const std::vector<core::event>& events) = 0;
 
-  /// Asks for another epoch of the store; answered by `begin_epoch`.
+  /// Requests another epoch of the store; answered by `begin_epoch`.
   virtual void raise_epoch() = 0;
 
   // To an attached peer.
@@ -49,80 +49,81 @@ public:
   virtual void tell_credits(core::peer_id peer, const credit_news& news) = 0;
   virtual void tell_queues(core::peer_id peer, queues_added news) = 0;
 
-  /// Ends the session of a peer that broke the protocol.
+  /// Ends the session of a peer that violated the protocol.
   virtual void end_peer(core::peer_id peer, const error& reason) = 0;
 
-  // To the reader, which answers the peer by itself.
+  // To the reader, which answers the peer directly.
 
   virtual void fetch_bodies(core::peer_id peer, bodies_wanted wanted) = 0;
   virtual void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) = 0;
 
-  /// Asks the reader, which answers by `keys_found`, also when the peer is gone.
+  /// To the reader, which answers by `keys_found`, even if the peer has detached.
   virtual void find_keys(keys_wanted wanted) = 0;
 
-  /// Asks the reader for bodies; answered by `core::copy_survivors`, or not at all when the segment
-  /// was closed meanwhile.
+  /// To the reader, which answers by `core::copy_survivors`, or not at all when the segment was
+  /// closed in the meantime.
   virtual void read_survivors(survivors_wanted wanted) = 0;
 
-  /// Whether the store may hold a record of the key, told from memory alone; false is certain.
+  /// True when the store may contain a record of the key, decided from memory; false is certain.
   [[nodiscard]] virtual bool may_hold_key(const task_key& name) = 0;
 
-  /// Gives another shard of the store a command.
+  /// Sends another shard of the store a command.
   virtual void to_shard(shard_id to, core::command command) = 0;
 
   // Timers of leases, by token.
 
-  /// Makes sure that the lease has a timer. Returns true if it had none.
+  /// Creates the lease's timer unless it exists. Returns true if it was created.
   virtual bool make_timer(sequence seq, fencing_token token) = 0;
 
-  /// Has the timer say that its lease ran out, by `core::expire_lease`, unless it was dropped.
+  /// Makes the timer send `core::expire_lease`, unless it was dropped.
   virtual void fire_timer(fencing_token token) = 0;
 
-  /// Returns true if there was one.
+  /// Returns true if the timer existed.
   virtual bool drop_timer(fencing_token token) = 0;
 
-  /// Asks for `close_turn` behind what the shard was sent before.
+  /// Requests a call of `close_turn` after the messages that the shard has already been sent.
   virtual void close_turn_soon() = 0;
 
-  /// Asks for `wake(number)` after so long.
+  /// Requests a call of `wake(number)` after `wait`.
   virtual void wake_after(duration wait, std::uint64_t number) = 0;
 
-  /// Everything is durable that was decided before `stop`.
+  /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 
-  /// Whether the disk takes more tasks. Errors: `disk_full`.
+  /// Checks that the disk has space for more tasks. Errors: `disk_full`.
   [[nodiscard]] virtual const result<void>& check_disk(monotonic_time now) = 0;
 
-  /// Whether the disk has too little space for large results. `bytes`: to be written, if it has.
+  /// True when the disk has too little space for large results. `bytes` will be written if the
+  /// answer is no.
   [[nodiscard]] virtual bool is_disk_tight(monotonic_time now, std::size_t bytes) = 0;
 };
 
-/// One shard of the store, the single writer of its keys: reads what peers ask, lets the core
-/// decide it in turns, and turns what that leads to into writes and messages. Nothing that a turn
-/// leads to leaves before the journal has committed that turn and all before it. Knows no actor,
-/// clock, disk or thread: its driver calls it from one thread, with the time of each call.
+/// One shard of the store, the single writer of its keys: parses peers' requests, lets the core
+/// decide them in turns, and turns the results into writes and messages. No effect of a turn leaves
+/// before the journal has committed that turn and all earlier ones. Uses no actor, clock, disk or
+/// thread: its driver calls it from one thread and passes the time.
 class shard {
 public:
   /// @pre `port` outlives the shard
   shard(const shard_options& options, shard_port& port, const instant& now);
 
-  /// Does what the time since the last start left to do. Call it once, first.
+  /// Does what has become due since the last start. Call once, first.
   void start(const instant& now) { decide(core::tick{}, now); }
 
-  /// Reads what a peer asks and decides it.
+  /// Parses and decides a peer's request.
   void take(const peer_request& m, const instant& now);
 
-  /// The command that a peer's request comes to, for this peer and time. Empty when the peer may
-  /// not ask for it or it is out of bounds; then the peer was told so.
+  /// Converts a peer's request to a command, for this peer and time. Empty when the peer may not
+  /// make it or it is out of bounds; the peer was then sent the refusal.
   [[nodiscard]] std::optional<core::command> read(const peer_request& m, const instant& now);
 
-  /// Decides a command in the current turn, or when the store has told of the keys that it names.
-  /// Holds the share until what it leads to is durable.
+  /// Decides a command in the current turn, or later if the store has to be asked for its keys.
+  /// Holds the share until the command's effects are durable.
   void decide(const core::command& command, const instant& now, enqueue_share share = nullptr);
 
   void attach(const peer_attached& m, const instant& now);
 
-  /// Forgets a peer and its credits; its leases run on.
+  /// Detaches a peer and drops its credits; its leases stay valid.
   void detach(core::peer_id peer, const instant& now);
 
   /// Closes the turn, if one is open.
@@ -134,23 +135,23 @@ public:
   /// All commits up to this number are durable.
   void committed(std::uint64_t number, const instant& now);
 
-  /// The store is durably in a new epoch: the shard's numbers go on from there.
+  /// The store is durably in a new epoch, in which the shard's numbers continue.
   void begin_epoch(std::uint32_t epoch);
 
   void wake(std::uint64_t number, const instant& now);
 
-  /// Grants nothing while the disk has too little space for results.
+  /// Stops or resumes grants, since the disk has too little space for results.
   void pause_grants(bool paused, const instant& now);
 
   /// Takes a snapshot; `settled` is called when everything is durable.
   void stop(const instant& now);
 
-  /// Its counts, since the start where not said otherwise.
+  /// The shard's counts, since the start unless stated otherwise.
   [[nodiscard]] coordinator_stats stats() const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
 
-  /// Commands that wait for the store to tell of keys.
+  /// Number of commands that wait for key look-ups.
   [[nodiscard]] std::size_t waiting_commands() const noexcept { return lookups_.size(); }
 
   [[nodiscard]] bool has_turn() const noexcept { return turns_.has_turn(); }
@@ -164,7 +165,7 @@ private:
     std::shared_ptr<const security::principal> bearer;
   };
 
-  // shard_requests.cpp: reading what peers ask.
+  // shard_requests.cpp: parsing of peers' requests.
 
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::enqueue_request& m, const instant& now);
@@ -182,21 +183,21 @@ private:
   [[nodiscard]] std::optional<core::command>
   read(const peer_request& by, const protocol::frame<S>& m, const instant& now);
 
-  /// Takes a converted message; a malformed one ends the peer's session and is empty.
+  /// Returns the converted message; a malformed one ends the peer's session and is returned empty.
   template <class Command>
   std::optional<Command> accept(core::peer_id peer, result<Command> command);
 
-  /// Has results refused that the disk has no space for; their leases are extended meanwhile.
+  /// Refuses results that the disk has no space for, and extends their leases meanwhile.
   void put_off_large(core::report& command, const instant& now);
 
-  // Answers what is not this peer's to see as if it was not there.
+  // Answer requests for data that this peer may not see as if it did not exist.
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats);
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_report>& reports);
   void reply_not_there(core::peer_id peer, const std::vector<sequence>& awaited);
 
   [[nodiscard]] protocol::shard_place place() const { return {state_->id, shard_count_}; }
 
-  // shard_effects.cpp: carrying out what turns lead to.
+  // shard_effects.cpp: carrying out the effects of turns.
 
   void carry_out(std::vector<core::effect>& effects, const instant& now);
   void carry_out(core::tasks_granted& e, const instant& now);
@@ -212,7 +213,7 @@ private:
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
 
-  /// Effects that are the peer's reply as they are.
+  /// For effects that are replies to the peer.
   template <class Effect>
   void carry_out(Effect& e, const instant& now);
 
@@ -228,26 +229,26 @@ private:
   void decide_now(const core::command& command, const instant& now);
   void close_if_full(const instant& now);
 
-  /// Whether a closed task may have the key.
+  /// True when a closed task may have the key.
   [[nodiscard]] bool must_look_up(const task_key& name) const;
 
-  /// Asks the store for the keys that wait; not before it has those that were closed last.
+  /// Sends the waiting look-ups to the store, once it has the keys that were closed last.
   void find_keys(const instant& now);
 
-  /// Hands what a turn decided to the journal.
+  /// Passes the events of a turn to the journal.
   void commit(std::vector<core::event> events);
   void note_closed(const core::snapshot_taken& snapshot);
 
-  /// Has the bodies read that the next snapshot is to copy, once the last one is committed.
+  /// Asks for the bodies that the next snapshot copies, once the latest snapshot is committed.
   void read_survivors();
   void release(const instant& now);
   void arm(const instant& now);
 
-  /// Asks for another epoch when the numbers of this one run out; takes it when it is there.
+  /// Requests another epoch when the numbers of this one run out, and enters it when it has begun.
   /// @pre no turn is open
   void renew_epoch();
 
-  /// When leases are to be looked at; empty when none has a timer.
+  /// When to check for expired leases; empty when no lease has a timer.
   [[nodiscard]] std::optional<monotonic_time> next_timer_look() const;
   [[nodiscard]] std::vector<worker_stats> worker_counts() const;
 
@@ -257,26 +258,26 @@ private:
   turn_runner turns_;
   segment_cache cache_;
   key_lookups lookups_;
-  /// Not yet asked for.
+  /// Look-ups that were not sent yet.
   std::vector<keys_wanted> wanted_keys_;
-  /// The commit of the last snapshot that closed keys.
+  /// The commit of the latest snapshot that closed keys.
   std::uint64_t closed_keys_commit_ = 0;
-  /// The commit of the last snapshot; 0 when its sparse segments were asked for.
+  /// The commit of the latest snapshot; 0 once the survivors that it found were asked for.
   std::uint64_t snapshot_commit_ = 0;
   timing_wheel wheel_;
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;
-  /// How many queues each of the peers knows that watch them.
+  /// For each peer that watches queues: the number of queues that it was sent.
   std::map<core::peer_id, std::size_t> queue_watchers_;
-  /// Tasks that awaiting peers are told of at the end of the turn's effects.
+  /// Ended tasks that awaiting peers are sent after the turn's other effects.
   std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
   // Since the start.
   std::uint64_t results_put_off_ = 0;
   time_counts dispatched_;
   time_counts ran_;
-  /// The journal was asked for another epoch.
+  /// Another epoch was requested from the journal.
   bool wants_epoch_ = false;
-  /// Begun, but a turn is open.
+  /// The new epoch, while a turn is still open.
   std::optional<std::uint32_t> next_epoch_;
   bool is_stopping_ = false;
 };

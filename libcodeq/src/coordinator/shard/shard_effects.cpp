@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-/// How a shard carries out what its turns lead to, once that is durable.
+/// How a shard carries out the effects of its turns once they are durable.
 namespace codeq::coordinator {
 
 void shard::carry_out(std::vector<core::effect>& effects, const instant& now) {
@@ -38,13 +38,14 @@ void shard::carry_out(core::tasks_granted& e, const instant& now) {
   bool all_cached = true;
   for (const auto& run : e.runs) {
     auto cached = cache_.find(run.segment, run.first, run.count);
-    // The bytes of checkpoints are on disk only.
+    // Checkpoints are not cached, only stored on disk.
     all_cached = all_cached && cached && run.checkpoints.empty();
     bodies.push_back(cached ? std::move(*cached) : core::encoded_tasks{});
   }
   auto peer = e.peer;
   if (!all_cached) {
-    // Reading takes its time, and what this shard says later must not be overtaken by this.
+    // Reading takes time, and later messages of this shard must not be overtaken, so this one is
+    // sent now.
     if (!e.redelivered)
       tell_credits(peer, e.more ? credit_news::kind::has_work : credit_news::kind::drained);
     return port_.fetch_bodies(peer, {state_->id, std::move(e), std::move(bodies)});
@@ -132,7 +133,7 @@ void shard::tell_ended() {
 }
 
 void shard::tell_queues() {
-  // A name is no promise: at worst somebody waits at a queue that stays empty.
+  // Names may be sent before they are durable: at worst a worker waits at a queue that stays empty.
   for (auto& [peer, told] : queue_watchers_) {
     if (told == state_->queues.size())
       continue;
@@ -145,7 +146,7 @@ void shard::tell_queues() {
 
 void shard::note_dispatch(const core::tasks_granted& granted, const instant& now) {
   for (const auto& run : granted.runs) {
-    // An aside may have been deferred, and a later attempt waited for a retry.
+    // The task in an aside may have been deferred, and a later attempt may have waited for a retry.
     if (!run.aside && run.attempts.empty())
       dispatched_.add(now.shard - run.enqueued_at, run.count);
   }

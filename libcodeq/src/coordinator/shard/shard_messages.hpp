@@ -18,8 +18,8 @@
 #include <optional>
 #include <vector>
 
-/// The messages between shards, sessions, journal and reader, as plain values: who carries them,
-/// and on which thread, is their drivers' business. Peers and shards are named by numbers.
+/// The messages between shards, sessions, journal and reader, as plain values. Their drivers decide
+/// how and on which thread they are sent. Peers and shards are identified by numbers.
 namespace codeq::coordinator {
 
 /// A reserved part of the bytes that enqueues may occupy. The destructor of the last copy releases
@@ -37,26 +37,26 @@ struct enqueue_without_share {
 struct peer_request {
   core::peer_id peer = 0;
   protocol::shard_request request;
-  /// Whose it is; null when everybody may do everything.
+  /// The peer's principal; null in a single-user setup.
   std::shared_ptr<const security::principal> sender{};
-  /// Held until what the request led to is durable; null for what is no enqueue.
+  /// Held until the request's effects are durable; null unless it is an enqueue.
   enqueue_share share{};
 };
 
-/// A peer begins to ask a shard.
+/// A peer was attached.
 struct peer_attached {
   core::peer_id peer = 0;
   /// Null for producers and operators.
   std::shared_ptr<const worker_identity> worker{};
-  /// The queues that a worker takes tasks of.
+  /// Queues that a worker claims from.
   std::vector<queue_address> queues{};
-  /// Null when everybody may do everything.
+  /// Null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
-  /// Wants to know of every queue.
+  /// The peer is to be sent the names of all queues.
   bool watches_queues = false;
 };
 
-/// A shard's answer to a peer, or news for it.
+/// A shard's reply or notification to a peer.
 struct shard_reply {
   shard_id shard{};
   protocol::peer_reply reply;
@@ -68,65 +68,65 @@ struct task_delivery {
   core::tasks_granted granted;
   /// The tasks of each run.
   std::vector<core::encoded_tasks> bodies;
-  /// Whether more is ready there; empty when the shard has said so itself, before this.
+  /// Whether more tasks are ready there; empty when the shard has already sent this information.
   std::optional<bool> more;
 };
 
-/// Tells a peer what became of its credits at a shard.
+/// Notifies a peer of a change of its credits at a shard.
 struct credit_news {
   enum class kind : std::uint8_t {
-    /// Nothing more is ready for the peer; its credits wait there.
+    /// No more tasks are ready for the peer; its credits wait there.
     drained,
-    /// Work is ready for the peer.
+    /// Tasks are ready for the peer.
     has_work,
-    /// So many credits were given back.
+    /// `credits` were returned.
     returned,
   };
 
   shard_id shard{};
   kind what = kind::drained;
   std::uint32_t credits = 0;
-  /// Room for bytes that is given back.
+  /// Room for bytes that is returned.
   std::uint64_t bytes = 0;
 };
 
-/// Queues that a shard has not yet named to a peer that watches them; at the beginning all of them,
-/// also when there are none.
+/// Queues that a shard has not yet sent to a peer that watches them. The first message contains all
+/// queues, even if there are none.
 struct queues_added {
   shard_id shard{};
   std::vector<queue_address> queues;
 };
 
-/// Granted tasks whose bodies the shard has not in its cache.
+/// Granted tasks whose bodies are not all in the shard's cache.
 struct bodies_wanted {
   shard_id shard{};
   core::tasks_granted granted;
-  /// One per run; empty where the body has to be read.
+  /// One per run; empty where the body must be read.
   std::vector<core::encoded_tasks> bodies;
 };
 
-/// A question about a task that the store has to answer.
+/// A query for a task that the store has to answer.
 struct stored_inquiry {
   shard_id shard{};
   core::inquiry why;
   sequence seq = 0;
-  /// Null when only the task's fate can tell.
+  /// Null when only the task's fate record can answer it.
   std::shared_ptr<const core::task_view> view{};
-  /// Fates below these marks do not count; null when there is none.
+  /// Fates below these marks do not count; null when there are none.
   std::shared_ptr<const core::purge_marks> purged{};
   /// Shard time.
   timestamp now{};
-  /// Who asks; null when everybody may see everything.
+  /// The principal that asks; null in a single-user setup.
   std::shared_ptr<const security::principal> asker{};
 };
 
-/// Keys of which the store has to say who had them. @pre every snapshot that closed one of them
-/// before is committed
+/// Keys whose owners the store has to look up. @pre every earlier snapshot that closed one of them
+/// is committed
 struct keys_wanted {
   shard_id shard{};
-  /// Names the question at the shard.
+  /// Number of the look-up at the shard.
   std::uint64_t number = 0;
-  /// On whose behalf; 0 for another shard.
+  /// The peer that it is for; 0 for another shard.
   core::peer_id peer = 0;
   std::vector<task_key> names;
   /// See `stored_inquiry`.

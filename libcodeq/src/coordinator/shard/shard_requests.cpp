@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-/// How a shard reads what peers ask.
+/// How a shard parses peers' requests.
 namespace codeq::coordinator {
 
 namespace {
@@ -24,7 +24,7 @@ core::command as_command(std::variant<Commands...> any) {
   return std::visit([](auto& one) { return core::command{std::move(one)}; }, any);
 }
 
-/// Why the bearer may not give the command. Errors: `unauthorized`, `unknown_task`.
+/// Checks whether the bearer may give the command. Errors: `unauthorized`, `unknown_task`.
 template <class Command>
 result<void>
 check_access(const security::principal& who, core::shard_state& state, const Command& command) {

@@ -3,7 +3,7 @@
 
 #include <map>
 
-/// What a shard counts.
+/// The counts of a shard.
 namespace codeq::coordinator {
 
 coordinator_stats shard::stats() const {

@@ -9,10 +9,10 @@ namespace codeq::coordinator {
 namespace {
 
 constexpr duration step_length{10};
-/// Fewer dropped timers are not worth a look at all slots.
+/// Below this number of dropped timers no sweep is worthwhile.
 constexpr std::size_t sweep_min = 1024;
 
-/// The last step that is wholly over at `t`.
+/// The last step that has ended completely at `t`.
 std::int64_t step_before(monotonic_time t) {
   return t.time_since_epoch() / step_length;
 }
@@ -50,7 +50,8 @@ void timing_wheel::place(const timer& t) {
   std::size_t level = 0;
   while (level + 1 < levels && distance >= std::int64_t{1} << (slot_bits * (level + 1)))
     ++level;
-  // Beyond the last level's reach the timer waits in the farthest slot and is placed again there.
+  // A timer beyond the last level's reach waits in the farthest slot and is placed again from
+  // there.
   auto farthest = current_ + (std::int64_t{1} << (slot_bits * levels)) - 1;
   auto step = std::min(t.step, farthest);
   auto index = static_cast<std::size_t>(step >> (slot_bits * level)) & (slots - 1);
@@ -59,7 +60,7 @@ void timing_wheel::place(const timer& t) {
 
 void timing_wheel::step_forward(std::vector<fencing_token>& due) {
   ++current_;
-  // Where a coarser wheel's hand moves, its slot is spread over the finer ones.
+  // When the hand of a coarser level moves, its slot is distributed over the finer levels.
   for (std::size_t level = 1; level < levels; ++level) {
     if ((current_ & ((std::int64_t{1} << (slot_bits * level)) - 1)) != 0)
       break;

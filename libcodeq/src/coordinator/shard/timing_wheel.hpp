@@ -12,26 +12,27 @@
 
 namespace codeq::coordinator {
 
-/// A hierarchical timing wheel (Varghese and Lauck 1987) of four levels with 64 slots each; its
+/// A hierarchical timing wheel (Varghese and Lauck 1987) of four levels with 64 slots each. Its
 /// finest step is 10 ms, so a timer fires at its deadline or up to 10 ms later, never before.
-/// Adding and dropping are constant time, amortized: dropped timers are swept out once they are as
-/// many as the others, so the wheel holds at most twice the timers that wait.
+/// Adding and dropping take amortized constant time: dropped timers are swept out once they are as
+/// many as the others, so the wheel contains at most twice the number of waiting timers.
 class timing_wheel {
 public:
   explicit timing_wheel(monotonic_time now);
 
   void add(fencing_token token, monotonic_time deadline);
 
-  /// The timer will not fire. A token is not added again after that. Harmless when it has fired.
+  /// The timer will not fire. Its token must not be added again. Does nothing when the timer has
+  /// fired.
   void drop(fencing_token token);
 
-  /// Takes out all timers whose deadline is at or before `now`.
+  /// Removes all timers whose deadline is at or before `now`.
   [[nodiscard]] std::vector<fencing_token> take_due(monotonic_time now);
 
-  /// When to look again; empty when no timer waits. May be early, never late.
+  /// When to call `take_due` again; empty when no timer waits. May be early, never late.
   [[nodiscard]] std::optional<monotonic_time> next_look() const;
 
-  /// Timers in the wheel, also dropped ones that were not swept out yet.
+  /// Number of timers in the wheel, including dropped ones that were not swept out yet.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:
@@ -52,7 +53,7 @@ private:
 
   /// All steps up to this one have fired.
   std::int64_t current_;
-  /// Timers in the wheel, also dropped ones.
+  /// Number of timers in the wheel, including dropped ones.
   std::size_t size_ = 0;
   std::unordered_set<fencing_token> dropped_;
   std::array<std::array<slot, slots>, levels> wheel_;

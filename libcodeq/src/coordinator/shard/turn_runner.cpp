@@ -30,7 +30,7 @@ bool turn_runner::is_full() const {
 }
 
 monotonic_time turn_runner::next_snapshot() const {
-  // Twice what the last snapshot may have left.
+  // Twice the weight that the last snapshot may have left unpacked.
   bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
   bool has_much = is_unpacked || written_bytes_ >= limits::snapshot_log_bytes;
   return last_snapshot_ + (has_much ? limits::snapshot_interval_min : limits_.snapshot_interval);

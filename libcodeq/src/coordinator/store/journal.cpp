@@ -50,7 +50,7 @@ void journal::written(const result<void>& how, time_point now) {
   if (!how)
     return port_.fail(how.error());
   auto group = *std::exchange(writing_, std::nullopt);
-  // Only now, since a sync that began meanwhile need not cover it.
+  // The sync starts only now, since a sync that began during the write need not cover the write.
   if (group.mode == storage::durability::os)
     sync_at(pace_.committed(writing_since_), now);
   if (group.identity)
@@ -85,7 +85,7 @@ void journal::sync() {
 }
 
 void journal::synced(const result<void>& how, time_point now) {
-  // The sync stays under way, so nothing is published or committed behind it.
+  // The sync stays in progress, so nothing is published or committed after it.
   if (!how)
     return port_.fail(how.error());
   sync_at(pace_.end(), now);

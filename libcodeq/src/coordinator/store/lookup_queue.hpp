@@ -25,7 +25,7 @@ namespace codeq::coordinator {
   return value(wanted.shard);
 }
 
-/// Records that a look-up reads.
+/// The number of records that a look-up reads.
 [[nodiscard]] inline std::size_t reads_of(const stored_inquiry&) {
   return 1;
 }
@@ -34,19 +34,19 @@ namespace codeq::coordinator {
   return wanted.names.size();
 }
 
-/// As if it were many: the record of a segment is larger than others, and no peer waits for it.
+/// Counts as many: the record of a segment is larger than others, and no peer waits for it.
 [[nodiscard]] inline std::size_t reads_of(const survivors_wanted&) {
   return 8;
 }
 
 /// The look-ups that wait for the reader, in one queue for each peer. The peers take turns, each
-/// with a bounded part of its queue, so that none waits for all that another asked. Used from one
-/// thread.
+/// with a bounded part of its queue, so that no peer waits for all look-ups of another. Used from
+/// one thread.
 template <class Lookup>
 class lookup_queue {
 public:
-  /// Records that the look-ups of one turn read, except when a single one reads more. A delivery
-  /// waits for no more than one turn.
+  /// Maximum number of records that the look-ups of one turn read, except when a single look-up
+  /// reads more. A delivery waits for at most one turn.
   static constexpr std::size_t turn_max = 32;
 
   void add(Lookup asked) {
@@ -58,7 +58,7 @@ public:
     ++size_;
   }
 
-  /// Takes the next turn: look-ups of one peer, in their order; none when the queue is empty.
+  /// Takes the next turn: look-ups of one peer, in order; none when the queue is empty.
   [[nodiscard]] std::vector<Lookup> take() {
     if (turns_.empty())
       return {};
@@ -79,7 +79,7 @@ public:
     return taken;
   }
 
-  /// Drops the look-ups of a peer that is gone.
+  /// Removes the look-ups of a peer that has ended.
   void drop(core::peer_id peer) {
     auto at = waiting_.find(peer);
     if (at == waiting_.end())

@@ -13,7 +13,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-/// Explains a task that has a fate: it runs no more, for its segment is closed.
+/// The explanation of a task with a fate record: its segment is closed, so the task has ended.
 core::task_explained explain_ended(const core::inquiry& why, const core::task_view& view) {
   core::task_explained e;
   e.peer = why.peer;
@@ -84,7 +84,8 @@ void reader::read_bodies(bodies_wanted& wanted, const runs_by_segment& runs_of, 
       const auto& run = wanted.granted.runs[i];
       end = run.first + run.count;
       auto part = bodies.part(run.first - segment, run.count);
-      // What is on its way to a worker must not hold what stays behind.
+      // The part must not keep the rest of its segment in memory while it is on its way to a
+      // worker.
       if (run.count < bodies.count())
         part.body = bytes::from(std::string(part.body.view()));
       wanted.bodies[i] = std::move(part);
@@ -121,7 +122,7 @@ void reader::fetch(bodies_wanted wanted) {
     auto body = std::optional{std::move(wanted.bodies[i])};
     if (runs[i].replaced && body->sizes.empty())
       body = or_fail(storage::read_replaced_body(*options_.store, wanted.shard, runs[i].first));
-    // Without a body, the lease ended, and its task with it, before it was read: nobody waits.
+    // Without a body, the lease and its task ended before it was read, so no one needs it.
     if (body && !body->sizes.empty()) {
       or_fail(storage::read_checkpoints(*options_.store, wanted.shard, runs[i]));
       found.granted.runs.push_back(std::move(runs[i]));

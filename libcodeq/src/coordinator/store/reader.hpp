@@ -18,12 +18,11 @@ namespace codeq::coordinator {
 
 struct reader_options {
   std::shared_ptr<const storage::task_store> store;
-  /// Bytes of bodies read lately that are kept for each shard, since a segment is claimed in many
-  /// parts.
+  /// Size of the cache of bodies per shard, since a segment is claimed in many parts.
   std::size_t cache_bytes = limits::segment_cache_bytes_default / 4;
 };
 
-/// The outside of the reader. No call leads back into the reader before it has returned.
+/// The reader's interface to its driver. Calls return before they call the reader back.
 class reader_port {
 public:
   virtual ~reader_port() = default;
@@ -38,21 +37,21 @@ public:
 
   virtual void survivors_read(shard_id shard, core::copy_survivors found) = 0;
 
-  /// The store failed, though what was committed has to be readable: must not return.
+  /// The store failed to return committed data: must not return.
   virtual void fail(const error& reason) = 0;
 };
 
-/// Reads bodies, results, fates and histories back from the store, and answers the peer. It waits
-/// for the disk, so its driver calls it from a thread of its own.
+/// Reads bodies, results, fates and histories from the store and answers the peer. It waits for the
+/// disk, so its driver calls it from a thread of its own.
 class reader {
 public:
   /// @pre `port` outlives the reader
   reader(reader_options options, reader_port& port);
 
-  /// Completes granted tasks by their bodies and delivers them.
+  /// Adds the bodies to granted tasks and delivers them.
   void fetch(bodies_wanted wanted);
 
-  /// Says who had the keys.
+  /// Looks up the owners of the keys.
   void find(const keys_wanted& wanted);
 
   /// Reads the bodies of a segment's survivors for their shard.
@@ -60,27 +59,26 @@ public:
 
   void answer(const stored_inquiry& asked) { answer({&asked, 1}); }
 
-  /// A fate that several of them in a row are about is read once.
+  /// A fate record that several consecutive queries need is read only once.
   void answer(std::span<const stored_inquiry> asked);
 
 private:
   void answer(const stored_inquiry& asked, storage::fate_reader& fates);
 
-  /// The bodies of a run, or nothing when they are gone.
+  /// The bodies of a run; empty when they no longer exist.
   [[nodiscard]] std::optional<core::encoded_tasks>
   body_of(shard_id shard, const core::granted_run& run);
 
-  /// Finds the bodies of all runs that came without, as far as they were not replaced and are
-  /// there.
+  /// Finds the missing bodies of all runs, except those that were replaced or no longer exist.
   void find_bodies(bodies_wanted& wanted);
 
-  /// Which runs are of a segment.
+  /// The indexes of the runs of each segment.
   using runs_by_segment = std::map<sequence, std::vector<std::size_t>>;
 
   void read_bodies(bodies_wanted& wanted, const runs_by_segment& runs_of, bool aside);
   [[nodiscard]] segment_cache& cache_of(shard_id shard);
 
-  /// The body of the task that is asked about; empty when nobody wants it or it is gone.
+  /// The body of the queried task; empty when it was not requested or no longer exists.
   [[nodiscard]] bytes body_if_wanted(const stored_inquiry& asked, const core::task_view& view);
   void describe(const stored_inquiry& asked, const core::task_view& view);
   void tell_text(const stored_inquiry& asked, const core::task_view& view);
@@ -88,7 +86,7 @@ private:
   void answer_unknown(const stored_inquiry& asked);
   void reply_to(const stored_inquiry& asked, protocol::peer_reply reply);
 
-  /// Takes the value, or stops the process.
+  /// Returns the value, or ends the process.
   template <class T>
   T or_fail(result<T> r);
 

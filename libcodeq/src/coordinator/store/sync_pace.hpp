@@ -6,31 +6,32 @@
 
 namespace codeq::coordinator {
 
-/// How far commits of `os` mode may be ahead of the disk: a sync begins `os_sync_interval` after
-/// the first commit that is not there, one at a time, and commits wait for it from
-/// `os_unsynced_max` on. Does nothing itself; a commit that was synced too early costs nothing.
+/// Bounds how far commits in `os` mode may be ahead of the disk. A sync begins `os_sync_interval`
+/// after the first commit that is not synced, one sync at a time, and commits wait for it from
+/// `os_unsynced_max` on. Performs no syncs itself; to sync a commit too early does no harm.
 class sync_pace {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Notes a commit. Returns when to sync, unless that was said before or a sync is under way.
+  /// Records a commit. Returns when to sync, unless that was returned before or a sync is in
+  /// progress.
   [[nodiscard]] std::optional<time_point> committed(time_point now);
 
-  /// True when a power cut might cost more than it may.
+  /// True when a power cut might lose more than allowed.
   [[nodiscard]] bool is_behind(time_point now) const;
 
-  /// Begins a sync of everything committed so far. Returns false if one is under way, or if there
+  /// Begins a sync of everything committed so far. Returns false if one is in progress, or if there
   /// is nothing to sync.
   [[nodiscard]] bool begin();
 
-  /// The sync is done. Returns when to sync what was committed meanwhile.
+  /// The sync is done. Returns when to sync the commits made meanwhile.
   [[nodiscard]] std::optional<time_point> end();
 
 private:
   bool is_syncing_ = false;
-  /// When the first commit was made that is maybe not on the disk.
+  /// Time of the first commit that may not be on disk.
   std::optional<time_point> unsynced_since_;
-  /// When the first commit was made that the sync under way does not cover.
+  /// Time of the first commit that the current sync does not cover.
   std::optional<time_point> uncovered_since_;
 };
 

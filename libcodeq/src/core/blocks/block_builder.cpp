@@ -39,7 +39,7 @@ bool has_no_numbers(const task_entry& e) {
          && e.retry_at == timestamp{};
 }
 
-/// Appends what of an entry differs from the one before, and takes its place.
+/// Appends the differences of an entry from the previous one, and stores it as the previous one.
 void append_entry(std::string& out, task_entry& before, const task_entry& e) {
   if (e == task_entry{})
     return append_number(out, is_fresh);

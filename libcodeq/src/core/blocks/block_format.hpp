@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-/// What builder and reader of blocks agree on. Stored on disk, never renumber.
+/// Constants shared by builder and reader of blocks. Stored on disk, never renumber.
 namespace codeq::core::block_format {
 
 inline constexpr std::uint64_t version = 1;
@@ -24,11 +24,13 @@ inline constexpr std::uint64_t has_key = 32;
 inline constexpr std::uint64_t is_replaced = 64;
 inline constexpr std::uint64_t is_copied = 128;
 
-// Flags of an entry, compared with the one before it in the segment or else with the typical one.
+// Flags of an entry. It is compared with the previous entry of its segment; the first one is
+// compared with the typical entry.
 
-/// As it was enqueued; nothing follows.
+/// The task is unchanged since its enqueue; no numbers follow.
 inline constexpr std::uint64_t is_fresh = 1;
-/// Never leased, never ended, not waiting for a retry: none of the numbers follow.
+/// The task was never leased, has not ended and does not wait for a retry: the token, outcome and
+/// time do not follow.
 inline constexpr std::uint64_t is_unleased = 2;
 inline constexpr std::uint64_t has_same_shape = 4;
 inline constexpr std::uint64_t has_next_token = 8;
@@ -36,13 +38,13 @@ inline constexpr std::uint64_t has_same_outcome = 16;
 inline constexpr std::uint64_t has_next_index = 32;
 inline constexpr std::uint64_t has_same_time = 64;
 
-// Flags beside the state in one number.
+// Flags that share a number with the state.
 
 inline constexpr std::uint64_t state_mask = 7;
 inline constexpr std::uint64_t is_cancelling = 8;
 inline constexpr std::uint64_t is_gone = 16;
 
-/// What says nothing about time and place.
+/// Compares all fields except token, outcome and time.
 [[nodiscard]] constexpr bool same_shape(const task_entry& a, const task_entry& b) noexcept {
   return a.notes == b.notes && a.attempt == b.attempt && a.state == b.state
          && a.last_end == b.last_end && a.lost == b.lost && a.refunds == b.refunds

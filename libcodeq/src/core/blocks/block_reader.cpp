@@ -42,7 +42,7 @@ task_settings read_settings(number_reader& from) {
   return s;
 }
 
-/// Reads an entry behind `before`, and puts it in its place.
+/// Reads the entry that follows `before`, and stores it there.
 task_entry read_entry(number_reader& from, task_entry& before) {
   auto flags = from.number();
   task_entry e;
@@ -77,7 +77,7 @@ std::vector<queue_address> read_queues(number_reader& from) {
   return queues;
 }
 
-/// Reads everything before the queues; only `version` tells whether it means anything.
+/// Skips everything before the queues; the content is valid only if `version` is.
 void skip_to_queues(number_reader& from) {
   constexpr int numbers = 4 + 4 + 6;
   for (int i = 0; i < numbers; ++i)

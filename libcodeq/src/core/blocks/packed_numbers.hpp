@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-/// Numbers in as few bytes as they need: seven bits a byte, the lowest first, and the eighth says
-/// that more follow. In memory and on disk.
+/// Variable-length numbers: seven bits per byte, the lowest first; the eighth bit says that more
+/// bytes follow. Used in memory and on disk.
 namespace codeq::core {
 
 inline void append_number(std::string& out, std::uint64_t number) {
@@ -15,7 +15,7 @@ inline void append_number(std::string& out, std::uint64_t number) {
   out.push_back(static_cast<char>(number));
 }
 
-/// Appends how far `number` is from `base`, in either direction; small distances are short.
+/// Appends the signed distance of `number` from `base`; small distances are short.
 inline void append_distance(std::string& out, std::uint64_t base, std::uint64_t number) {
   auto distance = number - base;
   auto sign = std::uint64_t{0} - (distance >> 63);
@@ -27,8 +27,8 @@ inline void append_text(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-/// Reads what was appended, in the same order. Past the end, or beyond 64 bits, everything reads as
-/// 0 and empty, and `failed` says so.
+/// Reads appended values in the same order. Reads past the end, or of more than 64 bits, return 0
+/// or an empty text and set `failed`.
 class number_reader {
 public:
   explicit number_reader(std::string_view bytes, std::size_t at = 0) : bytes_(bytes), at_(at) {}
@@ -61,7 +61,7 @@ public:
     return read;
   }
 
-  /// Where the next number begins.
+  /// Offset of the next number.
   [[nodiscard]] std::size_t at() const noexcept { return at_; }
 
   [[nodiscard]] bool failed() const noexcept { return failed_; }

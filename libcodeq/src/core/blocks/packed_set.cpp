@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::size_t leaf_elements_max = 128;
 
-/// What a leaf may hold of elements that are gone.
+/// Maximum size of erased elements at the front of a leaf.
 constexpr std::size_t skipped_bytes_max = 256;
 
-/// @pre `next` is behind `last`
+/// @pre `next` is greater than `last`
 void append_element(std::string& bytes, const number_pair& last, const number_pair& next) {
   append_number(bytes, next.first - last.first);
   append_distance(bytes, last.second, next.second);
@@ -129,7 +129,7 @@ void packed_set::pop_front() {
   number_reader from(rest.bytes, rest.skipped);
   node.key() = read_element(from, node.key());
   rest.skipped = static_cast<std::uint32_t>(from.at());
-  // A row that is short but never empty would keep all that ever went through it.
+  // Otherwise a short leaf that never becomes empty would keep all elements that were ever in it.
   if (rest.skipped >= skipped_bytes_max) {
     rest.bytes.erase(0, rest.skipped);
     rest.skipped = 0;

@@ -12,21 +12,21 @@
 
 namespace codeq::core {
 
-/// A place in a packed set; ordered by the first number, then by the second.
+/// An element of a packed set; ordered by the first number, then by the second.
 using number_pair = std::pair<std::uint64_t, std::uint64_t>;
 
-/// An ordered set of pairs of numbers in a few bytes each: leaves of neighbours, of which all but
-/// the first are kept as distances. For the indexes that have an element per waiting task. Every
-/// operation is logarithmic in the leaves and linear in one leaf; at the front and behind the last
-/// element it is constant in the leaf.
+/// An ordered set of pairs of numbers that needs a few bytes per pair: leaves of adjacent elements,
+/// of which all but the first are stored as distances. For indexes with an element per waiting
+/// task. Every operation is logarithmic in the number of leaves and linear in one leaf; at the
+/// front and after the last element it is constant in the leaf.
 class packed_set {
 public:
   packed_set() = default;
 
-  /// False when it is in the set already.
+  /// False when the pair is already in the set.
   bool insert(const number_pair& pair);
 
-  /// False when it is not in the set.
+  /// False when the pair is not in the set.
   bool erase(const number_pair& pair);
 
   [[nodiscard]] bool contains(const number_pair& pair) const;
@@ -38,16 +38,16 @@ public:
   /// The first element. @pre not empty
   [[nodiscard]] const number_pair& front() const { return leaves_.begin()->first; }
 
-  /// Takes the first element out. @pre not empty
+  /// Removes the first element. @pre not empty
   void pop_front();
 
-  /// The first element that is not before `pair`, or nothing.
+  /// The first element that is not less than `pair`; empty when there is none.
   [[nodiscard]] std::optional<number_pair> first_from(const number_pair& pair) const;
 
-  /// Calls `visit` for each element, ascending, until it returns false.
+  /// Calls `visit` for each element, in ascending order, until it returns false.
   void for_each(const std::function<bool(const number_pair&)>& visit) const;
 
-  /// Takes these elements over at once. @pre the set is empty, and they ascend
+  /// Inserts these elements at once. @pre the set is empty, and `ascending` is in ascending order
   void assign(const std::vector<number_pair>& ascending);
 
   friend bool operator==(const packed_set& a, const packed_set& b) {
@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  /// Its first element is its key; `bytes` from `skipped` on are the distances of the others.
+  /// The key is the first element; `bytes` from `skipped` on are the distances of the others.
   struct leaf {
     number_pair last;
     std::uint32_t count = 0;
@@ -65,12 +65,12 @@ private:
 
   using leaf_map = std::map<number_pair, leaf>;
 
-  /// The only leaf that may have the pair, or the end.
+  /// The only leaf that may contain the pair, or the end.
   [[nodiscard]] leaf_map::const_iterator leaf_of(const number_pair& pair) const;
 
   static std::vector<number_pair> unpack(const leaf_map::value_type& packed);
 
-  /// Adds a leaf of the elements [from, to) of `ascending`.
+  /// Adds a leaf with the elements [from, to) of `ascending`.
   void add_leaf(const std::vector<number_pair>& ascending, std::size_t from, std::size_t to);
   [[nodiscard]] std::vector<number_pair> elements() const;
 

@@ -9,22 +9,23 @@
 
 namespace codeq::core {
 
-/// A set of log positions that is never changed, only replaced by one that shares most of it: the
-/// copy that other threads read costs what changed, not what there is. Layers, each more than twice
-/// as large as the next, say what they add to those before them and what they take out.
+/// An immutable set of log positions. A changed set shares most of its data with the old one, so
+/// the copy that other threads read costs time proportional to the change, not to the set. It
+/// consists of layers, each more than twice as large as the next; a layer contains the positions
+/// that it adds to those before it and removes from them.
 class position_set {
 public:
   position_set() = default;
 
-  /// @pre they ascend
+  /// @pre `all` is in ascending order
   explicit position_set(std::vector<log_position> all);
 
-  /// Logarithmic in the positions of each layer.
+  /// Logarithmic in the size of each layer.
   [[nodiscard]] bool contains(log_position position) const;
 
-  /// The same set, with `added` and without `removed`; those may be in the set already, or not.
-  /// Logarithmic in the whole for each position named, on average over many calls.
-  /// @pre each ascends; none is in both
+  /// This set with `added` and without `removed`. Positions that are already in the set, or not in
+  /// it, are allowed. Logarithmic in the size of the set per position, on average over many calls.
+  /// @pre both are in ascending order; no position is in both
   [[nodiscard]] position_set
   changed(std::vector<log_position> added, std::vector<log_position> removed) const;
 
@@ -36,10 +37,10 @@ private:
     [[nodiscard]] std::size_t size() const { return added.size() + removed.size(); }
   };
 
-  /// Both as one layer, at the bottom or not; what the bottom takes out was never there.
+  /// Merges two layers. The bottom layer removes nothing.
   static layer merge(const layer& lower, const layer& upper, bool is_bottom);
 
-  /// Puts a layer on top, and merges those that are not large enough for it.
+  /// Adds a layer on top, and merges lower layers that are not large enough for it.
   void push(layer top);
 
   std::vector<std::shared_ptr<const layer>> layers_;

@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-/// Segments with all that is known of their tasks, packed: what a shard keeps of the many that
-/// nothing happens to, some ten bytes for each, in memory and on disk alike. The bodies stay where
-/// they are.
+/// Packed segments with the state of all their tasks. A shard keeps inactive segments in this form,
+/// which needs about ten bytes per task, in memory and on disk. The bodies are stored elsewhere.
 ///
 ///   block    = version first time position entry queues kinds segments
 ///   entry    = token outcome outcome_index retry_at shape       what entries are compared with
@@ -22,21 +21,21 @@
 ///   kinds    = count (queue priority setting*)*
 ///   segments = count (size segment)*
 ///   segment  = first count kind flags enqueued_at appended body_bytes
-///              [not_before] [group] [key since] [entry flags and what they leave open]*
+///              [not_before] [group] [key since] [entry flags and the fields not implied]*
 ///
-/// All of it numbers and texts of `packed_numbers.hpp`; sequences, times, positions and tokens are
-/// distances. Stored on disk: another meaning needs another version.
+/// All fields are numbers and texts of `packed_numbers.hpp`; sequences, times, positions and tokens
+/// are distances. Stored on disk: a change of the meaning needs another version.
 namespace codeq::core {
 
-/// Says which queue has a number within the shard.
+/// Returns the queue that has this number within the shard.
 using queue_namer = std::function<const queue_address&(std::uint32_t)>;
 
-/// Packs segments one behind the other.
+/// Packs segments in order.
 class block_builder {
 public:
   explicit block_builder(queue_namer name_of) : name_of_(std::move(name_of)) {}
 
-  /// @pre behind those added before
+  /// @pre `s` comes after the segments added before
   void add(const segment& s);
 
   [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
@@ -46,11 +45,11 @@ public:
   /// The sequence of the first segment added. @pre there is one
   [[nodiscard]] sequence first() const noexcept { return first_; }
 
-  /// The block; the builder is empty again.
+  /// Returns the block; the builder is empty afterwards.
   [[nodiscard]] std::string take();
 
 private:
-  /// What is the same for many segments.
+  /// Fields that many segments have in common.
   struct kind {
     std::uint32_t queue = 0;
     std::uint8_t priority = 0;
@@ -75,25 +74,25 @@ private:
   std::string body_;
 };
 
-/// Reads the segments of a block, in order or one of them.
+/// Reads the segments of a block, all in order or a single one.
 class block_reader {
 public:
-  /// `queues`: the shard's numbers of the queues that the block names, in its order.
+  /// `queues`: the shard's numbers for the queues that the block names, in the same order.
   block_reader(std::string_view packed, const std::vector<std::uint32_t>& queues);
 
-  /// The queues that a block names, or nothing when these are not the bytes of a block.
+  /// The queues that a block names; empty when the bytes are not a block.
   [[nodiscard]] static std::optional<std::vector<queue_address>> queues_of(std::string_view packed);
 
-  /// The next segment whose tasks reach `from` or beyond, or nothing when there is none.
+  /// The next segment with tasks at `from` or beyond; empty when there is none.
   [[nodiscard]] std::optional<segment> next(sequence from = 0);
 
-  /// Behind every task that was read or passed over so far; 0 before the first.
+  /// The first sequence after all tasks that were read or skipped so far; 0 at the beginning.
   [[nodiscard]] sequence end() const noexcept { return end_; }
 
-  /// Segments in the block.
+  /// Number of segments in the block.
   [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
 
-  /// What was read so far is no block.
+  /// True when the bytes read so far are not a valid block.
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
 private:

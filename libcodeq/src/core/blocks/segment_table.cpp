@@ -11,7 +11,7 @@ namespace codeq::core {
 
 namespace {
 
-/// Compares what may change while a segment lives.
+/// Compares the fields that may change while a segment lives.
 bool is_same(const segment& a, const segment& b) {
   bool same_key = !a.key == !b.key && (!a.key || a.key->since == b.key->since);
   return same_key && a.first == b.first && a.count == b.count && a.kept == b.kept
@@ -51,7 +51,7 @@ segment* segment_table::find(sequence seq) {
 }
 
 segment& segment_table::at(sequence first) {
-  // One that was just added has no task yet.
+  // A segment that was just added has no task yet.
   auto* found = find_unpacked(first);
   if (!found)
     found = find(first);
@@ -69,7 +69,7 @@ void segment_table::walk(
   auto next = unpacked_.upper_bound(from);
   if (next != unpacked_.begin() && std::prev(next)->second.contains(from))
     --next;
-  /// Visits what is unpacked before `end`.
+  /// Visits the unpacked segments before `end`.
   auto visit_before = [&](sequence end) {
     for (; next != unpacked_.end() && next->first < end; ++next) {
       if (!visit(next->second))
@@ -98,7 +98,7 @@ void segment_table::walk(
 void segment_table::walk_down(
   sequence from, sequence below, const std::function<bool(const segment&)>& visit) const {
   auto next = unpacked_.lower_bound(below);
-  /// Visits what is unpacked and begins at `first` or behind it; false when the walk is over.
+  /// Visits the unpacked segments from `first` on; false when the walk is over.
   auto visit_from = [&](sequence first) {
     for (; next != unpacked_.begin() && std::prev(next)->first >= first; --next) {
       const auto& s = std::prev(next)->second;
@@ -135,7 +135,8 @@ segment_table::pack(const std::vector<sequence>& changed, const queue_namer& nam
   for (auto at = changed.begin(); at != changed.end();) {
     auto first = block_of(*at);
     auto from = first == blocks_.end() ? *at : first->first;
-    // Neighbours that change are packed together, so that what is left of them fills blocks again.
+    // Adjacent blocks that change are packed together, so that their remaining segments fill blocks
+    // again.
     auto last = first == blocks_.end() ? blocks_.begin() : std::next(first);
     auto end = last == blocks_.end() ? no_end : last->first;
     while (at != changed.end()) {

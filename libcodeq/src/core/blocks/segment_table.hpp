@@ -15,12 +15,12 @@
 
 namespace codeq::core {
 
-/// How much of a shard's segments is unpacked. Tests have smaller ones.
+/// Limits of the unpacked segments. Tests use smaller ones.
 struct paging_limits {
-  /// What a snapshot leaves unpacked: a segment counts `segment_weight`, and each of its touched
-  /// tasks 1.
+  /// Weight that a snapshot leaves unpacked: a segment counts `segment_weight`, and each of its
+  /// touched tasks 1.
   std::size_t weight_kept = limits::unpacked_weight_kept;
-  /// A snapshot is due at this weight.
+  /// Weight at which a snapshot is due.
   std::size_t weight_max = limits::unpacked_weight_max;
   std::uint32_t block_segments_max = limits::block_segments_max;
   std::size_t block_tasks_max = limits::block_tasks_max;
@@ -28,45 +28,46 @@ struct paging_limits {
   std::uint32_t sparse_part = limits::sparse_part;
 };
 
-/// All segments of a shard that have a task to keep. Those that something happened to lately are as
-/// they are; each snapshot packs what changed into blocks, and leaves unpacked what fits the
-/// limits, the oldest first. Looking a task up unpacks its segment: whoever asks cannot tell.
-/// A reference stays valid until the next `install`.
+/// All segments of a shard that contain live or dead tasks. Recently used segments are unpacked;
+/// each snapshot packs the changed ones into blocks and keeps only the oldest segments unpacked,
+/// within the limits. A look-up of a task unpacks its segment, which callers do not notice. A
+/// reference stays valid until the next `install`.
 class segment_table {
 public:
-  /// Behind every task.
+  /// Greater than every sequence.
   static constexpr sequence no_end = std::numeric_limits<sequence>::max();
 
-  /// What an untouched segment counts in `weight`.
+  /// Contribution of an untouched segment to `weight`.
   static constexpr std::size_t segment_weight = 8;
 
-  /// The segment of a task, or null.
+  /// The segment that contains a task, or null.
   [[nodiscard]] segment* find(sequence seq);
 
-  /// The segment that begins with this task, or null when it is packed or not there.
+  /// The segment that begins with this task; null when it is packed or does not exist.
   [[nodiscard]] segment* find_unpacked(sequence first) {
     auto at = unpacked_.find(first);
     return at == unpacked_.end() ? nullptr : &at->second;
   }
 
-  /// The segment that begins with this task. @pre there is one
+  /// The segment that begins with this task. @pre it exists
   [[nodiscard]] segment& at(sequence first);
 
   /// Adds a segment. @pre it is not in the table
   segment& add(segment s);
 
-  /// Takes a closed segment out; its block has it until the `install` of the same snapshot.
+  /// Removes a closed segment; its block contains it until the `install` of the same snapshot.
   void erase(sequence first) { unpacked_.erase(first); }
 
-  /// Calls `visit` for the segments that have tasks from `from` on and begin before `below`,
-  /// ascending, until it returns false. Unpacks none for longer than the call.
+  /// Calls `visit` for the segments that have tasks from `from` on and begin before `below`, in
+  /// ascending order, until it returns false. Segments are unpacked for the duration of the call
+  /// only.
   void walk(sequence from, sequence below, const std::function<bool(const segment&)>& visit) const;
 
-  /// As `walk`, descending.
+  /// As `walk`, in descending order.
   void
   walk_down(sequence from, sequence below, const std::function<bool(const segment&)>& visit) const;
 
-  /// Calls `visit` for every segment, ascending.
+  /// Calls `visit` for every segment, in ascending order.
   void for_each(const std::function<void(const segment&)>& visit) const {
     walk(0, no_end, [&](const segment& s) {
       visit(s);
@@ -74,42 +75,43 @@ public:
     });
   }
 
-  /// The blocks to write, and to install, when these segments have changed since the last time or
-  /// are new. @pre they ascend and are unpacked; those without a task to keep are closed
+  /// Packs these segments, which are new or have changed since the last snapshot, into blocks to be
+  /// written and installed. @pre they are in ascending order and unpacked; those without live or
+  /// dead tasks are closed
   [[nodiscard]] std::vector<segment_block>
   pack(const std::vector<sequence>& changed, const queue_namer& name_of) const;
 
-  /// Takes over what `pack` made, then keeps only the oldest segments unpacked. `number_of` finds a
-  /// queue's number.
+  /// Installs the result of `pack`, then keeps only the oldest segments unpacked. `number_of`
+  /// returns a queue's number.
   void install(
     const std::vector<segment_block>& blocks,
     const std::function<std::uint32_t(const queue_address&)>& number_of);
 
-  /// Takes over a block from the disk and calls `visit` for each of its segments. False when it is
-  /// not a block.
+  /// Adds a block from disk and calls `visit` for each of its segments. False when it is not a
+  /// valid block.
   [[nodiscard]] bool restore(
     const segment_block& block,
     const std::function<std::uint32_t(const queue_address&)>& number_of,
     const std::function<void(segment&)>& visit);
 
-  /// The first tasks of segments that are not marked as changed and yet differ from their blocks:
-  /// what happened to them would be lost.
+  /// First tasks of segments that differ from their blocks but are not marked as changed: these
+  /// changes would be lost.
   [[nodiscard]] std::vector<sequence> forgotten_changes() const;
 
-  /// Notes that so many tasks of an unpacked segment have entries of their own by now.
+  /// Records that `tasks` more tasks of unpacked segments have entries of their own.
   void note_touched(std::size_t tasks) noexcept { touched_ += tasks; }
 
-  /// How much is unpacked.
+  /// Weight of all unpacked segments.
   [[nodiscard]] std::size_t weight() const noexcept {
     return unpacked_.size() * segment_weight + touched_;
   }
 
-  /// True when so much is unpacked that a snapshot is to pack it.
+  /// True when a snapshot is due because too much is unpacked.
   [[nodiscard]] bool is_heavy() const noexcept { return weight() >= limits_.weight_max; }
 
   [[nodiscard]] std::size_t unpacked_segments() const noexcept { return unpacked_.size(); }
 
-  /// As of the last snapshot, also those that are unpacked.
+  /// As of the last snapshot, including segments that were unpacked since.
   [[nodiscard]] std::size_t packed_segments() const noexcept { return packed_segments_; }
 
   [[nodiscard]] std::size_t packed_bytes() const noexcept { return packed_bytes_; }
@@ -139,20 +141,21 @@ private:
 
   [[nodiscard]] block_map::const_iterator block_of(sequence seq) const;
 
-  /// Reads on where the last look-up ended, if that was in the same block and before `seq`: the
-  /// tasks of a lane are looked up in their order, and a block is to be read once for all of them.
+  /// Continues where the last look-up ended, if it was in the same block and before `seq`: the
+  /// tasks of a lane are looked up in order, and a block should be read only once for all of them.
   [[nodiscard]] block_reader& reader_for(block_map::const_iterator packed, sequence seq);
   void put(const segment_block& taken, std::vector<std::uint32_t> queues);
   void remove(sequence first);
 
-  /// Packs the segments from `from` on and before `end` into blocks; the first begins at `from`.
+  /// Packs the segments from `from` on and before `end` into blocks; the first block begins at
+  /// `from`.
   void pack_range(
     sequence from,
     sequence end,
     const queue_namer& name_of,
     std::vector<segment_block>& blocks) const;
 
-  /// Adds the removal of those of the old blocks that are not among the blocks from `made` on.
+  /// Adds the removal of old blocks that are not replaced by the blocks from `made` on.
   static void remove_others(
     block_map::const_iterator old,
     block_map::const_iterator end,
@@ -163,7 +166,7 @@ private:
   paging_limits limits_;
   /// Ordered, because a task's segment is the last one that starts at or before it.
   std::map<sequence, segment> unpacked_;
-  /// As of the last snapshot; what is unpacked counts before what is here.
+  /// As of the last snapshot; unpacked segments take precedence over their packed form.
   block_map blocks_;
   std::optional<place> place_;
   std::size_t touched_ = 0;
@@ -171,12 +174,12 @@ private:
   std::size_t packed_bytes_ = 0;
 };
 
-/// The segment of a task, or null. Logarithmic in the number of segments.
+/// The segment that contains a task, or null. Logarithmic in the number of segments.
 [[nodiscard]] inline segment* find_segment(segment_table& segments, sequence seq) {
   return segments.find(seq);
 }
 
-/// As `find_segment`, but null also for a task that was purged: nobody knows it.
+/// As `find_segment`, but also null for a purged task.
 [[nodiscard]] inline segment* find_known(segment_table& segments, sequence seq) {
   auto* s = segments.find(seq);
   return s && !s->view(seq).gone ? s : nullptr;

@@ -13,46 +13,46 @@
 #include <cstdint>
 #include <vector>
 
-/// What a turn decided about tasks outside of their enqueue and their leases.
+/// Decisions of a turn about tasks, other than enqueues and ends of leases.
 namespace codeq::core {
 
-/// What was decided about a task outside of its leases. Stored on disk, never renumber.
+/// A change of a task that was not made by its lease. Stored on disk, never renumber.
 enum class change_kind : std::uint8_t {
-  /// An unleased task ended.
+  /// An unleased task was cancelled.
   cancelled = 0,
-  /// A leased task is to end with its lease, unless it completes.
+  /// A leased task is to be cancelled when its lease ends, unless it completes.
   cancel_requested = 1,
-  /// An unleased task waits for other times, or for none.
+  /// The times that an unleased task waits for have changed or were removed.
   rescheduled = 2,
-  /// A dead task lives again, with all its attempts.
+  /// A dead task is live again, with all its attempts.
   redriven = 3,
-  /// A task that is not leased is known to nobody any more.
+  /// An unleased task was removed for good.
   purged = 4,
-  /// An unleased task has another body.
+  /// An unleased task got another body.
   body_replaced = 5,
 };
 
 struct task_change {
   sequence seq = 0;
   change_kind kind = change_kind::cancelled;
-  /// With `rescheduled`: the user's deferral and the shard's own from then on; 0 is none.
+  /// With `rescheduled`: the new deferral of the user and of the shard; 0: none.
   timestamp not_before{};
   timestamp retry_at{};
-  /// With `body_replaced`: the body and its size. The record of the change keeps only the size.
+  /// With `body_replaced`: the body and its size. The record of the change contains only the size.
   bytes body{};
   std::uint64_t body_bytes = 0;
-  /// With `purged`: how many notes its history had. Not part of the record.
+  /// With `purged`: number of entries in the task's history. Not part of the record.
   std::uint32_t notes = 0;
 };
 
-/// Tasks changed, in the order decided.
+/// Changed tasks, in the order decided.
 struct tasks_changed {
   log_position position = 0;
   timestamp at;
   std::vector<task_change> changes;
   std::vector<queue_purge> purges{};
   std::vector<answered_request> answers{};
-  /// What histories get of it; not part of the record.
+  /// Entries for the tasks' histories; not part of the record.
   std::vector<task_note> notes{};
 };
 

@@ -14,17 +14,17 @@
 #include <variant>
 #include <vector>
 
-/// What a turn leads to outside the shard. No effect may be carried out before the turn's events,
-/// and those of all turns before it, are durable.
+/// The effects of a turn outside the shard. No effect may be carried out before the turn's events,
+/// and those of all earlier turns, are durable.
 namespace codeq::core {
 
-/// Answers an enqueue: the tasks in the order of the request and what became of each, or why
-/// nothing was done.
+/// Answers an enqueue: the ids and outcomes of the tasks in the order of the request, or the reason
+/// why the request was refused.
 struct enqueue_answered {
   peer_id peer = 0;
   std::uint64_t number = 0;
   std::vector<seq_run> tasks;
-  /// One per task, or empty when all were created.
+  /// One per task; empty when all were created.
   std::vector<enqueue_kind> kinds{};
   /// An error when nothing was done.
   result<void> allowed{};
@@ -35,12 +35,12 @@ struct granted_run {
   sequence first = 0;
   std::uint32_t count = 0;
   fencing_token first_token{};
-  /// The segment that holds their bodies.
+  /// The segment that contains their bodies.
   sequence segment = 0;
   bool aside = false;
-  /// The one task of an aside has another body than at its enqueue, in a record of its own.
+  /// The body of the task in an aside was replaced after its enqueue; it is in a record of its own.
   bool replaced = false;
-  /// One per task, or empty when all are at attempt 1.
+  /// One per task; empty when all are at attempt 1.
   std::vector<std::uint16_t> attempts;
   queue_address queue;
   std::uint8_t priority = 0;
@@ -49,28 +49,28 @@ struct granted_run {
   timestamp enqueued_at;
   std::string group{};
   std::string key{};
-  /// Of the tasks that have one, in order; the bytes are added by whoever reads them.
+  /// Checkpoints of the tasks that have one, in order; their data is added by the reader.
   std::vector<lease_checkpoint> checkpoints{};
 };
 
-/// Hands tasks to a worker, at most `limits::grant_bytes_max` of bodies.
+/// Grants tasks to a worker, at most `limits::grant_bytes_max` of bodies.
 struct tasks_granted {
   peer_id peer = 0;
-  /// The worker holds these leases already but does not know; they use no credits.
+  /// The worker holds these leases already without knowing it; they use no credits.
   bool redelivered = false;
-  /// More is ready here for this worker than it has credits.
+  /// More tasks are ready for this worker than it has credits.
   bool more = false;
   std::vector<granted_run> runs;
-  /// The room for bytes that the tasks took; nothing when they are redelivered.
+  /// The room for bytes that the tasks used; 0 when they are redelivered.
   std::uint64_t bytes = 0;
 };
 
-/// A claim could not be used up: nothing more is ready here for this worker, its credits wait.
+/// A claim was not used up: no more tasks are ready for this worker, and its credits wait.
 struct claim_parked {
   peer_id peer = 0;
 };
 
-/// Work is ready for a worker that has no credits here; said once until it claims again.
+/// Tasks are ready for a worker without credits here; sent once until it claims again.
 struct work_available {
   peer_id peer = 0;
 };
@@ -84,9 +84,9 @@ struct report_answer {
   sequence seq = 0;
   fencing_token token{};
   errc code = errc::none;
-  /// Says what is out of bounds; empty with the codes that everybody knows.
+  /// Names what is out of bounds; empty with other codes.
   std::string context{};
-  /// How long the attempt took that ended with this; negative when none did.
+  /// Duration of the attempt that this report ended; negative when it ended none.
   duration ran{-1};
 };
 
@@ -95,7 +95,7 @@ struct reports_answered {
   std::vector<report_answer> answers;
 };
 
-/// Hands follow-ups to the shard that must own them; said again after each restart until that shard
+/// Sends follow-ups to the shard that they belong to; repeated after each restart until that shard
 /// has confirmed them.
 struct deliver_follow_ups {
   shard_id to{};
@@ -105,13 +105,13 @@ struct deliver_follow_ups {
   std::vector<enqueue_run> runs;
 };
 
-/// Tells the shard `from` that its follow-ups are here.
+/// Confirms to the shard `from` that its follow-ups were added.
 struct follow_ups_taken {
   shard_id from{};
   std::uint64_t number = 0;
 };
 
-/// What a handler saved is durable.
+/// A checkpoint is durable.
 struct saved_checkpoint {
   sequence seq = 0;
   checkpoint_mark mark;
@@ -122,7 +122,7 @@ struct checkpoints_saved {
   std::vector<saved_checkpoint> checkpoints;
 };
 
-/// These leases are not the worker's any more.
+/// The worker no longer holds these leases.
 struct leases_lost {
   peer_id peer = 0;
   std::vector<task_lease> leases;
@@ -132,7 +132,8 @@ struct resumed {
   peer_id peer = 0;
 };
 
-/// The worker is to stop its handler: what does not complete within the grace ends cancelled.
+/// The worker is to cancel the handler: if it does not complete within the grace, the task ends
+/// cancelled.
 struct cancel_wanted {
   peer_id peer = 0;
   task_lease lease;
@@ -151,30 +152,30 @@ struct timer_dropped {
   fencing_token token{};
 };
 
-/// Why somebody asks about a task.
+/// A query for a task, and its purpose.
 struct inquiry {
   enum class kind : std::uint8_t { status, ending, repeated_report, change, explain, history };
 
   kind what = kind::status;
   peer_id peer = 0;
-  /// Of whoever asks for an answer by number.
+  /// Number chosen by the peer for its answer.
   std::uint64_t number = 0;
-  /// Of a repeated report: its token, and the end that it reports.
+  /// For a repeated report: its token, and the end that it reports.
   fencing_token token{};
   lease_end_kind reported = lease_end_kind::completed;
-  /// Of a status: the task's body is wanted too, which the store has.
+  /// For a status: the task's body, which is in the store, is wanted, too.
   bool with_body = false;
 };
 
-/// Answers an inquiry. The text stands in the outcome record that the entry names; `text` holds it
-/// already when this very turn wrote it. An inquiry for a history is told `entry.notes` of them.
+/// Answers an inquiry. The text is in the outcome record that the entry names, or in `text` if this
+/// turn wrote it. The answer to an inquiry for a history includes its first `entry.notes` entries.
 struct task_described {
   inquiry why;
   task_view view;
   std::optional<bytes> text;
 };
 
-/// A task that the peer watches has not ended; its handler is that far.
+/// Progress of a task that the peer watches.
 struct progress_told {
   peer_id peer = 0;
   sequence seq = 0;
@@ -183,7 +184,8 @@ struct progress_told {
   std::string note;
 };
 
-/// The task is not in memory: its fate, if it has one, is on disk, and counts unless it was purged.
+/// The task is not in memory: its fate record, if there is one, is on disk, and is valid unless the
+/// task was purged.
 struct task_not_here {
   inquiry why;
   sequence seq = 0;

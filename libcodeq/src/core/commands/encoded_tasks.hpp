@@ -11,7 +11,7 @@
 namespace codeq::core {
 
 /// The encoded bodies of consecutive tasks, one after the other in one slice, and the size of each.
-/// The core never looks inside: they go to disk and to the worker as they came.
+/// The core never parses them: they go to disk and to the worker unchanged.
 struct encoded_tasks {
   bytes body;
   std::vector<std::uint32_t> sizes;

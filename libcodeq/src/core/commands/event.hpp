@@ -22,11 +22,11 @@
 #include <variant>
 #include <vector>
 
-/// What a turn decided, one to one with the records on disk (`schema/record.capnp`). Positions
-/// order all events of a shard; replay in that order rebuilds the state.
+/// The decisions of a turn; each event is one record on disk (`schema/record.capnp`). Positions
+/// order all events of a shard; replaying them in that order rebuilds the state.
 namespace codeq::core {
 
-/// Which tasks of a segment answer which request.
+/// The tasks of a segment that belong to a request.
 struct request_mark {
   request_id request;
   std::uint32_t offset = 0;
@@ -41,7 +41,7 @@ struct segment_appended {
   queue_address queue;
   std::uint8_t priority = 0;
   task_settings settings;
-  /// Shard time; the epoch (0) is no deferral.
+  /// Shard time; the epoch (0) means no deferral.
   timestamp not_before{};
   bool allow_promotion = false;
   std::string group;
@@ -52,13 +52,14 @@ struct segment_appended {
   std::uint32_t count = 0;
   std::uint64_t body_bytes = 0;
 
-  /// One task that is treated by itself, with a record of its own.
+  /// True for a segment of a single task that is deferred, has a group or has a key.
   [[nodiscard]] bool is_aside() const noexcept {
     return not_before != timestamp{} || !group.empty() || !key.empty();
   }
 };
 
-/// Tasks were leased, attempt + 1 each; task i of the runs has token first_token + i.
+/// Tasks were leased, and the attempt of each was incremented; task i of the runs has the token
+/// first_token + i.
 struct batch_granted {
   log_position position = 0;
   timestamp at;
@@ -68,7 +69,7 @@ struct batch_granted {
   std::vector<seq_run> runs;
 };
 
-/// One lease ended, and what its task is from then on. With `forced` also the end of a task that is
+/// The end of a lease, and the task's state after it. With `forced` also the end of a task that was
 /// not leased: the token is then that of its latest lease, or 0.
 struct lease_end {
   sequence seq = 0;
@@ -76,85 +77,87 @@ struct lease_end {
   lease_end_kind kind = lease_end_kind::completed;
   bool charged = true;
   task_state next = task_state::completed;
-  /// With `scheduled`: when it is eligible again; with `dead`: when it goes, or nothing.
+  /// With `scheduled`: when it is eligible again. With `dead`: when it is removed, if ever.
   timestamp due{};
   bytes text;
-  /// With `dead`: the charged attempts that the task had.
+  /// With `dead`: number of the task's charged attempts.
   std::uint16_t attempt = 0;
 };
 
-/// Leases ended, in the order decided.
+/// Ended leases, in the order decided.
 struct leases_ended {
   log_position position = 0;
   timestamp at;
   std::vector<lease_end> ends;
-  /// Of all these tasks: how long after `at` the record is kept; 0 is for ever.
+  /// For all these tasks: how long after `at` the record is kept; 0: for ever.
   duration retention{0};
-  /// What histories get of it; not part of the record.
+  /// Entries for the tasks' histories; not part of the record.
   std::vector<task_note> notes{};
 };
 
-/// Follow-ups that other shards must own, kept until those have them.
+/// Follow-ups that belong to other shards, kept until those have added them.
 struct follow_ups_sent {
   log_position position = 0;
   timestamp at;
   std::vector<follow_up> tasks;
 };
 
-/// One task of a segment that was touched.
+/// State of one task in a touched segment.
 struct task_entry {
   fencing_token token{};
-  /// Of the latest end of a lease; 0 when there was none.
+  /// Position of the outcome of the latest end of a lease; 0: none.
   log_position outcome = 0;
-  /// The shard's own deferral after a failed attempt; of a dead task the end of its retention; 0 is
+  /// The shard's deferral after a failed attempt; for a dead task the end of its retention; 0:
   /// none.
   timestamp retry_at{};
   std::uint32_t outcome_index = 0;
-  /// In its history so far, those included that are not kept any more. Not in fates.
+  /// Number of entries in its history so far, including those that are no longer kept. Not used in
+  /// fates.
   std::uint32_t notes = 0;
   std::uint16_t attempt = 0;
   task_state state = task_state::ready;
   lease_end_kind last_end = lease_end_kind::completed;
-  /// Lost leases in a row.
+  /// Number of lost leases in a row.
   std::uint8_t lost = 0;
-  /// Uncharged ends in a row.
+  /// Number of uncharged ends in a row.
   std::uint8_t refunds = 0;
-  /// Leased, and cancelled however the lease ends, unless it completes.
+  /// The task is leased and will be cancelled when the lease ends, unless it completes.
   bool cancelling = false;
-  /// Purged: its state is `cancelled`, and nobody knows it any more.
+  /// The task was purged; its state is `cancelled`.
   bool gone = false;
 
   friend bool operator==(const task_entry&, const task_entry&) = default;
 };
 
-/// False while the task is as it was enqueued: its segment has its place in the lane.
+/// False while the task is unchanged since its enqueue: its segment then represents it in the lane.
 [[nodiscard]] constexpr bool has_history(const task_entry& entry) noexcept {
-  // Redriven, what was failed by force without ever being leased has only the kind of its end.
+  // A task that was failed by force without ever being leased, and then redriven, has only
+  // `last_end`.
   bool was_failed = entry.last_end != lease_end_kind::completed;
   return entry.token != fencing_token{} || entry.outcome != 0 || was_failed;
 }
 
-/// True while the record of the task's segment must stay: it is live, or dead.
+/// True while the record of the task's segment must be kept: the task is live or dead.
 [[nodiscard]] constexpr bool is_kept(const task_entry& entry) noexcept {
   return !is_terminal(entry.state) || entry.state == task_state::dead;
 }
 
-/// True when a report of that end under that token was accepted before; anything else that comes
-/// late is stale, also under the task's latest token.
+/// True when a report of that end under that token was accepted before; any other late report is
+/// stale, even under the task's latest token.
 [[nodiscard]] constexpr bool
 is_repeat(const task_entry& entry, fencing_token token, lease_end_kind reported) noexcept {
   return entry.token == token && entry.state != task_state::leased && entry.last_end == reported;
 }
 
-/// Segments that are neighbours, of any lane, as a snapshot knows them; `first` is at or before
-/// the first of them, and behind the last one of the block before.
+/// Adjacent segments, of any lane, as of a snapshot. `first` is at or before the first of them, and
+/// after the last one of the previous block.
 struct segment_block {
   sequence first = 0;
-  /// See `segment_block.hpp`. Empty: there is no segment left.
+  /// See `segment_block.hpp`. Empty: no segment is left.
   bytes packed;
 };
 
-/// A segment none of whose tasks is live: what became of them.
+/// The final states of the tasks of a segment in which no task is live.
 struct segment_fate {
   sequence first = 0;
   bool aside = false;
@@ -164,11 +167,11 @@ struct segment_fate {
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   std::vector<task_entry> entries;
-  /// How long after `closed_at` it is kept; 0 is for ever.
+  /// How long the record is kept after `closed_at`; 0: for ever.
   duration retention{0};
-  /// Not part of the fate: there is a record of the body that goes with the segment.
+  /// Not part of the fate record: a replaced body's record is removed together with the segment.
   bool replaced = false;
-  /// See `segment::copied`. Not part of the fate, but of its key.
+  /// See `segment::copied`. Not part of the fate record, but of its key.
   bool copied = false;
 };
 
@@ -185,14 +188,14 @@ struct producer_record {
   std::string tenant;
 };
 
-/// A tenant had too many producer sessions: some that were created until then were forgotten. The
-/// sessions that several tenants used are those of tenant "".
+/// A tenant had too many producer sessions, and some of them were forgotten; `created_until` is the
+/// latest creation time of these. Sessions that several tenants used belong to tenant "".
 struct forgotten_sessions {
   std::string tenant;
   timestamp created_until;
 };
 
-/// A queue has these settings from then on.
+/// The settings of a queue from now on.
 struct queue_configured {
   log_position position = 0;
   timestamp at;
@@ -200,33 +203,34 @@ struct queue_configured {
   queue_settings settings;
 };
 
-/// What is not in the segments' own records, and what changed of the segments since the last one.
+/// The state that is not in the segments' own records, and the changes of segments since the last
+/// snapshot.
 struct snapshot_taken {
   log_position position = 0;
   timestamp at;
-  /// Of the queues whose totals changed since the last one, and of new queues.
+  /// Totals of new queues, and of queues whose totals changed since the last snapshot.
   std::vector<queue_totals> queues;
-  /// Sessions that were used since the last one, in order of their ids.
+  /// Sessions that were used since the last snapshot, in order of their ids.
   std::vector<producer_record> producers;
-  /// Sessions that were idle for too long, or one too many, in order of their ids.
+  /// Sessions that were idle for too long or for which there was no room, in order of their ids.
   std::vector<producer_id> ended_producers;
-  /// As far as ids alone do not tell that they are too old.
+  /// Left out once the ids alone show that such sessions are too old.
   std::vector<forgotten_sessions> forgotten{};
-  /// Where segments changed or are new.
+  /// Blocks with changed or new segments.
   std::vector<segment_block> blocks;
-  /// The blocks know all segments below it.
+  /// The blocks contain all segments below this sequence.
   sequence next_sequence = 0;
   std::vector<segment_fate> closed;
-  /// Tasks that are left of some of the closed segments, one by one, ascending. Their fates there
-  /// are `gone`.
+  /// The survivors of some closed segments, one task each, ascending. In the fates of those
+  /// segments they are `gone`.
   std::vector<segment_appended> copied{};
-  /// Of the closed segments that had their keys last.
+  /// Keys of closed segments whose task had the key last.
   std::vector<closed_key> closed_keys{};
-  /// Grants none of whose tokens is live.
+  /// Grants without live tokens.
   std::vector<log_position> ended_grants;
-  /// Changes since the last snapshot; this one holds what they came to.
+  /// Change records since the last snapshot; this snapshot contains their effects.
   std::vector<log_position> merged_changes;
-  /// Records of follow-ups that all other shards have.
+  /// Follow-up records that all other shards have confirmed.
   std::vector<log_position> delivered_follow_ups;
 };
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// What the holders of leases say while their handlers run.
+/// Messages from the holders of leases while their handlers run.
 namespace codeq::core {
 
 struct lease_beat {
@@ -19,13 +19,13 @@ struct lease_beat {
   fencing_token token{};
   /// Received but not started.
   bool queued = false;
-  /// The handler got on with its work since the last beat.
+  /// The handler has reported progress since the last heartbeat.
   bool progressed = false;
-  /// Longer than the lease: how long it is to be valid from now; zero is as long as the lease.
+  /// Requested validity from now on, if longer than the lease duration; zero: the lease duration.
   duration extend{0};
 };
 
-/// How far the handler of a lease is.
+/// A progress report of a lease's handler.
 struct lease_progress {
   sequence seq = 0;
   fencing_token token{};
@@ -33,8 +33,8 @@ struct lease_progress {
   std::string note;
 };
 
-/// Extends leases, each by its token, and keeps what their handlers saved. Effects: `leases_lost`
-/// (stale ones), `progress_told`, `checkpoints_saved`.
+/// Extends leases, each identified by its token, and stores their checkpoints. Effects:
+/// `leases_lost` (stale leases), `progress_told`, `checkpoints_saved`.
 struct heartbeat {
   peer_id peer = 0;
   std::vector<lease_beat> beats;

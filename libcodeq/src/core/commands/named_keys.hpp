@@ -9,14 +9,14 @@ namespace codeq::core {
 
 /// The keys that a command names.
 struct named_keys {
-  /// Who gave the command; 0 when it was another shard.
+  /// The peer that sent the command; 0: another shard.
   peer_id peer = 0;
-  /// Each once, ascending.
+  /// Each key once, in ascending order.
   std::vector<task_key> names;
 };
 
-/// The keys whose closed tasks may matter to the command, and perhaps those of follow-ups that are
-/// for other shards; see `recall_keys`.
+/// The keys whose closed tasks may affect the command; may also contain keys of follow-ups for
+/// other shards. See `recall_keys`.
 [[nodiscard]] named_keys named_keys_of(const command& c);
 
 } // namespace codeq::core

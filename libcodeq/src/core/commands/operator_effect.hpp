@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-/// What a shard answers to operators. As with all effects, none may be carried out before the
-/// turn's events, and those of all turns before it, are durable.
+/// Answers to operators. As with all effects, none may be carried out before the turn's events, and
+/// those of all earlier turns, are durable.
 namespace codeq::core {
 
-/// Answers a change of one task; `state` is the task's from then on.
+/// Answers a change of one task; `state` is the task's state after it.
 struct change_answered {
   peer_id peer = 0;
   std::uint64_t number = 0;
@@ -24,7 +24,7 @@ struct change_answered {
   task_state state = task_state::ready;
 };
 
-/// Answers a command about a queue: how it stands from then on.
+/// Answers a command for a queue, with its settings after the command.
 struct queue_answered {
   peer_id peer = 0;
   std::uint64_t number = 0;
@@ -34,36 +34,36 @@ struct queue_answered {
   result<void> allowed{};
 };
 
-/// Answers a part of a change of many tasks.
+/// Answers one part of a bulk change.
 struct bulk_answered {
   peer_id peer = 0;
   std::uint64_t number = 0;
-  /// Tasks changed.
+  /// Number of changed tasks.
   std::uint64_t changed = 0;
   /// Where the next part begins.
   sequence after = 0;
-  /// False when nothing that the filter could pick is left.
+  /// False when no further tasks can match the filter.
   bool more = false;
 };
 
-/// All that is known of a task but the text of its latest outcome.
+/// The state of a task without the text of its latest outcome.
 struct task_view {
   sequence seq = 0;
   queue_address queue;
   std::uint8_t priority = 0;
   std::uint16_t max_attempts = 0;
   timestamp enqueued_at;
-  /// Of a scheduled task.
+  /// Set for a scheduled task.
   timestamp eligible_at{};
   task_entry entry;
-  /// The holder of the lease, and since when.
+  /// The holder of the lease, and when it was granted.
   std::string worker;
   timestamp granted_at{};
-  /// How long the lease still is, unless it is extended.
+  /// Remaining time of the lease if no further heartbeat arrives.
   duration lease_left{0};
   std::string group;
   std::string key;
-  /// Where the task's body is; `segment` is 0 when nothing is known of it.
+  /// Where the task's body is stored; `segment` is 0 when that is unknown.
   sequence segment = 0;
   bool aside = false;
   bool replaced = false;
@@ -87,7 +87,7 @@ struct task_explained {
   task_state blocker_state = task_state::ready;
   duration lease_left{0};
   queue_settings queue;
-  /// Attached workers that claim from the queue.
+  /// Number of attached workers that claim from the queue.
   std::uint32_t workers = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace codeq::core {
 
-/// What is known of a queue's past; durable as of a snapshot, in a record of its own.
+/// Totals of a queue; durable as of a snapshot, in a record of its own.
 struct queue_totals {
   queue_address queue;
   std::uint64_t completed = 0;
@@ -21,13 +21,13 @@ struct queue_totals {
   friend bool operator==(const queue_totals&, const queue_totals&) = default;
 };
 
-/// Nobody knows the tasks of a queue below a sequence any more, not even from their fates.
+/// All tasks of a queue below a sequence were purged, including those that have only a fate record.
 struct queue_purge {
   queue_address queue;
   sequence below = 0;
 };
 
-/// By queue, the sequence below which all of its tasks were purged.
+/// For each queue: the sequence below which all of its tasks were purged.
 using purge_marks = std::map<queue_address, sequence>;
 
 } // namespace codeq::core

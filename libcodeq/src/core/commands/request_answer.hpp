@@ -10,18 +10,18 @@
 
 namespace codeq::core {
 
-/// What a request was told of its tasks, in their order.
+/// The answer to a request: its tasks, in order.
 struct request_answer {
   std::vector<seq_run> tasks;
-  /// One per task, or empty when all were created.
+  /// One per task; empty when all were created.
   std::vector<enqueue_kind> kinds{};
 };
 
-/// The answer of a request some of whose tasks have keys: no segment tells it, since a duplicate
-/// has none.
+/// The answer to a request that contains tasks with keys. It cannot be derived from segments, since
+/// a duplicate has none.
 struct answered_request {
   request_id request;
-  /// Of its first task.
+  /// Tenant of its first task.
   std::string tenant;
   request_answer answer;
 };

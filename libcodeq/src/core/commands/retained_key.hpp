@@ -12,12 +12,12 @@
 
 namespace codeq::core {
 
-/// Whose key it was, of a task whose segment is closed.
+/// The task that had a key, after its segment was closed.
 struct retained_key {
   sequence seq = 0;
-  /// Where in the log the task became live; the latest task of a key has it.
+  /// Position in the log where the task became live; the latest task of a key has it.
   log_position since = 0;
-  /// From this shard time on nobody has the key.
+  /// Shard time from which on the key is free.
   timestamp expires_at;
 
   friend bool operator==(const retained_key&, const retained_key&) = default;
@@ -28,15 +28,15 @@ struct closed_key {
   retained_key record;
 };
 
-/// What the store holds of a key.
+/// The store's answer for a key.
 struct recalled_key {
   task_key name;
-  /// Empty when no closed task has it.
+  /// Empty when no closed task has the key.
   std::optional<retained_key> record;
 };
 
-/// Tells a turn what the store holds of the keys that its next commands name; the state holds none
-/// of closed tasks. Forgotten at the end of the turn. No effects.
+/// Provides a turn with the store's answers for the keys of its next commands, since the state
+/// contains no keys of closed tasks. Dropped at the end of the turn. No effects.
 struct recall_keys {
   std::vector<recalled_key> keys;
 };

@@ -14,7 +14,7 @@ std::uint64_t add(std::uint64_t hash, std::string_view text) {
   return hash;
 }
 
-/// Spreads every bit over all others, since a remainder looks at the low ones only.
+/// Spreads every bit over all others, since the remainder depends on the low ones only.
 std::uint64_t mix(std::uint64_t hash) {
   hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdull;
   hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53ull;

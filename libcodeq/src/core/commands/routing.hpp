@@ -10,25 +10,25 @@
 
 namespace codeq::core {
 
-/// The shard of an enqueue request that names no key and no group. A function of the request alone,
-/// so that its retry goes to the shard that may have it; consecutive requests go round the shards.
-/// @pre shard_count > 0
+/// The shard of an enqueue request without keys and groups. It depends on the request alone, so
+/// that a repeat goes to the shard that may have decided it; consecutive requests rotate over the
+/// shards. @pre shard_count > 0
 [[nodiscard]] constexpr shard_id shard_of_request(
   const producer_id& producer, std::uint64_t number, std::uint16_t shard_count) noexcept {
   return static_cast<shard_id>((producer.low + number) % shard_count);
 }
 
-/// The shard of a task that names a group, or else a key: `name` is that one. Fixed for ever, since
-/// it says where a key's record is: FNV-1a (64 bits) over tenant, queue and name with a zero byte
-/// behind the first two, folded by the finaliser of MurmurHash3. @pre shard_count > 0
+/// The shard of a task with a group or a key; `name` is the group, or else the key. Fixed for ever,
+/// since it determines where a key's record is: FNV-1a (64 bits) over tenant, queue and name, with
+/// a zero byte after the first two, folded by the finaliser of MurmurHash3. @pre shard_count > 0
 [[nodiscard]] shard_id shard_of_name(
   const queue_address& queue, std::string_view name, std::uint16_t shard_count) noexcept;
 
-/// The shard that must own a follow-up of a task of the shard `own`. @pre shard_count > 0
+/// The shard that a follow-up of a task of the shard `own` belongs to. @pre shard_count > 0
 [[nodiscard]] shard_id
 shard_of_follow_up(const enqueue_run& run, shard_id own, std::uint16_t shard_count) noexcept;
 
-/// The producer session by which a shard hands follow-ups to others.
+/// The producer session that a shard uses to send follow-ups to others.
 [[nodiscard]] constexpr producer_id producer_of(shard_id shard) noexcept {
   return {0, value(shard)};
 }

@@ -7,7 +7,7 @@
 
 namespace codeq::core {
 
-/// Place in the shard's one log order: epoch and counter, as in a fencing token.
+/// Position in the shard's log: epoch and counter, as in a fencing token.
 using log_position = std::uint64_t;
 
 /// The tasks first .. first + count - 1.

@@ -9,13 +9,14 @@
 
 namespace codeq::core {
 
-/// An entry of a task's history: what the ordinary records do not keep, or do not keep long enough.
+/// An entry of a task's history: an event that the ordinary records do not contain, or not long
+/// enough.
 struct task_note {
   sequence seq = 0;
-  /// Where the task is: for whoever has to find out whether anything of it is left.
+  /// The task's segment, for checking whether any record of the task is left.
   sequence segment = 0;
   bool aside = false;
-  /// How many notes the task had before.
+  /// Number of earlier entries of the task.
   std::uint32_t number = 0;
   /// When the task was leased; 0 when it was not.
   timestamp granted_at{};

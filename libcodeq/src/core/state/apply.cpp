@@ -17,12 +17,13 @@ namespace codeq::core {
 
 namespace {
 
-/// The time point after `limit` from now on; the latest one when there is no limit.
+/// The end of `limit` from now on; the latest time point when there is no limit.
 monotonic_time end_of(const shard_state& state, duration limit) {
   return limit == duration{0} ? monotonic_time::max() : state.steady + limit;
 }
 
-/// Starts the clocks of a lease that the task's entry already names. @pre the grant was added
+/// Adds the lease that the task's entry already names, with fresh deadlines. @pre the grant was
+/// added
 void insert_fresh_lease(shard_state& state, const segment& s, sequence seq, log_position grant) {
   lease l;
   l.seq = seq;
@@ -69,12 +70,12 @@ void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std:
     entry.lost = 0;
 }
 
-/// What an unleased live task is when no gate is closed before it.
+/// The state of an unleased live task if it is not gated.
 task_state state_by_time(const shard_state& state, const segment& s, sequence seq) {
   return s.eligible_at(seq) > state.at ? task_state::scheduled : task_state::ready;
 }
 
-/// Changes the entry of an unleased task while it is in no index.
+/// Changes the entry of an unleased task while the task is in no index.
 void change_entry(shard_state& state, segment& s, const task_change& change) {
   auto& entry = s.touch(change.seq);
   switch (change.kind) {
@@ -92,12 +93,12 @@ void change_entry(shard_state& state, segment& s, const task_change& change) {
     break;
   case change_kind::redriven:
     entry.retry_at = {};
-    // One that was failed by force may be deferred still.
+    // A task that was failed by force may still be deferred.
     entry.state = s.group.empty() ? state_by_time(state, s, change.seq) : task_state::gated;
     entry.attempt = 0;
     entry.lost = 0;
     entry.refunds = 0;
-    // Its error went with the record of its death.
+    // The error text was in the record of its death, which is removed.
     entry.outcome = 0;
     entry.outcome_index = 0;
     break;
@@ -174,7 +175,8 @@ void drop_follow_ups(shard_state& state, log_position record) {
 
 void apply_event(shard_state& state, const snapshot_taken& e) {
   add_asides(state, leave_segments(state, e.copied));
-  // Not the blocks of the event: whoever follows has released by time what it has, and no other.
+  // Packs its own blocks in place of the event's: a follower may have released other due tasks than
+  // the primary.
   settle_snapshot(state, e, pack_changed(state));
 }
 
@@ -332,7 +334,7 @@ void set_queue(shard_state& state, const queue_address& queue, const queue_setti
 void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
   if (purges.empty())
     return;
-  // Readers on other threads hold the marks as they were.
+  // Readers on other threads keep the old marks, so they are replaced.
   auto marks = std::make_shared<purge_marks>(state.purged ? *state.purged : purge_marks{});
   for (const auto& purge : purges) {
     auto queue = state.intern(purge.queue);

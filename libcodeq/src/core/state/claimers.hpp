@@ -11,33 +11,34 @@
 
 namespace codeq::core {
 
-/// What a claimer waits for: says which turns have to look at it when they end.
+/// What a claimer waits for; decides at the end of which turns it is considered.
 enum class claimer_need : std::uint8_t {
   /// It has open credits.
   tasks,
-  /// It has no open credits, and was not told of work since it claimed.
+  /// It has no open credits, and was not notified of ready tasks since its last claim.
   news,
-  /// It has no open credits and knows that there is work, so the next word is its own.
+  /// It has no open credits and was notified of ready tasks, so it acts next.
   nothing,
 };
 
-/// A peer that claims from a queue, behind the number of its arrival, by which they are ordered.
+/// A peer that claims from a queue. Claimers are ordered by the number of their arrival, which
+/// comes first.
 using claimer = std::pair<std::uint64_t, peer_id>;
 
-/// Those who claim from one queue, apart by what they wait for, so that a turn walks past none to
-/// whom it has nothing to say. Every operation is logarithmic in the claimers.
+/// The claimers of one queue, grouped by what they wait for, so that a turn only visits those that
+/// it may affect. Every operation is logarithmic in the number of claimers.
 class queue_claimers {
 public:
   void add(const claimer& who, claimer_need need) { part(need).insert(who); }
 
   void remove(const claimer& who, claimer_need need) { part(need).erase(who); }
 
-  /// @pre `who` is one of those in `from`
+  /// @pre `who` is in `from`
   void move(const claimer& who, claimer_need from, claimer_need to) {
     part(to).insert(part(from).extract(who));
   }
 
-  /// In order of their arrival.
+  /// In order of arrival.
   [[nodiscard]] const std::set<claimer>& waiting_for(claimer_need need) const {
     return parts_[static_cast<std::size_t>(need)];
   }

@@ -182,7 +182,7 @@ void check_claimers(const shard_state& state, std::vector<std::string>& found) {
       found.push_back("I11: queue " + state.queues[i]->address.queue + " has other claimers");
 }
 
-/// Whatever can be matched will be looked at when the next turn ends.
+/// Checks that every possible match is considered at the end of the next turn.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
   for (const auto& queue : state.queues) {
     bool any_free = !queue->claimers.waiting_for(claimer_need::tasks).empty();

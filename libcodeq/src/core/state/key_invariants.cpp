@@ -29,7 +29,7 @@ void check_holder(const shard_state& state, const segment& s, std::vector<std::s
     found.push_back("I8: " + to_string(state.id_of(s.first)) + " has a key but is no aside");
 }
 
-/// A task that has a key, as one of the holders of it. @pre the segment has a key
+/// A task with a key, as one of the key's holders. @pre the segment has a key
 std::string text_of(const segment& s) {
   std::ostringstream out;
   out << ' ' << s.key->since << ':' << s.first << " until "
@@ -44,7 +44,7 @@ void find_key_violations(const shard_state& state, std::vector<std::string>& fou
   std::map<key_id, std::size_t> live;
   std::size_t holders = 0;
   state.segments.for_each([&](const segment& s) {
-    // What is purged has left its key before its segment closes.
+    // A purged task has released its key before its segment closes.
     if (!s.key || s.view(s.first).gone)
       return;
     ++holders;

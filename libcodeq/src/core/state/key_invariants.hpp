@@ -9,11 +9,12 @@
 
 namespace codeq::core {
 
-/// The part of `find_violations` about keys (I10 of the contract): one live task per key, and the
-/// index has exactly the holders that the segments say.
+/// The part of `find_violations` about keys (I10 of the contract): each key has one live task, and
+/// the index has exactly the holders given by the segments.
 void find_key_violations(const shard_state& state, std::vector<std::string>& found);
 
-/// The part of `durable_text` about keys: who has which, and what can happen to a task by its key.
+/// The part of `durable_text` about keys: which task has which key, and the changes that are
+/// possible by key.
 void write_keys(std::ostream& out, const shard_state& state);
 
 } // namespace codeq::core

@@ -7,7 +7,7 @@ namespace codeq::core {
 
 namespace {
 
-/// True while the task has not been leased or ended since its enqueue.
+/// True when the task was not leased or ended since its enqueue.
 bool is_fresh(const segment& s, sequence seq) {
   if (s.entries.empty())
     return true;

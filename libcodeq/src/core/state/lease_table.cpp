@@ -9,8 +9,8 @@ namespace codeq::core {
 
 namespace {
 
-/// A lease this old gets a timer: an eighth of its duration, at most 1 s. Never longer than the
-/// shortest lease, so none expires without one, whatever stands before it in the row.
+/// Age at which a lease gets a timer: an eighth of its duration, at most 1 s. Never longer than the
+/// shortest lease, so no lease expires without a timer, whatever is before it in the queue.
 duration youth_of(duration lease) {
   return std::min(limits::lease_youth_max, lease / 8);
 }
@@ -22,7 +22,7 @@ void lease_table::insert(fencing_token token, const lease& l, monotonic_time now
   ++grant.live;
   bool is_new = leases_.emplace(token, l).second;
   CODEQ_ASSERT(is_new);
-  // A run timeout may be shorter than any lease: such an attempt waits behind nobody.
+  // A run timeout may be shorter than any lease: such an attempt gets its timer first.
   if (l.deadline - now < limits::lease_youth_max)
     untimed_.push_front({token, now});
   else

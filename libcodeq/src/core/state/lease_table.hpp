@@ -22,19 +22,19 @@ struct lease {
   sequence seq = 0;
   log_position grant = 0;
   monotonic_time deadline;
-  /// No heartbeat extends past it; the latest time point when there is no limit.
+  /// Heartbeats cannot extend the lease past this; the latest time point when there is no limit.
   monotonic_time run_deadline;
-  /// Nor past this one, which moves with the handler's progress.
+  /// Nor past this, which moves with the handler's progress.
   monotonic_time progress_deadline;
   /// Last reported as received but not started.
   bool queued = false;
   /// Old enough to have a timer.
   bool timed = false;
-  /// The worker was told to stop; `run_deadline` is the end of its grace.
+  /// The worker was sent a cancel notice; `run_deadline` is the end of the grace.
   bool cancel_sent = false;
 };
 
-/// A grant some of whose leases are live.
+/// A grant that still has live leases.
 struct live_grant {
   std::shared_ptr<const worker_identity> worker;
   duration lease{0};
@@ -43,8 +43,8 @@ struct live_grant {
   std::uint32_t live = 0;
 };
 
-/// The live leases of a shard by token, their grants, and which of them still need no timer.
-/// Lookups are constant time; walks are linear and in order of tokens.
+/// The live leases of a shard by token, their grants, and the leases that need no timer yet.
+/// Look-ups take constant time; walks are linear and in order of tokens.
 class lease_table {
 public:
   void add_grant(log_position position, live_grant grant) {
@@ -61,16 +61,16 @@ public:
   /// @pre the lease is in the table
   void erase(fencing_token token);
 
-  /// The grant at a position. @pre some of its leases are live, or it was just added
+  /// The grant at a position. @pre it has live leases, or was just added
   [[nodiscard]] const live_grant& grant_at(log_position at) const { return grants_.at(at); }
 
   [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
 
-  /// The tokens, ascending, of the leases that `wanted` picks by their grant.
+  /// The tokens, in ascending order, of the leases whose grant `wanted` selects.
   [[nodiscard]] std::vector<fencing_token>
   tokens_of(const std::function<bool(const live_grant&)>& wanted) const;
 
-  /// Calls `visit(grant)` for each grant some of whose leases are live.
+  /// Calls `visit(grant)` for each grant with live leases.
   template <class Visit>
   void for_each_grant(Visit&& visit) const {
     for (const auto& [position, grant] : grants_)
@@ -80,8 +80,8 @@ public:
   /// Grants that ended since the last call.
   [[nodiscard]] std::vector<log_position> take_ended_grants();
 
-  /// Removes and returns a lease that has become old enough to need a timer; empty when there is
-  /// none. The lease of a short task ends before that and never costs a timer.
+  /// Removes and returns a lease that is old enough to need a timer; empty when there is none. The
+  /// lease of a short task ends before that and never needs a timer.
   [[nodiscard]] std::optional<fencing_token> take_due_for_timer(monotonic_time now);
 
   /// When `take_due_for_timer` will return a lease next.

@@ -11,8 +11,9 @@ namespace codeq::core {
 
 namespace {
 
-/// From then on the session is unknown. Not before its creation is too long ago, though its clock
-/// may have been ahead, so that whoever names it later is refused.
+/// The time from which on the session is unknown. It is not before the session's id is too old,
+/// although the producer's clock may have been ahead, so that later requests of the session are
+/// refused.
 timestamp end_of(const producer_id& producer, timestamp last_used) {
   return std::max(last_used, created_at(producer)) + limits::producer_session_idle_max;
 }
@@ -22,7 +23,7 @@ void enter_order(shard_state& state, const producer_id& producer, const producer
   state.sessions_by_use[session.tenant].emplace(session.last_used, producer);
 }
 
-/// Does nothing for a session that is not in the order, since it is new.
+/// Does nothing for a new session, which is not in the order yet.
 void leave_order(shard_state& state, const producer_id& producer, const producer_session& session) {
   state.producer_ends.erase({end_of(producer, session.last_used), producer});
   auto of_tenant = state.sessions_by_use.find(session.tenant);
@@ -45,7 +46,7 @@ void charge_to(
     enter_order(state, producer, session);
 }
 
-/// Whether a session that is as old may have been forgotten while it belonged to the tenant. A
+/// True when a session that is as old may have been forgotten while it belonged to the tenant. A
 /// session of several tenants may have been forgotten while it belonged to any one of them.
 bool may_be_forgotten(
   const shard_state& state, const producer_id& producer, const std::string& tenant) {
@@ -193,7 +194,7 @@ std::size_t share_of_tenant(const shard_state& state) {
   return limits::producer_sessions_per_shard_max;
 }
 
-/// Ends the sessions that tenants have beyond their share, those first that were used longest ago.
+/// Ends the sessions that tenants have beyond their share, the least recently used ones first.
 void end_surplus(
   const shard_state& state,
   std::map<std::string, timestamp>& forgotten_until,
@@ -239,7 +240,7 @@ void note_sessions(const shard_state& state, snapshot_taken& c) {
   auto forgotten_until = state.sessions_forgotten_until;
   end_surplus(state, forgotten_until, ended);
   for (const auto& [tenant, until] : forgotten_until)
-    // Later the ids alone say that they are too old.
+    // After that time the ids alone show that such sessions are too old.
     if (until + limits::producer_session_idle_max > c.at)
       c.forgotten.push_back({tenant, until});
   std::sort(ended.begin(), ended.end());

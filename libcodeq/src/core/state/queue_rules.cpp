@@ -13,7 +13,7 @@ namespace codeq::core {
 
 namespace {
 
-/// Tasks that a request adds, by their queue.
+/// Number of tasks that a request adds, per queue.
 using added_tasks =
   std::map<std::reference_wrapper<const queue_address>, std::uint64_t, std::less<queue_address>>;
 

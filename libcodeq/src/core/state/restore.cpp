@@ -13,7 +13,7 @@ namespace codeq::core {
 
 namespace {
 
-/// Neighbours mostly ended together.
+/// Adjacent tasks often ended together, so equal outcomes are counted in place.
 void count_outcome(std::vector<number_pair>& counted, log_position outcome, std::uint64_t tasks) {
   if (counted.empty() || counted.back().first != outcome)
     counted.emplace_back(outcome, 0);
@@ -50,7 +50,7 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
 }
 
 void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
-  // One that nobody finds fresh in its lane is not to be looked at there.
+  // A segment without fresh tasks is not needed in its lane.
   bool any_fresh = s.entries.empty()
                    || std::any_of(s.entries.begin(), s.entries.end(), [](const task_entry& entry) {
                         return entry.state == task_state::ready && !has_history(entry);

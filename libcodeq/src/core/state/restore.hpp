@@ -5,28 +5,29 @@
 
 #include <vector>
 
-/// How recovery fills the indexes of a shard: as turns do, but those that have an element per
-/// waiting task at once.
+/// How recovery fills the indexes of a shard: in the same way as turns, except that indexes with an
+/// element per waiting task are filled at once.
 namespace codeq::core {
 
-/// What recovery gathers to fill the indexes of times at once.
+/// Elements gathered by recovery, to fill those indexes at once.
 struct gathered_index {
   std::vector<number_pair> due;
   std::vector<number_pair> dead_ends;
-  /// Outcomes, each with how many tasks hold it; one comes again when others lie between.
+  /// Outcomes, each with the number of tasks that hold it; an outcome occurs again when others are
+  /// in between.
   std::vector<number_pair> outcomes;
-  /// Of tasks that have ended: a closed task may have had one of them later.
+  /// Keys of ended tasks: a closed task may have had one of them later.
   std::vector<task_key> ended_keys;
 };
 
-/// Puts every task of a recovered segment into the index that fits its state, or gathers it.
+/// Puts every task of a recovered segment into the index for its state, or gathers it.
 void index_segment(shard_state& state, segment& s, gathered_index& gathered);
 
-/// Puts a segment into its lane and its key, if it has one, and indexes it; `s` is a copy of what
-/// is packed in a block.
+/// Adds a segment to its lane and its key, if it has one, and indexes it; `s` is a copy of the
+/// segment in a block.
 void restore_segment(shard_state& state, segment& s, gathered_index& gathered);
 
-/// Fills the indexes with what was gathered of all segments. @pre they are empty
+/// Fills the indexes with the elements gathered from all segments. @pre they are empty
 void fill_indexes(shard_state& state, gathered_index gathered);
 
 } // namespace codeq::core

@@ -17,7 +17,7 @@ std::uint32_t shard_state::intern(const queue_address& address) {
     auto queue = std::make_unique<queue_state>();
     queue->address = address;
     queues.push_back(std::move(queue));
-    // It is to be known also when nothing but this is known of it.
+    // The name must be stored even when the queue has no other records.
     change_totals(at->second).queue = address;
     ++tenant_queues[address.tenant];
     attach_waiting(at->second);

@@ -26,10 +26,10 @@
 
 namespace codeq::core {
 
-/// One queue of the shard: its lanes, who claims from it, and its counts.
+/// One queue of the shard: its lanes, claimers and counts.
 struct queue_state {
   queue_address address;
-  /// By priority; null until used.
+  /// Indexed by priority; null until used.
   std::array<std::unique_ptr<lane>, limits::priority_max + 1> lanes;
   /// Attached peers that claim from it. Volatile.
   queue_claimers claimers;
@@ -37,68 +37,68 @@ struct queue_state {
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
-  /// Dead tasks that are still kept.
+  /// Dead tasks that are still stored.
   std::uint64_t dead = 0;
-  /// Parts of `ready`, by priority.
+  /// `ready`, split by priority.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
   /// Ends since the store was created. Changed by `shard_state::change_totals` only.
   queue_totals totals;
   queue_settings settings;
-  /// In `shard_state::stirred`.
+  /// True when the queue is in `shard_state::stirred`.
   bool is_stirred = false;
-  /// In `shard_state::changed_totals`.
+  /// True when the queue is in `shard_state::changed_totals`.
   bool has_changed_totals = false;
-  /// The number of the turn that leased tasks of it last. Volatile.
+  /// Number of the turn that leased its tasks last. Volatile.
   std::uint64_t served = 0;
 
-  /// Live tasks.
+  /// Number of live tasks.
   [[nodiscard]] std::uint64_t depth() const noexcept { return scheduled + gated + ready + leased; }
 
-  /// Leases that the settings leave room for.
+  /// Number of leases that the settings still allow.
   [[nodiscard]] std::uint64_t lease_room() const noexcept {
     if (settings.config.max_leased == 0)
       return std::numeric_limits<std::uint64_t>::max();
     return settings.config.max_leased - std::min(settings.config.max_leased, leased);
   }
 
-  /// Ready tasks that may be leased now.
+  /// Number of ready tasks that may be leased now.
   [[nodiscard]] std::uint64_t grantable() const noexcept {
     return settings.paused ? 0 : std::min(ready, lease_room());
   }
 };
 
-/// A queue's index and a group's name within it.
+/// A queue's index, and a group's name within it.
 using group_name = std::pair<std::uint32_t, std::string>;
 
 /// The tasks of one group that keep their place in it: live ones, and dead ones that block it.
 struct task_group {
   std::set<sequence> members;
-  /// The one that is not gated: leased, or else the first. 0 when none was chosen yet.
+  /// The task that is not gated: the leased one, or else the first. 0 when none was chosen yet.
   sequence open = 0;
 };
 
-/// A worker's session, as the shard sees it. Volatile.
+/// A worker's session at the shard. Volatile.
 struct attached_worker {
   std::shared_ptr<const worker_identity> worker;
   std::vector<std::uint32_t> queues;
-  /// Queues of it that do not exist yet.
+  /// The worker's queues that do not exist yet.
   std::vector<queue_address> wanted;
   std::uint32_t credits = 0;
-  /// Room for bodies of tasks. The task granted last may take more than there is.
+  /// Room for bodies of tasks. The task granted last may exceed it.
   std::int64_t bytes = 0;
   duration lease_wish{0};
-  /// Tasks that are granted together at most.
+  /// Maximum number of tasks that are granted together.
   std::uint32_t batch_tasks = limits::grant_tasks_max;
-  /// Was told that work is available, and has not claimed since.
+  /// The worker was notified that tasks are ready, and has not claimed since.
   bool notified = false;
-  /// Claimed in this turn.
+  /// The worker claimed in this turn.
   bool claimed = false;
-  /// When it came to its queues, among all who did.
+  /// The worker's position in the order in which all workers arrived at their queues.
   std::uint64_t arrival = 0;
-  /// Where its queues have it. Lags behind `need` while a turn hands out tasks.
+  /// The need under which the worker's queues list it. Not updated while a turn grants tasks.
   claimer_need listed_need = claimer_need::news;
 
-  /// How many tasks may be granted before one of them takes the last room.
+  /// Number of tasks that may be granted before one of them uses up the room.
   [[nodiscard]] std::uint32_t open_credits() const { return bytes > 0 ? credits : 0; }
 
   [[nodiscard]] claimer_need need() const {
@@ -120,19 +120,20 @@ struct producer_session {
   std::string tenant;
 };
 
-/// Counters whose high bits are the epoch, so that none is ever given twice, whatever was lost.
+/// A counter whose high bits are the epoch, so that no number is ever used twice, whatever was
+/// lost.
 struct id_counter {
   std::uint64_t next = 0;
 
-  /// Takes `n` consecutive numbers and returns the first. Ends the process when the epoch has no
-  /// more, before a number is given that the next epoch would give again.
+  /// Takes `n` consecutive numbers and returns the first. Aborts when the epoch has not enough
+  /// numbers, before it uses numbers that a later epoch would use again.
   std::uint64_t take(std::uint64_t n) {
     CODEQ_ASSERT((next & limits::token_counter_max) + n <= limits::token_counter_max);
     return std::exchange(next, next + n);
   }
 };
 
-/// The place of a task in an index of times.
+/// The element for a task in an index of times.
 [[nodiscard]] constexpr number_pair place_of(timestamp when, sequence seq) noexcept {
   return {static_cast<std::uint64_t>(when.time_since_epoch().count()), seq};
 }
@@ -141,8 +142,8 @@ struct id_counter {
   return timestamp{duration{static_cast<duration::rep>(place.first)}};
 }
 
-/// Everything that one shard knows. Changed only by a `turn` and by `apply`; `durable` parts are a
-/// function of the records on disk, `volatile` ones are forgotten with the process.
+/// The whole state of one shard. Changed only by a `turn` and by `apply`. Durable members are a
+/// function of the records on disk; volatile ones are lost with the process.
 struct shard_state {
   explicit shard_state(shard_id id, std::uint32_t epoch);
 
@@ -155,38 +156,39 @@ struct shard_state {
   segment_table segments;
   std::vector<std::unique_ptr<queue_state>> queues;
   std::unordered_map<queue_address, std::uint32_t> queue_index;
-  /// Queues of each tenant.
+  /// Number of queues of each tenant.
   std::unordered_map<std::string, std::size_t> tenant_queues;
-  /// Tasks that wait for a time, by their places.
+  /// Tasks that wait for a time, by `place_of`.
   packed_set due;
-  /// When dead tasks go that do not stay for ever.
+  /// When dead tasks with a limited retention are removed.
   packed_set dead_ends;
   lease_table leases;
   std::map<group_name, task_group> groups;
   key_index keys;
-  /// Records of changes that no snapshot holds yet.
+  /// Change records that no snapshot contains yet.
   std::vector<log_position> change_records;
   std::unordered_map<producer_id, producer_session> producers;
-  /// When each session ends if it is not used again; the coordinator's own never do.
+  /// The time at which each session ends if it is not used again; the coordinator's own never end.
   std::set<std::pair<timestamp, producer_id>> producer_ends;
   /// The sessions of each tenant in the order of their last use. The coordinator's own sessions are
   /// not in it; a session that several tenants used belongs to tenant "".
   std::map<std::string, std::set<std::pair<timestamp, producer_id>>> sessions_by_use;
-  /// By tenant: some of its sessions that were created until then were forgotten to make room.
+  /// For each tenant that lost sessions for lack of room, the latest creation time of a lost one.
   std::map<std::string, timestamp> sessions_forgotten_until;
-  /// Outcome records that hold the latest text of a live task, each with how many.
+  /// Outcome records that contain the latest text of a live task, each with the number of such
+  /// tasks.
   packed_set held_outcomes;
-  /// Those of them that came or went since the last snapshot; some more than once. Volatile.
+  /// Those that were added or removed since the last snapshot; some more than once. Volatile.
   std::vector<log_position> changed_holds;
-  /// What `held_outcomes` had at the last snapshot, for those who drop records; replaced, never
+  /// `held_outcomes` as of the last snapshot, for the threads that drop records; replaced, never
   /// changed.
   position_set held_at_snapshot;
-  /// What `queue_totals::purged_below` says, for those who read fates. Null when no queue was ever
+  /// All `queue_totals::purged_below`, for the threads that read fates. Null when no queue was ever
   /// purged; replaced, never changed.
   std::shared_ptr<const purge_marks> purged;
-  /// Records of follow-ups for other shards; how many of those have not confirmed is volatile.
+  /// Records of follow-ups for other shards; the number of unconfirmed ones is volatile.
   std::map<log_position, std::size_t> follow_up_records;
-  /// What attempts of live tasks saved for the next ones.
+  /// The checkpoints of live tasks.
   std::map<sequence, checkpoint_mark> checkpoints;
   /// The latest shard time seen.
   timestamp at;
@@ -194,19 +196,19 @@ struct shard_state {
   // Volatile.
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
-  /// How often a worker came to queues.
+  /// Number of arrivals of workers at queues.
   std::uint64_t arrivals = 0;
-  /// The same by worker. An HTTP worker is attached once per claim.
+  /// The attached peers by worker. An HTTP worker is attached once per claim.
   std::set<std::pair<worker_identity, peer_id>> peers_by_worker;
-  /// The workers that wait for a queue to exist: a claim creates none.
+  /// The workers that wait for a queue to exist: a claim does not create one.
   std::unordered_map<queue_address, std::vector<peer_id>> wanted_queues;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
   std::map<peer_id, std::unordered_set<sequence>> awaiting;
-  /// Those who await a task and want to know as well how far its handler is.
+  /// Peers that await a task and also want progress of its handler.
   std::set<std::pair<sequence, peer_id>> watched;
-  /// What other shards have not confirmed, by the record that holds it.
+  /// Follow-ups that other shards have not confirmed, by the record that contains them.
   std::map<shard_id, std::map<log_position, std::vector<enqueue_run>>> outgoing;
-  /// Records up to this one were handed to their shards by this process.
+  /// Records up to this one were sent to their shards by this process.
   log_position outgoing_said = 0;
   /// Records that the next snapshot may drop.
   std::vector<log_position> delivered_follow_ups;
@@ -220,19 +222,19 @@ struct shard_state {
   std::vector<std::uint32_t> changed_totals;
   /// Sessions to write at the next snapshot.
   std::vector<producer_id> dirty_producers;
-  /// Queues that may match at the end of the turn because something changed since the last one:
-  /// tasks became ready, room for leases was made or credits came.
+  /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
+  /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;
-  /// No task is granted: results would find no space.
+  /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
-  /// Turns sealed so far.
+  /// Number of sealed turns.
   std::uint64_t turns = 0;
-  /// Log records since the last snapshot.
+  /// Number of log records since the last snapshot.
   std::size_t records_since_snapshot = 0;
-  /// Refused since the start, because their lease is over.
+  /// Numbers of reports and heartbeats refused since the start, because their lease had ended.
   std::uint64_t stale_reports = 0;
   std::uint64_t stale_beats = 0;
-  /// Producer sessions that had to make room, since the start.
+  /// Number of producer sessions forgotten since the start for lack of room.
   std::uint64_t sessions_forgotten = 0;
 
   /// The queue's index; adds the queue when it is new.
@@ -241,27 +243,27 @@ struct shard_state {
   /// The queue's totals, to be changed; the next snapshot writes them.
   [[nodiscard]] queue_totals& change_totals(std::uint32_t queue);
 
-  /// Every queue's totals are on the disk as they are now, or will be with a snapshot's record.
+  /// All queues' totals are on disk, or will be with a snapshot's record.
   void settle_totals();
 
-  /// Has the queue matched at the end of the turn.
+  /// Marks the queue to be matched at the end of the turn.
   void stir(std::uint32_t queue);
 
-  /// Lists the worker at its queues by what it needs now. @pre it is attached
+  /// Updates the worker at its queues to what it needs now. @pre it is attached
   void list_need(peer_id peer);
 
   [[nodiscard]] queue_state& queue_of(const segment& s) { return *queues[s.queue]; }
 
-  /// The queue, or null when it is not known.
+  /// The queue, or null when it is unknown.
   [[nodiscard]] const queue_state* find_queue(const queue_address& address) const;
 
-  /// True when the queue is known or its tenant may have another one.
+  /// True when the queue exists or its tenant may have another one.
   [[nodiscard]] bool has_room_for(const queue_address& address) const;
 
-  /// The lane of a segment's tasks; made when it is the first.
+  /// The lane of a segment's tasks; created when it does not exist.
   lane& lane_of(const segment& s);
 
-  /// The first attached peer that is this worker, if any. Logarithmic in peers.
+  /// The first attached peer of this worker, if any. Logarithmic in the number of peers.
   [[nodiscard]] std::optional<peer_id> peer_of(const worker_identity& worker) const;
 
   [[nodiscard]] task_id id_of(sequence seq) const { return {id, seq}; }

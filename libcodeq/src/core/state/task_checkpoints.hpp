@@ -4,7 +4,7 @@
 #include "core/commands/task_checkpoint.hpp"
 #include "core/state/shard_state.hpp"
 
-/// The checkpoints of tasks that a shard knows. A turn takes the same steps as the event.
+/// The checkpoints in a shard's state. A turn performs the same steps as the event.
 namespace codeq::core {
 
 /// True when the save replaces what the shard knows: it is a later one of the same attempt, or the

@@ -23,7 +23,7 @@ void close_gate(shard_state& state, sequence seq) {
   enter_index(state, s, seq, entry);
 }
 
-/// Lets a task of a group through, to wait for its time if it has one.
+/// Opens the gate for a task of a group; it then waits for its time, if it has one.
 void open_gate(shard_state& state, sequence seq) {
   auto& s = *find_segment(state.segments, seq);
   if (s.view(seq).state != task_state::gated)

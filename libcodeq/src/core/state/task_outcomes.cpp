@@ -10,7 +10,7 @@ namespace codeq::core {
 
 namespace {
 
-/// The outcome with the number of its holders; nothing when nobody holds it.
+/// The outcome with the number of its holders; empty when there is none.
 std::optional<number_pair> find_held(const shard_state& state, log_position outcome) {
   auto at = state.held_outcomes.first_from({outcome, 0});
   return at && at->first == outcome ? at : std::nullopt;

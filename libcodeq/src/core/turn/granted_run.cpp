@@ -5,7 +5,7 @@ namespace codeq::core {
 
 namespace {
 
-/// Notes the attempts of the run's tasks unless each is at its first.
+/// Sets the attempts of the run's tasks, unless all are at attempt 1.
 void note_attempts(granted_run& run, const segment& s) {
   bool all_first = true;
   for (std::uint32_t i = 0; i < run.count; ++i)

@@ -6,7 +6,8 @@
 
 namespace codeq::core {
 
-/// What a worker is told of consecutive leased tasks of one segment under consecutive tokens.
+/// The description for a worker of consecutive leased tasks of one segment under consecutive
+/// tokens.
 [[nodiscard]] granted_run describe_run(
   shard_state& state,
   const segment& s,

@@ -10,7 +10,7 @@ namespace codeq::core {
 
 namespace {
 
-/// Walks over the tasks behind `part.after` until the part's limit or the limit of work.
+/// Walks over the tasks after `part.after`, up to the part's limit or the limit of examined tasks.
 class selector {
 public:
   selector(const shard_state& state, const task_part& part)
@@ -37,7 +37,7 @@ public:
   }
 
 private:
-  /// False when there is no room for one more look.
+  /// False when no further task may be examined.
   bool look() {
     if (looked_at_ >= limits::bulk_looked_at_max)
       return false;
@@ -47,7 +47,7 @@ private:
 
   [[nodiscard]] bool is_asked_for(const segment& s) const {
     const auto& queue = state_.queues[s.queue]->address;
-    // Where nothing was touched, nothing has ended.
+    // An untouched segment contains no ended tasks.
     bool may_hold = !s.entries.empty() || !filter_.state || !is_terminal(*filter_.state);
     return may_hold && queue.tenant == filter_.tenant
            && (filter_.queue.empty() || queue.queue == filter_.queue);
@@ -70,7 +70,7 @@ private:
     return true;
   }
 
-  /// A dead task that is not to be skipped keeps its place at the head of its group.
+  /// True for a dead task that blocks its group.
   bool is_blocking(const segment& s, sequence seq) const {
     if (s.group.empty() || s.view(seq).state != task_state::dead)
       return false;
@@ -78,7 +78,7 @@ private:
     return group != state_.groups.end() && group->second.open == seq;
   }
 
-  /// Looks at one task; false when there is no room for it.
+  /// Examines one task; false when there is no room for it.
   bool take(const segment& s, sequence seq) {
     if (!look())
       return false;

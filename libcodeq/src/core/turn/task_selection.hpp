@@ -8,18 +8,18 @@
 
 namespace codeq::core {
 
-/// Tasks of a part, in its order of their sequences.
+/// The selected tasks of a part, in its order of sequences.
 struct task_selection {
   std::vector<sequence> tasks;
-  /// Where the next part begins: the next `after`, or the next `below` when the newest are first.
+  /// Where the next part begins: the next `after`, or the next `below` when the newest come first.
   sequence after = 0;
-  /// False when nothing that its filter could pick is left.
+  /// False when no further tasks can match the filter.
   bool more = false;
 };
 
-/// The next tasks in memory of the part: at most `limit` of them, and after at most
-/// `limits::bulk_looked_at_max` tasks looked at, so that a command's work is bounded. A segment of
-/// another queue counts as one task.
+/// The next tasks of the part that are in memory: at most `limit`, after examining at most
+/// `limits::bulk_looked_at_max` tasks, so that a command's work is bounded. A segment of another
+/// queue counts as one task.
 [[nodiscard]] task_selection select_tasks(const shard_state& state, const task_part& part);
 
 } // namespace codeq::core

@@ -73,7 +73,8 @@ sealed_turn turn::seal(const instant& now) {
 
 namespace {
 
-/// The monotonic time after which shard time may be that much later: it may run 5 % fast.
+/// The monotonic time that must pass before shard time can have advanced by `wait`, since it may
+/// run 5 % fast.
 duration at_the_fastest(duration wait) {
   return wait - wait / 20;
 }

@@ -16,16 +16,16 @@
 
 namespace codeq::core {
 
-/// What a turn came to: write the events, then carry out the effects, both in order.
+/// The result of a turn: write the events, then carry out the effects, both in order.
 struct sealed_turn {
   std::vector<event> events;
   std::vector<effect> effects;
 };
 
-/// One mailbox turn of one shard: commands are decided one by one against the state that the
-/// earlier ones left; what they lead to is gathered in batch records. Sealing matches ready tasks
-/// with waiting credits, so that a task meets a waiting worker in the turn that enqueued it.
-/// Effects may leave only after the sealed events are durable.
+/// One mailbox turn of one shard. Commands are decided one by one against the state left by the
+/// earlier ones, and the results are gathered in batch records. Sealing matches ready tasks with
+/// waiting credits, so that a task meets a waiting worker in the turn that enqueued it. Effects may
+/// leave only after the sealed events are durable.
 class turn {
 public:
   explicit turn(shard_state& state);
@@ -33,21 +33,21 @@ public:
   turn(const turn&) = delete;
   turn& operator=(const turn&) = delete;
 
-  /// Decides one command. A refusal leaves the state untouched and is answered by an effect.
-  /// @pre `now` of either clock is not before that of the last call (it is clamped)
+  /// Decides one command. A refusal leaves the state unchanged and is answered by an effect. @pre
+  /// neither clock of `now` is before that of the last call (it is clamped)
   void decide(const command& c, const instant& now);
 
   /// Closes the turn. Nothing may be decided afterwards.
   [[nodiscard]] sealed_turn seal(const instant& now);
 
-  /// Commands decided so far.
+  /// Number of commands decided so far.
   [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
 
-  /// Bytes of task bodies and texts gathered so far.
+  /// Size of the task bodies and texts gathered so far.
   [[nodiscard]] std::size_t body_bytes() const noexcept { return body_bytes_; }
 
 private:
-  /// What one worker gets in this turn, and the bytes of its bodies.
+  /// The tasks that one worker gets in this turn.
   struct open_grant {
     tasks_granted batch;
     std::uint32_t tasks = 0;
@@ -60,21 +60,21 @@ private:
   [[nodiscard]] result<void> check(const enqueue& c) const;
   [[nodiscard]] result<void> check_session(const enqueue& c) const;
   [[nodiscard]] const request_answer* known_answer(const request_id& request) const;
-  /// Adds the tasks of a request, or meets those that have their keys.
+  /// Adds the tasks of a request, or finds the records that have their keys.
   request_answer add(const request_id& request, const std::vector<enqueue_run>& runs);
-  /// Adds the tasks of a run; their segments tell of the request `marked` unless it is null.
+  /// Adds the tasks of a run; their segments refer to the request `marked` unless it is null.
   std::vector<seq_run> add_run(const enqueue_run& r, const request_id* marked);
   [[nodiscard]] bool is_untouched(sequence segment) const;
-  /// How many more tasks the segment may hold.
+  /// Number of tasks that the segment can still take.
   [[nodiscard]] std::size_t room_of(const segment_appended& s) const;
-  /// The open segment of the lane, or a new one. Each lane has at most one open, so that its tasks
-  /// keep their order; sequences are kept for it, so that tasks of many lanes that come in turn
-  /// make one segment for each.
+  /// The open segment of the lane, or a new one. Each lane has at most one open segment, so that
+  /// its tasks keep their order. Sequences are reserved for it, so that tasks of alternating lanes
+  /// form one segment per lane.
   segment_appended& segment_for(const enqueue_run& r, std::size_t bytes);
   std::vector<std::size_t>::iterator find_lane(const enqueue_run& r);
   segment_appended&
   open_segment(const enqueue_run& r, const task_settings& settings, timestamp not_before);
-  /// Keeps sequences for the segment opened last, before another one begins.
+  /// Reserves sequences for the segment opened last, before another one begins.
   void keep_sequences();
 
   // Claim.
@@ -110,16 +110,16 @@ private:
 
   // Checkpoints of tasks.
   void save_all(const heartbeat& c);
-  /// False when the lease is over; what it saves is refused.
+  /// False when the lease has ended; its checkpoint is refused.
   bool save(const lease_checkpoint& c);
-  /// The task ended: nobody will need what it has.
+  /// The task has ended, so its checkpoint is not needed any more.
   void drop_checkpoint(sequence seq);
   void close_checkpoints();
 
   // Reports.
   void run(const report& c);
-  /// What a report is answered, with `errc::none` when it is accepted now; nothing when the store
-  /// has to be asked.
+  /// The answer to a report, with `errc::none` when it is accepted now; empty when the store has to
+  /// be asked.
   [[nodiscard]] std::optional<error> answer_to(const lease_report& r, peer_id peer);
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
@@ -140,16 +140,16 @@ private:
   void run(const redrive& c);
   [[nodiscard]] segment* find_to_change(peer_id peer, std::uint64_t number, sequence seq);
   void append_change(task_change change, task_event::author by);
-  /// The record that takes the next change; a new one when the last cannot, or when `is_new`.
+  /// The record for the next change; a new one when the last one cannot take it, or when `is_new`.
   [[nodiscard]] tasks_changed& open_changes(bool is_new = false);
   void send_cancel(peer_id peer, fencing_token token);
 
   // History.
   void run(const tell_history& c);
-  /// What is to be noted of a task, before it changes.
+  /// Begins a history entry for a task, before it changes.
   [[nodiscard]] task_note
   begin_note(const segment& s, sequence seq, task_event::kind what, task_event::author by);
-  /// The same, after it changed.
+  /// Completes the entry, after the task changed.
   [[nodiscard]] static task_note finish_note(task_note note, const segment& s);
 
   // Queues.
@@ -158,7 +158,7 @@ private:
   void run(const show_queue& c);
   void change_queue(queue_answered answer);
 
-  // Purge, force and changes of many tasks.
+  // Purge, force and bulk changes.
   void run(const purge& c);
   void run(const force& c);
   void run(const change_many& c);
@@ -172,8 +172,8 @@ private:
   // Keys.
   void run(const recall_keys& c);
   request_answer add_keyed(const request_id& request, const std::vector<enqueue_run>& runs);
-  /// Adds a run no segment of which tells of a request, or meets the task that has its key; appends
-  /// to `tasks` which ones they are.
+  /// Adds a run for which no segment refers to a request, or finds the record that has its key;
+  /// appends the tasks to `tasks`.
   enqueue_kind add_or_meet(const enqueue_run& r, std::vector<seq_run>& tasks);
   enqueue_kind meet_owner(const enqueue_run& r, sequence seq);
   enqueue_kind reschedule(const enqueue_run& r, const segment& s);
@@ -207,29 +207,30 @@ private:
   std::size_t commands_ = 0;
   std::size_t body_bytes_ = 0;
   std::vector<segment_appended> segments_;
-  /// Places in `segments_` of the lanes' open segments, ascending.
+  /// Indexes in `segments_` of the lanes' open segments, ascending.
   std::vector<std::size_t> open_lanes_;
-  /// The place of the segment that the request at hand came into last. It comes into no earlier
-  /// one: what was answered is found again in the order of the segments.
+  /// Index of the segment that the current request's tasks were added to last. They are not added
+  /// to an earlier one, because the answer is recovered in the order of segments.
   std::size_t joined_from_ = 0;
   std::vector<batch_granted> grants_;
   std::vector<leases_ended> ended_;
   std::vector<tasks_changed> changed_;
   std::vector<queue_configured> configured_;
   std::vector<follow_ups_sent> follow_ups_;
-  /// What tasks have from this turn on, and whose is gone.
+  /// Checkpoints saved in this turn, and tasks whose checkpoints were dropped.
   std::map<sequence, lease_checkpoint> saved_;
   std::set<sequence> dropped_;
   std::vector<checkpoints_changed> changed_checkpoints_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
-  /// Workers that came or claimed, or whose queues have work: they may have to be told so.
+  /// Workers that attached or claimed, or whose queues have ready tasks: they may need a
+  /// notification.
   std::set<peer_id> touched_;
   std::vector<effect> effects_;
 };
 
-/// How long until something happens by time alone: a task becomes due or a lease needs a timer.
-/// Empty when nothing waits for time.
+/// Time until something becomes due by time alone: a task, or a lease that needs a timer. Empty
+/// when nothing waits for time.
 [[nodiscard]] std::optional<duration> next_wakeup(shard_state& state, const instant& now);
 
 } // namespace codeq::core

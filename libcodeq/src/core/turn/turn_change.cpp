@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto by_operator = task_event::author::operator_user;
 
-/// What a live task is after it; a cancelled lease may make another end of it.
+/// The state of a live task after the force; a pending cancellation may change it.
 task_state next_of(force_kind how) {
   switch (how) {
   case force_kind::revoke:
@@ -26,12 +26,12 @@ task_state next_of(force_kind how) {
   return task_state::ready;
 }
 
-/// What a command of this kind picks from what it names.
+/// The part of the tasks that a command of this kind selects.
 task_part part_of(const change_many& c) {
   auto part = c.part;
   if (c.what == bulk_kind::purge_all)
     return part;
-  // Below the first sequence of all there is nothing.
+  // There is nothing below the first sequence.
   if (part.filter.state.value_or(task_state::dead) != task_state::dead)
     part.below = 1;
   part.filter.state = task_state::dead;
@@ -102,7 +102,8 @@ void turn::run(const cancel& c) {
   if (entry.state != task_state::leased)
     return;
   const auto& l = *state_.leases.find(entry.token);
-  // A worker that is away is told when it resumes; until then its lease runs out by itself.
+  // A worker that is disconnected is notified when it resumes; until then its lease runs out by
+  // itself.
   auto peer = state_.peer_of(*state_.leases.grant_at(l.grant).worker);
   if (peer && !l.cancel_sent)
     send_cancel(*peer, entry.token);
@@ -127,7 +128,7 @@ void turn::append_change(task_change change, task_event::author by) {
 }
 
 tasks_changed& turn::open_changes(bool is_new) {
-  // Replay follows positions: a change stands behind the enqueue and the ends that it builds on.
+  // Replay follows positions: a change comes after the enqueue and the ends that it depends on.
   auto is_behind = [&](const auto& records) {
     return records.empty() || records.back().position < changed_.back().position;
   };
@@ -171,7 +172,7 @@ void turn::end_by_force(segment& s, const force& c) {
   auto entry = s.view(c.seq);
   lease_end e{c.seq, entry.token, lease_end_kind::forced, false, next_of(c.how), {}, c.text};
   if (entry.state == task_state::leased) {
-    // What its worker has not begun is not charged, whatever ends it.
+    // A task that its worker has not begun is not charged, whatever ends it.
     e.charged = c.how != force_kind::revoke && !state_.leases.find(entry.token)->queued;
     tell_holder(entry.token);
   }
@@ -183,7 +184,7 @@ void turn::tell_holder(fencing_token token) {
   auto peer = state_.peer_of(*state_.leases.grant_at(l.grant).worker);
   if (!peer)
     return;
-  // One message for all that a command takes from a holder.
+  // One message for all leases that a command takes from a holder.
   for (auto at = effects_.rbegin(); at != effects_.rend(); ++at) {
     auto* lost = std::get_if<leases_lost>(&*at);
     if (lost && lost->peer == *peer)
@@ -203,7 +204,7 @@ void turn::run(const change_many& c) {
     purge_all(selected.tasks);
     answer.changed = selected.tasks.size();
   }
-  // The last part: what of the queue is not in memory is on disk only, and goes as well.
+  // The last part also purges the queue's tasks that have left memory.
   bool is_whole = c.what == bulk_kind::purge_all && !c.part.filter.state && !answer.more;
   if (is_whole)
     mark_purged(c.part);

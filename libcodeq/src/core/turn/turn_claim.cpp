@@ -12,12 +12,12 @@ namespace codeq::core {
 
 namespace {
 
-/// Bytes of bodies that a batch of these tasks takes; the segment's average stands for each.
+/// Size of the bodies of `count` tasks, estimated by the segment's average.
 std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
   return s.body_bytes / s.count * count;
 }
 
-/// How many tasks of the segment it takes to use up the room. @pre the room is not used up
+/// Number of the segment's tasks that use up the room. @pre the room is not used up
 std::uint32_t tasks_within(std::int64_t room, const segment& s) {
   auto each = std::max<std::uint64_t>(bytes_of(s, 1), 1);
   auto tasks = (static_cast<std::uint64_t>(room) + each - 1) / each;
@@ -46,7 +46,7 @@ void turn::run(const change_queues& c) {
   if (at == state_.attached.end())
     return;
   leave_queues(at->second, c.peer);
-  // What it was told of work was about other queues.
+  // Earlier notifications were about other queues.
   at->second.notified = false;
   at->second.listed_need = at->second.need();
   take_queues(at->second, c.peer, c.queues);
@@ -139,7 +139,8 @@ std::vector<std::uint32_t> turn::match() {
   auto stirred = std::exchange(state_.stirred, {});
   for (auto queue : stirred)
     state_.queues[queue]->is_stirred = false;
-  // The one that was served longest ago is first, so that a worker with few credits serves all.
+  // The queue that was served longest ago comes first, so that a worker with few credits serves
+  // all.
   std::sort(stirred.begin(), stirred.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(state_.queues[a]->served, a) < std::pair(state_.queues[b]->served, b);
   });
@@ -158,11 +159,11 @@ void turn::match_queue(std::uint32_t queue) {
   // There may be a thousand of them, so each is looked up once.
   std::vector<std::pair<std::uint32_t, peer_id>> waiting;
   for (const auto& [arrival, peer] : q.claimers.waiting_for(claimer_need::tasks)) {
-    // Another queue of this turn may have had the last ones.
+    // Another queue of this turn may have used the last credits.
     if (auto credits = state_.attached.at(peer).open_credits(); credits > 0)
       waiting.emplace_back(credits, peer);
   }
-  // The least loaded first, equal shares; what some cannot take goes round again.
+  // The least loaded first, in equal shares; the rest is distributed again.
   std::stable_sort(
     waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   while (q.grantable() > 0 && !waiting.empty()) {
@@ -256,7 +257,8 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     a.notified = g.batch.more;
     state_.list_need(g.batch.peer);
   }
-  // Nobody else can hear anything new: whoever has credits left found no work in the last turn.
+  // No other claimer needs a notification: those that still have credits found no task in the last
+  // turn.
   for (auto queue : with_work) {
     for (const auto& [arrival, peer] :
          state_.queues[queue]->claimers.waiting_for(claimer_need::news))
@@ -267,7 +269,7 @@ void turn::tell_claimers(const std::vector<std::uint32_t>& with_work) {
     if (at == state_.attached.end())
       continue;
     auto& a = at->second;
-    // Work that waits for room is work for the worker, as soon as its connection took the rest.
+    // Tasks that wait for room can be granted as soon as the worker's connection has sent the rest.
     bool is_full = a.open_credits() == 0;
     if (!is_full && a.claimed) {
       effects_.emplace_back(claim_parked{peer});

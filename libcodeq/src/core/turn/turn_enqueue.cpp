@@ -86,7 +86,8 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
   while (next < r.tasks.count()) {
     auto& open = segment_for(r, r.tasks.sizes[next]);
     joined_from_ = static_cast<std::size_t>(&open - segments_.data());
-    // As many tasks as fit: an aside is alone, a large task too.
+    // As many tasks as fit, but at least one, however large it is. A segment with a deferred,
+    // grouped or keyed task has room for only that task.
     auto end = std::min<std::size_t>(r.tasks.count(), next + room_of(open));
     std::size_t last = next;
     std::uint64_t bytes = 0;

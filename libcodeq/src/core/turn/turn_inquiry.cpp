@@ -17,7 +17,7 @@ task_reason reason_to_wait(const segment& s, sequence seq) {
   return s.not_before >= retry_at ? task_reason::deferred : task_reason::retry_waiting;
 }
 
-/// Why a task that may run by itself is not leased.
+/// Why a ready task is not leased, judged by its queue and the workers.
 task_reason reason_of_ready(const shard_state& state, const queue_state& queue) {
   if (queue.settings.paused)
     return task_reason::queue_paused;
@@ -146,7 +146,7 @@ void turn::run(const explain_task& c) {
 void turn::explain(task_explained& e, const segment& s) {
   switch (e.view.entry.state) {
   case task_state::scheduled:
-    // A task whose time came in this turn is as good as ready.
+    // A task that became due in this turn counts as ready.
     e.reason = e.until > now_.shard ? reason_to_wait(s, e.view.seq)
                                     : reason_of_ready(state_, *state_.queues[s.queue]);
     return;

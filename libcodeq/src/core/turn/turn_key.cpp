@@ -41,7 +41,7 @@ request_answer turn::add_keyed(const request_id& request, const std::vector<enqu
   });
   if (all_created)
     answer.kinds.clear();
-  // A duplicate leaves no segment that could tell its answer.
+  // A duplicate adds no segment from which its answer could be restored.
   answered_request answered{request, tenant_of(runs), answer};
   remember_answer(state_, answered, now_.shard);
   open_changes().answers.push_back(std::move(answered));
@@ -84,7 +84,7 @@ enqueue_kind turn::meet_owner(const enqueue_run& r, sequence seq) {
 }
 
 enqueue_kind turn::reschedule(const enqueue_run& r, const segment& s) {
-  // A time that has passed is now.
+  // A time in the past counts as now.
   auto before = std::max(s.not_before, now_.shard);
   auto wanted = std::max(r.not_before, now_.shard);
   bool may_be_sooner = r.duplicate == on_duplicate::promote && s.allow_promotion;

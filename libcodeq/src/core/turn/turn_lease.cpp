@@ -29,7 +29,7 @@ void turn::run(const heartbeat& c) {
 }
 
 void turn::tell_progress(const std::vector<lease_progress>& lines) {
-  // Of a lease only the latest line: nobody wants to hear the others, however many there are.
+  // Only the latest report of each lease counts; earlier ones are obsolete.
   std::map<fencing_token, const lease_progress*> latest;
   for (const auto& p : lines)
     latest.insert_or_assign(p.token, &p);
@@ -49,7 +49,7 @@ void turn::tell_progress(const lease_progress& p) {
 }
 
 void turn::extend(lease& l, const lease_beat& beat) {
-  // To have begun is a sign of progress as well.
+  // The start of an attempt counts as progress, too.
   bool progressed = beat.progressed || (l.queued && !beat.queued);
   l.queued = beat.queued;
   if (progressed && l.progress_deadline != monotonic_time::max())
@@ -91,8 +91,8 @@ void turn::expire(fencing_token token, const lease& l) {
   if (l.queued)
     return append_end(std::move(e));
   e.text = bytes::from("lease_expired: the worker did not report in time");
-  // The first loss in a row may be a dying node's fault and is retried at once; a task that goes on
-  // losing its workers is slowed down and ends dead.
+  // The first loss in a row may be the fault of a crashing node and is retried at once; a task that
+  // loses its workers repeatedly is slowed down and ends dead.
   bool first_in_row = entry.lost == 0;
   end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
 }
@@ -190,7 +190,7 @@ bool turn::save(const lease_checkpoint& c) {
   bool is_held = l && l->seq == c.seq;
   if (!is_held)
     return false;
-  // What came before already is as durable as this turn will be.
+  // A checkpoint that is already known is, or will be, durable with this turn.
   if (!is_newer_checkpoint(state_, c.seq, c.mark))
     return true;
   set_checkpoint(state_, c.seq, c.mark);
@@ -213,7 +213,7 @@ void turn::close_checkpoints() {
     return;
   checkpoints_changed e;
   e.position = state_.positions.take(1);
-  // Only what is saved has a record that tells the time; of the others the ends of their tasks do.
+  // The time is only needed for saved checkpoints; tasks that ended have it in their own records.
   if (!saved_.empty())
     e.at = now_.shard;
   for (auto& [seq, checkpoint] : saved_)

@@ -60,7 +60,7 @@ void turn::run(const purge& c) {
 }
 
 void turn::purge_all(const std::vector<sequence>& tasks) {
-  // All leases first: a change behind an end begins a record, and so does an end behind a change.
+  // All leases first: a change after an end begins a new record, and so does an end after a change.
   for (auto seq : tasks) {
     auto& s = *find_segment(state_.segments, seq);
     if (s.view(seq).state == task_state::leased)
@@ -98,7 +98,7 @@ void turn::mark_purged(const task_part& part) {
   if (purges.empty())
     return;
   note_purges(state_, purges);
-  // What is enqueued from here on must lie behind the mark.
+  // Tasks enqueued from now on must have sequences after the mark.
   open_lanes_.clear();
   auto& record = open_changes();
   record.purges.insert(record.purges.end(), purges.begin(), purges.end());

@@ -48,7 +48,8 @@ void turn::run(const report& c) {
 std::optional<error> turn::answer_to(const lease_report& r, peer_id peer) {
   if (auto* l = state_.leases.find(r.token); l && l->seq == r.seq) {
     if (auto ok = check(r); !ok) {
-      // It will come again; until then it is the sign of life of a handler that has ended.
+      // The worker will resend the report; until then this keeps the lease of the ended handler
+      // alive.
       if (ok.error().code == errc::overloaded)
         extend(*l, {r.seq, r.token});
       return ok.error();
@@ -91,7 +92,7 @@ void turn::end_reported(const lease_report& r) {
     return r.started ? end_failed(std::move(e), r.delay) : append_end(std::move(e));
   case disposition::abandon: {
     auto entry = find_segment(state_.segments, r.seq)->view(r.seq);
-    // Giving back for ever would hide a task that no worker wants.
+    // Unlimited refunds would hide a task that no worker accepts.
     e.charged = entry.refunds >= limits::refunds_in_row_max;
     return e.charged ? end_failed(std::move(e), duration{0}) : append_end(std::move(e));
   }
@@ -115,8 +116,8 @@ void turn::end_failed(lease_end e, const std::optional<duration>& delay) {
 }
 
 leases_ended& turn::record_for(duration retention) {
-  // Replay follows positions: what ends after a change stands behind it, and an end by force also
-  // behind the enqueue.
+  // Replay follows positions: an end after a change comes after it, and an end by force also comes
+  // after the enqueue.
   auto latest = [](const auto& records) {
     return records.empty() ? log_position{0} : records.back().position;
   };
@@ -144,7 +145,7 @@ void turn::append_end(lease_end e) {
       e.due = now_.shard + settings.dead_retention;
   }
   auto& record = record_for(settings.retention);
-  // The time of the last end: no text is kept for less than its retention.
+  // The time of the last end, so that no text is kept for less than its retention.
   record.at = now_.shard;
   body_bytes_ += e.text.size();
   if (const auto* l = state_.leases.find(e.token); l && l->timed)
@@ -177,7 +178,7 @@ result<void> turn::check(const lease_report& r) const {
 }
 
 void turn::add_follow_ups(const lease_report& r) {
-  // The answer to the completion does not tell which tasks they are.
+  // The answer to the completion does not contain their ids.
   std::vector<seq_run> added;
   for (const auto& task : r.follow_ups) {
     if (task.shard == state_.id)
@@ -225,7 +226,7 @@ void turn::run(const confirm_follow_ups& c) {
   if (--state_.follow_up_records.at(c.number) > 0)
     return;
   state_.delivered_follow_ups.push_back(c.number);
-  // Not a record, but work for the next snapshot, which would not come without any.
+  // This is not a log record, but it is work for the next snapshot, which would otherwise not come.
   ++state_.records_since_snapshot;
 }
 

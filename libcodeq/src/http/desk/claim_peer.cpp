@@ -12,7 +12,8 @@ namespace codeq::http {
 
 namespace {
 
-/// Rounds of questions before a claim that may not wait gives up to follow moving work.
+/// The rounds of questions that a claim that may not wait asks at most. A claim that is still
+/// chasing moving work ends after them.
 constexpr std::uint64_t rounds_max = 32;
 
 } // namespace
@@ -62,7 +63,8 @@ void claim_state::take(const coordinator::shard_reply& m) {
   auto number = answered ? answered->number : refused->number;
   if (number != round_ || --unanswered_ > 0 || ending_)
     return;
-  // What a shard says of work comes at the end of the turn that the first question was in.
+  // A shard sends its news about work at the end of the turn in which it answered the first
+  // question.
   bool is_certain = round_ > 1 && !any_news_;
   if (is_certain || round_ == rounds_max)
     end();

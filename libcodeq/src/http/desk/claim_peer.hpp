@@ -12,27 +12,28 @@
 namespace codeq::http {
 
 struct claim_options {
-  /// Names it to the gateway.
+  /// The claim's name at the gateway.
   std::uint64_t claim = 0;
   gateway_actor gateway;
-  /// Of its own.
+  /// The claim's own peer id.
   core::peer_id peer = 0;
-  /// By number.
+  /// Indexed by shard number.
   std::vector<coordinator::shard_actor> shards;
   std::shared_ptr<const worker_identity> worker;
-  /// At least one of a claim that may not wait.
+  /// A claim with `only_now` names at least one.
   std::vector<queue_address> queues;
-  /// Tasks at most.
+  /// The largest number of tasks that the claim returns.
   std::uint32_t count = 1;
-  /// The claim's wish; zero leaves it to the task.
+  /// The lease length that the worker asks for; zero uses the task's own.
   duration lease{0};
-  /// Ends once it is known that there is no work, instead of waiting for some.
+  /// The claim ends as soon as it is known that there is no work, instead of waiting for some.
   bool only_now = false;
 };
 
-/// The state of a claim: attaches to every shard, places its credits by a claim router, and ends
-/// when it has its tasks, is told to, or may not wait. It ends only when no credit is left
-/// anywhere, so that no task is ever granted to nobody.
+/// The state of a claim: it attaches to every shard and places its credits by a claim router. The
+/// claim ends when it has its tasks, when `end_claim` asks for it, or when there is no work and it
+/// may not wait. It keeps running until every credit is spent or returned, so that no task is
+/// granted to a claim that has gone.
 class claim_state {
 public:
   static constexpr const char* name = "claim";
@@ -47,7 +48,8 @@ public:
 private:
   void carry_out(const coordinator::claim_router::moves& moves);
 
-  /// Asks every shard for a word, which comes behind everything that it said before.
+  /// Asks every shard one question. The shard's answer arrives after everything that it sent
+  /// before.
   void ask_all();
   void finish_if_settled();
 
@@ -58,7 +60,7 @@ private:
   bool ending_ = false;
   bool finished_ = false;
 
-  // How it is found out that there is no work: a round of questions without news in between.
+  // The claim knows that there is no work after a round of questions without news in between.
   std::uint64_t round_ = 0;
   std::size_t unanswered_ = 0;
   bool any_news_ = true;

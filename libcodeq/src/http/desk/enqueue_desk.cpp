@@ -11,7 +11,8 @@ namespace codeq::http {
 
 namespace {
 
-/// Replies name their request by its number alone; these many low bits count within a lane.
+/// A reply names its request only by number. The low bits of the number, this many, count the
+/// requests of a lane, and the high bits are the lane's index.
 constexpr unsigned number_bits = 40;
 
 std::size_t lane_of_number(std::uint64_t number) {
@@ -36,7 +37,7 @@ std::size_t enqueue_desk::lane_of(const std::string& tenant) {
     opts.new_session = options_.new_session;
     opts.first_number = (static_cast<std::uint64_t>(lanes_.size()) << number_bits) + 1;
     auto& fresh = lanes_.emplace_back(std::make_unique<lane>(std::move(opts)));
-    // A frame is a copy of its tasks, which were admitted already.
+    // A frame is a copy of tasks that already passed admission, so that its share is forced.
     auto send = [this, tenant](const protocol::enqueue_request& m) {
       options_.send(m, options_.shares->force(tenant, m.body().size()));
     };
@@ -99,7 +100,8 @@ void enqueue_desk::retry_due(std::uint64_t number) {
 }
 
 void enqueue_desk::fail_all(const error& reason) {
-  // Who is told may enqueue something else, also for a tenant that has no lane yet.
+  // A callback may enqueue another task, also for a tenant that has no lane yet, so that the loop
+  // cannot use iterators.
   for (std::size_t i = 0; i < lanes_.size(); ++i)
     lanes_[i]->outbox.fail_all(reason);
 }

@@ -18,21 +18,21 @@
 
 namespace codeq::http {
 
-/// Names an enqueue that may be given up; an empty one names none.
+/// Names an enqueue that `give_up` can end; an empty ticket names none.
 struct enqueue_ticket {
   std::size_t lane = 0;
   std::uint64_t submission = 0;
 };
 
-/// The enqueues of all tenants. Each tenant has a producer session, a window and a bounded number
-/// of places of its own, so that no enqueue waits for one of another tenant. A lane stays for as
-/// long as the process: the shards remember its session anyway, and tenants come from tokens.
-/// Owned by the gateway's actor; neither clock nor network.
+/// The enqueues of all tenants. Each tenant has its own producer session, window and bounded number
+/// of places, called its lane, so that no enqueue waits for one of another tenant. A lane stays for
+/// as long as the process: the shards remember its session anyway, and only tokens can add tenants.
+/// The gateway's actor owns the desk, which uses neither clock nor network.
 class enqueue_desk {
 public:
   using done_function = std::function<void(result<enqueued_task>)>;
 
-  /// Sends a request, which holds the share until it is durable.
+  /// Sends a request. The request holds its enqueue share until it is durable.
   using send_function =
     std::function<void(const protocol::enqueue_request&, coordinator::enqueue_share)>;
 
@@ -46,19 +46,19 @@ public:
 
   void start(options opts) { options_ = std::move(opts); }
 
-  /// Enqueues a task in the window of `tenant`, which need not be the task's. Errors:
-  /// `invalid_argument`; `overloaded` at once when the tenant has no place, or no bytes, left.
+  /// Enqueues a task in the window of `tenant`, which need not be the task's own tenant. Errors:
+  /// `invalid_argument`; `overloaded` at once when the tenant has no place or no bytes left.
   enqueue_ticket submit(const std::string& tenant, const task_spec& task, done_function done);
 
-  /// Ends an enqueue with `reason` and frees its place; nothing when it has ended. A shard that has
-  /// got it already may still add the task.
+  /// Ends an enqueue with `reason` and frees its place; does nothing when the enqueue has ended. A
+  /// shard that already received the request may still add the task.
   void give_up(const enqueue_ticket& ticket, const error& reason);
 
-  /// Takes an answer. Returns a retry when the shard asked for one. Errors: `protocol_error`.
+  /// Handles a reply, and returns a retry when the shard asked for one. Errors: `protocol_error`.
   [[nodiscard]] result<std::optional<client::enqueue_outbox::retry>>
   accept(const protocol::enqueue_reply& reply);
 
-  /// The pause of a retry is over.
+  /// Sends the request `number` again, because the pause before its retry is over.
   void retry_due(std::uint64_t number);
 
   /// Ends every enqueue with `reason`.
@@ -69,7 +69,7 @@ private:
     explicit lane(client::enqueue_outbox::options opts) : outbox(std::move(opts)) {}
 
     client::enqueue_outbox outbox;
-    /// Enqueues that have not ended.
+    /// The enqueues that have not ended.
     std::size_t open = 0;
   };
 
@@ -77,7 +77,7 @@ private:
 
   options options_;
   std::map<std::string, std::size_t> by_tenant_;
-  /// By the high bits of their requests' numbers.
+  /// Indexed by the high bits of request numbers.
   std::vector<std::unique_ptr<lane>> lanes_;
 };
 

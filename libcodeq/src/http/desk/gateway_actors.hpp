@@ -12,66 +12,65 @@
 #include <cstdint>
 #include <vector>
 
-/// The actor interfaces of the gateway. Both of its actors are peers of the shards, as sessions
-/// are.
+/// The actor interfaces of the gateway. Both of its actors are peers of the shards, like sessions.
 namespace codeq::http {
 
-/// A request was read; its exchange takes the answer.
+/// A request was read; its exchange takes the response.
 struct call_arrived {
   exchange_ptr call;
 };
 
-/// The client of a request that is not answered yet went away.
+/// The client went away before its request was answered.
 struct client_gone {
   exchange_ptr call;
 };
 
-/// What a claim came to. It is over: nothing more will be granted to it.
+/// A claim has ended with these tasks. Nothing more will be granted to it.
 struct claim_ended {
   std::uint64_t claim = 0;
   std::vector<task> tasks;
 };
 
-/// What became of a delivery to a webhook.
+/// The outcome of a delivery to a webhook.
 struct webhook_answered {
   std::uint64_t number = 0;
   result<outgoing_answer> answer = error{};
 };
 
-/// The earliest of the gateway's times has come.
+/// The earliest timer of the gateway is due.
 struct gateway_tick {};
 
-/// Asks the gateway to answer everything that is open and to take nothing more.
+/// Asks the gateway to answer every open request and to accept no more.
 struct stop_gateway {};
 
 /// The GATEWAY actor interface: answers requests by asking the shards.
 using gateway_actor = coordinator::shard_peer_actor::extend<
   // Routes a request and answers it, at once or when the shards have answered.
   caf::reacts_to<call_arrived>,
-  // Ends what a request waits for.
+  // Ends the waiting of the client's request.
   caf::reacts_to<client_gone>,
-  // Takes what a claim came to.
+  // Answers the claim's request with its tasks.
   caf::reacts_to<claim_ended>,
-  // Ends a delivery, or has it made again.
+  // Closes a delivery, or schedules its retry.
   caf::reacts_to<webhook_answered>,
-  // Runs what is due.
+  // Runs the timers that are due.
   caf::reacts_to<gateway_tick>,
-  // Answers when every request was answered.
+  // Replies when every request was answered.
   caf::replies_to<stop_gateway>::with<bool>>;
 
-/// Has a claim take tasks of these queues as well.
+/// Asks a claim to take tasks of these queues as well.
 struct add_queues {
   std::vector<queue_address> queues;
 };
 
-/// Asks a claim to take nothing more and to end.
+/// Asks a claim to accept no more tasks and to end.
 struct end_claim {};
 
 /// The CLAIM actor interface: one claim of one HTTP worker, from its first credit to its end.
 using claim_actor = coordinator::shard_peer_actor::extend<
   // Claims from further queues.
   caf::reacts_to<add_queues>,
-  // Takes its credits back, then ends.
+  // Revokes the claim's credits, then ends.
   caf::reacts_to<end_claim>>;
 
 } // namespace codeq::http

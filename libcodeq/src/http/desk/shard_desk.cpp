@@ -19,7 +19,7 @@ namespace codeq::http {
 
 namespace {
 
-/// The registrar counts its sessions from 1 and never comes this far.
+/// The first peer id of the gateway. The registrar counts its sessions from 1 and never gets here.
 constexpr core::peer_id first_peer = 0x8000'0000;
 
 const error& going_away() {
@@ -84,7 +84,8 @@ void shard_desk::attach() {
 }
 
 core::peer_id shard_desk::next_peer() {
-  // After two thousand million of them the first are free again.
+  // The number wraps after 2^31 ids and starts again above the id in use; the first ids are free by
+  // then.
   last_peer_ = std::max(last_peer_ + 1, peer_ + 1);
   return last_peer_;
 }
@@ -93,7 +94,7 @@ void shard_desk::send_frame(
   std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& share) {
   auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
     if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
-      // Requests that the client's parts build name their shard themselves.
+      // Requests built by the client's code name their shard themselves.
       if constexpr (requires(typename S::Reader r) { r.getShard(); }) {
         auto named = protocol::shard_of(message, options_.shards.size());
         shard = named ? value(*named) : shard;
@@ -145,7 +146,7 @@ void shard_desk::describe_body(const client::task_address& task, then<task_detai
 }
 
 void shard_desk::read_next_bodies() {
-  // What is refused at once comes back here.
+  // A read that is refused at once calls this function again from within the loop.
   if (std::exchange(reads_bodies_, true))
     return;
   while (!waiting_bodies_.empty() && open_bodies_ < limits::http_bodies_read_max) {
@@ -175,7 +176,7 @@ void shard_desk::take(const coordinator::shard_reply& m) {
     return take_reports(m.shard, *answered);
   if (const auto* lost = std::get_if<core::leases_lost>(&m.reply))
     return take_lost(m.shard, *lost);
-  // The client's parts read frames.
+  // The client's code reads frames.
   protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
 }
 
@@ -221,7 +222,7 @@ void shard_desk::misbehaved(const error& reason) {
   CODEQ_LOG_WARN("gateway begins a new session reason=\"{}\"", to_string(reason));
   for (const auto& shard : options_.shards)
     self_->send(shard, coordinator::detach_peer{peer_});
-  // Whoever is told of it may ask again at once.
+  // A callback of `fail_all` may send its next request at once.
   peer_ = next_peer();
   attach();
   fail_all({errc::overloaded, reason.context});
@@ -244,7 +245,7 @@ void shard_desk::stop() {
     start();
   for (auto& [claim, open] : claims_)
     self_->send(open.actor, end_claim{});
-  // Whoever waits for a time has to answer now.
+  // Every timer runs now, because the requests that wait for one have to be answered.
   timers_.run_due(monotonic_time::max());
 }
 
@@ -274,7 +275,7 @@ void shard_desk::arm() {
 }
 
 void add_last_change(shard_desk& desk, task_detail task, std::function<void(task_detail)> done) {
-  // Nothing happens to a task that was never leased but what its state tells.
+  // A task that was never leased has no history beyond its state.
   auto id = task.status.id;
   auto add = [task = std::move(task),
               done = std::move(done)](const result<task_timeline>& timeline) mutable {

@@ -28,13 +28,13 @@
 namespace codeq::http {
 
 struct desk_options {
-  /// By number.
+  /// Indexed by shard number.
   std::vector<coordinator::shard_actor> shards;
   std::uint64_t store_id = 0;
-  /// Used by the gateway's actor only.
+  /// Only the gateway's actor uses the clock.
   std::shared_ptr<base::clock> clock;
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
-  /// Of the gateway and all connections of nodes.
+  /// The gateway and all connections of nodes share it.
   std::shared_ptr<coordinator::enqueue_shares> shares =
     std::make_shared<coordinator::enqueue_shares>();
 };
@@ -42,7 +42,7 @@ struct desk_options {
 /// A claim of an HTTP worker.
 struct claim_wish {
   std::shared_ptr<const worker_identity> worker;
-  /// Those to claim from; empty is every queue that the tenant has or gets.
+  /// The queues to claim from. Empty stands for every queue that the tenant has or gets.
   std::vector<queue_address> queues{};
   std::string tenant{};
   std::uint32_t count = 1;
@@ -57,13 +57,13 @@ struct attempt_end {
   fencing_token token{};
   disposition how = disposition::completed;
   std::string text{};
-  /// With nack; empty leaves it to the retry policy.
+  /// Only with nack; empty leaves the delay to the retry policy.
   std::optional<duration> delay{};
 };
 
-/// Asks the shards on behalf of the routes and takes their answers to whoever asked: one session
-/// for all requests, and one more per claim. Owned by the gateway's actor; functions that are given
-/// are called on it, later, once.
+/// Sends the routes' requests to the shards and hands the replies to the routes' callbacks. One
+/// session serves all requests, and each claim has its own. The gateway's actor owns the desk; it
+/// calls each callback once, later.
 class shard_desk {
 public:
   template <class T>
@@ -71,34 +71,34 @@ public:
 
   void start(gateway_actor::pointer self, const desk_options& options);
 
-  /// Ends everything that is open; what is asked from here on fails with `going_away`.
+  /// Ends everything that is open. Later requests fail with `going_away`.
   void stop();
 
   [[nodiscard]] std::uint16_t shard_count() const {
     return static_cast<std::uint16_t>(options_.shards.size());
   }
 
-  /// Shard time.
+  /// The shards' time.
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
-  /// Counts what meets a limit.
+  /// Counts the requests that meet a limit.
   [[nodiscard]] observe::limit_meter& meter() const { return *options_.meter; }
 
   [[nodiscard]] monotonic_time steady_now() { return options_.clock->now().steady; }
 
-  /// Enqueues a task in the window of `tenant`. Errors: what the coordinator refused; `overloaded`
-  /// when the tenant has too many open, or too many bytes; `going_away`.
+  /// Enqueues a task in the window of `tenant`. Errors: the coordinator's refusals; `overloaded`
+  /// when the tenant has too many open enqueues or too many bytes; `going_away`.
   enqueue_ticket
   enqueue(const std::string& tenant, const task_spec& task, then<enqueued_task> done);
 
-  /// Ends an enqueue with `timeout` and frees its place; nothing when it has ended.
+  /// Ends an enqueue with `timeout` and frees its place; does nothing when the enqueue has ended.
   void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, bool with_body, then<task_detail> done);
 
-  /// What all shards count, together. Errors: `timeout`.
+  /// Adds up the statistics of all shards. Errors: `timeout`.
   void stats(then<coordinator_stats> done);
 
-  /// The same, by number of the shard.
+  /// The statistics of each shard, indexed by shard number.
   void stats_by_shard(then<std::vector<coordinator_stats>> done);
 
   /// Asks a shard a question whose reply is `S`.
@@ -109,31 +109,32 @@ public:
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     then<T> done);
 
-  /// `errc::none`, `already`, `stale_lease`, `unknown_task`, or why what it carries is refused.
+  /// Reports the end of an attempt. `done` gets `errc::none`, `already`, `stale_lease`,
+  /// `unknown_task`, or the reason why the shard refused the report's content.
   void report(const attempt_end& end, std::function<void(error)> done);
 
-  /// Extends a lease; zero is by its own length. Errors: `stale_lease`.
+  /// Extends a lease; a zero `extend` stands for the lease's own length. Errors: `stale_lease`.
   void beat(task_id task, fencing_token token, duration extend, then<void> done);
 
-  /// Returns a name for `end_claim_of`.
+  /// Starts a claim, and returns its name for `end_claim_of`.
   std::uint64_t claim(claim_wish wish, std::function<void(std::vector<task>)> done);
 
-  /// Has a claim end early; it still says what it came to.
+  /// Ends a claim early; its `done` is still called with its tasks.
   void end_claim_of(std::uint64_t claim);
 
-  /// Waits for the end of a task, at most so long: then `timeout`. Returns a name for `unwatch`.
+  /// Waits for the end of a task. Fails with `timeout` after `wait`. Returns a name for `unwatch`.
   std::uint64_t watch(task_id task, std::optional<duration> wait, then<task_status> ended);
 
-  /// Forgets a wait that has not ended.
+  /// Drops a watch that has not ended.
   void unwatch(std::uint64_t watch);
 
-  /// Runs `action` later, or at once when the desk has stopped. Returns a name for `cancel`.
+  /// Runs `action` after `wait`, or at once when the desk has stopped. Returns a name for `cancel`.
   timer_list::id after(duration wait, std::function<void()> action);
 
-  /// Takes back an action that has not run; 0 is none.
+  /// Cancels an action that has not run; does nothing for 0.
   void cancel(timer_list::id action) { timers_.remove(action); }
 
-  // Messages.
+  // Messages to the gateway's actor.
 
   void take(const coordinator::shard_reply& m);
   void take(const coordinator::queues_added& m);
@@ -151,7 +152,7 @@ private:
     claim_actor actor;
     timer_list::id timer = 0;
     std::function<void(std::vector<task>)> done;
-    /// Of a claim from every queue of a tenant; else empty.
+    /// Set for a claim from every queue of a tenant; else empty.
     std::string tenant;
     std::size_t queues = 0;
   };
@@ -165,7 +166,8 @@ private:
 
   void attach();
 
-  /// Reads what a task carries, when others have been answered if there are many.
+  /// Reads a task with its body. At most `limits::http_bodies_read_max` such reads are open; the
+  /// others wait for their turn.
   void describe_body(const client::task_address& task, then<task_detail> done);
   void read_next_bodies();
   void
@@ -188,16 +190,16 @@ private:
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, question_open> questions_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
-  /// Beats that no answer has come for; true once their lease is known to be lost.
+  /// The heartbeats whose questions are not answered yet; true once the lease is known to be lost.
   std::multimap<lease_name, std::shared_ptr<bool>> beats_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
-  /// Questions for what tasks carry that wait for their turn, and how many are open.
+  /// The reads of task bodies that wait for their turn, and the number of open ones.
   std::deque<std::function<void()>> waiting_bodies_;
   std::size_t open_bodies_ = 0;
   bool reads_bodies_ = false;
-  /// By tenant, the names of the queues that any shard knows.
+  /// For each tenant, the names of the queues that any shard knows.
   std::map<std::string, std::set<std::string>> queues_;
-  /// The shards that have told of their queues, and the claims that wait for all of them to do so.
+  /// The shards that have sent their queues, and the claims that wait until all have.
   std::set<shard_id> known_shards_;
   std::map<std::uint64_t, std::function<void()>> early_claims_;
   std::unordered_map<std::uint64_t, open_watch> watches_;

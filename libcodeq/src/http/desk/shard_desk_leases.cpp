@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-/// What the desk does about leases and waits.
+/// The desk's functions for leases and watches.
 namespace codeq::http {
 
 namespace {
@@ -63,7 +63,7 @@ void shard_desk::take_reports(shard_id shard, const core::reports_answered& answ
     ended.emplace_back(std::move(at->second), error{answer.code, answer.context});
     reports_.erase(at);
   }
-  // Only now, because an answer may lead to the next report.
+  // The callbacks run after the loop, because they may send the next report.
   for (auto& [done, how] : ended)
     done(std::move(how));
 }
@@ -73,7 +73,7 @@ void shard_desk::beat(task_id task, fencing_token token, duration extend, then<v
   auto lost = std::make_shared<bool>(false);
   beats_.emplace(name, lost);
   send_frame(value(task.shard), make_beat(task, token, extend).to_wire());
-  // Only beats of lost leases are answered; the answer to this comes behind that.
+  // A shard answers a heartbeat only when the lease is lost. It answers this question after that.
   client::task_address where{task, {}};
   auto answered = [this, name, lost, done](const result<task_status>& told) {
     auto [begin, end] = beats_.equal_range(name);

@@ -11,19 +11,19 @@
 
 namespace codeq::http {
 
-/// What is to be done at certain times. Pure; used from one thread.
+/// A list of actions to run at certain times. Pure; used from one thread.
 class timer_list {
 public:
   using id = std::uint64_t;
 
-  /// Has `action` run once at `when`, after everything that is due before it.
+  /// Runs `action` once at `when`, after all actions that are due earlier.
   id add(monotonic_time when, std::function<void()> action) {
     actions_.emplace(std::pair(when, ++last_), std::move(action));
     times_.emplace(last_, when);
     return last_;
   }
 
-  /// Takes it back; nothing happens when it ran already.
+  /// Removes an action; does nothing when the action already ran.
   void remove(id timer) {
     auto at = times_.find(timer);
     if (at == times_.end())
@@ -32,7 +32,7 @@ public:
     times_.erase(at);
   }
 
-  /// Runs what is due. Actions may add and remove others.
+  /// Runs the actions that are due. Actions may add and remove others.
   void run_due(monotonic_time now) {
     while (!actions_.empty() && actions_.begin()->first.first <= now) {
       auto due = actions_.extract(actions_.begin());

@@ -15,7 +15,8 @@ namespace codeq::http {
 
 namespace {
 
-/// May see the metrics, of whatever tenant, and nothing else is asked for in its name.
+/// The caller of the metrics address. It may see the metrics of all tenants; no other request is
+/// made in its name.
 std::shared_ptr<const caller> metrics_reader() {
   caller by{"metrics", {}};
   by.is_admin = true;
@@ -86,7 +87,8 @@ void gateway_node::stop() {
   for (auto* one : {server_.get(), metrics_server_.get()})
     if (one)
       one->stop();
-  // The exchanges that it may still hold are of the server's connections.
+  // The actor ends before the servers, because exchanges that it may still have belong to their
+  // connections.
   caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
   self->wait_for(actor_);
   actor_ = nullptr;

@@ -18,7 +18,7 @@ namespace codeq::http {
 struct gateway_options {
   /// `address:port`; port 0 lets the system choose.
   std::string listen;
-  /// Another address, for `GET /metrics` alone and without a token; empty for none.
+  /// Another address that serves only `GET /metrics`, without a token; empty for none.
   std::string metrics_listen{};
   /// Secures `listen`; null without TLS.
   std::shared_ptr<security::tls_source> tls{};
@@ -27,11 +27,11 @@ struct gateway_options {
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
 };
 
-/// The HTTP gateway of a coordinator: a server on a thread of its own, and the actor that asks the
+/// The HTTP gateway of a coordinator: a server on its own thread, and the actor that asks the
 /// shards.
 class gateway_node {
 public:
-  /// Listens. Errors: `invalid_argument` for an address that is none, `unavailable`.
+  /// Starts the gateway. Errors: `invalid_argument` for a malformed address, `unavailable`.
   [[nodiscard]] static result<std::unique_ptr<gateway_node>>
   start(caf::actor_system& system, gateway_options options);
 
@@ -41,20 +41,20 @@ public:
 
   [[nodiscard]] std::uint16_t port() const noexcept { return server_ ? server_->port() : 0; }
 
-  /// The port of the metrics; 0 without an address of their own.
+  /// The port of `metrics_listen`; 0 when that is empty.
   [[nodiscard]] std::uint16_t metrics_port() const noexcept {
     return metrics_server_ ? metrics_server_->port() : 0;
   }
 
-  /// Answers what is open, then closes everything; at most about a second. Call before the shards
-  /// stop.
+  /// Answers the open requests, then closes all connections; takes at most about a second. Call it
+  /// before the shards stop.
   void stop();
 
 private:
   gateway_node(caf::actor_system& system, gateway_actor actor)
     : system_(system), actor_(std::move(actor)) {}
 
-  /// Listens, and hands what `options.serve` lets through to the actor.
+  /// Starts a server at `address` that tells the actor when a client goes away.
   [[nodiscard]] result<std::unique_ptr<server>>
   listen(const std::string& address, server_options options);
 

@@ -20,7 +20,8 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.metrics = options.metrics;
   context_.desk.start(self, options.desk);
   auto post = [to = self->address()](std::uint64_t number, result<outgoing_answer> answer) {
-    // Without a hold on it, since it may have ended long before the answer comes.
+    // The callback has only a weak reference, since the actor may have ended long before the
+    // answer.
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
       caf::anon_send(caf::actor_cast<caf::actor>(me), webhook_answered{number, std::move(answer)});
   };

@@ -20,7 +20,7 @@ struct gateway_actor_options {
   webhook_options webhooks{};
 };
 
-/// The state of the gateway: which requests are not answered yet.
+/// The state of the gateway, which knows the requests that are not answered yet.
 class gateway_state {
 public:
   static constexpr const char* name = "gateway";
@@ -37,7 +37,7 @@ public:
 private:
   void answered(exchange& call);
 
-  /// Has `check_deadline` called at the request's deadline.
+  /// Arranges that `check_deadline` is called at the request's deadline.
   void arm_deadline(const exchange_ptr& call);
   void check_deadline(const exchange_ptr& call);
 

@@ -8,12 +8,12 @@ namespace codeq::http {
 
 namespace {
 
-/// Reads a text from the left.
+/// Reads a text from left to right.
 class cursor {
 public:
   explicit cursor(std::string_view text) : rest_(text) {}
 
-  /// Exactly `digits` digits, at least `least` and at most `most`.
+  /// Reads a number of exactly `digits` digits whose value is between `least` and `most`.
   bool number(std::size_t digits, int least, int most, int& to) {
     if (rest_.size() < digits)
       return false;
@@ -35,10 +35,10 @@ public:
     return true;
   }
 
-  /// The character that `one_of` took last.
+  /// The character that `one_of` read last.
   [[nodiscard]] char last() const noexcept { return last_; }
 
-  /// The digits behind a point as milliseconds; false when there is none.
+  /// Reads the digits after a point as milliseconds; false when there is no digit.
   bool fraction(int& milliseconds) {
     int weight = 100;
     bool any = false;
@@ -73,7 +73,7 @@ bool read_fields(cursor& from, clock_fields& to) {
          && from.one_of(":") && from.number(2, 0, 60, to.second);
 }
 
-/// Minutes that the zone is ahead of UTC.
+/// Reads the zone as the minutes that it is ahead of UTC.
 bool read_zone(cursor& from, int& minutes) {
   if (!from.one_of("Zz+-"))
     return false;
@@ -91,7 +91,7 @@ bool read_zone(cursor& from, int& minutes) {
 } // namespace
 
 std::string to_rfc3339(timestamp when) {
-  // As for people, `2026-05-20 10:00:00.123 UTC`, with other marks.
+  // `to_string` gives `2026-05-20 10:00:00.123 UTC`; RFC 3339 differs in the separators.
   auto text = to_string(when);
   auto gap = text.find(' ');
   return text.substr(0, gap) + "T" + text.substr(gap + 1, 12) + "Z";

@@ -9,11 +9,11 @@
 
 namespace codeq::http {
 
-/// `2026-05-20T10:00:00.123Z`.
+/// Formats a time as `2026-05-20T10:00:00.123Z`.
 [[nodiscard]] std::string to_rfc3339(timestamp when);
 
-/// Reads a date and time with zone, `2026-05-20T10:00:00[.fraction](Z|+hh:mm|-hh:mm)`; what is
-/// finer than a millisecond is cut. Empty for anything else.
+/// Reads a date and time with zone, `2026-05-20T10:00:00[.fraction](Z|+hh:mm|-hh:mm)`. Digits
+/// beyond milliseconds are cut off. Empty for any other text.
 [[nodiscard]] std::optional<timestamp> parse_rfc3339(std::string_view text);
 
 } // namespace codeq::http

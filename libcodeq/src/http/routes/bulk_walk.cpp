@@ -10,7 +10,7 @@ namespace codeq::http {
 
 namespace {
 
-/// A change of many tasks on its way over the shards.
+/// A change of many tasks that goes from shard to shard.
 struct walk {
   gateway_context* context = nullptr;
   exchange_ptr call;
@@ -59,7 +59,7 @@ void change_next(const std::shared_ptr<walk>& w) {
       [w](result<client::bulk_part> part) { take_part(w, part); }));
 }
 
-/// What became of one task of a list.
+/// The outcome for one task of a list.
 struct each_outcome {
   std::string id;
   std::string what;
@@ -90,7 +90,7 @@ void change_all(
   gateway_context& context, const exchange_ptr& call, core::bulk_kind what, const bulk_wish& wish) {
   auto w = std::make_shared<walk>(
     walk{&context, call, what, wish.of, client::bulk_pace(wish.limit, wish.rate), {}});
-  // Who walks on holds it, not its own call.
+  // The callbacks of the walk own it. A shared pointer here would make a cycle with the call.
   call->on_gone = [weak = std::weak_ptr(w)] {
     if (auto open = weak.lock())
       open->is_gone = true;

@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
-/// Changes of many tasks, a part at a time.
+/// Changes of many tasks, one part after the other.
 namespace codeq::http {
 
-/// Which tasks to change, and how fast.
+/// Selects the tasks to change and limits the speed.
 struct bulk_wish {
-  /// An empty queue is every queue of the tenant.
+  /// An empty queue name selects every queue of the tenant.
   queue_address of;
-  /// Tasks at most; 0 is all.
+  /// The largest number of tasks to change; 0 changes all.
   std::uint64_t limit = 0;
-  /// Tasks per second at most; 0 is as fast as it goes.
+  /// The largest number of tasks per second; 0 does not limit the rate.
   std::uint64_t rate = 0;
 };
 
-/// Does the same to all tasks that are picked, one shard after the other, and answers
-/// `{"changed":n}`. When the client goes away, what was begun ends with the part at hand.
+/// Applies one change to all selected tasks, one shard after the other, and answers
+/// `{"changed":n}`. When the client goes away, the walk ends after the current part.
 void change_all(
   gateway_context& context, const exchange_ptr& call, core::bulk_kind what, const bulk_wish& wish);
 

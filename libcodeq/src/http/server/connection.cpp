@@ -29,14 +29,14 @@ namespace beast = boost::beast;
 namespace field = boost::beast::http;
 
 constexpr std::size_t drain_chunk_bytes = 64u << 10;
-/// Read ahead of a client that waits for its answer.
+/// Maximum number of bytes that are read ahead from a client that waits for its response.
 constexpr std::size_t watched_bytes = 512;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// A new `SSL` of the certificate in force; null without TLS.
+/// Makes an `SSL` of the current certificate; null without TLS.
 SSL* make_secured(const server_options& options) {
   if (!options.tls)
     return nullptr;
@@ -110,7 +110,7 @@ void connection::on_header(error_code failure) {
     return refuse(431, "header fields are too large");
   if (failure == field::error::body_limit)
     return refuse(413, "request body is too large");
-  // What speaks no HTTP is told so; what only went away is not.
+  // A peer that does not speak HTTP gets a refusal; one that closed the connection gets none.
   if (
     failure && failure.category() == field::make_error_code(field::error::bad_method).category()
     && failure != field::error::end_of_stream && failure != field::error::partial_message)
@@ -223,7 +223,7 @@ void connection::serve() {
 }
 
 void connection::watch() {
-  // A client that says more while it waits is not gone.
+  // A client that sends more while it waits has not gone away.
   if (buffer_.size() > 0)
     return;
   if (stream_.is_secured())
@@ -269,7 +269,7 @@ void connection::take_answer(response answer) {
 
 void connection::write(response answer) {
   release_body();
-  // Those who ask for much and read it slowly are not to fill the memory together.
+  // Clients that request much and read slowly must not fill the memory together.
   if (!hall_->answer_bytes.has_room(payer(), answer.body.size())) {
     hall_->note(
       "http_answers_bytes_max",
@@ -306,7 +306,7 @@ void connection::on_written(error_code failure) {
   release_answer();
   if (!failure && drain_bytes_ > 0) {
     error_code ignored;
-    // What comes is read below TLS and thrown away.
+    // The rest of the request is read below TLS and dropped.
     is_secured_ = false;
     stream_.lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     stream_.lowest().expires_after(limits::http_drain_time_max);

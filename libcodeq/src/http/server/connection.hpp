@@ -13,30 +13,31 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-/// Included by the files that speak to sockets only, for Boost.Beast takes long to compile.
+/// Only the files that read and write sockets include this header, since Boost.Beast takes long to
+/// compile.
 namespace codeq::http {
 
-/// One client's connection. Keeps itself alive by its pending operations, and until the exchange
-/// that it waits for was answered. Used on the server's thread.
+/// One client's connection. Its pending operations keep it alive, and so does an exchange that is
+/// not answered yet. Used on the server's thread.
 class connection : public std::enable_shared_from_this<connection> {
 public:
-  /// Has its place among those of `remote` already.
+  /// @pre `remote` was admitted by the hall
   connection(
     boost::asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall, std::string remote);
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  /// Shakes hands, where that is to be done, and reads the first request.
+  /// Makes the TLS handshake, if there is TLS, and reads the first request.
   void start();
 
-  /// Closes it at once, since others need its place.
+  /// Closes the connection at once, to free its place for another one.
   void evict();
 
-  /// Ends it now when it waits for a request, else after the answer.
+  /// Closes the connection now if it waits for a request, otherwise after the response.
   void wind_up();
 
-  /// Lets go of a call that will not be answered, once the thread of the connections has ended.
+  /// Drops a call that will not be answered. @pre the thread of the connections has ended
   void abandon();
 
 private:
@@ -49,37 +50,38 @@ private:
   void on_header(error_code failure);
   void read_body();
 
-  /// Finds out whose token it is and takes a place of that tenant; false when it has none left.
+  /// Looks up the caller of the token and takes a place of its tenant; false when the tenant has
+  /// none left.
   [[nodiscard]] bool identify();
 
-  /// Takes bytes for the request's body; false when its tenant has none left.
+  /// Takes bytes for the request's body; false when the tenant has none left.
   [[nodiscard]] bool reserve_body();
 
-  /// Whose share of bytes it uses.
+  /// The tenant or remote address whose share of bytes the connection uses.
   [[nodiscard]] const std::string& payer() const { return tenant_.empty() ? remote_ : tenant_; }
 
   void on_request(error_code failure);
   void serve();
 
-  /// Notices when the client goes away while its answer is waited for.
+  /// Notices when the client goes away before its request is answered.
   void watch();
   void on_readable(error_code failure, std::uint64_t number);
 
-  /// The same within TLS, where what can be read may be no word of the client's.
+  /// Does the same as `watch` with TLS, where readable bytes need not be data of the client.
   void watch_secured();
   void take_answer(response answer);
   void write(response answer);
   void on_written(error_code failure);
 
-  /// Reads and drops what is left of a refused request, within `limits::http_drain_bytes_max` and
+  /// Reads and drops the rest of a refused request, within `limits::http_drain_bytes_max` and
   /// `http_drain_time_max`.
   void drain();
 
-  /// Answers without asking anybody and closes.
+  /// Answers on the server's thread, without `serve`, and closes the connection.
   void refuse(unsigned status, std::string_view text);
   void close();
 
-  /// Closes without a word.
+  /// Closes the connection without a response.
   void drop();
   void release_body();
   void release_answer();
@@ -91,23 +93,23 @@ private:
   std::optional<string_response> response_;
   exchange_ptr open_;
   std::string remote_;
-  /// Of the latest token; empty until there was one.
+  /// The tenant of the latest token; empty before the first one.
   std::string tenant_;
-  /// Who sends the request that is being read; null for those who show no token.
+  /// The caller of the request that is being read; null without a token.
   std::shared_ptr<const caller> caller_;
   std::string request_id_;
   std::size_t reserved_ = 0;
   std::size_t written_ = 0;
-  /// Who pays for those.
+  /// The owners of the shares that these bytes were taken from.
   std::string body_payer_;
   std::string answer_payer_;
   std::uint64_t served_ = 0;
-  /// Left to be drained.
+  /// The number of bytes that may still be drained.
   std::size_t drain_bytes_ = 0;
   bool keep_alive_ = false;
   /// TLS is up, so that its end is to be said.
   bool is_secured_ = false;
-  /// Waits for a request of which nothing has come.
+  /// The connection waits for the first byte of a request.
   bool is_idle_ = false;
 };
 

@@ -12,16 +12,16 @@
 
 namespace codeq::http {
 
-/// Something that a tenant has on its way to a host.
+/// A request of a tenant to a host.
 struct flight {
   std::string tenant;
   std::string host;
   std::uint64_t number = 0;
 };
 
-/// What waits to be sent to hosts, and which of it may start: tenants take turns and share the
-/// flights fairly, a tenant's hosts take turns, and a host has a bounded number of flights of each
-/// tenant. Pure; used from one thread.
+/// The requests that wait to be sent to hosts, and the order in which they start. Tenants take
+/// turns and share the flights fairly, the hosts of a tenant take turns, and each tenant has a
+/// bounded number of flights to each host. Pure; used from one thread.
 class flight_queue {
 public:
   flight_queue(std::size_t total_max, std::size_t per_host_max)
@@ -29,10 +29,10 @@ public:
 
   void add(const flight& waiting);
 
-  /// Starts what may start next; nothing when all that waits has to wait for the end of another.
+  /// Starts the next flight; empty when every waiting flight has to wait until another ends.
   [[nodiscard]] std::optional<flight> start_next();
 
-  /// A flight that `start_next` returned is over.
+  /// Ends a flight that `start_next` returned.
   void end(const flight& over);
 
   [[nodiscard]] std::size_t in_flight() const { return static_cast<std::size_t>(share_.used()); }
@@ -45,17 +45,17 @@ private:
 
   struct tenant_lane {
     std::map<std::string, host_lane> hosts;
-    /// Hosts for which something waits, the next one first.
+    /// The hosts with waiting flights, the next one first.
     std::deque<std::string> turns;
   };
 
-  /// The tenant's next host that is not full; its turn is over.
+  /// Starts a flight to the tenant's next host that is not full, and ends that host's turn.
   [[nodiscard]] std::optional<flight> start_of(const std::string& tenant, tenant_lane& lane);
 
   base::fair_share share_;
   std::size_t per_host_max_;
   std::map<std::string, tenant_lane> tenants_;
-  /// Tenants for whom something waits, the next one first.
+  /// The tenants with waiting flights, the next one first.
   std::deque<std::string> turns_;
 };
 

@@ -6,44 +6,47 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The limits of the gateway's inside, beside those of `codeq/limits.hpp`.
+/// The internal limits of the gateway; `codeq/limits.hpp` has the others.
 namespace codeq::limits {
 
-/// Of one JSON object that is read, and of one array whose elements are looked at.
+/// Maximum number of members of a JSON object, and of elements of an array that is parsed.
 inline constexpr std::size_t http_json_members_max = 4096;
 /// Of all answers that are being written.
 inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
-/// Payloads that are looked up at once; more requests for one wait for their turn.
+/// Maximum number of payloads that are read at once; further requests wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 32;
 inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
-/// Connections without a request that shows a valid token yet; one more takes another's place.
+/// Maximum number of connections that have not shown a valid token; one more replaces another.
 inline constexpr std::size_t http_unauthenticated_connections_max = 1024;
-/// From the arrival of a request to its answer, beside the time that its client asked to wait.
+/// Maximum time from the arrival of a request to its response, in addition to the time that the
+/// client asked to wait.
 inline constexpr duration http_request_time_max = std::chrono::seconds(30);
-/// How long the answer of a request whose client closed its connection is still waited for. A
-/// client that closes only its sending side may still read the answer.
+/// Time that a request stays open after its client closed the connection. A client that closes only
+/// its sending side may still read the response.
 inline constexpr duration http_gone_grace = std::chrono::seconds(1);
-/// Enqueues of one tenant that are not answered yet; each task of a batch is one.
+/// Maximum number of unanswered enqueues of one tenant; each task of a batch counts.
 inline constexpr std::size_t http_enqueues_open_max = 4096;
-/// Of a refused request, read and dropped after the refusal is written. A socket that is closed
-/// before would be reset, and a client that still sends would lose the refusal.
+/// Maximum size of the rest of a refused request that is read and dropped after the refusal is
+/// written. If the socket were closed earlier, it would be reset, and a client that still sends
+/// would lose the refusal.
 inline constexpr std::size_t http_drain_bytes_max = 64u << 20;
 inline constexpr duration http_drain_time_max = std::chrono::seconds(10);
 
 // Webhooks.
-/// Of all tenants, which share them fairly: one tenant gets half at most.
+/// Maximum number of open webhooks of all tenants, which share them fairly: one tenant gets half at
+/// most.
 inline constexpr std::size_t webhooks_open_max = 200'000;
-/// Deliveries under way at once, shared in the same way.
+/// Maximum number of simultaneous deliveries, shared in the same way.
 inline constexpr std::size_t webhook_flights_max = 128;
-/// Of one tenant to one host.
+/// Maximum number of simultaneous deliveries of one tenant to one host.
 inline constexpr std::size_t webhook_flights_per_host_max = 16;
-/// Hosts looked up at once, shared in the same way.
+/// Maximum number of simultaneous look-ups of hosts, shared in the same way.
 inline constexpr std::size_t resolver_threads_max = 32;
 inline constexpr std::size_t webhook_answer_bytes_max = 64u << 10;
 inline constexpr duration webhook_timeout = std::chrono::seconds(10);
 inline constexpr duration webhook_retry_min = std::chrono::seconds(1);
 inline constexpr duration webhook_retry_max = std::chrono::minutes(15);
-/// About 17 hours of them, so that a task with the usual retention is still there.
+/// These attempts take about 17 hours, so that a task with the default retention is still stored.
 inline constexpr std::uint32_t webhook_attempts_max = 100;
 inline constexpr duration webhook_dead_retention = std::chrono::hours(7 * 24);
 

@@ -11,15 +11,15 @@
 
 namespace codeq::http {
 
-/// Addresses as text.
+/// Addresses in text form.
 using host_addresses = std::vector<std::string>;
 
 /// Asks the system for the addresses of a host; blocks. Errors: `disconnected`.
 [[nodiscard]] result<host_addresses> look_up_host(const std::string& host);
 
-/// Finds the addresses of hosts, each on a thread of its own, since a look-up blocks and cannot be
-/// interrupted. Tenants share the threads fairly; a host that is asked for again while it is looked
-/// up is looked up once. Thread-safe; look-ups that have begun outlive it.
+/// Finds the addresses of hosts. Each look-up has its own thread, since it blocks and cannot be
+/// interrupted. Tenants share the threads fairly; requests for a host that is already being looked
+/// up share that look-up. Thread-safe; running look-ups outlive the resolver.
 class host_resolver {
 public:
   using look_up_function = std::function<result<host_addresses>(const std::string&)>;
@@ -33,12 +33,12 @@ public:
   struct question {
     std::string tenant;
     std::string host;
-    /// Nobody wants the answer after so long.
+    /// The answer is of no use after this time.
     duration timeout{0};
   };
 
-  /// Calls `done` once, on some thread. Errors: of the look-up; `timeout` when it did not begin in
-  /// time.
+  /// Calls `done` once, on any thread. Errors: the errors of the look-up; `timeout` when the
+  /// look-up did not begin in time.
   void resolve(const question& wanted, done_function done);
 
 private:

@@ -15,15 +15,15 @@ namespace codeq::http {
 
 struct caller;
 
-/// A request as its routes see it: nothing of sockets and no header that no route needs.
+/// A request as its routes see it, without the socket and without headers that no route needs.
 struct request {
   std::string method;
   /// The path's segments, decoded; empty for `/`.
   std::vector<std::string> path;
-  /// Decoded; of a name that comes twice the last.
+  /// The decoded parameters; the last one of a repeated name counts.
   std::map<std::string, std::string> query;
   std::string body;
-  /// Of `Authorization: Bearer`; empty when there is none.
+  /// The token of `Authorization: Bearer`; empty when there is none.
   std::string bearer;
   std::string host;
   std::string origin;
@@ -39,25 +39,25 @@ struct response {
   std::vector<std::pair<std::string, std::string>> fields{};
 };
 
-/// One request on its way through the gateway. Used from the gateway's actor, except `answer`.
+/// One request on its way through the gateway. Used by the gateway's actor, except `answer`.
 struct exchange {
   request in;
   /// Set once the request was let in; null for routes that are open to all.
   std::shared_ptr<const caller> by;
   /// Parts of `in.path` that the route's pattern left open, in order.
   std::vector<std::string> arguments;
-  /// Takes the answer; called exactly once, on any thread. The gateway's actor ignores what comes
-  /// after the first answer.
+  /// Takes the response; called exactly once, on any thread. The gateway's actor ignores all but
+  /// the first response.
   std::function<void(response)> answer;
-  /// Called when the client went away before its answer; empty when nobody cares.
+  /// Called when the client goes away before the response; may be empty.
   std::function<void()> on_gone;
-  /// Called when the request is given up, at its deadline or some time after the client went away:
-  /// frees what the request still holds. May be empty.
+  /// Called when the request is given up, at its deadline or some time after the client went away.
+  /// Frees the resources that the request still has. May be empty.
   std::function<void()> on_given_up;
-  /// When the request is given up and answered with an error, unless it was answered before. A
-  /// route that waits on its client's behalf, or that makes progress, puts it off.
+  /// The time at which the request is given up and answered with an error, unless it was answered
+  /// before. A route that waits because its client asked for it, or that makes progress, moves it.
   monotonic_time deadline{};
-  /// Of the gateway's actor: the timer of the deadline.
+  /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
   bool is_answered = false;
 };

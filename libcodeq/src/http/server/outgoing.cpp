@@ -33,7 +33,7 @@ using error_code = boost::system::error_code;
 
 constexpr std::size_t header_bytes_max = 16u << 10;
 
-/// Blocks of the IANA registries of special-purpose addresses that are not global.
+/// The blocks of the IANA registries of special-purpose addresses that are not global.
 constexpr std::array<const char*, 16> special_v4{
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -61,7 +61,7 @@ bool is_public(const asio::ip::address_v4& address) {
 }
 
 bool is_public(const asio::ip::address_v6& address) {
-  // Only 2000::/3 is given out; within it are documentation, tunnels and the protocols' own.
+  // Only 2000::/3 is allocated. These blocks in it are for protocols, documentation and tunnels.
   constexpr std::array<const char*, 4> special_v6{
     "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"};
   auto bytes = address.to_bytes();
@@ -82,7 +82,7 @@ bool is_public(const asio::ip::address& address) {
   return address.is_v4() ? is_public(address.to_v4()) : is_public(address.to_v6());
 }
 
-/// One request on its way. Keeps itself alive by its pending operations.
+/// One request on its way. Its pending operations keep it alive.
 class outgoing : public std::enable_shared_from_this<outgoing> {
 public:
   using done_function = std::function<void(result<outgoing_answer>)>;
@@ -102,7 +102,8 @@ public:
 private:
   void ask_system();
 
-  /// The resolver may hold its callback long after the request is over, and after `io_`.
+  /// Looks up the host. The resolver may hold its callback long after the request has ended, and
+  /// even after `io_` has.
   void ask_resolver();
   void take_addresses(const result<host_addresses>& found);
   void connect(const std::vector<tcp::endpoint>& found);

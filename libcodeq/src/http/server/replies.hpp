@@ -10,21 +10,21 @@
 #include <string>
 #include <string_view>
 
-/// The answers that many routes give.
+/// The responses that many routes give.
 namespace codeq::http {
 
-/// `{"error":"<text>"}`.
+/// Makes the body `{"error":"<text>"}`.
 [[nodiscard]] response refusal(unsigned status, std::string_view text);
 
-/// Why a shard or a check refused, with the status that fits the code.
+/// Makes a refusal from an error, with the status that fits its code.
 [[nodiscard]] response refusal_of(const error& reason);
 
 [[nodiscard]] response rate_exceeded(const rate_refusal& refusal);
 
-/// The JSON that was written, with that status.
+/// Makes a response from the JSON text that was written.
 [[nodiscard]] response reply(unsigned status, base::json_writer& written);
 
-/// An answer without a body.
+/// Makes a response without a body.
 [[nodiscard]] response no_content();
 
 } // namespace codeq::http

@@ -9,18 +9,18 @@
 
 namespace codeq::http {
 
-/// Sends requests on a thread of its own, and looks their hosts up on others.
+/// Sends requests on its own thread, and looks up their hosts on other threads.
 class request_sender {
 public:
   request_sender();
 
-  /// Ends the thread without waiting for it: a look-up of a host cannot be interrupted.
+  /// Ends the thread without waiting for it, because a look-up of a host cannot be interrupted.
   ~request_sender();
   request_sender(const request_sender&) = delete;
   request_sender& operator=(const request_sender&) = delete;
 
-  /// Calls `done` on the thread, once; never when this ends before. Hosts are looked up on behalf
-  /// of `tenant`.
+  /// Calls `done` once on the sender's thread, or never when the sender is destroyed first. Hosts
+  /// are looked up in the name of `tenant`.
   void send(
     const std::string& tenant,
     outgoing_request request,

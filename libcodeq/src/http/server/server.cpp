@@ -48,7 +48,8 @@ struct server::impl {
 
   void wind_up();
 
-  /// Ends the thread's work when the last connection has ended, or patience.
+  /// Stops the thread's event loop when the last connection has ended, or when the time for that is
+  /// over.
   void wait_for_rest();
 
   asio::io_context io{1};
@@ -87,7 +88,7 @@ void server::impl::on_accepted(error_code failure, tcp::socket socket) {
   if (failure == asio::error::operation_aborted || hall->is_stopping)
     return;
   if (failure) {
-    // Most likely there are no descriptors left; some will be soon.
+    // Most likely the process has no descriptors left; some will soon be free.
     CODEQ_LOG_WARN("gateway cannot accept reason=\"{}\"", failure.message());
     pause.expires_after(limits::accept_pause);
     return pause.async_wait([this](error_code stopped) {
@@ -107,7 +108,7 @@ void server::impl::wind_up() {
   hall->is_stopping = true;
   acceptor.close(ignored);
   pause.cancel();
-  // One that ends takes itself out.
+  // The loop uses a copy, because a connection that ends removes itself from the set.
   std::vector<connection*> open(hall->connections.begin(), hall->connections.end());
   for (auto* one : open)
     one->wind_up();
@@ -156,7 +157,7 @@ void server::stop() {
   asio::post(impl_->io, [state = impl_.get()] { state->wait_for_rest(); });
   impl_->thread.join();
   impl_->hall->on_empty = nullptr;
-  // A call that was not answered in time holds its connection, which holds the call.
+  // A call that was not answered in time and its connection hold each other.
   auto& open = impl_->hall->connections;
   for (auto* one : std::vector<connection*>(open.begin(), open.end()))
     one->abandon();

@@ -17,51 +17,55 @@
 
 namespace codeq::http {
 
-/// What the server counts; read on any thread.
+/// The server's counters; read on any thread.
 struct server_meter {
   std::atomic<std::int64_t> connections{0};
   std::atomic<std::uint64_t> refused_connections{0};
-  /// Answers by the first digit of their status, from 1 on.
+  /// Responses by the first digit of their status, from 1 on.
   std::atomic<std::uint64_t> answers[6]{};
 };
 
 struct server_options {
-  /// Exactly this address; port 0 lets the system choose.
+  /// The address to listen on; port 0 lets the system choose.
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
-  /// Takes a request on the server's thread; its exchange may be answered on any. Must not block.
+  /// Takes a request on the server's thread; its exchange may be answered on any thread. Must not
+  /// block.
   std::function<void(exchange_ptr)> serve;
-  /// The client of an unanswered request went away; its answer is still waited for.
+  /// Called when the client of an unanswered request went away; the exchange must still be
+  /// answered.
   std::function<void(exchange_ptr)> gone;
-  /// Whose a bearer token is; null when it is of nobody. Empty: of nobody at all.
+  /// Returns the caller of a bearer token, or null when the token is not valid. Empty: no token is
+  /// valid.
   std::function<std::shared_ptr<const caller>(std::string_view bearer)> identify{};
   /// Remote addresses share them fairly, and so do tenants.
   std::size_t connections_max = limits::http_connections_max;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
   std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
-  /// What new connections are secured with; null speaks without TLS.
+  /// The TLS certificates for new connections; null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };
 
-/// Speaks HTTP/1.1 on a listening socket, within TLS 1.3 or without: reads requests within the
-/// limits of `codeq/limits.hpp`, one at a time per connection, and writes their answers. One thread
-/// for all connections; a request that waits for its answer costs none.
+/// An HTTP/1.1 server on a listening socket, with TLS 1.3 or without. It reads requests within the
+/// limits of `codeq/limits.hpp`, one at a time per connection, and writes their responses. One
+/// thread serves all connections; a request that waits for its response uses none.
 class server {
 public:
   /// Listens and starts the thread. Errors: `unavailable`.
   [[nodiscard]] static result<std::unique_ptr<server>> start(server_options options);
 
-  /// As `stop`.
+  /// Calls `stop`.
   ~server();
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept;
 
-  /// Accepts nobody any more and closes connections as soon as nothing is open on them.
+  /// Accepts no more connections, and closes each connection as soon as no request is open on it.
   void stop_accepting();
 
-  /// Ends the thread, at the latest after `limits::http_shutdown_max`, and closes what is left.
+  /// Ends the thread, after `limits::http_shutdown_max` at the latest, and closes the remaining
+  /// connections.
   void stop();
 
 private:

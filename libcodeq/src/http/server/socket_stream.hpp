@@ -9,16 +9,16 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <openssl/types.h>
 
-/// Included by the files that speak to sockets only, as `connection.hpp`.
+/// Only the files that read and write sockets include this header, like `connection.hpp`.
 namespace codeq::http {
 
-/// A socket with or without TLS, as Boost.Beast reads from it and writes to it. Its times are those
-/// of the socket.
+/// A socket with or without TLS, which Boost.Beast reads and writes. Its time-outs are those of the
+/// socket.
 class socket_stream {
 public:
   using executor_type = boost::beast::tcp_stream::executor_type;
 
-  /// Takes an `SSL` over; null is without TLS.
+  /// Takes ownership of an `SSL`; null is without TLS.
   socket_stream(boost::asio::ip::tcp::socket socket, ssl_st* native) : socket_(std::move(socket)) {
     if (native)
       secured_ = std::make_unique<secured_stream>(socket_, native);
@@ -29,12 +29,12 @@ public:
 
   [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
 
-  /// What lies below TLS.
+  /// The stream below TLS.
   [[nodiscard]] boost::beast::tcp_stream& lowest() noexcept { return socket_; }
 
   [[nodiscard]] bool is_secured() const noexcept { return secured_ != nullptr; }
 
-  // The handshake of either side. @pre is_secured()
+  // The handshakes of the server and the client. @pre is_secured()
 
   template <class Handler>
   void async_accept(Handler&& done) {
@@ -46,7 +46,7 @@ public:
     secured_->async_handshake(boost::asio::ssl::stream_base::client, std::forward<Handler>(done));
   }
 
-  /// Says that nothing more is written. @pre is_secured()
+  /// Sends TLS's close_notify: nothing more is written. @pre is_secured()
   template <class Handler>
   void async_end(Handler&& done) {
     secured_->async_shutdown(std::forward<Handler>(done));

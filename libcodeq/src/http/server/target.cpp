@@ -11,7 +11,8 @@ namespace codeq::http {
 
 namespace {
 
-/// Appends the decoded text to `out`; false for a bad escape. A plus is a space in queries only.
+/// Appends the decoded text to `out`; false for a malformed escape. A plus is a space only in
+/// queries.
 bool decode(std::string_view text, bool is_query, std::string& out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+' && is_query) {
@@ -35,7 +36,8 @@ bool decode(std::string_view text, bool is_query, std::string& out) {
   return true;
 }
 
-/// Calls `take(part)` for each part of `text` between separators; false when one of them does.
+/// Calls `take(part)` for each part of `text` between separators; false when one call returns
+/// false.
 template <class Take>
 bool each_part(std::string_view text, char separator, Take take) {
   while (true) {

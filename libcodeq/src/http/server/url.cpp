@@ -20,7 +20,7 @@ bool is_plain(char c) {
          || c == '.' || c == '_' || c == '~';
 }
 
-/// Takes `scheme://` from the front.
+/// Removes `http://` or `https://` from the front; true for `https://`.
 result<bool> take_scheme(std::string_view& text) {
   for (std::string_view scheme : {"http://", "https://"}) {
     auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
@@ -44,7 +44,7 @@ result<std::string> port_of(std::string_view text) {
   return std::string(text);
 }
 
-/// `HOST[:PORT]` or `[IPV6][:PORT]`.
+/// Reads `HOST[:PORT]` or `[IPV6][:PORT]`.
 result<void> read_authority(std::string_view text, http_url& to) {
   bool has_brackets = text.starts_with('[');
   auto end = has_brackets ? text.find(']') : text.find(':');

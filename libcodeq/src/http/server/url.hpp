@@ -8,11 +8,11 @@
 
 namespace codeq::http {
 
-/// A URL that requests can be sent to.
+/// A URL to send requests to.
 struct http_url {
-  /// `https`.
+  /// True for `https`.
   bool is_secured = false;
-  /// A name or an address, without brackets.
+  /// A name, or an address without brackets.
   std::string host;
   std::string port;
   /// Path and query; at least `/`.
@@ -20,14 +20,13 @@ struct http_url {
 };
 
 /// Reads `http[s]://HOST[:PORT][/PATH][?QUERY]`; pure. Errors: `invalid_argument` for another
-/// scheme, a user's name, a fragment, characters that have no place there, and more than 2048
-/// bytes.
+/// scheme, a user name, a fragment, characters that are not allowed, and more than 2048 bytes.
 [[nodiscard]] result<http_url> parse_url(std::string_view text);
 
-/// Whom to name in `Host`.
+/// The value of the `Host` field.
 [[nodiscard]] std::string host_field(const http_url& url);
 
-/// The text with everything escaped that is not a letter, a digit or one of `-._~`.
+/// Escapes every character that is not a letter, a digit or one of `-._~`.
 [[nodiscard]] std::string escape(std::string_view text);
 
 } // namespace codeq::http

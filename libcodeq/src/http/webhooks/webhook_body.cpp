@@ -10,7 +10,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-/// What is sent to webhooks; pure.
+/// The bodies and signatures of webhook deliveries; pure.
 namespace codeq::http {
 
 std::string webhook_body(const task_detail& task) {

@@ -13,16 +13,16 @@ namespace codeq::http {
 
 namespace {
 
-/// No token of a tenant sees it, unless an operator gave one out for this name.
+/// No token of a tenant can see this tenant, unless an operator created a token for its name.
 constexpr auto records_tenant = "codeq.webhooks";
 
-/// Stands for the host of a record that cannot be read.
+/// Used in place of the host of a record that cannot be read.
 constexpr auto unknown_host = "-";
 
 constexpr unsigned first_success = 200;
 constexpr unsigned first_other = 300;
 
-/// What stands for a webhook: one record per task and tenant.
+/// Makes the record of a webhook, one per task and tenant.
 task_spec record_of(task_id task, const std::string& tenant, const std::string& url) {
   task_spec record;
   record.tenant = records_tenant;
@@ -42,7 +42,7 @@ std::string url_in(const result<task_detail>& record) {
   return json ? json->text("url") : std::string();
 }
 
-/// Doubles up to a bound; nobody is asked in step with others.
+/// Doubles the pause up to a bound; a random part keeps retries from happening in step.
 duration pause_after(std::uint32_t attempts) {
   auto doublings = std::min<std::uint32_t>(attempts - 1, 20);
   auto most = std::min<std::int64_t>(
@@ -125,7 +125,7 @@ enqueue_ticket webhook_desk::add(
                  const result<enqueued_task>& added) {
     if (!added)
       return done(added.error());
-    // One that was there is known already, or was delivered.
+    // A record that existed before is known already, or was delivered.
     if (added->kind == enqueue_kind::created)
       take_up({added->id, task, tenant, host});
     done({});
@@ -152,7 +152,7 @@ void webhook_desk::wait_for_end(std::uint64_t number) {
       return deliver(number);
     if (how.error().code == errc::unknown_task)
       return close(number, force_kind::complete, {});
-    // The session began anew; the task may have ended meanwhile.
+    // The desk began a new session; the task may have ended meanwhile.
     if (!stopped_)
       desk_->after(limits::webhook_retry_min, [this, number] { wait_for_end(number); });
   };
@@ -215,7 +215,7 @@ void webhook_desk::read(
   bool is_lost = !task && task.error().code == errc::unknown_task;
   if (is_lost)
     return close(number, force_kind::fail, "the task is past its retention, or was purged");
-  // A dead task that was redriven in between lives; its next end counts.
+  // A dead task that was redriven meanwhile is live again; its next end counts.
   if (task && !is_terminal(task->status.state))
     return wait_for_end(number);
   retry(number, task ? "the webhook's record cannot be read" : task.error().context);
@@ -277,7 +277,7 @@ void webhook_desk::close(std::uint64_t number, force_kind how, const std::string
   numbers_.erase(record);
   places_.give_back(at->second.tenant);
   open_.erase(at);
-  // When this is lost, the webhook is delivered once more after a restart.
+  // If this change is lost, the webhook is delivered once more after a restart.
   desk_->ask<change_outcome>(
     value(record.shard),
     client::ask_force(record, how, why),

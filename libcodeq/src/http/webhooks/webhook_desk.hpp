@@ -14,44 +14,46 @@
 
 namespace codeq::http {
 
-/// Tells of the ends of tasks whose producers asked for it. That a task has a webhook is itself a
-/// task, in a tenant of its own: stored before the producer is answered, found again after a
-/// restart, completed by the delivery and dead when nobody took it. So each end is delivered at
-/// least once, also when the process ends in between. Owned by the gateway's actor.
+/// Delivers the ends of tasks to the webhooks of their producers. Each webhook is stored as a task,
+/// its record, in a tenant of its own. The record is durable before the producer is answered, found
+/// again after a restart, completed by the delivery, and dead when no delivery succeeded. So each
+/// end is delivered at least once, also when the process ends in between. The gateway's actor owns
+/// the desk.
 class webhook_desk {
 public:
-  /// Looks for the webhooks that are open. Answers of `options.send` come back by `answered`.
+  /// Looks for open webhooks. `post` sends the result of each `options.send` to the actor, which
+  /// calls `answered`.
   void start(
     shard_desk& desk,
     webhook_options options,
     std::function<void(std::uint64_t, result<outgoing_answer>)> post);
 
-  /// Sends nothing more; what is open is found again at the next start.
+  /// Sends nothing more. The next start finds the open webhooks again.
   void stop() { stopped_ = true; }
 
-  /// Why a task cannot have that webhook. Errors: `invalid_argument`, `overloaded`.
+  /// Refuses a webhook that a task cannot have. Errors: `invalid_argument`, `overloaded`.
   [[nodiscard]] result<void> check(const std::string& tenant, const std::string& url) const;
 
-  /// Remembers the webhook of a task that was added; `done` is called when that is durable. Errors:
-  /// of the enqueue, which the returned ticket names.
+  /// Stores the webhook of a task that was added, and calls `done` when it is durable. Errors: the
+  /// errors of the enqueue, which the returned ticket names.
   enqueue_ticket add(
     task_id task,
     const std::string& tenant,
     const std::string& url,
     std::function<void(result<void>)> done);
 
-  /// A delivery came to an end.
+  /// Handles the result of a delivery.
   void answered(std::uint64_t number, const result<outgoing_answer>& answer);
 
-  /// How many are open.
+  /// The number of open webhooks.
   [[nodiscard]] std::size_t size() const noexcept { return open_.size(); }
 
 private:
   /// A webhook that was not delivered yet.
   struct entry {
-    /// The task that stands for it.
+    /// The task that stores the webhook.
     task_id record;
-    /// Whose end is told.
+    /// The task whose end is delivered.
     task_id task;
     std::string tenant;
     /// Empty until it is read from the record, which is needed after a restart.
@@ -77,9 +79,9 @@ private:
   webhook_options options_;
   std::function<void(std::uint64_t, result<outgoing_answer>)> post_;
   std::map<std::uint64_t, entry> open_;
-  /// By their records, so that a repeat is not taken up twice.
+  /// The open webhooks by record, so that a repeated record is not added twice.
   std::map<task_id, std::uint64_t> numbers_;
-  /// The places of what is open.
+  /// The tenants' shares of the places for open webhooks.
   base::fair_share places_{limits::webhooks_open_max};
   /// Ended tasks whose deliveries wait or are under way.
   flight_queue due_{limits::webhook_flights_max, limits::webhook_flights_per_host_max};
@@ -88,10 +90,10 @@ private:
   bool stopped_ = false;
 };
 
-/// The body of a delivery.
 [[nodiscard]] std::string webhook_body(const task_detail& task);
 
-/// Timestamp and signature of a body: HMAC-SHA256 of `SECONDS.BODY`, in hexadecimal.
+/// The fields with the timestamp and signature of a body: HMAC-SHA256 of `SECONDS.BODY`, in
+/// hexadecimal.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>>
 signature_fields(const std::string& secret, timestamp now, std::string_view body);
 

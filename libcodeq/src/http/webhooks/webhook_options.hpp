@@ -8,18 +8,18 @@
 
 namespace codeq::http {
 
-/// Sends a request of a tenant somewhere and calls back once, on any thread.
+/// Sends a request of a tenant, and calls back once, on any thread.
 using send_request = std::function<void(
   const std::string& tenant, outgoing_request, std::function<void(result<outgoing_answer>)>)>;
 
 struct webhook_options {
-  /// Empty: nobody can have webhooks.
+  /// Empty refuses all webhooks.
   send_request send{};
-  /// What deliveries are signed with; empty does not sign them.
+  /// The key that signs deliveries; empty does not sign them.
   std::string secret{};
   /// Also delivers to addresses that are not on the internet.
   bool allow_private = false;
-  /// Wall time, for signatures.
+  /// Wall-clock time, for signatures.
   std::function<timestamp()> wall_time{};
 };
 

@@ -40,7 +40,7 @@ std::string encode_prefix(key_tag kind, shard_id shard) {
   return key;
 }
 
-/// The smallest key after all those of `kind` and `shard`.
+/// The smallest key greater than all keys of `kind` and `shard`.
 std::string end_of(key_tag kind, shard_id shard) {
   if (value(shard) == std::numeric_limits<std::uint16_t>::max())
     return std::string(1, static_cast<char>(static_cast<char>(kind) + 1));
@@ -57,7 +57,7 @@ key_range range_of(key_tag kind) {
 }
 
 key_range range_up_to(key_tag kind, shard_id shard, std::uint64_t last) {
-  // The successor of a string is the string with a zero byte behind it.
+  // The successor of a string is the string with a zero byte appended.
   return {encode_numbered(kind, shard, 0), encode_numbered(kind, shard, last) + '\0'};
 }
 
@@ -66,7 +66,7 @@ void append_text(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-/// Takes a text and its length from the front of `bytes`; nothing when they are too short.
+/// Takes a text and its length from the front of `bytes`; empty when they are too short.
 std::optional<std::string> take_text(std::string_view& bytes) {
   if (bytes.size() < sizeof(std::uint16_t))
     return std::nullopt;

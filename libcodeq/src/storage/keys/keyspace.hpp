@@ -39,10 +39,10 @@
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
 /// history's entry modulo `limits::history_events_max`.
 ///
-/// Not to be used again: 'O', 'T'.
+/// The tags 'O' and 'T' were used once and must not be used again.
 namespace codeq::storage {
 
-/// What a key begins with. Stored on disk, never renumber.
+/// First byte of a key. Stored on disk, never renumber.
 enum class key_tag : char {
   aside = 'A',
   block = 'B',
@@ -69,19 +69,19 @@ namespace detail {
 
 [[nodiscard]] std::string encode_numbered(key_tag kind, shard_id shard, std::uint64_t number);
 
-/// Nothing when `bytes` are not a whole key of this kind.
+/// Empty when `bytes` are not a complete key of this kind.
 [[nodiscard]] std::optional<std::pair<shard_id, std::uint64_t>>
 decode_numbered(key_tag kind, std::string_view bytes);
 
 [[nodiscard]] std::string encode_queue(key_tag kind, shard_id shard, const queue_address& queue);
 
-/// As `decode_numbered`.
+/// Empty when `bytes` are not a complete key of this kind.
 [[nodiscard]] std::optional<std::pair<shard_id, queue_address>>
 decode_queue(key_tag kind, std::string_view bytes);
 
 } // namespace detail
 
-/// A key of a number within a shard: a sequence, or a position in the shard's log.
+/// A key that contains a number within a shard: a sequence, or a position in the shard's log.
 template <key_tag Kind>
 struct numbered_key {
   shard_id shard{};
@@ -91,7 +91,7 @@ struct numbered_key {
 
   [[nodiscard]] std::string encode() const { return detail::encode_numbered(Kind, shard, number); }
 
-  /// Like every `decode` here: nothing when `bytes` are not a whole key of this kind.
+  /// Like every `decode` here: empty when `bytes` are not a complete key of this kind.
   [[nodiscard]] static std::optional<numbered_key> decode(std::string_view bytes) {
     auto found = detail::decode_numbered(Kind, bytes);
     return found ? std::optional{numbered_key{found->first, found->second}} : std::nullopt;
@@ -101,40 +101,40 @@ struct numbered_key {
 /// Tasks that were enqueued together, by the sequence of the first one.
 using segment_key = numbered_key<key_tag::segment>;
 
-/// A task that has a record of its own, by its sequence.
+/// A task with a record of its own, by its sequence.
 using aside_key = numbered_key<key_tag::aside>;
 
-/// A batch of leases, at its place in the shard's log.
+/// A batch of leases, by its position in the shard's log.
 using grant_key = numbered_key<key_tag::grant>;
 
-/// A batch of ended leases, at its place in the shard's log.
+/// A batch of ended leases, by its position in the shard's log.
 using outcome_key = numbered_key<key_tag::outcome>;
 
-/// Changes of tasks outside of their leases, at their place in the shard's log.
+/// Changes of tasks that were not made by leases, by their position in the shard's log.
 using change_key = numbered_key<key_tag::change>;
 
-/// Follow-ups for other shards, at their place in the shard's log.
+/// Follow-ups for other shards, by their position in the shard's log.
 using follow_up_key = numbered_key<key_tag::follow_up>;
 
 /// Segments from this sequence up to the next block, as of the last snapshot.
 using block_key = numbered_key<key_tag::block>;
 
-/// What became of the tasks of a closed segment; the number is that of its `segment_key`.
+/// How the tasks of a closed segment ended; the number is that of its `segment_key`.
 using fate_key = numbered_key<key_tag::fate>;
 
-/// What became of a task that was copied out of its segment, whose own fate says nothing of it.
+/// How a task ended that was copied out of its segment; the segment's fate does not contain it.
 using copied_fate_key = numbered_key<key_tag::copied_fate>;
 
-/// Why one task is dead; the keys of a shard are the list of its dead tasks.
+/// Why a task is dead; the keys of a shard list its dead tasks.
 using dead_key = numbered_key<key_tag::dead>;
 
-/// The body of a task that was replaced since its enqueue.
+/// The body of a task whose body was replaced after its enqueue.
 using body_key = numbered_key<key_tag::body>;
 
 /// The checkpoint of a live task, for its next attempt.
 using checkpoint_key = numbered_key<key_tag::checkpoint>;
 
-/// The one record of the store as a whole.
+/// The only record of the store as a whole.
 struct store_key {
   friend auto operator<=>(const store_key&, const store_key&) = default;
   [[nodiscard]] std::string encode() const;
@@ -150,7 +150,7 @@ struct shard_key {
   [[nodiscard]] static std::optional<shard_key> decode(std::string_view bytes);
 };
 
-/// A key of a queue within a shard. Names hold no zero byte, so that one parts them.
+/// A key that contains a queue within a shard. Names contain no zero byte, so one separates them.
 template <key_tag Kind>
 struct key_of_queue {
   shard_id shard{};
@@ -170,10 +170,10 @@ struct key_of_queue {
 /// The settings of a queue.
 using queue_key = key_of_queue<key_tag::queue>;
 
-/// What a queue's past came to, as of a snapshot.
+/// Totals of a queue, as of a snapshot.
 using totals_key = key_of_queue<key_tag::totals>;
 
-/// A producer's own name of a task whose segment is closed.
+/// A producer's key of a task whose segment is closed.
 struct key_key {
   shard_id shard{};
   task_key name;
@@ -183,7 +183,7 @@ struct key_key {
   [[nodiscard]] static std::optional<key_key> decode(std::string_view bytes);
 };
 
-/// The session of a producer; the upper half of its id comes first.
+/// A producer session; the upper half of its id comes first.
 struct producer_key {
   shard_id shard{};
   producer_id producer{};
@@ -193,7 +193,7 @@ struct producer_key {
   [[nodiscard]] static std::optional<producer_key> decode(std::string_view bytes);
 };
 
-/// An entry of a task's history, in the place of the one so many entries before.
+/// An entry of a task's history; it overwrites the entry that had the same slot before.
 struct history_key {
   shard_id shard{};
   sequence seq = 0;
@@ -204,11 +204,11 @@ struct history_key {
   [[nodiscard]] static std::optional<history_key> decode(std::string_view bytes);
 };
 
-/// Tag and shard: keys that agree in so many bytes are neighbours; all but those of names and
-/// histories ascend as they are written.
+/// Size of tag and shard: keys with the same prefix are adjacent. All keys but those of names and
+/// histories are written in ascending order.
 inline constexpr std::size_t key_prefix_bytes = 3;
 
-/// The keys in [begin, end), as `task_store::scan` and `read_last` take them.
+/// The keys in [begin, end), as arguments of `task_store::scan` and `read_last`.
 struct key_range {
   std::string begin;
   std::string end;
@@ -252,8 +252,8 @@ struct key_range {
 [[nodiscard]] key_range all_histories();
 [[nodiscard]] key_range all_keys();
 
-// For `task_store::read_last`: the greatest key of the range is of the only segment or fate
-// that can hold `seq`; the caller checks that it reaches so far.
+// For `task_store::read_last`: the greatest key of the range belongs to the only segment or fate
+// that may contain `seq`; the caller checks that it really does.
 
 [[nodiscard]] key_range segments_up_to(shard_id shard, sequence seq);
 [[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);

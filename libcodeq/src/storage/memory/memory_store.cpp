@@ -53,7 +53,7 @@ memory_store::read_many(std::span<const std::string> keys, const value_visitor& 
 
 result<void>
 memory_store::scan(std::string_view begin, std::string_view end, const pair_visitor& visit) const {
-  // A copy is the point in time that the visitor sees, whatever it does to the store meanwhile.
+  // Visits a copy, so that the visitor sees one point in time, whatever it does to the store.
   std::vector<std::pair<std::string, std::string>> pairs;
   {
     std::lock_guard lock{mutex_};
@@ -82,7 +82,8 @@ memory_store::compact(std::string_view begin, std::string_view end, std::atomic<
   auto view = horizons_->view();
   std::lock_guard lock{mutex_};
   auto is_there = [&](std::string_view key) { return current_.contains(key); };
-  // As a rewritten file, which is durable at once: also what was synced is gone.
+  // Like a rewritten file, which is durable at once: dropped pairs are removed from the synced
+  // content, too.
   for (auto at = current_.lower_bound(begin); at != current_.end() && at->first < end;) {
     auto how = cancelled ? verdict::keep : judge(view, at->first, at->second, is_there);
     horizons_->count_evicted(how == verdict::evicted ? 1 : 0);

@@ -11,12 +11,12 @@
 namespace codeq::storage {
 
 /// The reference store: an ordered map that can lose power. For tests, the simulation and
-/// comparison with `rocksdb_store`; safe between threads.
+/// comparison with `rocksdb_store`; thread-safe.
 class memory_store final : public task_store {
 public:
   memory_store() = default;
 
-  /// Drops by these horizons when it is told to compact.
+  /// `compact` drops records by these horizons.
   explicit memory_store(std::shared_ptr<retention_horizons> horizons)
     : horizons_(std::move(horizons)) {}
 
@@ -37,11 +37,11 @@ public:
   approximate_bytes(std::string_view begin, std::string_view end) const override;
   [[nodiscard]] std::uint64_t counter(std::string_view name) const override;
 
-  /// Loses what was committed in `os` mode since the last sync, all but the first `kept` batches of
-  /// it: a power cut.
+  /// Simulates a power cut: drops the batches committed in `os` mode since the last sync, except
+  /// the first `kept` of them.
   void cut_power(std::size_t kept = 0);
 
-  /// Batches that a power cut may take.
+  /// Number of batches that a power cut may lose.
   [[nodiscard]] std::size_t unsynced_batches() const;
 
 private:
@@ -49,7 +49,7 @@ private:
 
   static void apply(contents& target, const write_set& set);
 
-  /// @pre `mutex_` is held.
+  /// @pre `mutex_` is held
   void bring_to_disk();
 
   std::shared_ptr<retention_horizons> horizons_;

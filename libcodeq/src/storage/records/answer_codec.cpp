@@ -5,12 +5,12 @@
 #include "storage/records/record_build.hpp"
 #include "storage/records/record_codec.hpp"
 
-/// The records that hold answers of requests: changes and producers' sessions.
+/// Records that contain answers to requests: changes and producer sessions.
 namespace codeq::storage {
 
 namespace {
 
-/// An answer is mostly one run.
+/// An answer usually has a single run.
 constexpr std::size_t words_per_answer = 6;
 
 template <class Builder>

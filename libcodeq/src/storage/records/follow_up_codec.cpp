@@ -31,7 +31,7 @@ void write_run(schema::FollowUpRecord::Run::Builder to, const core::follow_up& f
   to.setReplacePayload(from.run.replace_payload);
 }
 
-/// Without the tasks.
+/// Reads a run without its tasks.
 core::follow_up read_run(schema::FollowUpRecord::Run::Reader from) {
   core::follow_up task;
   task.shard = static_cast<shard_id>(from.getShard());

@@ -52,7 +52,7 @@ void project_event(shard_id shard, const core::tasks_changed& e, write_set& writ
   for (const auto& change : e.changes) {
     if (change.kind == core::change_kind::body_replaced)
       writes.put(body_key{shard, change.seq}.encode(), std::string(change.body.view()));
-    // A task that is purged was perhaps dead.
+    // A purged task may have been dead.
     if (change.kind == core::change_kind::redriven || change.kind == core::change_kind::purged)
       writes.remove(dead_key{shard, change.seq}.encode());
     if (change.kind == core::change_kind::purged)

@@ -8,8 +8,8 @@
 
 namespace codeq::storage {
 
-/// Adds what an event writes to the set. All events of a turn go into one set, so that they are
-/// found after a crash together or not at all.
+/// Adds the writes of an event to the set. All events of a turn go into one set, so that after a
+/// crash either all of them are found or none.
 void project(shard_id shard, const core::event& e, write_set& writes);
 
 } // namespace codeq::storage

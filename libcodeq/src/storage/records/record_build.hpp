@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-/// How the codecs build and read one record; for them only.
+/// Builds and reads single records; used by the codecs only.
 namespace codeq::storage {
 
 inline constexpr std::size_t small_words = 64;
@@ -28,7 +28,7 @@ std::string build(std::size_t words, F&& fill) {
   fill(message.initRoot<S>());
   auto segments = message.getSegmentsForOutput();
   if (segments.size() == 1) {
-    // The segment table of a flat message with one segment: zero, then its size in words.
+    // The segment table of a flat message with one segment: zero, then the segment's size in words.
     auto chars = segments[0].asChars();
     const std::uint32_t table[] = {0, static_cast<std::uint32_t>(segments[0].size())};
     std::string value;
@@ -42,23 +42,23 @@ std::string build(std::size_t words, F&& fill) {
   return {chars.begin(), chars.size()};
 }
 
-/// A record where Cap'n Proto can read it.
+/// A copy of a record, aligned for Cap'n Proto.
 struct aligned_record {
   std::shared_ptr<const std::uint64_t[]> words;
   std::size_t count = 0;
 
-  /// Copies a value; what is behind its last whole word is no part of a record.
+  /// Copies a value; bytes after its last whole word do not belong to a record.
   explicit aligned_record(std::string_view value) : count(value.size() / sizeof(std::uint64_t)) {
     auto copy = std::make_shared_for_overwrite<std::uint64_t[]>(count);
-    // Of an empty value there is nothing to copy from.
+    // memcpy must not get the null pointer of an empty value.
     if (count > 0)
       std::memcpy(copy.get(), value.data(), count * sizeof(std::uint64_t));
     words = std::move(copy);
   }
 };
 
-/// Reads a record; whatever is malformed in it is corruption. What `fn` returns may point into the
-/// record.
+/// Reads a record; malformed content is reported as `corruption`. The result of `fn` may point into
+/// the record.
 template <class S, class F>
 auto parse(const aligned_record& record, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
   static_assert(sizeof(capnp::word) == sizeof(std::uint64_t));
@@ -74,7 +74,7 @@ auto parse(const aligned_record& record, F&& fn) -> std::invoke_result_t<F, type
   }
 }
 
-/// As above, for what `fn` copies.
+/// The same for results of `fn` that do not point into the record.
 template <class S, class F>
 auto parse(std::string_view value, F&& fn) -> std::invoke_result_t<F, typename S::Reader> {
   return parse<S>(aligned_record(value), std::forward<F>(fn));

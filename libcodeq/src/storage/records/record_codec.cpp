@@ -20,7 +20,7 @@ using encoding::write_producer;
 using encoding::write_queue;
 using encoding::write_runs;
 
-/// Writes one number per entry into a list that `init` made.
+/// Fills a list with one number per entry.
 template <class List, class F>
 void fill_list(List list, const std::vector<core::task_entry>& entries, F&& get) {
   for (capnp::uint i = 0; i < entries.size(); ++i)
@@ -33,7 +33,7 @@ void fill_data(capnp::Data::Builder data, const std::vector<core::task_entry>& e
     data[i] = static_cast<kj::byte>(get(entries[i]));
 }
 
-/// The lists of a fate.
+/// Writes the lists of a fate record.
 template <class Builder>
 void write_entries(Builder r, const std::vector<core::task_entry>& entries) {
   auto n = static_cast<capnp::uint>(entries.size());
@@ -85,7 +85,7 @@ void write_marks(schema::SegmentRecord::Builder r, const std::vector<core::reque
   }
 }
 
-/// From a record of its own, or from a snapshot's list.
+/// Reads totals from their own record, or from an entry in a snapshot's list.
 template <class Reader>
 core::queue_totals read_totals(Reader r, queue_address queue) {
   return {

@@ -9,17 +9,17 @@
 #include <string>
 #include <string_view>
 
-/// Values on disk to and from the core's events: the only place that knows the bytes of records.
+/// Converts between the core's events and values on disk; no other code knows the bytes of records.
 /// Decoding errors are `corruption`.
 namespace codeq::storage {
 
-/// Written by this version; a store of a newer one is refused.
+/// The format that this version writes; stores with a newer format are refused.
 inline constexpr std::uint32_t format_version = 2;
 
-/// What is said once per store.
+/// The store's own record.
 struct store_record {
   std::uint32_t version = format_version;
-  /// Random, from the creation.
+  /// Random number, fixed when the store was created.
   std::uint64_t store_id = 0;
   std::uint16_t shard_count = 0;
   /// Raised at each start.
@@ -33,14 +33,14 @@ struct store_record {
 [[nodiscard]] std::string encode(const core::tasks_changed& e);
 [[nodiscard]] std::string encode(const core::follow_ups_sent& e);
 
-/// The queue itself is in the key.
+/// Does not encode the queue's name, which is in the record's key.
 [[nodiscard]] std::string encode(const core::queue_configured& e);
 
-/// The queue itself is in the key.
+/// Does not encode the queue's name, which is in the record's key.
 [[nodiscard]] std::string encode(const core::queue_totals& totals);
 
-/// The shard's own part of a snapshot; totals, blocks, fates and sessions have records of their
-/// own.
+/// Encodes only the shard's own part of a snapshot; totals, blocks, fates and sessions have their
+/// own records.
 [[nodiscard]] std::string encode(const core::snapshot_taken& e);
 [[nodiscard]] std::string encode(const core::segment_block& block, core::log_position position);
 [[nodiscard]] std::string encode(const core::segment_fate& fate, core::log_position position);
@@ -49,36 +49,36 @@ struct store_record {
 
 [[nodiscard]] std::string encode(const core::producer_record& session);
 
-/// The task itself is in the key.
+/// Does not encode the task's id, which is in the record's key.
 [[nodiscard]] std::string encode(const core::task_note& note);
 
-/// A task's checkpoint, and when it was saved.
+/// A task's checkpoint and the time at which it was saved.
 struct checkpoint_record {
   core::lease_checkpoint checkpoint;
   timestamp at;
 };
 
-/// The task itself is in the key.
+/// Does not encode the task's id, which is in the record's key.
 [[nodiscard]] std::string encode(const core::lease_checkpoint& checkpoint, timestamp at);
 
 [[nodiscard]] result<checkpoint_record> decode_checkpoint(std::string_view value, sequence seq);
 
 [[nodiscard]] result<store_record> decode_store(std::string_view value);
 
-/// Without the tasks' bodies: `pieces` stays empty.
+/// Does not decode the tasks' bodies: `pieces` stays empty.
 [[nodiscard]] result<core::segment_appended> decode_segment(std::string_view value, sequence first);
 
-/// The tasks' bodies of a segment record; they share one copy of it.
+/// Decodes the bodies of the tasks in a segment record; they share one copy of the record.
 [[nodiscard]] result<core::encoded_tasks> decode_bodies(std::string_view value);
 [[nodiscard]] result<core::batch_granted> decode_grant(std::string_view value);
 
-/// Without the texts.
+/// Does not decode the texts.
 [[nodiscard]] result<core::leases_ended> decode_outcome(std::string_view value);
 
-/// The text of one end of an outcome record.
+/// Decodes the text of one end of an outcome record.
 [[nodiscard]] result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index);
 
-/// Without the bodies of replaced ones.
+/// Does not decode the replaced bodies.
 [[nodiscard]] result<core::tasks_changed> decode_change(std::string_view value);
 
 [[nodiscard]] result<core::queue_configured>
@@ -87,13 +87,13 @@ decode_queue(std::string_view value, const queue_address& queue);
 
 [[nodiscard]] result<core::task_note> decode_note(std::string_view value, sequence seq);
 
-/// With the tasks' bodies.
+/// Decodes the tasks' bodies, too.
 [[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);
 
 [[nodiscard]] result<core::queue_totals>
 decode_totals(std::string_view value, const queue_address& queue);
 
-/// Only the shard's own part; with the totals of all queues if format 1 wrote it.
+/// Decodes only the shard's own part, with the totals of all queues if the record has format 1.
 [[nodiscard]] result<core::snapshot_taken> decode_snapshot(std::string_view value);
 [[nodiscard]] result<core::segment_block> decode_block(std::string_view value, sequence first);
 [[nodiscard]] result<core::segment_fate> decode_fate(std::string_view value, sequence first);

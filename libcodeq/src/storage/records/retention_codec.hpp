@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-/// Records of dead tasks, and how long the records of ended ones are kept. Decoding errors are
+/// Records of dead tasks, and the lifetimes of records of ended tasks. Decoding errors are
 /// `corruption`.
 namespace codeq::storage {
 
@@ -26,10 +26,10 @@ struct dead_record {
 
 /// How long a record is kept.
 struct record_lifetime {
-  /// In the log of its shard.
+  /// Position in the shard's log.
   core::log_position position = 0;
   timestamp since;
-  /// 0 is for ever.
+  /// 0: for ever.
   duration retention{0};
 
   [[nodiscard]] bool is_past(timestamp now) const noexcept {

@@ -5,7 +5,8 @@
 #include "storage/records/record_build.hpp"
 #include "storage/records/record_codec.hpp"
 
-/// The records of single tasks, each overwritten by the next of its kind: history, checkpoint, key.
+/// Records of single tasks: history, checkpoint, key. Each is overwritten by the next one of its
+/// kind.
 namespace codeq::storage {
 
 std::string encode(const core::task_note& note) {

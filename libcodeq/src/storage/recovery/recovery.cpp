@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t shards_default = 4;
 
-/// Rebuilds one shard, step by step; the steps are in the order of `recover`.
+/// Rebuilds one shard; the functions are in the order in which `recover` calls them.
 class shard_recovery {
 public:
   shard_recovery(const task_store& store, core::shard_state& state)
@@ -32,7 +32,7 @@ public:
   result<void> load_producers();
   result<void> load_blocks();
   result<void> load_segments();
-  /// Those of closed tasks, where the state has to hold them.
+  /// Loads the keys of those closed tasks that the state has to know.
   result<void> load_keys();
   void settle_indexes();
   void remember_requests();
@@ -46,7 +46,7 @@ public:
 private:
   result<void> load_segments(const key_range& range);
 
-  /// Visits a range; the first error of `visit` ends it.
+  /// Visits a range; the first error of `visit` ends the visit.
   result<void> each(
     const key_range& range,
     const std::function<result<void>(std::string_view key, std::string_view value)>& visit);
@@ -55,9 +55,9 @@ private:
   core::shard_state& state_;
   shard_id shard_;
   core::log_position snapshot_ = 0;
-  /// Of all queues, when format 1 wrote the snapshot.
+  /// Totals of all queues, when the snapshot has format 1.
   std::vector<core::queue_totals> totals_in_snapshot_;
-  /// Blocks know the segments below it.
+  /// Blocks contain the segments below this sequence.
   sequence next_sequence_ = 0;
   core::gathered_index gathered_;
   std::vector<core::segment_appended> after_snapshot_;
@@ -106,7 +106,7 @@ result<void> shard_recovery::load_totals() {
   if (auto ok = each(totals_of(shard_), load); !ok)
     return ok;
   state_.settle_totals();
-  // These have no records of their own yet, so the next snapshot has to write them.
+  // These totals have no records of their own yet, so the next snapshot has to write them.
   for (auto& totals : totals_in_snapshot_) {
     auto queue = state_.intern(totals.queue);
     state_.change_totals(queue) = std::move(totals);
@@ -267,7 +267,8 @@ result<void> shard_recovery::load_follow_ups() {
     auto e = decode_follow_ups(value);
     if (!e)
       return e.error();
-    // No snapshot holds them; they last until other shards have them.
+    // Follow-ups are not in any snapshot; their records stay until the other shards have added
+    // them.
     tail_.emplace(e->position, std::move(*e));
     return {};
   });
@@ -291,7 +292,7 @@ result<void> shard_recovery::load_checkpoints() {
 void shard_recovery::replay() {
   for (const auto& [position, e] : tail_)
     core::apply(state_, e);
-  // Covered by a snapshot soon, so that the next recovery has less to replay.
+  // Counts as written, so that a snapshot soon covers the tail and the next recovery replays less.
   state_.records_since_snapshot = tail_.size();
 }
 
@@ -370,7 +371,7 @@ open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_i
   if (record.epoch >= limits::epoch_max)
     return error{errc::incompatible_store, "the store was started too often: its epochs ran out"};
   ++record.epoch;
-  // From here on it may have records that older versions do not know.
+  // From now on the store may contain records that older versions do not know.
   record.version = format_version;
   auto writes = std::make_shared<write_set>();
   writes->put(store_key{}.encode(), encode(record));

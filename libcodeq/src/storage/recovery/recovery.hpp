@@ -12,20 +12,20 @@
 
 namespace codeq::storage {
 
-/// Rebuilds a shard from its snapshot with its blocks, the segments and the log after it. Leases
-/// get a full fresh duration from `steady`. Reads no body of what the snapshot knows, and never
-/// history. Errors: `io_error`, `corruption`.
+/// Rebuilds a shard from its snapshot with its blocks, and from later segments and log records.
+/// Leases get a full fresh duration from `steady`. Reads no bodies of tasks that are in the
+/// snapshot, and no histories. Errors: `io_error`, `corruption`.
 [[nodiscard]] result<std::unique_ptr<core::shard_state>>
 recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady);
 
 /// Reads the store's own record. Errors: `incompatible_store` for a newer format, `corruption` when
-/// there is none.
+/// the record does not exist.
 [[nodiscard]] result<store_record> read_identity(const task_store& store);
 
-/// Reads the store's own record, or makes it in an empty store, raises the epoch and syncs it: only
-/// then may the store serve. `shards` 0 takes the store's number, or 4 for a new one.
-/// `fresh_store_id` names a new store. Errors: `incompatible_store` for another shard count or a
-/// newer format.
+/// Reads the store's own record, or creates it in an empty store with the id `fresh_store_id`;
+/// raises the epoch and syncs the record, after which the store may serve. `shards` 0: the store's
+/// number, or 4 for a new store. Errors: `incompatible_store` for another shard count or a newer
+/// format.
 [[nodiscard]] result<store_record>
 open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_id);
 

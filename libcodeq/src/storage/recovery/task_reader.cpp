@@ -89,7 +89,7 @@ result<std::optional<bytes>> read_death(const task_store& store, shard_id shard,
   auto value = store.read(dead_key{shard, seq}.encode());
   if (!value)
     return value.error();
-  // Redriven since the view was taken.
+  // The task was redriven after the view was taken.
   if (!*value)
     return std::optional{bytes{}};
   auto record = decode_death(**value);
@@ -117,7 +117,7 @@ read_text(const task_store& store, shard_id shard, const core::task_view& view, 
       return lifetime.error();
     is_past = lifetime->is_past(now);
   }
-  // What a task failed with before it was cancelled, or before it ran again, is no result.
+  // The error of an attempt before a cancellation or a retry is not a result.
   if (is_past)
     return entry.state == task_state::completed ? std::nullopt : std::optional{bytes{}};
   auto text = decode_outcome_text(**value, entry.outcome_index);
@@ -128,7 +128,7 @@ read_text(const task_store& store, shard_id shard, const core::task_view& view, 
 
 namespace {
 
-/// True when nobody knows the task any more, although it has a fate.
+/// True when the task was purged, although its fate record exists.
 bool is_purged(const core::segment_fate& fate, sequence seq, const core::purge_marks* purged) {
   if (fate.entries[seq - fate.first].gone)
     return true;
@@ -138,7 +138,7 @@ bool is_purged(const core::segment_fate& fate, sequence seq, const core::purge_m
   return mark != purged->end() && seq < mark->second;
 }
 
-/// The fate of a task that was copied out of its segment.
+/// Finds the fate record of a task that was copied out of its segment.
 result<std::optional<core::segment_fate>>
 load_copied_fate(const task_store& store, shard_id shard, sequence seq) {
   auto value = store.read(copied_fate_key{shard, seq}.encode());
@@ -152,7 +152,7 @@ load_copied_fate(const task_store& store, shard_id shard, sequence seq) {
   return std::optional{std::move(*fate)};
 }
 
-/// The last fate of a segment that begins at or before the task.
+/// Finds the last fate record of a segment that begins at or before the task.
 result<std::optional<core::segment_fate>>
 load_fate(const task_store& store, shard_id shard, sequence seq) {
   auto range = fates_up_to(shard, seq);

@@ -13,7 +13,7 @@ namespace codeq::storage {
 
 namespace {
 
-/// The notes that are kept, in order.
+/// The stored history entries of a task, in order.
 result<std::vector<core::task_note>>
 read_notes(const task_store& store, shard_id shard, sequence seq) {
   std::vector<core::task_note> notes;
@@ -37,7 +37,7 @@ read_notes(const task_store& store, shard_id shard, sequence seq) {
   return notes;
 }
 
-/// The end of a task's latest lease from the record of it, or nothing when that is gone.
+/// The end of a task's latest lease, from its record; empty when the record was removed.
 result<std::optional<task_event>>
 read_end(const task_store& store, shard_id shard, const core::task_entry& entry) {
   auto value = store.read(outcome_key{shard, entry.outcome}.encode());
@@ -64,7 +64,7 @@ read_end(const task_store& store, shard_id shard, const core::task_entry& entry)
   return std::optional{std::move(event)};
 }
 
-/// Puts events one behind the other; what led to them comes before them.
+/// Builds a timeline event by event; inserts grants before the events that imply them.
 class timeline_builder {
 public:
   explicit timeline_builder(const core::task_view& view) {
@@ -83,7 +83,7 @@ public:
 
   void add(task_event event) { timeline_.events.push_back(std::move(event)); }
 
-  /// A lease that no event has told of yet.
+  /// Adds the grant of a lease that is not in the timeline yet.
   void add_grant(timestamp at, const task_event& of) {
     if (at == timestamp{} || of.token == latest_)
       return;
@@ -116,7 +116,7 @@ result<std::optional<task_timeline>> read_timeline(
   if (!notes)
     return notes.error();
   bool is_counted = source == view_source::memory;
-  // A task that was purged meanwhile took its history with it.
+  // The task was purged meanwhile, and its history with it.
   if (is_counted && entry.notes > 0 && notes->empty())
     return std::optional<task_timeline>{};
   if (is_counted)

@@ -12,16 +12,16 @@
 
 namespace codeq::storage {
 
-/// What a view of a task is, and so what it says of the task's history.
+/// The source of a view of a task.
 enum class view_source : std::uint8_t {
-  /// The shard's, at some moment: what was noted later is left out.
+  /// The shard's memory at some moment: history entries that are newer are left out.
   memory,
-  /// The task's fate: nothing comes after it.
+  /// The task's fate record: there are no newer entries.
   fate,
 };
 
-/// What happened to a task up to the view of it; nothing when it was purged since. Any thread.
-/// Errors: as of the store, and `corruption`.
+/// The timeline of a task up to the moment of the view; empty when the task was purged since.
+/// Thread-safe. Errors: of the store, and `corruption`.
 [[nodiscard]] result<std::optional<task_timeline>> read_timeline(
   const task_store& store, shard_id shard, const core::task_view& view, view_source source);
 

@@ -53,13 +53,12 @@ verdict judge_history(
   auto note = decode_note(value, key.seq);
   if (!note || !is_there)
     return verdict::keep;
-  // Fates last that long, if space does; so files that are written for the first time need not
-  // look.
+  // Fates are kept at least that long unless space runs out, so new files need no look-ups.
   if (horizon.at - note->event.at < limits::retention_classes.front())
     return verdict::keep;
   auto segment = note->aside ? aside_key{key.shard, note->segment}.encode()
                              : segment_key{key.shard, note->segment}.encode();
-  // In this order: see above.
+  // The order matters: see the header.
   bool is_needed = is_there(segment) || is_there(fate_key{key.shard, note->segment}.encode())
                    || is_there(aside_key{key.shard, key.seq}.encode())
                    || is_there(copied_fate_key{key.shard, key.seq}.encode());
@@ -87,7 +86,7 @@ verdict judge_end(
   const shard_horizon& horizon,
   const std::optional<outcome_key>& outcome,
   std::string_view value) {
-  // First, since then the value need not be read.
+  // Checked first, since the value then need not be parsed.
   if (outcome && is_needed(horizon, outcome->number))
     return verdict::keep;
   auto lifetime = outcome ? decode_outcome_lifetime(value) : decode_fate_lifetime(value);

@@ -12,10 +12,11 @@ namespace codeq::storage {
 
 namespace {
 
-/// Of its limit, what is kept when there is too much; so that it does not begin anew at once.
+/// Eighths of the limit that are kept when it is exceeded, so that it is not exceeded again at
+/// once.
 constexpr std::uint64_t eighths_kept = 7;
 
-/// By identity: a horizon is never changed, only replaced.
+/// Compares by identity: a horizon is never changed, only replaced.
 bool is_same(const retention_view& a, const retention_view& b) {
   return a.evicted_before == b.evicted_before && a.horizons == b.horizons;
 }
@@ -50,10 +51,10 @@ result<void> retention_keeper::look(std::atomic<bool>& cancelled) {
 
 result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
   auto view = options_.horizons->view();
-  // What was kept last time would be kept again.
+  // The same records would be kept as last time.
   if (is_same(view, judged_by_))
     return {};
-  // Histories and keys last: they go with the fates.
+  // Histories and keys come last, since they depend on the fates.
   for (const auto& range :
        {all_outcomes(), all_fates(), all_copied_fates(), all_histories(), all_keys()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
@@ -92,10 +93,10 @@ retention_keeper::choose_victims(std::uint64_t bytes, const std::atomic<bool>& c
   auto first = oldest(cancelled);
   if (!first)
     return first.error();
-  // Then not all was seen.
+  // The scan was not complete.
   if (cancelled)
     return {};
-  // As if they had come evenly; where that is not so, the next look takes more.
+  // Assumes that records arrived evenly; otherwise the next look drops more.
   auto from = std::max(*first, view.evicted_before);
   auto surplus = bytes - options_.bytes_max / 8 * eighths_kept;
   auto share = static_cast<duration::rep>(surplus * 1024 / bytes);
@@ -110,8 +111,8 @@ result<timestamp> retention_keeper::oldest(const std::atomic<bool>& cancelled) c
     if (lifetime)
       first = std::min(first, lifetime->since);
   };
-  // Outcomes are in the order of their times. Fates are in that of their tasks, of which an early
-  // one may have ended late; so all are read, as they are once more when they are rewritten.
+  // Outcomes are in the order of their times. Fates are in the order of their tasks, of which an
+  // early one may have ended late; so all fates are read, and once more when they are rewritten.
   auto note_outcome = [&](std::string_view, std::string_view value) {
     note(decode_outcome_lifetime(value));
     return false;

@@ -16,25 +16,26 @@ namespace codeq::storage {
 struct retention_keeper_options {
   std::shared_ptr<task_store> store;
   std::shared_ptr<retention_horizons> horizons;
-  /// Beyond it the oldest outcomes and fates go before their retention has passed.
+  /// Above this size the oldest outcomes and fates are dropped before their retention has passed.
   std::uint64_t bytes_max = limits::retention_bytes_default;
-  /// Grown by less than this, they are not rewritten.
+  /// Files are not rewritten if they have grown by less than this.
   std::uint64_t slack_bytes = limits::retention_slack_bytes;
 };
 
-/// Gives the space of ended tasks back. Most of it comes back by itself, while the store rewrites
-/// its files for other reasons; but files at rest may be left alone for long, so this has outcomes,
-/// fates and histories rewritten when they have grown by half. Used from one thread, which waits
-/// meanwhile.
+/// Frees the space of ended tasks. Most of it is freed by the store itself when it rewrites its
+/// files for other reasons. But files may stay untouched for a long time, so the keeper has
+/// outcomes, fates and histories rewritten when they have grown by half. Used from one thread,
+/// which waits meanwhile.
 class retention_keeper {
 public:
   explicit retention_keeper(retention_keeper_options options) : options_(std::move(options)) {}
 
-  /// Looks once. Ends early when `cancelled` becomes true. Errors: of the store.
+  /// Checks once whether files are to be rewritten. Ends early when `cancelled` becomes true.
+  /// Errors: of the store.
   [[nodiscard]] result<void> look(std::atomic<bool>& cancelled);
 
 private:
-  /// Bytes of outcomes and fates together, and of histories.
+  /// Size of outcomes and fates together, and of histories, in bytes.
   struct sizes {
     std::uint64_t ends = 0;
     std::uint64_t histories = 0;
@@ -48,9 +49,9 @@ private:
   [[nodiscard]] result<void> rewrite(std::atomic<bool>& cancelled);
 
   retention_keeper_options options_;
-  /// What was left after the last rewriting.
+  /// Sizes after the last rewrite.
   sizes kept_;
-  /// By which it judged.
+  /// The view that the last rewrite used.
   retention_view judged_by_;
 };
 

@@ -35,7 +35,7 @@ void visit_logs(const fs::path& directory, Visit visit) {
       visit(*number, entry.path());
 }
 
-/// A log with nothing in it is what a start leaves behind that did not come to an end.
+/// The newest log that is not empty; an empty log is left over from a start that did not complete.
 std::optional<fs::path> newest_log(const fs::path& directory) {
   std::optional<std::pair<std::uint64_t, fs::path>> newest;
   visit_logs(directory, [&](std::uint64_t number, const fs::path& file) {
@@ -80,7 +80,7 @@ log_inspection inspect_current_manifest(const fs::path& directory) {
   return path ? inspect_manifest(read_file(*path)) : log_inspection{};
 }
 
-/// Cuts a file that was found torn.
+/// Truncates a file whose last record is unfinished.
 log_end mend(const std::optional<fs::path>& path, const log_inspection& found) {
   if (found.end == log_end::torn && truncate_and_sync(*path, found.whole_bytes))
     return log_end::intact;
@@ -105,7 +105,7 @@ void log_continuity::begin(std::uint64_t oldest_log) {
 bool log_continuity::follows(std::uint64_t log, std::string_view batch) {
   if (found_gap_ || batch.size() < log_format::batch_header_bytes)
     return !found_gap_;
-  // The first record of a log is what made RocksDB start the next one, so none is ever skipped.
+  // RocksDB starts a log file only when it has a record for it, so the replay skips no file.
   auto begin = log_format::read_little_endian(batch, 8);
   found_gap_ = next_sequence_ ? begin != *next_sequence_ : first_log_ && log != *first_log_;
   next_sequence_ = begin + log_format::read_little_endian(batch.substr(8), 4);

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-/// Tells an unfinished last record from a damaged one.
+/// Distinguishes an unfinished last record from a damaged one.
 namespace codeq::storage {
 
 namespace {
@@ -25,19 +25,19 @@ using log_format::whole_records;
 
 constexpr std::size_t sector_bytes = 512;
 
-/// So many zeros at the end of a fragment are taken for a part of a sector that was not written.
+/// This many zeros at the end of a fragment are taken for a part of a sector that was not written.
 constexpr std::size_t zero_tail_bytes_min = 64;
 
 constexpr std::size_t sector_end(std::size_t offset) {
   return (offset / sector_bytes + 1) * sector_bytes;
 }
 
-/// `begin` up to `end` or to the end of the bytes.
+/// The bytes from `begin` up to `end` or to the end of `bytes`.
 std::string_view part_of(std::string_view bytes, std::size_t begin, std::size_t end) {
   return begin < bytes.size() ? bytes.substr(begin, end - begin) : std::string_view{};
 }
 
-/// True when a sector of the fragment, or what is left of one at its end, was never written.
+/// True when a sector of the fragment, or the rest of a sector at its end, was never written.
 bool lacks_sector(std::string_view bytes, const fragment& found) {
   for (auto at = sector_end(found.begin); at < found.end;) {
     auto end = std::min(found.end, at + sector_bytes);
@@ -48,8 +48,8 @@ bool lacks_sector(std::string_view bytes, const fragment& found) {
   return false;
 }
 
-/// True when the header at `offset` is in a sector that was never written, or begins or ends in
-/// one. @pre the header is within the bytes
+/// True when the header at `offset` lies at least partly in a sector that was never written. @pre
+/// the header is within the bytes
 bool lacks_header(std::string_view bytes, std::size_t offset) {
   auto end = sector_end(offset);
   if (is_zero(part_of(bytes, offset, end)))
@@ -57,8 +57,8 @@ bool lacks_header(std::string_view bytes, std::size_t offset) {
   return offset + header_bytes > end && is_zero(part_of(bytes, end, end + sector_bytes));
 }
 
-/// How a log marks the record of a write batch: by bytes that are no operation, the first ones of
-/// the batch.
+/// The mark of a write batch as it is stored in the log: log data, which is no operation, at the
+/// start of the batch.
 std::string marked_with(std::string_view mark) {
   constexpr char log_data = 3;
   if (mark.empty())
@@ -66,8 +66,8 @@ std::string marked_with(std::string_view mark) {
   return std::string{log_data, static_cast<char>(mark.size())} + std::string{mark};
 }
 
-/// Decides whether a record starts where bytes look like a fragment. A payload may hold such bytes,
-/// by chance or on purpose.
+/// Decides whether a record really starts where bytes look like a fragment. A payload may contain
+/// such bytes, by chance or by intent.
 class record_proof {
 public:
   virtual ~record_proof() = default;
@@ -76,7 +76,7 @@ public:
   [[nodiscard]] virtual bool starts_with(std::string_view bytes, const fragment& found) const = 0;
 
 protected:
-  /// True when there are whole records only from the fragment to the last byte of the file.
+  /// True when there are only complete records from the fragment to the end of the file.
   [[nodiscard]] static bool reaches_end(std::string_view bytes, const fragment& found) {
     auto records = walk(bytes, found.begin, [](const fragment&) {});
     return records.end == bytes.size();
@@ -90,14 +90,14 @@ public:
   }
 };
 
-/// A record continues the sequence of those before it. It also carries the store's mark, which no
-/// client knows. In a log without marks it has to lead to the end of the log, which bytes of a
-/// payload do only when nothing follows them in their batch.
+/// A record continues the sequence of those before it. It also contains the store's mark, which no
+/// client knows. In a log without marks, the record must be followed by complete records up to the
+/// end of the log; bytes of a payload only look like that when nothing follows them in their batch.
 class batch_proof final : public record_proof {
 public:
   explicit batch_proof(std::string_view mark) : mark_(marked_with(mark)) {}
 
-  /// Takes the whole records in order.
+  /// Learns the sequence from a complete record; called in order.
   void learn(std::string_view bytes, const fragment& start) {
     auto prefix = record_prefix(bytes, start, prefix_bytes());
     if (prefix.size() < batch_header_bytes)
@@ -108,7 +108,7 @@ public:
 
   [[nodiscard]] bool starts_with(std::string_view bytes, const fragment& found) const override {
     auto prefix = record_prefix(bytes, found, prefix_bytes());
-    // The record that is not whole has the next sequence.
+    // The record that is incomplete has the next sequence, so this one must have a greater one.
     if (prefix.size() < batch_header_bytes || sequence_of(prefix) <= next_sequence_)
       return false;
     if (is_marked(prefix))
@@ -142,8 +142,9 @@ bool has_record_in_block(std::string_view bytes, std::size_t begin, const record
   return false;
 }
 
-/// Follows a record by its headers, from the first fragment that is not sound. What is within the
-/// record belongs to it, whatever it looks like; a header at the start of a block is always real.
+/// Follows an incomplete record by its headers, from the first damaged fragment. Everything within
+/// the record belongs to it, whatever it looks like; a header at the start of a block is always
+/// real.
 class unfinished_record {
 public:
   unfinished_record(std::string_view bytes, const whole_records& before, const record_proof& proof)
@@ -162,7 +163,7 @@ public:
   }
 
 private:
-  /// Passes a fragment; says what the end is as soon as that is certain.
+  /// Skips a fragment; returns the state of the end as soon as it is certain.
   std::optional<log_end> take_fragment() {
     auto end = block_end(at_);
     if (end - at_ < header_bytes)
@@ -192,7 +193,7 @@ private:
     return std::nullopt;
   }
 
-  /// Without its header it is unknown where the fragment ends in the block.
+  /// Without a header, the fragment's end within the block is unknown.
   std::optional<log_end> take_unknown(std::size_t end) {
     if (has_record_in_block(bytes_, at_ + 1, proof_))
       return log_end::damaged;
@@ -201,7 +202,8 @@ private:
     return is_rest_zero() ? std::optional{log_end::torn} : std::nullopt;
   }
 
-  /// RocksDB forgives a record within which the file ends, but none that it finds damaged before.
+  /// RocksDB tolerates a record within which the file ends, unless an earlier part of it is
+  /// damaged.
   [[nodiscard]] log_end end_of_file() const {
     return at_ == begin_ ? log_end::intact : log_end::torn;
   }

@@ -20,7 +20,8 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
   return table;
 }
 
-/// CRC-32C as RocksDB stores it: rotated and shifted, since logs may hold bytes with their own CRC.
+/// CRC-32C as RocksDB stores it: rotated and with an offset, since logs may contain bytes with a
+/// CRC of their own.
 class masked_crc {
 public:
   void add(char byte) {
@@ -37,7 +38,7 @@ private:
   std::uint32_t crc_ = ~0u;
 };
 
-/// Of the bytes that a fragment's checksum covers: those behind its length.
+/// Offset of the bytes that a fragment's checksum covers: those after its length.
 constexpr std::size_t type_offset = 6;
 
 } // namespace

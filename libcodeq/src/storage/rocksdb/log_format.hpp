@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
-/// RocksDB's log format: blocks of 32 KiB, in them fragments of crc:u32 length:u16 type:u8 and
-/// payload, little-endian, none across a block's end. The last bytes of a block that hold no header
-/// are zero. A log's record is a write batch: sequence:u64 count:u32 and its operations.
+/// RocksDB's log format: blocks of 32 KiB that contain fragments of crc:u32 length:u16 type:u8 and
+/// payload, little-endian; no fragment crosses a block's end. The last bytes of a block, too few
+/// for a header, are zero. A record of a log is a write batch: sequence:u64 count:u32 and its
+/// operations.
 namespace codeq::storage::log_format {
 
 constexpr std::size_t block_bytes = 32u << 10;
@@ -21,7 +22,7 @@ enum fragment_type : unsigned char { whole = 1, first = 2, middle = 3, last = 4 
 struct fragment {
   unsigned char type = 0;
   std::size_t begin = 0;
-  /// Behind its payload, as its header says; may be behind the end of the bytes.
+  /// End of its payload according to its header; may be beyond the end of the bytes.
   std::size_t end = 0;
 
   [[nodiscard]] bool starts_record() const noexcept { return type == whole || type == first; }
@@ -33,40 +34,40 @@ struct fragment {
 
 [[nodiscard]] bool is_zero(std::string_view bytes);
 
-/// Where the block ends that `offset` is in.
+/// The end of the block that contains `offset`.
 [[nodiscard]] constexpr std::size_t block_end(std::size_t offset) {
   return (offset / block_bytes + 1) * block_bytes;
 }
 
-/// What the header at `offset` says. Empty when no writer leaves such a header there: the first
-/// fragments of a record reach to the end of their block. The checksum is not compared.
-/// @pre the header is within the bytes
+/// The header at `offset`. Empty when no writer leaves such a header there: the first fragments of
+/// a record reach to the end of their block. The checksum is not compared. @pre the header is
+/// within the bytes
 [[nodiscard]] std::optional<fragment> read_header(std::string_view bytes, std::size_t offset);
 
-/// True when all of the fragment is there and its checksum matches.
+/// True when the whole fragment exists and its checksum matches.
 [[nodiscard]] bool is_sound(std::string_view bytes, const fragment& found);
 
-/// The sound fragment at `offset`.
+/// The sound fragment at `offset`; empty when there is none.
 [[nodiscard]] std::optional<fragment> read_fragment(std::string_view bytes, std::size_t offset);
 
-/// True when the checksum of a fragment matches with another length, of which it does not tell, and
-/// what follows then is sound.
+/// True when the fragment's checksum matches with another length than the one in its header, and
+/// then only zeros or a sound fragment follow.
 [[nodiscard]] bool has_other_length(std::string_view bytes, const fragment& found);
 
-/// The first `count` bytes of the record that starts with the fragment, as far as they are there.
+/// The first `count` bytes of the record that starts with the fragment, as far as they exist.
 [[nodiscard]] std::string record_prefix(std::string_view bytes, fragment found, std::size_t count);
 
-/// How far the records from some offset on are whole.
+/// Result of `walk`: how far the records from some offset on are complete.
 struct whole_records {
-  /// Behind the last whole record.
+  /// End of the last complete record.
   std::size_t end = 0;
-  /// Behind the last sound fragment.
+  /// End of the last sound fragment.
   std::size_t bad = 0;
-  /// That fragment was not the last one of its record.
+  /// True when that fragment was not the last one of its record.
   bool is_inside = false;
 };
 
-/// Calls `visit(fragment)` for the first fragment of each record that is whole.
+/// Calls `visit(fragment)` with the first fragment of each complete record.
 template <class Visit>
 whole_records walk(std::string_view bytes, std::size_t offset, Visit visit) {
   whole_records found{offset, offset};

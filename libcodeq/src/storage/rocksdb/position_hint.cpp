@@ -15,7 +15,7 @@ namespace codeq::storage {
 
 namespace {
 
-// A fixed length within one sector, overwritten in place: no write leaves a mixture of two.
+// A fixed length within one sector, overwritten in place: a write never leaves a mixture of two.
 constexpr std::size_t record_bytes = 64;
 constexpr std::string_view record_head = "codeq log position, version 1: ";
 constexpr std::string_view closed_mark = " closed";

@@ -25,7 +25,7 @@ backup_report report_of(const rocksdb::BackupInfo& info) {
   return {info.backup_id, info.size, info.number_files};
 }
 
-/// Reads the tables of a backup against their checksums, one by one, so that it can be stopped.
+/// Checks the tables of a backup against their checksums, one by one, so that it can be cancelled.
 rocksdb::Status read_tables(
   const std::filesystem::path& directory,
   const rocksdb::BackupInfo& info,
@@ -54,7 +54,7 @@ result<backup_report> add_backup(
   std::uint32_t kept,
   std::atomic<bool>& cancelled) {
   rocksdb::BackupEngineOptions options(directory.string());
-  // A backup that a power cut takes back was none.
+  // A backup must survive a power cut.
   options.sync = true;
   rocksdb::BackupEngine* opened = nullptr;
   rocksdb::Status status = rocksdb::BackupEngine::Open(options, db.GetEnv(), &opened);
@@ -62,7 +62,7 @@ result<backup_report> add_backup(
     return describe(status, directory);
   std::unique_ptr<rocksdb::BackupEngine> engine{opened};
   rocksdb::CreateBackupOptions how;
-  // What is in tables is copied once; of the log only what comes meanwhile has to be.
+  // Tables are shared by backups; only the part of the log that is written meanwhile is copied.
   how.flush_before_backup = true;
   how.progress_callback = [&] {
     if (cancelled)
@@ -79,7 +79,7 @@ result<backup_report> add_backup(
     status = read_tables(directory, info, cancelled);
   if (cancelled)
     return error{errc::going_away, "the backup was stopped before it was whole"};
-  // Only now, so that there is always one that was read back.
+  // Done last, so that there is always one backup that was checked.
   if (status.ok())
     status = engine->PurgeOldBackups(kept);
   if (!status.ok())

@@ -22,9 +22,9 @@ namespace codeq::storage {
   std::uint32_t kept,
   std::atomic<bool>& cancelled);
 
-/// Copies a backup, the newest when `number` is 0, to `target`, which is made or empty, and checks
-/// every file on the way. What is there afterwards is the store with its old identity: it must not
-/// be served. Errors: `unavailable` (no such backup), `io_error`, `corruption`.
+/// Copies a backup, the newest when `number` is 0, to `target`, which is created or must be empty,
+/// and checks every file. The copy is the store with its old identity: it must not be served.
+/// Errors: `unavailable` (no such backup), `io_error`, `corruption`.
 [[nodiscard]] result<backup_report> fetch_backup(
   const std::filesystem::path& directory,
   std::uint32_t number,

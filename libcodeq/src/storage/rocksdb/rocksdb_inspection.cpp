@@ -16,7 +16,7 @@ namespace codeq::storage {
 
 namespace {
 
-/// RocksDB's own log would be a file in the directory.
+/// Suppresses RocksDB's info log, which would be a file in the directory.
 class silent_logger final : public rocksdb::Logger {
 public:
   using rocksdb::Logger::Logv;
@@ -72,12 +72,12 @@ public:
 
 private:
   std::unique_ptr<directory_lock> lock_;
-  /// RocksDB's options point to it.
+  /// RocksDB's options refer to it.
   std::unique_ptr<replay_filter> filter_;
   std::unique_ptr<rocksdb::DB> db_;
 };
 
-/// What the ends of the files say before RocksDB reads them.
+/// Checks the ends of the files before RocksDB reads them.
 result<void>
 look_at_ends(const std::filesystem::path& directory, durability mode, store_inspection& seen) {
   auto manifest = look_at_manifest(directory);
@@ -107,7 +107,7 @@ void compare_positions(
 rocksdb::Options reading_options(const std::filesystem::path& directory, replay_filter* filter) {
   rocksdb_store_options options;
   options.directory = directory;
-  // Reads up to where the log ends, whatever ends it: what is said of that is said here.
+  // Reads up to the end of the log, whatever ends it; findings about the end are reported here.
   options.mode = durability::os;
   auto target = make_options(options, std::make_shared<store_access>());
   target.create_if_missing = false;

@@ -12,20 +12,20 @@
 
 namespace codeq::storage {
 
-/// A store that is looked at, not served.
+/// A store that was opened for inspection.
 struct store_inspection {
-  /// Refuses every change. Holds the directory against other processes.
+  /// Refuses every change. Locks the directory against other processes.
   std::unique_ptr<task_store> store;
-  /// What is wrong with the files, in words.
+  /// Problems of the files, in words.
   std::vector<std::string> findings;
-  /// What is worth knowing and not wrong.
+  /// Observations that are not errors.
   std::vector<std::string> notes;
 };
 
-/// Opens the store in `directory` without changing any of its files, and reads all of them against
-/// their checksums. `mode` as it is served with: in `os` mode the log may end early. Errors:
-/// `unavailable` (no store there), `incompatible_store` (held by another process), `corruption`,
-/// `io_error`.
+/// Opens the store in `directory` without changing its files, and checks all of them against their
+/// checksums. `mode` is the mode that it is served with: in `os` mode the end of the log may be
+/// missing. Errors: `unavailable` (no store there), `incompatible_store` (locked by another
+/// process), `corruption`, `io_error`.
 [[nodiscard]] result<store_inspection>
 inspect_rocksdb_store(const std::filesystem::path& directory, durability mode);
 

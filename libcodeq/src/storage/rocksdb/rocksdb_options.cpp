@@ -21,34 +21,35 @@ namespace codeq::storage {
 
 namespace {
 
-/// How many memtables share the write buffers; two are merged by a flush, so that a key and its
-/// `single_remove` that meet there never reach a table.
+/// Number of memtables that share the write buffers. A flush merges two of them, so that a key and
+/// its `single_remove` that are in them are never written to a table.
 constexpr int memtables_max = 4;
 constexpr int memtables_per_flush = 2;
 
-/// Memtables grow by blocks of this size, or of an eighth of a memtable. The allocator rounds what
-/// is no power of two up, by 60 % for an eighth of 5 MiB, and RocksDB counts it as used.
+/// Memtables grow by blocks of this size, or of an eighth of a memtable. The allocator rounds sizes
+/// that are not powers of two up, by 60 % for an eighth of 5 MiB, and RocksDB counts it as used.
 constexpr std::size_t memtable_block_bytes_max = 256u << 10;
 
-/// Of a memtable, for its filter of keys.
+/// Part of a memtable that its key filter uses.
 constexpr double memtable_filter_share = 0.02;
 
-/// What a start may have to replay, in bytes; with one family the write buffers bound it already.
+/// Maximum size of the log that a start may have to replay; with one column family the write
+/// buffers already bound it.
 constexpr std::uint64_t log_bytes_max = 64u << 20;
 
-/// Of those just flushed. Most records die young, so the more are merged at once, the less is left
-/// to write; each costs a look at its filter when something is read.
+/// Number of flushed tables before a compaction. Most records are short-lived, so the more tables
+/// are merged at once, the less is written; but each table costs a filter check in every read.
 constexpr int tables_before_compaction = 10;
 
 constexpr double filter_bits_per_key = 10;
 constexpr std::size_t block_bytes = 16u << 10;
 
-/// Few threads read. A table's filter must be small beside a shard of the cache, or each read loads
-/// it anew: half a megabyte for one body.
+/// Few threads read. A table's filter must be small compared with a shard of the cache; otherwise
+/// each read loads it again: half a megabyte for one body.
 constexpr int cache_shard_bits = 2;
 
 /// Passes background errors on, and keeps RocksDB from resuming by itself after one: a log whose
-/// append failed may hold what nobody was told of.
+/// append failed may contain writes that were never acknowledged.
 class error_listener final : public rocksdb::EventListener {
 public:
   explicit error_listener(std::function<void(const error&)> report) : report_(std::move(report)) {}
@@ -67,8 +68,8 @@ private:
   std::function<void(const error&)> report_;
 };
 
-/// Leaves out what has passed its retention. One is made for each file that is written, and judges
-/// by the horizons of that moment.
+/// Drops records whose retention has passed. One filter is created for each file that is written;
+/// it uses the horizons of that moment.
 class retention_filter final : public rocksdb::CompactionFilter {
 public:
   retention_filter(
@@ -98,8 +99,9 @@ public:
     evicted_ += how == verdict::evicted ? 1 : 0;
     if (may_hide_older(key.ToStringView()))
       return Decision::kRemove;
-    // Unlike `kRemove`, leaves no tombstone. These keys are written once, but for histories: an
-    // older entry that comes to light is of the same task, and goes when its file is rewritten.
+    // Unlike `kRemove`, this leaves no tombstone. These keys are written once, except histories: an
+    // older entry that becomes visible belongs to the same task and is dropped when its file is
+    // rewritten.
     skip_until->assign(key.data(), key.size());
     skip_until->push_back('\0');
     return Decision::kRemoveAndSkipUntil;
@@ -115,7 +117,7 @@ private:
   std::shared_ptr<retention_horizons> horizons_;
   retention_view view_;
   std::shared_ptr<const store_access> access_;
-  // One thread uses a filter, but RocksDB's interface is const.
+  // Only one thread uses a filter, but RocksDB's interface is const.
   mutable std::uint64_t evicted_ = 0;
 };
 
@@ -143,8 +145,9 @@ private:
 };
 
 void set_durability(rocksdb::Options& target, durability mode) {
-  // An acknowledged write of `sync` can only be missing by damage, so anything but a torn end is
-  // refused. In `os` mode the kernel writes pages in any order: a hole ends the usable prefix.
+  // In `sync` mode an acknowledged write can only be missing because of damage, so anything but a
+  // torn end is refused. In `os` mode the kernel writes pages in any order: a hole ends the usable
+  // prefix.
   target.wal_recovery_mode = mode == durability::sync
                                ? rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords
                                : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
@@ -152,13 +155,13 @@ void set_durability(rocksdb::Options& target, durability mode) {
   target.manual_wal_flush = false;
   target.recycle_log_file_num = 0;
   target.max_total_wal_size = log_bytes_max;
-  // What was read back may only have been in the page cache; a flush brings it to the disk.
+  // Data that was replayed may only have been in the page cache; a flush makes it durable.
   target.avoid_flush_during_recovery = false;
   target.max_bgerror_resume_count = 0;
 }
 
-/// One budget: what the memtables take is charged to the cache, which holds the blocks, indexes and
-/// filters of the tables as well.
+/// One memory budget: memtables are charged to the cache, which also contains the blocks, indexes
+/// and filters of tables.
 std::shared_ptr<rocksdb::Cache> make_cache(const rocksdb_store_options& options) {
   return rocksdb::NewLRUCache(
     options.write_buffer_bytes + options.block_cache_bytes, cache_shard_bits);
@@ -175,9 +178,10 @@ void set_memory(
   target.arena_block_size = std::min(memtable_block_bytes_max, target.write_buffer_size / 8);
   target.max_write_buffer_number = memtables_max;
   target.min_write_buffer_number_to_merge = memtables_per_flush;
-  // One writer and ascending keys per kind and shard: an insert finds its place at once.
+  // There is one writer, and keys ascend per kind and shard, so inserts are fast without
+  // concurrency.
   target.allow_concurrent_memtable_write = false;
-  // What is read is mostly in a table by then; a memtable is to be passed over at once.
+  // Reads mostly find their key in a table, so memtables must be skipped quickly.
   target.memtable_whole_key_filtering = true;
   target.memtable_prefix_bloom_size_ratio = memtable_filter_share;
   target.memtable_insert_with_hint_prefix_extractor.reset(
@@ -191,7 +195,8 @@ void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>&
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(filter_bits_per_key));
   table.block_size = block_bytes;
-  // In parts of a block's size each, so that of a store of any size the cache holds what is used.
+  // In parts of about a block's size, so that the cache of a store of any size contains the parts
+  // in use.
   table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
   table.partition_filters = true;
   table.metadata_block_size = block_bytes;
@@ -199,7 +204,7 @@ void set_tables(rocksdb::Options& target, const std::shared_ptr<rocksdb::Cache>&
   target.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   target.level_compaction_dynamic_level_bytes = true;
   target.level0_file_num_compaction_trigger = tables_before_compaction;
-  // Most records die young: only those that outlive two levels are worth the time.
+  // Most records are short-lived: only those that outlive two levels are worth compressing.
   target.compression_per_level.assign(
     static_cast<std::size_t>(target.num_levels), rocksdb::kNoCompression);
   auto supported = rocksdb::GetSupportedCompressions();
@@ -218,7 +223,8 @@ error to_error(const rocksdb::Status& status) {
   auto text = status.ToString();
   if (status.IsCorruption())
     return {errc::corruption, std::move(text)};
-  // What is asked of RocksDB is always the same, so it is the stored format that does not fit.
+  // Our requests to RocksDB are always valid, so such an error means that the stored format does
+  // not fit.
   if (status.IsInvalidArgument() || status.IsNotSupported())
     return {errc::incompatible_store, std::move(text)};
   return {errc::io_error, std::move(text)};

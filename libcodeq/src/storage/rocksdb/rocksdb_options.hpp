@@ -12,17 +12,17 @@
 #include <atomic>
 #include <memory>
 
-/// How RocksDB is set up for tasks; for the `rocksdb_*` files only.
+/// Configuration of RocksDB; for the `rocksdb_*` files only.
 namespace codeq::storage {
 
-/// The one place where RocksDB's words become ours. @pre `status` is not OK.
+/// Converts RocksDB's status; no other code does. @pre `status` is not OK
 [[nodiscard]] error to_error(const rocksdb::Status& status);
 
-/// The store, for the filter that its own options hold; null until it is open. Until then nothing
-/// has passed its retention.
+/// The open store, for the filter in its own options; null until it is open. Until then no record
+/// is dropped.
 using store_access = std::atomic<const rocksdb_reader*>;
 
-/// RocksDB's options for a store; all but the filter of its log.
+/// RocksDB's options for a store, except the filter of its log.
 [[nodiscard]] rocksdb::Options make_options(
   const rocksdb_store_options& options, const std::shared_ptr<const store_access>& access);
 

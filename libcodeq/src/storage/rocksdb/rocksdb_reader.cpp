@@ -14,7 +14,7 @@ namespace codeq::storage {
 
 namespace {
 
-/// RocksDB looks up that many at once; see `MultiGetContext::MAX_BATCH_SIZE`.
+/// RocksDB looks up this many keys at once; see `MultiGetContext::MAX_BATCH_SIZE`.
 constexpr std::size_t keys_per_read = 32;
 
 } // namespace
@@ -42,7 +42,7 @@ rocksdb_reader::read_many(std::span<const std::string> keys, const value_visitor
   for (std::size_t begin = 0; begin < keys.size(); begin += keys_per_read) {
     auto count = std::min(keys.size() - begin, keys_per_read);
     std::copy_n(keys.begin() + static_cast<std::ptrdiff_t>(begin), count, wanted.begin());
-    // They hold blocks of the cache as long as they live.
+    // In this scope, since the slices pin blocks of the cache as long as they live.
     std::array<rocksdb::PinnableSlice, keys_per_read> values;
     db_.MultiGet(
       {}, db_.DefaultColumnFamily(), count, wanted.data(), values.data(), found.data(), is_sorted);

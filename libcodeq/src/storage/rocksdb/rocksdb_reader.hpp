@@ -17,10 +17,10 @@ class DB;
 
 namespace codeq::storage {
 
-/// How an open RocksDB is read: what the stores above it have in common. Thread-safe.
+/// Reads from an open RocksDB; the common base of the stores that use it. Thread-safe.
 class rocksdb_reader : public task_store {
 public:
-  /// @pre nothing is read once `db` is gone
+  /// @pre nothing is read after `db` was destroyed
   explicit rocksdb_reader(rocksdb::DB& db) : db_(db) {}
 
   [[nodiscard]] result<std::optional<std::string>> read(std::string_view key) const final;

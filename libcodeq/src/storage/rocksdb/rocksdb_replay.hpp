@@ -14,17 +14,17 @@
 #include <map>
 #include <string>
 
-/// What opening a store has in common, to serve it and to look at it.
+/// Code shared by opening a store to serve it and opening it for inspection.
 namespace codeq::storage {
 
-/// Why a store cannot be opened. @pre `status` is not OK.
+/// The error for a store that cannot be opened. @pre `status` is not OK
 [[nodiscard]] error
 to_open_error(const rocksdb::Status& status, const std::filesystem::path& directory);
 
-/// Lets `log_continuity` see what is replayed.
+/// Passes the replayed records to `log_continuity`.
 class replay_filter final : public rocksdb::WalFilter {
 public:
-  /// `sync` takes a gap for damage, `os` for the end.
+  /// In `sync` mode a gap is damage; in `os` mode it is the end of the log.
   replay_filter(const std::filesystem::path& directory, durability mode)
     : continuity_(directory), mode_(mode) {}
 

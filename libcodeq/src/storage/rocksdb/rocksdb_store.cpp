@@ -21,7 +21,7 @@ namespace codeq::storage {
 
 namespace {
 
-/// In `sync` mode the position hint is refreshed once in so many commits.
+/// In `sync` mode the position hint is updated once per this many commits.
 constexpr std::uint64_t commits_per_hint = 1024;
 
 struct named_ticker {
@@ -40,9 +40,9 @@ constexpr std::array named_tickers{
   named_ticker{"stall_micros", rocksdb::STALL_MICROS},
 };
 
-/// What opening a store brings together.
+/// The parts of an open store.
 struct opened_store {
-  /// RocksDB's options point to it.
+  /// RocksDB's options refer to it.
   std::unique_ptr<replay_filter> filter;
   std::unique_ptr<rocksdb::DB> db;
   std::shared_ptr<rocksdb::Statistics> statistics;
@@ -64,7 +64,7 @@ public:
   ~rocksdb_store() override {
     if (sync_log())
       opened_.hint->write({opened_.db->GetLatestSequenceNumber(), true});
-    // An error here is of no consequence: everything acknowledged is in the log.
+    // An error has no consequences here: everything acknowledged is in the log.
     opened_.db->Close().PermitUncheckedError();
   }
 
@@ -90,7 +90,7 @@ public:
   result<void> sync_log() override {
     if (auto ok = failure(); !ok)
       return ok;
-    // Before, since what is committed meanwhile may not reach the disk.
+    // Read before the sync, since writes committed during it may not reach the disk.
     auto position = opened_.db->GetLatestSequenceNumber();
     if (auto status = opened_.db->SyncWAL(); !status.ok())
       return fail(status);
@@ -128,7 +128,7 @@ public:
 private:
   rocksdb::Status fill_batch(std::span<const std::shared_ptr<const write_set>> sets) {
     batch_.Clear();
-    // In the log only; a start finds out by it where records begin behind a missing sector.
+    // Stored in the log only. It lets a start recognise records after a missing sector.
     auto status = batch_.PutLogData(opened_.mark);
     for (const auto& set : sets)
       for (const auto& operation : set->operations())
@@ -149,7 +149,8 @@ private:
     return rocksdb::Status::InvalidArgument("unknown kind of operation");
   }
 
-  /// After the first failure nothing is known about the end of the log: nothing may follow it.
+  /// After the first failure the state of the log's end is unknown, so nothing may be written after
+  /// it.
   error fail(const rocksdb::Status& status) {
     auto failure = to_error(status);
     std::lock_guard lock{mutex_};
@@ -162,18 +163,18 @@ private:
     return failure_;
   }
 
-  /// @pre everything up to the position is on the disk
+  /// @pre everything up to the position is on disk
   void note_position(rocksdb::SequenceNumber position) { opened_.hint->write({position, false}); }
 
   opened_store opened_;
   rocksdb::WriteBatch batch_;
-  /// Of `failure_`, which a commit and a sync may meet at the same time.
+  /// Guards `failure_`, which a commit and a sync may set at the same time.
   mutable std::mutex mutex_;
   result<void> failure_;
   std::uint64_t commits_since_hint_ = 0;
 };
 
-/// Looks at the logs before RocksDB does; under its lock, since files may be cut.
+/// Checks the logs before RocksDB reads them; takes the lock, since files may be cut.
 result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* environment) {
   rocksdb::FileLock* lock = nullptr;
   auto status = environment->LockFile((options.directory / "LOCK").string(), &lock);
@@ -191,7 +192,7 @@ result<void> check_logs(const rocksdb_store_options& options, rocksdb::Env* envi
   return {};
 }
 
-/// Refuses or reports what recovery found missing.
+/// Refuses or reports a loss that recovery found.
 result<void> check_recovery(
   const rocksdb_store_options& options, const position_hint& hint, std::uint64_t recovered) {
   auto loss = describe_loss(hint.read(), recovered);

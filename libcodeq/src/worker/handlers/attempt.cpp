@@ -31,7 +31,7 @@ void cancellation::request() {
       return;
     action = std::move(action_);
   }
-  // Outside the lock: the action may look at this object.
+  // Called without the lock, because the action may use this object.
   if (action)
     action();
 }

@@ -14,8 +14,8 @@
 
 namespace codeq::worker {
 
-/// Wakes the dispatcher when some attempt has something to tell. Raised many times, it wakes once,
-/// until it is cleared. Any thread may raise it.
+/// Wakes the dispatcher when an attempt has news. Raising it repeatedly wakes the dispatcher only
+/// once until the signal is cleared. Thread-safe.
 class wake_signal {
 public:
   /// `wake` is called on the thread that raises the signal.
@@ -26,7 +26,7 @@ public:
       wake_();
   }
 
-  /// Call it before looking at the attempts, so that what they tell meanwhile wakes again.
+  /// Call before reading the attempts' news, so that later news wakes the dispatcher again.
   void clear() { raised_.store(false); }
 
 private:
@@ -34,26 +34,26 @@ private:
   std::atomic<bool> raised_{false};
 };
 
-/// How far a handler says that it is.
+/// A progress report of a handler.
 struct progress_line {
   int percent = 0;
   std::string note;
 };
 
-/// What a handler said since the last look.
+/// News of an attempt since it was last read.
 struct attempt_said {
   bool progressed = false;
-  /// Zero is no wish.
+  /// Requested lease time; zero: none.
   duration extend{0};
-  /// The latest.
+  /// The latest report.
   std::optional<progress_line> line;
   std::optional<checkpoint_line> checkpoint;
 };
 
-/// The line between a running handler, on any thread, and the dispatcher.
+/// Connects a running handler, on any thread, with the dispatcher.
 class attempt_line final : public attempt_runtime {
 public:
-  /// What log lines name.
+  /// The attempt that log lines name.
   struct subject {
     task_id id;
     std::string queue;
@@ -63,16 +63,16 @@ public:
 
   attempt_line(subject about, std::shared_ptr<wake_signal> wake);
 
-  // The handler's side.
+  // Called by the handler.
   [[nodiscard]] duration lease_remaining() const override;
   void progress(int percent, std::string note) override;
   void extend(duration by) override;
   void log(std::string_view line) override;
   void save_checkpoint(std::string state, checkpoint_saved then) override;
 
-  // The dispatcher's side.
+  // Called by the dispatcher.
 
-  /// Until when the lease is valid as far as this node knows.
+  /// Sets the end of the lease as far as this node knows it.
   void set_valid_until(monotonic_time until);
 
   [[nodiscard]] attempt_said take();
@@ -88,7 +88,7 @@ private:
   unsaved_checkpoint unsaved_;
 };
 
-/// `text`, or its beginning with a mark, within the limit of notes.
+/// `text`, cut with a mark if it exceeds the limit of notes.
 [[nodiscard]] std::string cut_note(std::string text);
 
 } // namespace codeq::worker

@@ -20,7 +20,7 @@ std::vector<outcome> call_batch(const batch_function& function, std::span<const 
   } catch (const std::exception& e) {
     reason = std::string("exception: ") + e.what();
   } catch (...) {
-    // The text says all there is to say.
+    // The reason already contains the error.
   }
   return std::vector<outcome>(attempts.size(), outcome::failed(reason));
 }

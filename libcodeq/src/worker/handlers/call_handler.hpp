@@ -5,12 +5,11 @@
 
 namespace codeq::worker {
 
-/// Calls the function and turns what it throws into a failed outcome with its text. On the calling
-/// thread.
+/// Calls the function on the calling thread; an exception becomes a failed outcome with its text.
 [[nodiscard]] outcome call_handler(const handler_function& function, const task& attempt);
 
-/// What an attempt came to when its handler actor ended with `reason`: failed, with the text of the
-/// exception if it was one.
+/// The outcome of an attempt whose handler actor ended with `reason`: failed, with the text of the
+/// exception if there was one.
 [[nodiscard]] outcome ended_with(const caf::actor_system& system, const caf::error& reason);
 
 } // namespace codeq::worker

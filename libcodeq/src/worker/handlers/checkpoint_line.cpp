@@ -37,7 +37,7 @@ checkpoint_line unsaved_checkpoint::latest() const {
 }
 
 void unsaved_checkpoint::saved(std::uint32_t number) {
-  // Outside of the lock: whoever waits may save more at once.
+  // Called without the lock, because the callbacks may save further checkpoints.
   for (auto& [of, then] : take_waiters(number))
     then(true);
 }

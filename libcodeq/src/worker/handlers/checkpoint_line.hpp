@@ -12,39 +12,39 @@
 
 namespace codeq::worker {
 
-/// What a handler hands on to the next attempt, on its way.
+/// A checkpoint on its way to the coordinator.
 struct checkpoint_line {
-  /// Counts what the attempt saved, from 1; 0 is nothing.
+  /// Number of the checkpoint within the attempt, from 1; 0: none.
   std::uint32_t number = 0;
   bytes data;
 };
 
-/// What one attempt saves: the latest that is not known to be durable, and who waits for it to be.
-/// Any thread.
+/// The latest checkpoint of one attempt that is not known to be durable, and the callbacks that
+/// wait for it. Thread-safe.
 class unsaved_checkpoint {
 public:
-  /// As `give_up`; nobody else has it by now.
+  /// Does the same as `give_up`; no other references exist by now.
   ~unsaved_checkpoint();
 
-  // The handler's side.
+  // Called by the handler.
 
   void save(std::string state, checkpoint_saved then);
 
-  // The dispatcher's side.
+  // Called by the dispatcher.
 
-  /// The latest unless it was sent since the connection opened; counted as sent.
+  /// The latest checkpoint, unless it was sent since the connection opened; it then counts as sent.
   [[nodiscard]] std::optional<checkpoint_line> take();
 
-  /// The connection is new: what is not known to be durable has to be sent again.
+  /// The connection is new: a checkpoint that is not known to be durable has to be sent again.
   void resend();
 
-  /// The latest that is not known to be durable; the number 0 when all is.
+  /// The latest checkpoint that is not known to be durable; number 0: there is none.
   [[nodiscard]] checkpoint_line latest() const;
 
-  /// Everything up to this number is durable.
+  /// All checkpoints up to this number are durable.
   void saved(std::uint32_t number);
 
-  /// The attempt is over: nobody will tell.
+  /// The attempt has ended: calls the waiting callbacks with false.
   void give_up();
 
 private:

@@ -158,7 +158,7 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
   using actors::from_link;
   self->set_down_handler([self](const caf::down_msg& down) { self->state.take_down(down); });
   self->set_error_handler([](caf::error&) {
-    // Somebody could not take what was sent; whoever it was is monitored.
+    // An error from a receiver of a message; its end is monitored, so it is handled there.
   });
   self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
     self->state.take_exception(thrown);

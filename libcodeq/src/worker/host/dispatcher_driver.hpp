@@ -17,17 +17,17 @@
 namespace codeq::worker {
 
 struct dispatcher_driver_options {
-  /// One per queue, no queue twice.
+  /// One per queue.
   std::vector<handler_registry::entry> handlers;
-  /// Its queues come from the handlers; the wake is the driver's.
+  /// The driver fills in `queues` and `wake`.
   dispatcher_options dispatcher{};
-  /// Called once, on the thread of the sockets, when it has ended: success after a drain, else why
-  /// no coordinator wants this node any more.
+  /// Called once at the end, on the thread of the sockets: with success after a drain, otherwise
+  /// with the reason why no coordinator accepts this node.
   std::function<void(result<void>)> on_end;
 };
 
-/// The actor of a dispatcher: gives it the time, and carries what it says to links and handlers.
-/// A handler is named by the id of its actor.
+/// The actor of a dispatcher: passes it the time, and its messages to links and handlers. A
+/// handler's number is the id of its actor.
 class dispatcher_driver : public dispatcher_port {
 public:
   static constexpr const char* name = "dispatcher";
@@ -57,7 +57,7 @@ public:
   void wake_after(duration wait, std::uint64_t number) override;
   void ended(result<void> how) override;
 
-  // dispatcher_log.cpp
+  // Defined in dispatcher_log.cpp.
 
   void note_connected(std::size_t link, std::size_t shards) override;
   void note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) override;
@@ -73,7 +73,7 @@ public:
 private:
   struct link_handles {
     actors::link_actor link;
-    /// Null while there is none.
+    /// Null without a connection.
     actors::connection_actor connection;
   };
 
@@ -84,18 +84,18 @@ private:
   std::function<void(result<void>)> on_end_;
   std::optional<dispatcher> dispatcher_;
   std::vector<link_handles> links_;
-  /// What is started for each queue, also of those that are gone.
+  /// The handler entry of each queue, including queues that are no longer served.
   std::unordered_map<std::string, handler_registry::entry> entries_;
   std::unordered_map<handler_number, caf::actor> handlers_;
 };
 
-/// The behavior of the dispatcher. To be spawned beside the sockets, where no handler holds it up;
-/// a test with a scheduler of its own may spawn it there.
+/// The behavior of the dispatcher's actor. Spawn it beside the sockets, where no handler can delay
+/// it; a test with its own scheduler may spawn it there.
 [[nodiscard]] actors::dispatcher_actor::behavior_type drive_dispatcher(
   actors::dispatcher_actor::stateful_pointer<dispatcher_driver> self,
   dispatcher_driver_options options);
 
-/// Spawns it so, for whoever does not need to see the state.
+/// Spawns the actor beside the sockets.
 [[nodiscard]] actors::dispatcher_actor
 spawn_dispatcher(caf::actor_system& system, dispatcher_driver_options options);
 

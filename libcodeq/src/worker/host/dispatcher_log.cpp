@@ -2,7 +2,7 @@
 #include "observe/log.hpp"
 #include "worker/host/dispatcher_driver.hpp"
 
-/// What a dispatcher writes into the log.
+/// Log lines of a dispatcher.
 namespace codeq::worker {
 
 void dispatcher_driver::note_connected(std::size_t link, std::size_t shards) {

@@ -11,7 +11,7 @@ namespace codeq::worker {
 
 actors::frame_sink dispatcher_sink(actors::dispatcher_actor dispatcher, std::size_t index) {
   return [dispatcher = std::move(dispatcher), index](const protocol::wire_frame& wire) {
-    // A coordinator that stops says so; the end of its connection is all that matters here.
+    // A stopping coordinator sends this; only the end of its connection matters here.
     if (wire.type == protocol::frame_type<schema::Goodbye>)
       return result<void>{};
     result<void> taken =

@@ -7,7 +7,7 @@
 
 namespace codeq::worker {
 
-/// Where the frames of link `index` go.
+/// The sink for the frames of link `index`.
 [[nodiscard]] actors::frame_sink
 dispatcher_sink(actors::dispatcher_actor dispatcher, std::size_t index);
 

@@ -55,7 +55,7 @@ result<void> check_known(const handler_registry& all, const std::string& queue) 
   return wrong("queue `" + queue + "` has no handler here");
 }
 
-/// Every queue that is wished for is there, and no queue twice.
+/// Checks that every queue with options has a handler, and that no queue has two.
 result<void> check_wishes(const handler_registry& all, const handler_wishes& wishes) {
   for (const auto& [queue, options] : wishes.queues)
     if (auto ok = check_known(all, queue); !ok)

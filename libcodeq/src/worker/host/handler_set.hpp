@@ -11,31 +11,32 @@
 
 namespace codeq::worker {
 
-/// Where a node's handlers come from.
+/// Sources of a node's handlers.
 struct handler_sources {
   handler_registry own;
   std::vector<std::string> libraries;
   /// `QUEUE=command args`.
   std::vector<std::string> programs;
-  /// Serves isolated handlers; empty when nothing does.
+  /// Program that runs isolated handlers; empty: there is none.
   std::string isolation_program;
 };
 
-/// How an operator wants queues to be served.
+/// An operator's options for queues.
 struct handler_wishes {
   std::map<std::string, queue_options> queues;
-  /// Empty is all.
+  /// Empty: all queues.
   std::vector<std::string> only;
 };
 
-/// All handlers that a node has, of which an operator chooses.
+/// All handlers of a node, from which an operator chooses.
 class handler_set {
 public:
-  /// Loads libraries and looks programs up. Errors: `invalid_argument`, `unavailable`.
+  /// Loads libraries and looks up programs. Errors: `invalid_argument`, `unavailable`.
   [[nodiscard]] static result<handler_set> load(handler_sources from);
 
-  /// The handlers as they are wanted. Errors: `invalid_argument` names what is out of bounds, a
-  /// queue that has no handler, or two, or an isolation that its handler cannot have.
+  /// The chosen handlers, with the operator's options. Errors: `invalid_argument` names an option
+  /// that is out of bounds, a queue with no handler or with two, or an isolation that the handler
+  /// does not support.
   [[nodiscard]] result<std::vector<handler_registry::entry>>
   choose(const handler_wishes& wishes) const;
 
@@ -47,7 +48,7 @@ private:
 
   handler_sources from_;
   handler_registry all_;
-  /// The queue of each program.
+  /// Queues that are handled by programs.
   std::vector<std::string> program_queues_;
 };
 

@@ -24,7 +24,7 @@ error cannot_use(const std::string& file, const std::string& why) {
 } // namespace
 
 result<void> load_handlers(const std::string& file, handler_registry& into) {
-  // A name without a slash would be searched for in the system's folders and not found here.
+  // dlopen searches a name without a slash in the system's directories only.
   auto path = file.find('/') == std::string::npos ? "./" + file : file;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr)

@@ -9,8 +9,8 @@
 namespace codeq::worker {
 
 /// Loads a handler library and lets it register its handlers. The library stays loaded until the
-/// process ends, because handlers' code may run until then. Errors: `unavailable` when it cannot be
-/// loaded, has not the entry points of `CODEQ_HANDLERS`, or was built for another handler ABI.
+/// process ends, because its code may run until then. Errors: `unavailable` when it cannot be
+/// loaded, lacks the entry points of `CODEQ_HANDLERS`, or was built for another handler ABI.
 [[nodiscard]] result<void> load_handlers(const std::string& file, handler_registry& into);
 
 } // namespace codeq::worker

@@ -64,7 +64,7 @@ std::size_t claim_loop::share_of(std::size_t link) const {
     open += links_[i].open ? 1 : 0;
   }
   auto share = capacity_ / open + (rank < capacity_ % open ? 1 : 0);
-  // With fewer slots than links each coordinator still gets to offer one.
+  // With fewer slots than links, each coordinator still gets one credit.
   return std::max<std::size_t>(share, 1);
 }
 

@@ -6,34 +6,36 @@
 
 namespace codeq::worker {
 
-/// Counts what this node may still take and decides when to tell the coordinators. Pure: driven by
-/// the dispatcher, sends nothing itself. The capacity (slots and prefetch) is divided over the open
-/// links; a link's credits and the tasks it sent that have not ended never pass its share.
+/// Counts the tasks that this node can still accept and decides when to send credits. Pure: driven
+/// by the dispatcher, sends nothing itself. The capacity (slots and prefetch) is divided among the
+/// open links; the sum of a link's credits and its tasks that have not ended never exceeds its
+/// share.
 class claim_loop {
 public:
-  /// `capacity`: tasks held at once, at least 1. `links`: how many coordinators there are.
+  /// `capacity`: maximum number of tasks held, at least 1. `links`: number of coordinators.
   claim_loop(std::size_t capacity, std::size_t links);
 
-  /// Credits may be sent to `link`; it knows of none yet.
+  /// Credits may be sent to `link`; it has none yet.
   void open(std::size_t link);
 
-  /// The credits at `link` are void; the tasks that it sent stay held.
+  /// The credits of `link` are void; the tasks that it sent are still held.
   void close(std::size_t link);
 
-  /// `link` sent `tasks`; each used one credit, unless it was delivered again after a resume.
+  /// `link` sent `tasks`. Each used one credit, unless it was redelivered after a resume.
   void received(std::size_t link, std::size_t tasks, bool redelivered);
 
   /// A task of `link` is no longer held: its handler has ended, or it was never started.
   void released(std::size_t link);
 
-  /// Another capacity from here on; credits that are out stay out.
+  /// Changes the capacity; credits that were sent stay valid.
   void resize(std::size_t capacity);
 
-  /// No more credits from here on, for good.
+  /// Sends no credits any more.
   void stop() noexcept { stopped_ = true; }
 
-  /// The credits to send to `link` now, counted as sent; 0 when it is not worth a message. Few are
-  /// held back until a quarter of the share is due, as long as the coordinator has as many left.
+  /// The credits to send to `link` now; they count as sent. 0 when a message is not worthwhile:
+  /// small numbers are held back until a quarter of the share is due, while the coordinator has at
+  /// least as many credits left.
   [[nodiscard]] std::size_t take(std::size_t link);
 
   [[nodiscard]] std::size_t held() const noexcept;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// What wakes a dispatcher: news of handlers, leases that have to be beaten, things to send.
+/// What wakes a dispatcher: news of handlers, leases that need heartbeats, messages to send.
 namespace codeq::worker {
 
 dispatcher::dispatcher(const dispatcher_options& options, dispatcher_port& port)
@@ -37,7 +37,8 @@ void dispatcher::flush() {
   for (std::size_t link = 0; link < links_.size(); ++link) {
     if (!links_[link].open)
       continue;
-    // Before the reports: what they give back of a queue must not come again.
+    // Before the reports: tasks of a queue that they give back must not be granted to this node
+    // again.
     send_queues(link);
     for (const auto& batch : outbox_.take(link))
       send_to(link, make_results(batch).to_wire());
@@ -52,7 +53,8 @@ void dispatcher::flush() {
 void dispatcher::schedule_flush() {
   if (std::exchange(flush_scheduled_, true))
     return;
-  // Behind everything that waits in the mailbox: what that leads to leaves in the same messages.
+  // Runs after the messages that are already in the mailbox, so that their results are sent in the
+  // same frames.
   port_.flush_soon();
 }
 
@@ -118,7 +120,7 @@ void dispatcher::pass_news_on(monotonic_time now) {
   wake_->clear();
   std::vector<std::vector<progress_of>> by_link(links_.size());
   book_.for_each([&](const lease_key& key, held_lease& lease) {
-    // What is said while there is no connection waits for it, and extends nothing.
+    // While there is no connection, the handlers' news is kept and extends no lease.
     if (!lease.line || !links_[key.link].open)
       return;
     auto said = lease.line->take();

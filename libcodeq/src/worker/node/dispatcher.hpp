@@ -28,30 +28,30 @@
 namespace codeq::worker {
 
 struct dispatcher_options {
-  /// No queue twice.
+  /// Each queue at most once.
   std::vector<served_queue> queues;
   std::string tenant = "default";
-  /// Tasks that run at once; at least 1.
+  /// Maximum number of running tasks; at least 1.
   std::size_t slots = limits::slots_default;
-  /// Tasks taken beyond the slots.
+  /// Number of tasks claimed in addition to the slots.
   std::size_t prefetch = limits::slots_default;
-  /// Tasks of one message at most, both of those claimed and of those reported; at least 1.
+  /// Maximum number of tasks in one message, for claims and for reports; at least 1.
   std::size_t batch = limits::reports_per_request_max;
-  /// How many coordinators; links are numbered below.
+  /// Number of coordinators; links are numbered from 0.
   std::size_t links = 1;
-  /// Rung when a running handler has said something; answered by `take_news`. Never null.
+  /// Raised when a running handler has news; the driver then calls `take_news`. Never null.
   std::shared_ptr<wake_signal> wake;
 };
 
-/// The outside of a dispatcher. No call leads back into the dispatcher before it has returned.
+/// The dispatcher's interface to its driver. Calls return before they call the dispatcher back.
 class dispatcher_port : public dispatcher_notes {
 public:
   // Links to coordinators.
 
-  /// Sends over a link that has a connection.
+  /// Sends a frame over a connected link.
   virtual void to_link(std::size_t link, const protocol::wire_frame& frame) = 0;
 
-  /// Ends the connection of a link, if any, since its coordinator broke the protocol; the link
+  /// Ends the connection of a link, if any, because its coordinator violated the protocol; the link
   /// dials again.
   virtual void break_link(std::size_t link, const error& reason) = 0;
 
@@ -60,32 +60,32 @@ public:
 
   // Handlers.
 
-  /// Starts a handler of the queue; of a keyed queue for that group, which is empty otherwise.
+  /// Starts a handler of the queue; `group` is set for a keyed queue and empty otherwise.
   virtual handler_number start_handler(const std::string& queue, const std::string& group) = 0;
 
   /// Answered by `take_outcomes` or `take_handler_end`.
   virtual void run(handler_number handler, task&& attempt) = 0;
   virtual void run_batch(handler_number handler, std::vector<task> attempts) = 0;
 
-  /// Ends a handler once it is done with what it runs.
+  /// Ends a handler after its current attempt.
   virtual void stop_handler(handler_number handler) = 0;
 
-  /// Asks for `flush` behind what the dispatcher was sent before.
+  /// Requests a call of `flush` after the messages that the dispatcher has already been sent.
   virtual void flush_soon() = 0;
 
-  /// Asks for `wake(number)` after so long.
+  /// Requests a call of `wake(number)` after `wait`.
   virtual void wake_after(duration wait, std::uint64_t number) = 0;
 
-  /// The last call: success after a drain, else why the node cannot go on.
+  /// The last call: success after a drain, otherwise the reason why the node cannot go on.
   virtual void ended(result<void> how) = 0;
 };
 
-/// What a worker node knows and decides: takes tasks from its links, has handlers run them, keeps
-/// their leases alive and reports how they ended. A task is in exactly one place: waiting (in the
-/// book as queued), running (in the book as running and in a slot), or ended (in the outbox until
-/// answered). A running task whose lease is lost leaves the book at once and its slot when its
-/// handler answers. Knows no actor, clock, socket or thread: its driver calls it from one thread,
-/// with the time of each call that needs it.
+/// State and decisions of a worker node: takes tasks from its links, has handlers run them, keeps
+/// their leases alive and reports their outcomes. A task is in exactly one place: waiting (queued
+/// in the book), running (in the book and in a slot), or ended (in the outbox until answered). A
+/// running task whose lease is lost leaves the book at once, and its slot when its handler answers.
+/// Uses no actor, clock, socket or thread: its driver calls it from one thread and passes the time
+/// where it is needed.
 class dispatcher {
 public:
   /// @pre `port` outlives the dispatcher
@@ -94,7 +94,7 @@ public:
   dispatcher(const dispatcher&) = delete;
   dispatcher& operator=(const dispatcher&) = delete;
 
-  // Frames of the coordinators.
+  // Frames from coordinators.
 
   void take(std::size_t link, const protocol::task_batch& batch, monotonic_time now);
   void take(std::size_t link, const protocol::result_reply& reply);
@@ -105,26 +105,26 @@ public:
 
   // Handlers.
 
-  /// How the attempts of a handler ended, in their order.
+  /// Outcomes of a handler's attempts, in order.
   void take_outcomes(handler_number handler, std::span<outcome> answers, monotonic_time now);
 
-  /// A handler is gone; `answer` is what that means for each attempt that it ran.
+  /// A handler has ended; `answer` is the outcome of each of its attempts.
   void take_handler_end(handler_number handler, const outcome& answer);
 
-  /// The wake rang.
+  /// The wake signal was raised.
   void take_news();
 
   // Links.
 
-  /// There are so many links that `close_link` reaches.
+  /// `close_link` can reach links 0 .. count - 1.
   void take_links(std::size_t count);
 
   void take_link_up(std::size_t link, const protocol::hello_ack& ack, monotonic_time now);
 
-  /// `final`: the coordinator refused this node for good, and the link dials no more.
+  /// `final`: the coordinator refused this node for good, and the link does not dial again.
   void take_link_down(std::size_t link, const error& reason, bool final);
 
-  /// The link is gone for good.
+  /// The link has ended for good.
   void take_link_end(std::size_t link);
 
   /// Sends reports and credits.
@@ -132,23 +132,23 @@ public:
 
   void wake(std::uint64_t number, monotonic_time now);
 
-  /// Other queues and slots from here on; ignored once it drains.
+  /// Changes queues and slots; ignored during a drain.
   void
   reconfigure(const std::vector<served_queue>& queues, std::size_t slots, std::size_t prefetch);
 
-  /// Takes nothing more and ends in order; handlers may run for at most `limit`. A second call ends
-  /// the waiting.
+  /// Claims nothing more and ends in order; handlers may run for at most `limit`. A second call
+  /// ends the wait.
   void drain(duration limit);
 
-  /// Ends at once: the node cannot go on.
+  /// Ends at once, because the node cannot go on.
   void fail(const error& reason) { end(reason); }
 
 private:
-  /// The steps of an orderly end, in order.
+  /// The steps of a drain, in order.
   enum class step { running, draining, cancelling, reporting, closing, ended };
 
   struct link_state {
-    /// `close_link` reaches it.
+    /// True when `close_link` can reach it.
     bool is_there = false;
     /// Connected; frames may be sent.
     bool open = false;
@@ -156,7 +156,7 @@ private:
     bool refused = false;
     /// Shards that have not answered the resume.
     std::set<shard_id> resuming;
-    /// Which queues the coordinator knows to be open; 0 are those of the hello.
+    /// Version of the open queues that the coordinator knows; 0: those of the hello.
     std::uint64_t queues_version = 0;
   };
 
@@ -169,7 +169,7 @@ private:
   void run(waiting_list together);
   void begin(waiting_task& waiting);
   void end_attempt(const lease_key& key, outcome answer);
-  /// Forgets a lease of a running task; what it saved waits for no answer any more.
+  /// Drops a lease of a running task; its checkpoints wait for no answer any more.
   void drop_lease(const lease_key& key);
   /// Slots are free again.
   void go_on();
@@ -182,7 +182,7 @@ private:
   void end_idle(monotonic_time now);
   void arm_idle_look(monotonic_time due, monotonic_time now);
 
-  // dispatcher.cpp and dispatcher_links.cpp: links, leases and what is sent.
+  // dispatcher.cpp and dispatcher_links.cpp: links, leases and sending.
 
   void send_to(std::size_t link, const protocol::wire_frame& message);
   void resume(std::size_t link, std::size_t shards, monotonic_time now);
@@ -194,7 +194,7 @@ private:
   [[nodiscard]] std::uint64_t wake_at(monotonic_time due, monotonic_time now);
   [[nodiscard]] std::uint64_t wake_after(duration wait);
 
-  // dispatcher_queues.cpp: how much of which queue is wanted.
+  // dispatcher_queues.cpp: how many tasks of each queue to take.
 
   [[nodiscard]] std::size_t held_of(const std::string& queue) const;
   void set_quotas();
@@ -203,11 +203,11 @@ private:
   void give_back_unhandled();
   void give_back(const waiting_task& waiting);
 
-  // dispatcher_drain.cpp: the orderly end.
+  // dispatcher_drain.cpp: the drain.
 
   void enter(step next, duration at_most);
   void abandon_waiting();
-  /// Tells every coordinator that this node takes no more.
+  /// Notifies every coordinator that this node takes no more tasks.
   void void_credits();
   void stop_all_attempts();
   void abandon_running();
@@ -221,18 +221,18 @@ private:
   const std::shared_ptr<wake_signal> wake_;
   slot_pool pool_;
   lease_book book_;
-  /// What waits for a slot; tasks that lost their lease meanwhile are skipped.
+  /// Tasks that wait for a slot; tasks whose lease was lost are skipped.
   waiting_tasks waiting_;
   claim_loop claims_;
   outbox outbox_;
   std::size_t prefetch_;
-  /// Tasks of one message at most.
+  /// Maximum number of tasks in one message.
   const std::size_t batch_;
-  /// Of queues that may not use all slots.
+  /// Quotas of queues that may not use all slots.
   std::map<std::string, queue_quota> quotas_;
-  /// Queues of which no more is wanted for now.
+  /// Queues of which no more tasks are wanted at present.
   std::set<std::string> closed_;
-  /// Changes with what is wanted.
+  /// Incremented when the set of wanted queues changes.
   std::uint64_t queues_version_ = 0;
   std::vector<link_state> links_;
 
@@ -240,7 +240,7 @@ private:
   bool flush_scheduled_ = false;
   std::optional<monotonic_time> look_armed_;
   std::optional<monotonic_time> idle_armed_;
-  // Which wake-up is for what; an older one is stale.
+  // Number of the current wake-up for each purpose; earlier ones are stale.
   std::uint64_t last_wake_ = 0;
   std::uint64_t look_wake_ = 0;
   std::uint64_t idle_wake_ = 0;

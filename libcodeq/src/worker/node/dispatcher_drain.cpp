@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// The orderly end of a dispatcher.
+/// The drain of a dispatcher.
 namespace codeq::worker {
 
 void dispatcher::drain(duration limit) {
@@ -43,7 +43,7 @@ void dispatcher::stop_all_attempts() {
   enter(step::cancelling, limits::drain_cancel_grace);
   for (const auto& key : book_.keys()) {
     auto& lease = *book_.find(key);
-    // A task that was cancelled before is still answered as cancelled.
+    // A task that was cancelled before is still reported as cancelled.
     if (lease.stop == stop_cause::none)
       stop_attempt(lease, stop_cause::own);
   }

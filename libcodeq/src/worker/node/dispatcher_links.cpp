@@ -30,16 +30,17 @@ void dispatcher::resume(std::size_t link, std::size_t shards, monotonic_time now
   at.resuming.clear();
   for (std::size_t shard = 0; shard < shards; ++shard)
     at.resuming.insert(static_cast<shard_id>(shard));
-  // Results go first, so that what they end is neither named as held nor delivered again.
+  // Results are sent first, so that the tasks they end are neither listed as held nor delivered
+  // again.
   outbox_.resend(link);
   for (const auto& batch : outbox_.take(link))
     send_to(link, make_results(batch).to_wire());
   auto held = book_.beat_all(link, now);
   for (const auto& request : make_resumes(held, shards))
     send_to(link, request.to_wire());
-  // A lease that the coordinator still knows may be close to its end: the beat goes right behind.
+  // A lease that the coordinator still knows may be about to expire: send a heartbeat right away.
   send_beats(std::move(held));
-  // What was said while there was no connection, and what nobody has answered.
+  // News from the time without a connection, and news that was not answered.
   book_.for_each([link](const lease_key& key, held_lease& lease) {
     if (key.link == link && lease.line)
       lease.line->unsaved().resend();

@@ -12,7 +12,7 @@
 
 namespace codeq::worker {
 
-/// What a dispatcher says for logs.
+/// Events of a dispatcher that are logged.
 class dispatcher_notes {
 public:
   virtual ~dispatcher_notes() = default;
@@ -20,7 +20,7 @@ public:
   virtual void note_connected(std::size_t link, std::size_t shards) = 0;
   virtual void note_settings(std::size_t queues, std::size_t slots, std::size_t prefetch) = 0;
 
-  /// The task goes back, since its queue is not handled here.
+  /// The task is given back, since its queue is not handled here.
   virtual void note_unhandled(const task& given_back) = 0;
 
   virtual void note_handler_end(fencing_token token, const std::string& reason) = 0;
@@ -29,15 +29,15 @@ public:
   /// The coordinator refused a report.
   virtual void note_refused(const report_answer& answer) = 0;
 
-  /// The handler was told to stop, since the lease is over and there is no connection.
+  /// The handler was cancelled, since the lease has expired and there is no connection.
   virtual void note_over(const task_id& task, fencing_token token) = 0;
 
   virtual void note_drain(std::size_t running, duration limit) = 0;
 
-  /// The drain gave a task back whose handler did not stop in time.
+  /// The drain gave back a task whose handler did not stop in time.
   virtual void note_abandoned(const task_id& task, fencing_token token) = 0;
 
-  /// The drain ends with so many reports that nobody has answered.
+  /// The drain ends with this number of unanswered reports.
   virtual void note_unanswered(std::size_t reports) = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-/// How a dispatcher says which queues it wants tasks of, and takes other settings.
+/// How a dispatcher requests queues, and how it applies new settings.
 namespace codeq::worker {
 
 std::size_t dispatcher::held_of(const std::string& queue) const {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-/// How a dispatcher takes tasks, has them run and learns what became of them.
+/// How a dispatcher accepts tasks, has them run and handles their outcomes.
 namespace codeq::worker {
 
 void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monotonic_time now) {
@@ -20,8 +20,8 @@ void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monot
 
 void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time received_at) {
   lease_key key{link, attempt.id.shard, attempt.token};
-  // After a resume a lease may be delivered that this node knows well: named too late, or just
-  // ended.
+  // After a resume the coordinator may deliver a lease that this node has: one that was listed too
+  // late, or that has just ended.
   if (book_.find(key) != nullptr || outbox_.contains(key))
     return claims_.released(link);
   if (step_ != step::running || attempt.tenant != tenant_ || !pool_.handles(attempt.queue))
@@ -98,10 +98,10 @@ void dispatcher::take_handler_end(handler_number handler, const outcome& answer)
 
 void dispatcher::end_attempt(const lease_key& key, outcome answer) {
   claims_.released(key.link);
-  // Not in the book: the lease was lost, or the drain gave the task back already.
+  // If the lease is not in the book, it was lost, or the drain has given the task back.
   if (auto lease = book_.take(key)) {
-    // A power cut of the coordinator took back that the lease was lost: the task came again, waits,
-    // and is answered by the handler that ran on. It is held twice until here.
+    // A power cut of the coordinator undid the loss of the lease: the task was delivered again,
+    // waits, and gets the outcome of the handler that ran on. Until now it counted twice.
     if (lease->phase == lease_phase::queued)
       claims_.released(key.link);
     report_later(make_report(key, *lease, std::move(answer)));
@@ -137,7 +137,7 @@ void dispatcher::take(std::size_t link, const protocol::leases_lost& lost) {
 }
 
 void dispatcher::lose(const lease_ref& gone) {
-  // The answer to a report that is under way settles it, whatever happens to the lease.
+  // A report that was sent is settled by its answer, whatever happens to the lease.
   auto* lease = book_.find(gone.key);
   if (lease == nullptr)
     return;
@@ -193,7 +193,7 @@ void dispatcher::take_answer(const report_answer& answer) {
     return;
   }
   bool is_for_content = answer.code == errc::invalid_argument || answer.code == errc::too_large;
-  // The lease still stands; sent again as it is, the report would be refused for ever.
+  // The lease is still valid; resending the same report would only be refused again.
   bool is_replaced = is_for_content && outbox_.refused(answer.key, answer.context);
   bool was_waiting = is_replaced || outbox_.answered(answer.key);
   if (was_waiting && answer.code != errc::none && answer.code != errc::already)

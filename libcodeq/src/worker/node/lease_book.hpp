@@ -17,37 +17,37 @@ namespace codeq::worker {
 
 enum class lease_phase : std::uint8_t { running, queued };
 
-/// Why a running handler was told to stop; decides what its answer is worth.
+/// Why a running handler was cancelled; determines how its outcome is reported.
 enum class stop_cause : std::uint8_t {
   none,
-  /// The task was cancelled: whatever is not a completion is `cancelled`.
+  /// The task was cancelled: any outcome but a completion is reported as `cancelled`.
   cancelled,
-  /// This node stops, or counts the lease as over without a connection: what the handler fails
-  /// with now is not the task's fault.
+  /// This node stops, or the lease has expired without a connection: a failure from now on is not
+  /// the task's fault.
   own,
 };
 
-/// One lease that this node holds.
+/// A lease that this node holds.
 struct held_lease {
   sequence seq = 0;
   lease_phase phase = lease_phase::queued;
   stop_cause stop = stop_cause::none;
-  /// How long it is valid from one beat to the next.
+  /// Time that it is valid after each heartbeat.
   duration lease{0};
-  /// When the task came or the latest beat left, whichever is later.
+  /// When the task was received or the latest heartbeat was sent, whichever is later.
   monotonic_time counted_from;
   std::shared_ptr<cancellation> cancel;
-  /// To the handler, once it runs.
+  /// Connects to the handler once it runs.
   std::shared_ptr<attempt_line> line{};
-  /// Until when the handler asked it to be valid, beat or no beat.
+  /// End of the validity that the handler requested, independent of heartbeats.
   monotonic_time extended_until{};
 
-  /// Until when it is valid as far as this node knows.
+  /// The end of the lease as far as this node knows it.
   [[nodiscard]] monotonic_time valid_until() const noexcept {
     return std::max(counted_from + lease, extended_until);
   }
 
-  /// It was beaten just now.
+  /// A heartbeat was sent at `now`.
   void count_from(monotonic_time now) {
     counted_from = now;
     if (line)
@@ -55,59 +55,59 @@ struct held_lease {
   }
 };
 
-/// One line of a heartbeat.
+/// One lease in a heartbeat.
 struct beat {
   lease_key key;
   sequence seq = 0;
   lease_phase phase = lease_phase::queued;
-  /// The handler got on with its work.
+  /// The handler has reported progress.
   bool progressed = false;
-  /// How long it is to be valid; zero is as long as the lease.
+  /// Requested validity; zero: the lease duration.
   duration extend{0};
 
   friend bool operator==(const beat&, const beat&) = default;
 };
 
-/// The leases of this node and when they must be beaten. Pure: told the time, sends nothing. A look
-/// is due a quarter of the shortest lease after the last one and lists what has under three
-/// quarters of its time left, so that each lease is beaten before half of it is gone, and those
-/// of tasks that end quickly never are.
+/// The leases of this node and the times of their heartbeats. Pure: gets the time as a parameter,
+/// sends nothing. A look is due a quarter of the shortest lease after the previous one; it lists
+/// the leases that have less than three quarters of their time left. So each lease gets a heartbeat
+/// before half of it has passed, and tasks that end quickly need none.
 class lease_book {
 public:
-  /// Whether a link has a connection.
+  /// True when the link has a connection.
   using is_open = std::function<bool(std::size_t link)>;
 
   struct look_result {
-    /// What to beat now; counted as sent.
+    /// Heartbeats to send now; they count as sent.
     std::vector<beat> beats;
-    /// Leases whose time is over while their link has no connection; each is listed once.
+    /// Leases that have expired while their link has no connection; each is listed once.
     std::vector<lease_key> over;
   };
 
-  /// @pre not held yet.
+  /// @pre the lease is not held yet
   held_lease& add(const lease_key& key, held_lease lease);
 
-  /// Null when not held.
+  /// Null when the lease is not held.
   [[nodiscard]] held_lease* find(const lease_key& key);
 
   void remove(const lease_key& key) { leases_.erase(key); }
 
-  /// Removes it and returns what it was; nothing when not held.
+  /// Removes and returns the lease; empty when it is not held.
   [[nodiscard]] std::optional<held_lease> take(const lease_key& key);
 
   [[nodiscard]] look_result look(monotonic_time now, const is_open& open);
 
-  /// Every lease of `link`, ascending, to be named or beaten after a reconnect; counted as beaten
-  /// at `now`.
+  /// Every lease of `link`, in ascending order, for a resume or for heartbeats after a reconnect;
+  /// heartbeats count as sent at `now`.
   [[nodiscard]] std::vector<beat> beat_all(std::size_t link, monotonic_time now);
 
-  /// When the next look is due; empty when nothing is held.
+  /// When the next look is due; empty when no lease is held.
   [[nodiscard]] std::optional<monotonic_time> next_look() const noexcept { return next_look_; }
 
-  /// What is held, ascending.
+  /// All leases, in ascending order.
   [[nodiscard]] std::vector<lease_key> keys() const;
 
-  /// Calls `fn(key, lease)` for each; `fn` must not change the book.
+  /// Calls `fn(key, lease)` for each lease; `fn` must not change the book.
   template <class F>
   void for_each(F&& fn) {
     for (auto& [key, lease] : leases_)

@@ -10,8 +10,8 @@
 
 namespace codeq::worker {
 
-/// Names one lease within this node. A shard never reuses a token, so a task that comes back under
-/// a new lease while its old handler still runs has another key.
+/// Identifies a lease within this node. A shard never reuses a token, so a task that is delivered
+/// again under a new lease, while its old handler still runs, has another key.
 struct lease_key {
   /// The link to the coordinator that granted it.
   std::size_t link = 0;

@@ -11,31 +11,31 @@
 
 namespace codeq::worker {
 
-/// The reports that no coordinator has answered yet. Each is kept and sent again after a reconnect
-/// until it is answered. Pure: hands out what to send, sends nothing.
+/// The reports that no coordinator has answered. Each is kept, and resent after a reconnect, until
+/// it is answered. Pure: returns what to send, sends nothing.
 class outbox {
 public:
-  /// What goes into one result request; the reports stay the outbox's and are valid until the next
-  /// call of a function that is not const.
+  /// The reports of one result request. They belong to the outbox and are valid until the next call
+  /// of a non-const function.
   struct batch {
     shard_id shard{};
     std::vector<const report*> reports;
   };
 
-  /// `batch_reports`: reports of one batch at most, at least 1.
+  /// `batch_reports`: maximum number of reports in one batch, at least 1.
   explicit outbox(std::size_t links, std::size_t batch_reports = limits::reports_per_request_max)
     : unsent_(links), batch_reports_(batch_reports) {}
 
   void add(report made);
 
-  /// What was not sent to `link` since it opened, oldest first, in batches within the limits of a
-  /// request; counted as sent.
+  /// The reports that were not sent to `link` since it opened, oldest first, in batches within the
+  /// limits of a request; they count as sent.
   [[nodiscard]] std::vector<batch> take(std::size_t link);
 
-  /// The connection of `link` is new: everything unanswered has to be sent again.
+  /// The connection of `link` is new: all unanswered reports have to be sent again.
   void resend(std::size_t link);
 
-  /// The coordinator decided; false when the report was not waiting.
+  /// The coordinator answered the report; false when it was not waiting.
   bool answered(const lease_key& key);
 
   /// The coordinator has no space for the report now: it is sent again after the next call of
@@ -43,24 +43,24 @@ public:
   bool postpone(const lease_key& key);
   void send_postponed();
 
-  /// The coordinator does not take a completion for what it carries: a failure that says so takes
-  /// its place. False when no completion was waiting.
+  /// The coordinator refused a completion for its content: replaces it by a failure with the
+  /// reason. False when no completion was waiting.
   bool refused(const lease_key& key, const std::string& why);
 
-  /// Nobody will answer on `link` any more.
+  /// Reports to `link` will never be answered.
   void drop(std::size_t link);
 
   [[nodiscard]] bool contains(const lease_key& key) const { return waiting_.contains(key); }
 
   [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
 
-  /// True when so much is unanswered that no more work should be asked for.
+  /// True when so many reports are unanswered that no more tasks should be claimed.
   [[nodiscard]] bool is_full() const noexcept;
 
 private:
   struct entry {
     report made;
-    /// Counts reports, so that they are sent again in their order.
+    /// Number of the report, so that reports are resent in their order.
     std::uint64_t order = 0;
   };
 

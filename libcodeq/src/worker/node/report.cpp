@@ -11,7 +11,7 @@ namespace codeq::worker {
 
 namespace {
 
-/// Room for the longest mark that `cut_error_text` appends.
+/// Space for the longest mark that `cut_error_text` appends.
 constexpr std::size_t mark_bytes_max = 48;
 
 disposition after_stop(disposition said, stop_cause stop) {
@@ -26,7 +26,7 @@ bool is_valid_delay(std::optional<duration> delay) {
   return !delay || (*delay >= duration{0} && *delay <= limits::retry_max);
 }
 
-/// The follow-ups as they travel. Errors: say which one is over which limit.
+/// Encodes the follow-ups. Errors: name the follow-up and the limit that it exceeds.
 result<std::shared_ptr<const protocol::encoded_tasks>>
 encode_follow_ups(const std::vector<task_spec>& tasks) {
   if (auto ok = protocol::check_follow_up_count(tasks.size()); !ok)
@@ -52,7 +52,7 @@ std::string refused_follow_ups(const std::string& why) {
   return cut_error_text("completed, but its follow-ups were refused: " + why);
 }
 
-/// Nothing follows what is not a completion.
+/// Only a completion has follow-ups.
 outcome without_follow_ups(const outcome& answer) {
   auto text = cut_error_text(answer.text());
   switch (answer.what()) {

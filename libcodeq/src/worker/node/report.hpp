@@ -13,47 +13,45 @@
 
 namespace codeq::worker {
 
-/// One line of a result request.
+/// One report of a result request.
 struct report {
   lease_key key;
   sequence seq = 0;
   disposition what = disposition::abandon;
-  /// A nack's own delay; empty leaves it to the retry policy.
+  /// The delay given to `nack`; empty: the retry policy's delay.
   std::optional<duration> delay;
   /// False: the attempt never began and is not charged.
   bool started = true;
   /// The result or the error text, within its limit.
   std::string text;
-  /// Of a completion, within their limits; null is none.
+  /// Follow-ups of a completion, within their limits; null: none.
   std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
-  /// What the attempt saved last and was not told to be durable.
+  /// The attempt's latest checkpoint that is not known to be durable.
   checkpoint_line checkpoint{};
 
-  /// What it takes in a request, near enough.
+  /// Approximate size in a request.
   [[nodiscard]] std::size_t byte_size() const noexcept {
     return text.size() + checkpoint.data.size() + (follow_ups ? follow_ups->request_bytes() : 0);
   }
 };
 
-/// What to report of a handler's answer: a result over its limit is a permanent failure that names
-/// both sizes, follow-ups over a limit are a failure that names it, an error text over its limit is
-/// cut with a mark, and what a handler that was told to stop fails with is not held against the
-/// task.
+/// The report of a handler's outcome. A result over its limit becomes a permanent failure that
+/// names both sizes; follow-ups over a limit become a failure that names it; an error text over its
+/// limit is cut with a mark; a failure of a handler that was cancelled is not charged to the task.
 [[nodiscard]] report make_report(const lease_key& key, const held_lease& lease, outcome answer);
 
-/// The answer as it may travel from a child process: one that carries more than `make_report` takes
-/// is the failure that it would make of it, with a text within its limit.
+/// Limits an outcome before it is sent by a child process: if `make_report` would turn it into a
+/// failure, this failure is returned, with a text within its limit.
 [[nodiscard]] outcome within_limits(outcome answer);
 
-/// What to report of a task that was never started.
+/// The report of a task that was never started.
 [[nodiscard]] report make_unstarted(const lease_key& key, sequence seq);
 
-/// Turns a completion into a failure, because of what it carries: the work has to be done again, or
-/// the task ends dead, where people see why.
+/// Turns a completion into a failure because of its content: the task is retried, or ends dead,
+/// where operators see the reason.
 void fail_for_follow_ups(report& made, const std::string& why);
 
-/// `text`, or its beginning with a mark that says how much is missing, within the limit of error
-/// texts.
+/// `text`, cut if it exceeds the limit of error texts, with a mark that says how much is missing.
 [[nodiscard]] std::string cut_error_text(std::string text);
 
 } // namespace codeq::worker

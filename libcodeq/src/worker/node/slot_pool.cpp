@@ -48,7 +48,7 @@ std::size_t slot_pool::slots_of(const queue_slots& of_queue) const {
 std::size_t slot_pool::room(const std::string& queue) const {
   const auto& of_queue = queues_.at(queue);
   auto most = slots_of(of_queue);
-  // Slots may have been taken away while tasks run in them.
+  // The number of slots may have been reduced while tasks run in them.
   if (!of_queue.is_handled || running_ >= slots_ || of_queue.running >= most)
     return 0;
   return std::min({of_queue.served.batch_max, slots_ - running_, most - of_queue.running});
@@ -107,7 +107,7 @@ std::span<const lease_key> slot_pool::finish(handler_number handler, monotonic_t
   running_ -= used.leases.size();
   used.queue->running -= used.leases.size();
   used.idle_since = now;
-  // The most recently used handler is used next: its stack and caches are warm.
+  // The most recently used handler is used next, since its stack and caches are warm.
   if (used.group.empty())
     used.queue->idle.push_back(handler);
   return used.leases;

@@ -16,53 +16,54 @@
 
 namespace codeq::worker {
 
-/// Names a handler that was started; never given to another.
+/// Number of a started handler; never reused.
 using handler_number = std::uint64_t;
 
-/// A queue that this node works on.
+/// A queue that this node serves.
 struct served_queue {
   std::string queue;
-  /// Tasks of it that run at once; 0 is as many as the node has slots.
+  /// Maximum number of its running tasks; 0: as many as the node has slots.
   std::size_t slots = 0;
   unsigned weight = 1;
-  /// Each of its handlers takes up to `batch_max` tasks together; else it takes one.
+  /// True when a handler runs up to `batch_max` tasks together; false when it runs one at a time.
   bool takes_batches = false;
   std::size_t batch_max = 1;
-  /// Of a queue whose handlers live for one group each: when one without a task ends.
+  /// Idle time after which a handler of a keyed queue ends; empty for other queues.
   std::optional<duration> idle{};
 };
 
-/// Which handlers there are and what they run: each runs one task, or one batch, at a time; at most
-/// `slots` tasks run together, and of a queue at most its own slots. Handlers are started when
-/// first needed and kept per queue, since a handler belongs to its queue; so there may be up to
-/// `slots` idle ones for every queue, and for a keyed queue `limits::keyed_actors_max`. Pure:
-/// starts a handler by the function that it was given, and ends none itself.
+/// The handlers of a node and their tasks. Each handler runs one task, or one batch, at a time; at
+/// most `slots` tasks run in total, and of each queue at most its own slots. A handler is started
+/// when first needed and kept for its queue, so there may be up to `slots` idle ones for every
+/// queue, and up to `limits::keyed_actors_max` for a keyed queue. Pure: starts handlers through a
+/// function and never ends one itself.
 class slot_pool {
 public:
-  /// Starts a handler of the queue, of a keyed queue for that group; returns its number.
+  /// Starts a handler of the queue, for that group if the queue is keyed; returns its number.
   using start_function =
     std::function<handler_number(const std::string& queue, const std::string& group)>;
 
-  /// @pre no two of `queues` have one name.
+  /// @pre the names of `queues` are different
   slot_pool(
     const std::vector<served_queue>& queues, std::size_t slots, start_function start_handler);
 
-  /// Other queues and slots from here on. Queues that are gone start nothing more; the handlers of
-  /// queues that stay stay as they are.
+  /// Changes queues and slots. Queues that are no longer served start nothing more; handlers of the
+  /// remaining queues are kept.
   void configure(const std::vector<served_queue>& queues, std::size_t slots);
 
   [[nodiscard]] bool handles(const std::string& queue) const;
 
-  /// The names of all queues, in no order.
+  /// The names of all queues, in no particular order.
   [[nodiscard]] std::vector<std::string> queues() const;
 
-  /// Tasks of the queue that may run at once.
+  /// Maximum number of running tasks of the queue.
   [[nodiscard]] std::size_t slots_of(const std::string& queue) const;
 
-  /// How many tasks of the queue may start together now.
+  /// Number of tasks of the queue that may start together now.
   [[nodiscard]] std::size_t room(const std::string& queue) const;
 
-  /// False while the handler of the task's group is still busy with another, whose lease is lost.
+  /// False while the handler of the task's group is still running another task, whose lease was
+  /// lost.
   [[nodiscard]] bool may_start(const task& attempt) const;
 
   [[nodiscard]] std::size_t running_of(const std::string& queue) const;
@@ -71,40 +72,40 @@ public:
 
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
-  /// Who runs what was started.
+  /// The handler that runs the started tasks.
   struct started {
     handler_number handler = 0;
-    /// It takes a batch, not a task.
+    /// The handler takes a batch, not a single task.
     bool is_batch = false;
   };
 
-  /// The handler that is to run these tasks.
-  /// @pre of one queue, at least one and as many as there is room for
+  /// Chooses or starts a handler for these tasks. @pre they are of one queue, at least one, and not
+  /// more than there is room for
   [[nodiscard]] started start(const waiting_list& together);
 
-  /// The handler answered and is free again: the leases that it ran, valid until the pool changes
-  /// again. Empty when it is not known or ran nothing.
+  /// The handler has answered and is free again. Returns the leases that it ran, which are valid
+  /// until the pool changes again; empty when the handler is unknown or ran nothing.
   [[nodiscard]] std::span<const lease_key> finish(handler_number handler, monotonic_time now);
 
-  /// The handler is gone and another is started when needed: the leases that it ran.
+  /// The handler has ended; another is started when needed. Returns the leases that it ran.
   [[nodiscard]] std::vector<lease_key> remove(handler_number handler);
 
-  /// When this handler ends if it stays idle from `now` on: at once when its queue has too many,
-  /// at the latest time when it does not live for a group.
+  /// When the handler ends if it stays idle from `now` on: at once if its queue has too many
+  /// handlers; never (the maximum time) if it is not keyed.
   [[nodiscard]] monotonic_time passivated_at(handler_number handler, monotonic_time now) const;
 
   struct passivated {
-    /// To be ended; forgotten here.
+    /// Handlers to end; the pool has removed them.
     std::vector<handler_number> over;
-    /// When the next one will be, or the latest time when none is idle.
+    /// When the next one ends; the maximum time when none is idle.
     monotonic_time next;
   };
 
-  /// Takes out keyed handlers that had nothing to do for their time, and all idle ones of a queue
-  /// with more than `limits::keyed_actors_max`.
+  /// Removes keyed handlers that were idle for their idle time, and all idle ones of a queue with
+  /// more than `limits::keyed_actors_max`.
   [[nodiscard]] passivated passivate(monotonic_time now);
 
-  /// All handlers, also those that run something.
+  /// All handlers, including those that run something.
   [[nodiscard]] std::vector<handler_number> handlers() const;
 
 private:
@@ -113,7 +114,7 @@ private:
     bool is_handled = true;
     std::size_t running = 0;
     std::vector<handler_number> idle;
-    /// Of a keyed queue: the handler of each group.
+    /// For a keyed queue: the handler of each group.
     std::unordered_map<std::string, handler_number> keyed;
   };
 
@@ -121,7 +122,7 @@ private:
     queue_slots* queue = nullptr;
     std::string group;
     bool is_running = false;
-    /// What it runs, or ran last.
+    /// Leases of the current or latest run.
     std::vector<lease_key> leases;
     monotonic_time idle_since{};
   };

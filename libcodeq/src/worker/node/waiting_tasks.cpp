@@ -9,7 +9,7 @@ namespace codeq::worker {
 
 namespace {
 
-/// One start of a queue of weight 1.
+/// The pass increment for one start of a queue with weight 1.
 constexpr std::uint64_t stride = 1u << 20;
 
 } // namespace

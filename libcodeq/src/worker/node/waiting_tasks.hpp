@@ -24,21 +24,21 @@ struct waiting_task {
   task attempt;
 };
 
-/// A task is large: it is moved from list to list as it is.
+/// A list, because a task is large and is moved between lists by splicing.
 using waiting_list = std::list<waiting_task>;
 
-/// The tasks that this node has and has not begun. Pure. Within a queue they go by priority and
-/// order of arrival; among queues each gets starts in proportion to its weight, as long as it has
-/// tasks and may start them.
+/// The tasks that wait to be started on this node. Pure. Within a queue they start by priority and
+/// order of arrival; each queue gets starts in proportion to its weight, as long as it has tasks
+/// that may start.
 class waiting_tasks {
 public:
-  /// What may start now.
+  /// Functions that decide which tasks may start now.
   struct rules {
-    /// How many tasks of that queue may start together; 0 is none.
+    /// Number of tasks of that queue that may start together; 0: none.
     std::function<std::size_t(const std::string& queue)> room;
-    /// False for a task whose lease is gone; it is dropped.
+    /// False for a task whose lease was lost; it is dropped.
     std::function<bool(const lease_key& key)> is_held;
-    /// False for one that has to wait for another of its group.
+    /// False for a task that has to wait for another task of its group.
     std::function<bool(const task& attempt)> may_start;
   };
 
@@ -47,29 +47,30 @@ public:
   waiting_tasks(const waiting_tasks&) = delete;
   waiting_tasks& operator=(const waiting_tasks&) = delete;
 
-  /// The weight of a queue; 1 unless told.
+  /// Sets the weight of a queue; the default is 1.
   void set_weight(const std::string& queue, unsigned weight) { lane_of(queue).weight = weight; }
 
   void add(const lease_key& key, task&& received);
 
-  /// How many of the queue wait, lost ones among them that were not dropped yet.
+  /// Number of waiting tasks of the queue, including those whose lease was lost and that are not
+  /// dropped yet.
   [[nodiscard]] std::size_t count(const std::string& queue) const {
     auto found = lanes_.find(queue);
     return found == lanes_.end() ? 0 : found->second.size;
   }
 
-  /// What is to start next: tasks of one queue, at most as many as have room together. Empty when
-  /// nothing may start.
+  /// Removes the tasks to start next: tasks of one queue, at most as many as there is room for.
+  /// Empty when nothing may start.
   [[nodiscard]] waiting_list take_next();
 
-  /// Everything that waits.
+  /// Removes all waiting tasks.
   [[nodiscard]] waiting_list take_all();
 
 private:
   struct lane {
     std::string queue;
     unsigned weight = 1;
-    /// Counts starts over the weight: the lane with the smallest is next.
+    /// Number of starts divided by the weight; the lane with the smallest value is next.
     std::uint64_t pass = 0;
     std::array<waiting_list, limits::priority_max + 1> tasks;
     std::size_t size = 0;
@@ -87,14 +88,16 @@ private:
   lane& lane_of(const std::string& queue);
   void take_from(lane& from, std::size_t count, waiting_list& to);
   void take_some(lane& from, std::size_t priority, std::size_t count, waiting_list& to);
-  /// Puts a lane of which so many started where it is next. Returns the one behind its old place.
+  /// Advances the pass of a lane after `started` starts and reinserts it. Returns the lane after
+  /// its old position.
   lane_set::iterator pass_on(lane_set::iterator at, std::size_t started);
 
   rules rules_;
   std::unordered_map<std::string, lane> lanes_;
-  /// Those that have tasks, in the order in which they are next.
+  /// The lanes with tasks, in the order of their passes.
   lane_set listed_;
-  /// Where the latest start was: a lane that was empty does not make up for it.
+  /// The pass of the latest start; a lane that was empty starts from here, so that it has no
+  /// credit.
   std::uint64_t pass_ = 0;
 };
 

@@ -15,34 +15,35 @@
 #include <utility>
 #include <vector>
 
-/// Between the worker's own types and messages; nothing else in the worker reads or builds them.
+/// Conversions between the worker's types and messages; no other file of the worker parses or
+/// builds messages.
 namespace codeq::worker {
 
-/// What a task batch brought.
+/// Content of a task batch.
 struct delivery {
-  /// Leases that were granted before, and that this node did not know.
+  /// Leases that were granted before, without this node's knowledge.
   bool redelivered = false;
   std::vector<task> tasks;
 };
 
-/// One line of a reply or notice: which lease of the link.
+/// A lease of a link, as named in a reply or notice.
 struct lease_ref {
   sequence seq = 0;
   lease_key key;
 };
 
-/// What a result reply says about one report.
+/// The coordinator's answer to one report.
 struct report_answer {
   lease_key key;
   sequence seq = 0;
   errc code = errc::none;
-  /// What is out of bounds, when that is the reason.
+  /// Names what is out of bounds, when that is the reason.
   std::string context{};
 };
 
-/// The tasks of a batch; their payloads share the message's buffer, or are copies where that would
-/// hold much more memory than the payload has. Errors: `protocol_error` when runs, bodies and
-/// attempts do not fit each other.
+/// The tasks of a batch. Their payloads share the message's buffer, or are copied where the buffer
+/// is much larger than the payload. Errors: `protocol_error` when runs, bodies and attempts do not
+/// fit together.
 [[nodiscard]] result<delivery> read_task_batch(const protocol::task_batch& batch);
 
 [[nodiscard]] result<std::vector<lease_ref>>
@@ -54,7 +55,7 @@ read_cancel_notice(std::size_t link, const protocol::cancel_notice& notice);
 [[nodiscard]] result<std::vector<report_answer>>
 read_result_reply(std::size_t link, const protocol::result_reply& reply);
 
-/// Up to which number what an attempt saved is durable.
+/// All checkpoints of the lease's attempt up to `number` are durable.
 struct saved_line {
   lease_key key;
   std::uint32_t number = 0;
@@ -65,33 +66,33 @@ read_checkpoints_saved(std::size_t link, const protocol::checkpoints_saved& save
 
 [[nodiscard]] result<shard_id> read_resume_reply(const protocol::resume_reply& reply);
 
-/// One heartbeat per shard that `beats` names. @pre all are of one link.
+/// One heartbeat per shard of `beats`. @pre all belong to one link
 [[nodiscard]] std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats);
 
-/// How far the handler of a lease is.
+/// News of a lease's handler.
 struct progress_of {
   beat lease;
   std::optional<progress_line> line;
   std::optional<checkpoint_line> checkpoint{};
 };
 
-/// As `make_heartbeats`, with what the handlers said. @pre all are of one link.
+/// As `make_heartbeats`, with the handlers' news. @pre all belong to one link
 [[nodiscard]] std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> said);
 
-/// One resume request per shard, also for those without holdings: 0 to `shards` - 1.
+/// One resume request for each shard 0 .. `shards` - 1, including shards without held leases.
 [[nodiscard]] std::vector<protocol::resume_request>
 make_resumes(const std::vector<beat>& held, std::size_t shards);
 
 [[nodiscard]] protocol::result_request make_results(const outbox::batch& batch);
 
-/// `batch_tasks`: tasks of one message at most; 0 leaves it to the coordinator.
+/// `batch_tasks`: maximum number of tasks in one message; 0: the coordinator's limit.
 [[nodiscard]] protocol::claim_request make_claim(std::size_t credits, std::size_t batch_tasks = 0);
 
-/// From here on only tasks of these queues of the tenant are wanted; asks for none.
+/// Restricts claims to these queues of the tenant from now on; contains no credits.
 [[nodiscard]] protocol::claim_request
 make_queue_change(const std::string& tenant, std::span<const std::string> queues);
 
-/// The hello of a worker that handles `queues` of a tenant; an empty `token` is none.
+/// The hello of a worker that handles `queues` of a tenant. An empty `token`: none.
 [[nodiscard]] protocol::hello make_hello(
   const worker_identity& self,
   const std::string& tenant,

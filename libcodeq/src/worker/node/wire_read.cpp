@@ -11,8 +11,8 @@ namespace codeq::worker {
 
 namespace {
 
-/// A payload of a large frame shares it when it is at least one of so many parts of it, so a task
-/// holds at most so many times its payload.
+/// A payload shares the buffer of a large frame if the frame is at most this many times as large as
+/// the payload. This bounds the memory that a task holds.
 constexpr std::size_t shared_parts_max = 4;
 
 std::string text_of(capnp::Text::Reader text) {
@@ -27,7 +27,7 @@ error not_fitting(const char* what) {
   return {errc::protocol_error, std::string("task batch: ") + what};
 }
 
-/// Fills payload and headers from the body, which lies at `slice` of the batch's buffer.
+/// Reads payload and headers from the body at `slice` of the batch's buffer.
 result<void> read_body(task& made, const bytes& slice) {
   auto body = protocol::frame<schema::TaskBody>::parse(slice);
   if (!body)
@@ -44,7 +44,7 @@ result<void> read_body(task& made, const bytes& slice) {
   });
 }
 
-/// What all tasks of the run share.
+/// The fields that all tasks of the run share.
 task run_prototype(schema::TaskRun::Reader run) {
   task made;
   made.tenant = text_of(run.getQueue().getTenant());
@@ -73,7 +73,7 @@ result<void> check_run(schema::TaskRun::Reader run, std::size_t bodies_left) {
   return {};
 }
 
-/// Walks the bodies of a batch in order.
+/// Iterates over the bodies of a batch in order.
 class body_cursor {
 public:
   body_cursor(schema::Packed::Reader packed, const bytes& frame) : ends_(packed.getEnds()) {
@@ -102,7 +102,7 @@ private:
   std::size_t begin_ = 0;
 };
 
-/// Gives what was handed on to the tasks of the run, which are the last ones of `into`.
+/// Sets the checkpoints of the run's tasks, which are the last ones of `into`.
 result<void>
 read_checkpoints(delivery& into, schema::TaskRun::Reader run, const protocol::task_batch& batch) {
   auto first = into.tasks.size() - run.getCount();
@@ -136,8 +136,8 @@ read_run(delivery& into, shard_id shard, schema::TaskRun::Reader run, body_curso
   return {};
 }
 
-/// Copies the parts of tasks that are much smaller than the frame that brought them. The frame
-/// lives as long as one of its tasks waits or runs, so else a small task could hold megabytes.
+/// Copies payloads that are much smaller than the frame they came in. The frame lives as long as
+/// one of its tasks waits or runs, so otherwise a small task could hold megabytes.
 void copy_small_parts(const bytes& frame, delivery& from) {
   if (frame.size() <= limits::shared_batch_bytes_max)
     return;

@@ -17,7 +17,7 @@ namespace codeq::worker {
 
 namespace {
 
-/// How often a running child is told for how long its lease is valid.
+/// Interval at which a running child is told the remaining time of its lease.
 constexpr duration tell_lease_interval{1000};
 
 constexpr std::size_t read_bytes = 64u << 10;
@@ -64,7 +64,7 @@ child::~child() {
 }
 
 std::optional<outcome> child::run(const task& attempt, duration kill_grace) {
-  // What came since the attempt before ended belongs to it.
+  // Output since the end of the previous attempt belongs to that attempt.
   while (read_errors()) {
   }
   printed_.clear();
@@ -155,7 +155,7 @@ bool child::read_errors() {
   if (count <= 0)
     return false;
   printed_.append({buffer.data(), static_cast<std::size_t>(count)});
-  // What a handler prints belongs where the node's own lines go.
+  // Output of a handler goes where the node's own log lines go.
   [[maybe_unused]] auto written =
     write(STDERR_FILENO, buffer.data(), static_cast<std::size_t>(count));
   return true;
@@ -176,7 +176,7 @@ void child::tell_lease() {
   if (now < next_tell_)
     return;
   next_tell_ = now + tell_lease_interval;
-  // One that does not read what it is told need not be told more.
+  // A child that does not read its messages gets no further ones.
   if (outgoing_.empty())
     send(make_lease_left(attempt_->lease_remaining(), number_));
 }
@@ -184,7 +184,8 @@ void child::tell_lease() {
 void child::look_at_end() {
   if (is_alive())
     return;
-  // Its end of the pipe may be open still, in what it started; what it said itself is all there.
+  // Processes that the child started may keep its end of the pipe open; everything that the child
+  // itself wrote is in the pipe.
   while (usable_ && !answer_ && read_output()) {
   }
   usable_ = false;
@@ -201,7 +202,7 @@ void child::take(const bytes& body) {
 }
 
 result<void> child::take(schema::FromChild::Reader message) {
-  // A thread of the handler may go on speaking for an attempt that is over.
+  // A thread of the handler may still send messages for an attempt that has ended.
   if (message.getNumber() != number_)
     return {};
   switch (message.which()) {
@@ -251,7 +252,7 @@ void child::give_up(std::string fault) {
 int child::end() {
   if (process_.pid < 0)
     return 0;
-  // Of no effect on how a process ends that is ending already; what it started goes with it.
+  // Does not change the exit status of a process that has ended; also kills what it started.
   kill(-process_.pid, SIGKILL);
   int status = 0;
   while (waitpid(process_.pid, &status, 0) < 0 && errno == EINTR) {

@@ -23,7 +23,7 @@ class child_inbox {
 public:
   struct news {
     bool cancelled = false;
-    /// What was saved, and whether it is durable.
+    /// Numbers of saved checkpoints, and whether each is durable.
     std::vector<std::pair<std::uint64_t, bool>> saved;
   };
 
@@ -43,8 +43,8 @@ private:
   news news_;
 };
 
-/// One child process that runs the handler of a queue; used by one slot's thread at a time, which
-/// must not be sent SIGPIPE.
+/// A child process that runs the handler of one queue. Used by one slot's thread at a time; SIGPIPE
+/// must be blocked in that thread.
 class child {
 public:
   explicit child(child_process started);
@@ -55,12 +55,12 @@ public:
   /// False once the process has ended.
   [[nodiscard]] bool is_alive() const { return !has_ended(process_.pid); }
 
-  /// Runs one attempt, whose cancellation the child has `kill_grace` to heed. Blocks without
-  /// polling. Empty when the child is of no use any more: see `how_it_ended`.
+  /// Runs one attempt; after a cancellation the child has `kill_grace` to answer. Blocks without
+  /// polling. Empty when the child cannot be used any more: see `how_it_ended`.
   [[nodiscard]] std::optional<outcome> run(const task& attempt, duration kill_grace);
 
-  /// Kills what is left and says how the child ended, with the end of what it printed while it ran
-  /// its latest attempt.
+  /// Kills the child if it still runs and describes how it ended, with the end of its output during
+  /// the latest attempt.
   [[nodiscard]] std::string how_it_ended();
 
 private:
@@ -89,11 +89,11 @@ private:
   std::string outgoing_;
   tail printed_;
   std::shared_ptr<child_inbox> inbox_;
-  /// Counts the attempts that this child was given; both sides name it in all they say.
+  /// Number of attempts that this child was given; both sides name it in all messages.
   std::uint64_t number_ = 0;
   const task* attempt_ = nullptr;
   duration kill_grace_{0};
-  /// When the child is told again for how long its lease is valid.
+  /// When the child is next told the remaining time of its lease.
   clock::time_point next_tell_;
   std::optional<clock::time_point> kill_at_;
   std::optional<outcome> answer_;

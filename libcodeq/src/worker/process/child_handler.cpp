@@ -15,7 +15,7 @@ namespace codeq::worker {
 
 namespace {
 
-/// The children of one queue that have nothing to do.
+/// The idle children of one queue.
 class child_pool {
 public:
   child_pool(child_command command, duration kill_grace)
@@ -36,7 +36,7 @@ public:
 
 private:
   result<std::unique_ptr<child>> take() {
-    // One that died while it had nothing to do is no attempt's fault.
+    // A child that died while idle does not fail an attempt.
     for (auto kept = take_idle(); kept; kept = take_idle())
       if (kept->is_alive())
         return kept;

@@ -189,7 +189,7 @@ result<std::optional<bytes>> message_buffer::next() {
         + std::to_string(limits::frame_bytes_max)};
   if (data_.size() < length_bytes + length)
     return std::optional<bytes>();
-  // Words of its own, since a message is read in place.
+  // In a buffer of its own, since a message is read in place and must be aligned.
   auto words = std::make_shared<std::vector<std::uint64_t>>((length + 7) / 8);
   auto* begin = reinterpret_cast<char*>(words->data());
   std::copy_n(data_.begin() + length_bytes, length, begin);

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t read_bytes = 64u << 10;
 
-/// Writes whole messages, from any thread.
+/// Writes whole messages; thread-safe.
 class parent_link {
 public:
   explicit parent_link(int to) : to_(to) {}
@@ -47,7 +47,7 @@ private:
   std::mutex mutex_;
 };
 
-/// What the verbs of a task reach in a child.
+/// The runtime of a task in a child process.
 class child_runtime final : public attempt_runtime {
 public:
   child_runtime(std::shared_ptr<parent_link> parent, std::uint64_t number)
@@ -104,7 +104,7 @@ private:
   std::map<std::uint64_t, checkpoint_saved> waiting_;
 };
 
-/// Reads what the parent says while a thread of its own runs the handler.
+/// Reads the parent's messages while another thread runs the handler.
 class child_server {
 public:
   child_server(const handler_function& function, int to)
@@ -147,7 +147,7 @@ private:
 
   const handler_function& function_;
   std::shared_ptr<parent_link> parent_;
-  /// Of the latest attempt; the parent counts from 1.
+  /// Number of the latest attempt; the parent counts from 1.
   std::uint64_t number_ = 0;
   task running_;
   std::shared_ptr<child_runtime> runtime_;
@@ -157,8 +157,8 @@ private:
 } // namespace
 
 void serve_parent(const handler_function& function, int input, int output) {
-  // A handler that prints must not speak to the parent in our name.
-  // What it starts must not keep the pipes open, nor read or write there.
+  // The handler's output must not be mistaken for messages to the parent. Processes that it starts
+  // must not keep the pipes open, nor use them.
   int from = fcntl(input, F_DUPFD_CLOEXEC, 0);
   int to = fcntl(output, F_DUPFD_CLOEXEC, 0);
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -172,8 +172,8 @@ void serve_parent(const handler_function& function, int input, int output) {
     auto count = read(from, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR)
       continue;
-    // The parent is gone, and with it whoever waits for an answer: a handler that still runs must
-    // not keep this process.
+    // The parent has ended, so no one waits for an answer: a handler that still runs must not keep
+    // this process alive.
     if (count <= 0)
       _exit(0);
     incoming.append({buffer.data(), static_cast<std::size_t>(count)});

@@ -5,10 +5,10 @@
 
 #include "isolation.capnp.h"
 
-/// A follow-up on its way from a child process to its worker.
+/// Conversion of a follow-up that a child process sends to its worker.
 namespace codeq::worker {
 
-/// @pre valid: what is out of bounds may come out otherwise
+/// @pre `spec` is valid: values that are out of bounds may change
 void write_spec(schema::FromChild::FollowUp::Builder to, const task_spec& spec);
 
 [[nodiscard]] task_spec read_spec(schema::FromChild::FollowUp::Reader from);

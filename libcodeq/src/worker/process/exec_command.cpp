@@ -22,7 +22,7 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-/// Reads one command line from left to right.
+/// Parses one command line from left to right.
 class splitter {
 public:
   explicit splitter(std::string_view text) : text_(text) {}

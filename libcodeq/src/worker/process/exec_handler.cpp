@@ -15,7 +15,7 @@ namespace codeq::worker {
 
 namespace {
 
-/// Room for what stands before the end of standard error in an error text.
+/// Space for the text before the end of standard error in an error text.
 constexpr std::size_t preface_bytes_max = 256;
 
 process_request

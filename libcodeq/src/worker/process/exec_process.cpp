@@ -27,11 +27,11 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::size_t read_bytes = 64u << 10;
 
-/// How often a pipe is read before other things have their turn, so that a program that writes
-/// without end can be stopped all the same. Together it is the most that a pipe can hold.
+/// Maximum number of reads from a pipe before other events are handled, so that a program that
+/// writes without end can still be stopped. Together they can read the whole capacity of a pipe.
 constexpr int reads_per_turn = 16;
 
-/// One program from its start to its end.
+/// Supervises one program from start to end.
 class supervision {
 public:
   supervision(
@@ -42,14 +42,15 @@ public:
       errors_(request.error_bytes_kept) {}
 
   result<process_end> run() {
-    // The action may outlive this run: it holds the descriptor.
+    // The action may run after this run has ended, so it shares ownership of the descriptor.
     request_.cancel->on_request([wake = wake_] {
       const std::uint64_t one = 1;
       [[maybe_unused]] auto written = write(wake->number(), &one, sizeof one);
     });
     while (!has_ended(child_.pid))
       wait();
-    // Nothing of the group outlives it; the leader is not reaped yet, so its number is its own.
+    // Kills the rest of the process group. The leader is not reaped yet, so its number cannot have
+    // been reused.
     if (!was_reaped())
       kill(-child_.pid, SIGKILL);
     if (!reap())
@@ -94,7 +95,7 @@ private:
     return longest < 0 ? until_kill : std::min(longest, until_kill);
   }
 
-  /// The kernel did it: it does so for a process that ignores SIGCHLD.
+  /// True when the kernel has reaped the process, as it does when this process ignores SIGCHLD.
   [[nodiscard]] bool was_reaped() const {
     siginfo_t info{};
     return waitid(P_PID, static_cast<id_t>(child_.pid), &info, WEXITED | WNOHANG | WNOWAIT) < 0;
@@ -156,7 +157,7 @@ private:
       kill(-child_.pid, SIGKILL);
   }
 
-  /// False when there is nothing to learn about the end any more.
+  /// False when the exit status cannot be determined any more.
   bool reap() {
     int status = 0;
     pid_t found = -1;

@@ -10,41 +10,41 @@
 
 namespace codeq::worker {
 
-/// One run of a program.
+/// Parameters of one run of a program.
 struct process_request {
   std::string path;
   std::vector<std::string> arguments;
-  /// `NAME=value`, all there is.
+  /// `NAME=value`; the complete environment.
   std::vector<std::string> environment;
   /// Written to its standard input.
   bytes input;
-  /// More standard output ends it.
+  /// If it writes more standard output than this, it is killed.
   std::size_t output_bytes_max = limits::result_bytes_max;
-  /// Only the end of standard error is kept.
+  /// Only this many bytes of the end of standard error are kept.
   std::size_t error_bytes_kept = limits::error_text_bytes_max;
-  /// How long it may take to end after SIGTERM.
+  /// Time to end after SIGTERM.
   duration kill_grace = limits::exec_kill_grace_default;
-  /// Ends it early. Never null.
+  /// Ends the run early. Never null.
   std::shared_ptr<cancellation> cancel;
 };
 
 struct process_end {
-  /// What it exited with; meaningless when `signal` is set.
+  /// Exit status; not set when `signal` is.
   int exit_code = 0;
   /// The signal that killed it; 0 when it exited.
   int signal = 0;
   std::string output;
-  /// The output passed its limit, and the program was killed for it.
+  /// The output exceeded its limit, and the program was killed for it.
   bool output_too_large = false;
-  /// The end of standard error, with a mark when something before it is missing.
+  /// The end of standard error, with a mark when the beginning is missing.
   std::string error_text;
 };
 
-/// Runs a program in a process group of its own and returns when it has ended and nothing of the
-/// group is left. Blocks the calling thread, which waits without polling; writes and reads at once,
-/// so that a program may read its input as slowly as it likes. The kernel kills the program when
-/// the calling thread ends before it. Errors: `unavailable` when it cannot be started, or when this
-/// process ignores SIGCHLD, so that nobody learns how it ended.
+/// Runs a program in a process group of its own and returns when it has ended and the rest of the
+/// group was killed. Blocks the calling thread without polling. Reads and writes at the same time,
+/// so that the program may read its input slowly. The kernel kills the program if the calling
+/// thread ends first. Errors: `unavailable` when it cannot be started, or when this process ignores
+/// SIGCHLD, since the exit status is then unknown.
 [[nodiscard]] result<process_end> run_process(const process_request& request);
 
 } // namespace codeq::worker

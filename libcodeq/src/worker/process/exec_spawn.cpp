@@ -18,7 +18,7 @@ namespace codeq::worker {
 
 namespace {
 
-/// What a child that could not be executed exits with; only seen by us.
+/// Exit status of a child whose program could not be executed; only this process sees it.
 constexpr int not_executed = 127;
 
 struct pipe_ends {
@@ -33,8 +33,8 @@ std::optional<pipe_ends> make_pipe() {
   return pipe_ends{unique_fd{ends[0]}, unique_fd{ends[1]}};
 }
 
-/// Everything that the child needs, made before the fork: after it, in a process with threads, not
-/// even memory may be allocated.
+/// Everything that the child needs, prepared before the fork: in a process with threads, not even
+/// memory may be allocated after it.
 struct prepared {
   const char* path = nullptr;
   std::vector<char*> arguments;
@@ -43,7 +43,7 @@ struct prepared {
   int input = -1;
   int output = -1;
   int errors = -1;
-  /// Gets `errno` when the program cannot be executed; closes when it can.
+  /// Gets `errno` when the program cannot be executed; is closed by a successful exec.
   int failure = -1;
 };
 
@@ -63,17 +63,17 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// The child's side; only calls that are safe after a fork.
+/// The child's side; makes only calls that are safe after a fork.
 [[noreturn]] void execute(const prepared& child) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have died before the line above.
+  // The parent may have died before prctl was called.
   if (getppid() != child.parent)
     _exit(not_executed);
   bool ready = dup2(child.input, STDIN_FILENO) >= 0 && dup2(child.output, STDOUT_FILENO) >= 0
                && dup2(child.errors, STDERR_FILENO) >= 0;
 #ifdef SYS_close_range
-  // Descriptors that some library opened without close-on-exec are not the program's business.
+  // Closes descriptors that a library opened without close-on-exec.
   constexpr unsigned close_on_exec = 1u << 2;
   syscall(SYS_close_range, 3u, ~0u, close_on_exec);
 #endif
@@ -89,7 +89,7 @@ error cannot_start(const std::string& path, int reason) {
   return {errc::unavailable, "cannot start program " + path + ": " + std::strerror(reason)};
 }
 
-/// Waits until the program runs. Returns `errno` of the failure, or 0.
+/// Waits until the program is executed. Returns `errno` of a failure, or 0.
 int await_execution(const unique_fd& failure, pid_t pid) {
   int reason = 0;
   ssize_t count = 0;
@@ -138,7 +138,7 @@ result<child_process> spawn_child(process_request request) {
     return cannot_start(request.path, errno);
   if (pid == 0)
     execute(child);
-  // Both sides set the group, so that it exists whichever comes first.
+  // Both sides set the group, so that it exists whichever is first.
   setpgid(pid, pid);
   failure->write.reset();
   if (int reason = await_execution(failure->read, pid); reason != 0)

@@ -7,7 +7,7 @@
 
 namespace codeq::worker {
 
-/// The last bytes of what a process prints.
+/// The last bytes of a process's output.
 class tail {
 public:
   explicit tail(std::size_t kept) : kept_(kept) {}
@@ -19,7 +19,7 @@ public:
     text_.clear();
   }
 
-  /// With a mark when something before it is missing.
+  /// The kept text, with a mark in front when its beginning is missing.
   [[nodiscard]] std::string text() const;
 
 private:
@@ -28,11 +28,10 @@ private:
   std::string text_;
 };
 
-/// "killed by signal 9 (Killed)".
+/// For example "killed by signal 9 (Killed)".
 [[nodiscard]] std::string killed_by(int signal);
 
-/// `preface: errors`, without the line's end that programs write behind their last word; only the
-/// preface when they wrote nothing.
+/// `preface: errors`, without a trailing newline; only the preface when `errors` is empty.
 [[nodiscard]] std::string with_errors(std::string preface, const std::string& errors);
 
 } // namespace codeq::worker

@@ -8,8 +8,8 @@
 
 namespace codeq::worker {
 
-/// Keeps SIGPIPE from the calling thread as long as it lives: a process that closes its input would
-/// send it to whoever writes there, and end it.
+/// Blocks SIGPIPE in the calling thread during its lifetime: a write to a process that has closed
+/// its input would otherwise end this process.
 class without_sigpipe {
 public:
   without_sigpipe() {
