@@ -18,6 +18,8 @@ target for 20 seconds.
                      build-KIND/, and fail on a report of any program that a test runs; thread
                      first builds CAF with it, once, into a cache folder
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
+  --soak-days N      run a shard on real files for N days of virtual time, from 23 on, and nothing
+                     else; fails when disk, memory or CPU per task grow
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
@@ -42,17 +44,19 @@ labels=()
 sanitize=""
 build_only=false
 soak=""
+soak_days=""
 soak_kill=false
 fuzz=false
 minutes=""
 seconds=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --label | --sanitize | --soak | --minutes | --seconds)
+    --label | --sanitize | --soak | --soak-days | --minutes | --seconds)
       [ $# -ge 2 ] || fail_usage "$1 needs a value" ;;&
     --label) labels+=("$2"); shift ;;
     --sanitize) sanitize="$2"; shift ;;
     --soak) soak="$2"; shift ;;
+    --soak-days) soak_days="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
     --fuzz) fuzz=true ;;
     --minutes) minutes="$2"; shift ;;
@@ -70,6 +74,9 @@ esac
 
 case "$soak" in
   *[!0-9]*) fail_usage "--soak takes a number of seeds, not '$soak'" ;;
+esac
+case "$soak_days" in
+  *[!0-9]*) fail_usage "--soak-days takes a number of days, not '$soak_days'" ;;
 esac
 case "$minutes" in
   *[!0-9]* | 0*) fail_usage "--minutes takes a number from 1 on, not '$minutes'" ;;
@@ -112,6 +119,7 @@ cmake -G Ninja -S . -B "$build" "${settings[@]}" >"$build.configure.log" 2>&1 ||
 rm -f "$build.configure.log"
 targets=()
 [ -z "$soak" ] || targets=(cluster_sim_test)
+[ -z "$soak_days" ] || targets=(soak_days)
 ! $soak_kill || targets=(codeq-coordinator codeq-worker codeqctl kill_handlers kill_producer)
 ninja -C "$build" "${targets[@]}"
 if $build_only; then
@@ -144,6 +152,11 @@ watched() {
 if [ -n "$soak" ]; then
   export CODEQ_SIM_SEEDS="$soak"
   watched "$build/bin/tests/cluster_sim_test" --gtest_filter='*ContractHoldsUnderEveryScenario'
+  exit 0
+fi
+
+if [ -n "$soak_days" ]; then
+  watched "$build/bin/tests/soak_days" "$soak_days"
   exit 0
 fi
 

@@ -2,6 +2,7 @@
 #include "sim/audit/ledger.hpp"
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
 
 namespace codeq::sim {
@@ -289,8 +290,14 @@ void ledger::change(const core::tasks_changed& record, const core::task_change& 
 }
 
 void ledger::read(const core::snapshot_taken& e) {
+  std::set<sequence> copied;
+  for (const auto& copy : e.copied)
+    copied.insert(copy.first);
   for (const auto& fate : e.closed) {
     for (std::size_t i = 0; i < fate.entries.size(); ++i) {
+      // The task goes on as a copy, unless this is the fate of the copy.
+      if (!fate.copied && copied.contains(fate.first + i))
+        continue;
       auto at = book_->tasks.find(fate.first + i);
       bool is_kept = at == book_->tasks.end() || is_live(at->second.state)
                      || at->second.state == task_state::dead;
