@@ -113,7 +113,7 @@ class Curl(cluster.ClusterTest):
                 ("too deep", '{"command":"q","payload":' + "[" * 80 + "]" * 80 + "}",
                  "invalid body")):
             self.case(route, name, 400, re.escape(error), bearer="producer", body=body)
-        self.case("POST /tasks/batch", "mixed", 200, '"task".*"error":"invalid command"',
+        self.case("POST /tasks/batch", "mixed", 200, '"task".*"error":"invalid command: ',
                   bearer="producer",
                   body={"tasks": [{"command": "q", "payload": 1}, {"payload": 1}]})
         self.case("POST /tasks/batch", "101 tasks", 400, "maximum of 100", bearer="producer",
@@ -179,7 +179,7 @@ class Curl(cluster.ClusterTest):
                   path=f"/tasks/{UNKNOWN}/result?waitSeconds=5")
         self.case("GET /tasks", "of a queue", 200, task["id"], bearer="producer",
                   path="/tasks?queue=read&limit=5")
-        self.case("GET /tasks", "no such state", 400, "no task's state", bearer="producer",
+        self.case("GET /tasks", "no such state", 400, "'state' is ", bearer="producer",
                   path="/tasks?state=x")
         self.case("GET /tasks", "other tenant", 200, r'"tasks":\[\]', bearer="other")
 
@@ -198,7 +198,7 @@ class Curl(cluster.ClusterTest):
                   path="/queues/cancel/keys/x")
         task = self.task(queue="force")
         route, path = "POST /admin/tasks/:id/force", f"/admin/tasks/{task['id']}/force"
-        self.case(route, "how", 400, "how must be one of", bearer="admin", path=path, body={})
+        self.case(route, "how", 400, "'how' is required", bearer="admin", path=path, body={})
         self.case(route, "other tenant", 404, "not found", bearer="other", path=path,
                   body={"how": "fail"})
         self.case(route, "failed", 200, '"dead"', bearer="admin", path=path,
@@ -219,7 +219,7 @@ class Curl(cluster.ClusterTest):
         route = "PUT /admin/queues/:queue/settings"
         self.case(route, "set", 200, '"maxAttempts":9', bearer="admin",
                   path="/admin/queues/q/settings", body={"maxAttempts": 9})
-        self.case(route, "bounds", 400, "max_attempts", bearer="admin",
+        self.case(route, "bounds", 400, "'maxAttempts' is 0", bearer="admin",
                   path="/admin/queues/q/settings", body={"maxAttempts": 0})
         for method in ("PUT", "GET", "DELETE"):
             self.case(f"{method} /admin/topics/:name", "later", 501, "not implemented",
@@ -233,7 +233,7 @@ class Curl(cluster.ClusterTest):
             route = f"POST /admin/dead/{verb}"
             self.case(route, "unknown", 200, '"not_found"', bearer="admin",
                       body={"ids": [UNKNOWN]})
-            self.case(route, "body", 400, "invalid body", bearer="admin", body={"limit": -1})
+            self.case(route, "body", 400, "'limit' is -1", bearer="admin", body={"limit": -1})
             self.case(route, "queue", 200, '"changed":[01]', bearer="admin",
                       body={"queue": "force"})
         self.case("POST /admin/tasks/cleanup", "none", 200, '"deleted":0', bearer="admin", body={})

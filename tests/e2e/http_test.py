@@ -38,7 +38,11 @@ class HttpTest(cluster.ClusterTest):
 
     def expect(self, answer, status, error=None):
         self.assertEqual(status, answer.status, answer.text)
-        if error is not None:
+        # Which field is bad, and why, stands behind what the contract says.
+        if status == 400 and error is not None:
+            self.assertEqual(["error"], list(answer.json))
+            self.assertTrue(answer.json["error"].startswith(error), answer.text)
+        elif error is not None:
             self.assertEqual({"error": error}, answer.json)
         return answer.json
 

@@ -55,9 +55,9 @@ void show_metrics(gateway_context& context, const exchange_ptr& call) {
 }
 
 constexpr std::array<route, 3> routes{{
-  {"GET", "/healthz", access::open, {}, {}, &say_alive},
-  {"GET", "/readyz", access::open, {}, {}, &say_ready},
-  {"GET", "/metrics", access::process, {}, {}, &show_metrics},
+  {.method = "GET", .pattern = "/healthz", .who = access::open, .run = &say_alive},
+  {.method = "GET", .pattern = "/readyz", .who = access::open, .run = &say_ready},
+  {.method = "GET", .pattern = "/metrics", .who = access::process, .run = &show_metrics},
 }};
 
 } // namespace

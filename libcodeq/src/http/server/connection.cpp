@@ -208,6 +208,7 @@ void connection::serve() {
   in.bearer = std::string(bearer_of(view_of(head[field::field::authorization])));
   in.host = std::string(view_of(head[field::field::host]));
   in.origin = std::string(view_of(head[field::field::origin]));
+  in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
   in.id = request_id_;
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
