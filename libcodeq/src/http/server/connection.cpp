@@ -3,14 +3,11 @@
 
 #include "codeq/limits.hpp"
 
-#include "base/random.hpp"
-#include "base/text_encoding.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
 
-#include <array>
 #include <new>
 #include <utility>
 
@@ -44,11 +41,6 @@ SSL* make_secured(const server_options& options) {
   if (!native)
     throw std::bad_alloc();
   return native;
-}
-
-std::string new_request_id() {
-  std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
-  return base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
 }
 
 } // namespace
@@ -97,6 +89,7 @@ void connection::read() {
   parser_->header_limit(static_cast<std::uint32_t>(limits::http_header_bytes_max));
   parser_->body_limit(limits::http_batch_body_bytes_max);
   is_idle_ = buffer_.size() == 0;
+  request_id_.clear();
   stream_.lowest().expires_after(limits::http_idle_max);
   field::async_read_header(
     stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
@@ -118,7 +111,7 @@ void connection::on_header(error_code failure) {
   if (failure)
     return close();
   const auto& head = parser_->get();
-  request_id_ = usable_request_id(view_of(head["X-Request-Id"])).value_or(new_request_id());
+  request_id_ = hall_->ids.id_for(view_of(head["X-Request-Id"]));
   if (!identify())
     return refuse(
       429,
@@ -339,7 +332,7 @@ void connection::refuse(unsigned status, std::string_view text) {
   keep_alive_ = false;
   drain_bytes_ = limits::http_drain_bytes_max;
   if (request_id_.empty())
-    request_id_ = new_request_id();
+    request_id_ = hall_->ids.id_for({});
   write(refusal(status, text));
 }
 
