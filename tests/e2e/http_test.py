@@ -437,6 +437,7 @@ class MetricsTest(HttpTest):
         self.start("--metrics", f"127.0.0.1:{port}")
         other = Gateway(port)
         self.assertIn("codeq_leases", self.expect_text(other.raw("GET", "/metrics")))
+        self.assertEqual("", self.expect_text(other.raw("HEAD", "/metrics")))
         self.expect(other.raw("GET", "/healthz"), 404, "not found")
         self.expect(other.call("GET", "/tasks"), 404, "not found")
 

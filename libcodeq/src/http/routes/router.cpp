@@ -156,8 +156,10 @@ take_rate(gateway_context& context, const route& r, const caller& by, std::uint6
   return over ? std::optional(rate_exceeded(*over)) : std::nullopt;
 }
 
-bool is_foreign(const request& in) {
-  return !is_loopback_host(in.host) || (!in.origin.empty() && !is_loopback_origin(in.origin));
+bool is_foreign(const gateway_context& context, const request& in) {
+  bool is_own_page =
+    in.origin.empty() || is_loopback_origin(in.origin) || context.cors.names(in.origin);
+  return !is_loopback_host(in.host) || !is_own_page;
 }
 
 /// Refuses a method that the path does not have.
@@ -167,15 +169,21 @@ response refuse_method(const std::string& methods) {
   return answer;
 }
 
+bool is_preflight(const gateway_context& context, const request& in) {
+  return in.method == "OPTIONS" && !in.preflight_method.empty() && context.cors.allows(in.origin);
+}
+
 } // namespace
 
 void dispatch(gateway_context& context, const exchange_ptr& call) {
   // Without tokens a page from anywhere could otherwise have a browser here do everything.
-  if (context.is_loopback_only && is_foreign(call->in))
+  if (context.is_loopback_only && is_foreign(context, call->in))
     return call->answer(refusal(403, "only loopback hosts and origins may call with --dev"));
   auto found = find_route(*call);
   if (found.methods.empty())
     return call->answer(refusal(404, "not found"));
+  if (is_preflight(context, call->in))
+    return call->answer(cors_policy::preflight(found.methods));
   if (!found.at)
     return call->answer(refuse_method(found.methods));
   const auto& route = *found.at;

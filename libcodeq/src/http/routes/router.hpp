@@ -4,6 +4,7 @@
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
 #include "http/server/caller.hpp"
+#include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
 #include "http/webhooks/webhook_desk.hpp"
 
@@ -21,8 +22,10 @@ struct gateway_context {
   webhook_desk webhooks;
   authenticate who;
   limit_rate limit;
-  /// A single-user setup: only pages of this machine may call.
+  /// A single-user setup: only pages of this machine may call, and those of origins named to
+  /// `cors`.
   bool is_loopback_only = false;
+  cors_policy cors;
   /// Leases are decided by their token alone.
   bool needs_token = false;
   /// Whether tasks can be added to the store at present.

@@ -28,6 +28,8 @@ struct request {
   std::string bearer;
   std::string host;
   std::string origin;
+  /// Of `Access-Control-Request-Method`; empty when the request is no preflight.
+  std::string preflight_method;
   /// Of `Idempotency-Key`; empty when there is none.
   std::string idempotency_key;
   /// The client's name for the request, or one of ours.
