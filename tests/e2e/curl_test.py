@@ -25,10 +25,10 @@ PUT /admin/queues/:queue/settings | GET /admin/dead | POST /admin/dead/redrive
 POST /admin/dead/purge | POST /admin/tasks/cleanup | POST /admin/tasks/:id/force
 GET /admin/workers | GET /admin/shards | POST /workers/subscriptions
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
-DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics
+DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics | GET //openapi.json
 """
 # Routes without a token, and words in the routes that workers may call.
-OPEN = {"GET //healthz", "GET //readyz"}
+OPEN = {"GET //healthz", "GET //readyz", "GET //openapi.json"}
 WORKERS = {"heartbeat", "abandon", "nack", "claim", "subscriptions"}
 
 
@@ -247,6 +247,8 @@ class Curl(cluster.ClusterTest):
         self.case("GET //healthz", "with any token", 200, '"ok"', bearer="wrong")
         self.case("GET //readyz", "ready", 200, '"ready"', bearer=None)
         self.case("GET //readyz", "with any token", 200, '"ready"', bearer="wrong")
+        self.case("GET //openapi.json", "document", 200, '"openapi": "3.1.0"', bearer=None)
+        self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
         self.case("GET //metrics", "all tenants", 200, "codeq_tasks", bearer="all")
         self.case("GET //metrics", "one tenant", 403, "forbidden", bearer="admin")
 

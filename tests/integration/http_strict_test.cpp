@@ -71,6 +71,7 @@ constexpr strict_route routes[] = {
   {"GET", "//healthz", nullptr},
   {"GET", "//readyz", nullptr},
   {"GET", "//metrics", nullptr},
+  {"GET", "//openapi.json", nullptr},
 };
 
 TEST_F(HttpStrict, EveryRouteRefusesAnUnknownQueryParameter) {

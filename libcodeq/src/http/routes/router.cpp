@@ -65,14 +65,7 @@ found_route find_route(exchange& call) {
   found_route found;
   std::string_view wanted = call.in.method == "HEAD" ? "GET" : std::string_view(call.in.method);
   std::vector<std::string> arguments;
-  for (auto routes :
-       {enqueue_routes(),
-        claim_routes(),
-        lease_routes(),
-        task_routes(),
-        queue_routes(),
-        admin_routes(),
-        process_routes()}) {
+  for (auto routes : all_routes()) {
     for (const auto& r : routes) {
       if (!fits(r.pattern, call.in.path, arguments))
         continue;
@@ -174,6 +167,17 @@ bool is_preflight(const gateway_context& context, const request& in) {
 }
 
 } // namespace
+
+std::vector<std::span<const route>> all_routes() {
+  return {
+    enqueue_routes(),
+    claim_routes(),
+    lease_routes(),
+    task_routes(),
+    queue_routes(),
+    admin_routes(),
+    process_routes()};
+}
 
 void dispatch(gateway_context& context, const exchange_ptr& call) {
   // Without tokens a page from anywhere could otherwise have a browser here do everything.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace codeq::http {
 
@@ -89,5 +90,8 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
 [[nodiscard]] std::span<const route> process_routes();
+
+/// All of them.
+[[nodiscard]] std::vector<std::span<const route>> all_routes();
 
 } // namespace codeq::http

@@ -1,14 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HEAD, methods that a path lacks, pages of other origins, and the names of requests."""
+"""The gateway as a client sees it: methods, pages of other origins, names of requests, and the
+OpenAPI document with all of its examples."""
 
 import json
+import re
 import unittest
+import urllib.parse
 
 import cluster
 from gateway import BASE, Gateway
 
 APP = "https://app.example:8443"
 OTHER = "https://other.example"
+TASK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# What an operation needs of the task that its path or body names.
+LEASED = {"extendLease", "abandonTask", "nackTask", "reportResult", "reportResults"}
+ENDED = {"showResult"}
+KEYED = {"showKeyedTask", "cancelKeyedTask", "promoteKeyedTask"}
+
+
+def examples(operation):
+    """Name, status, example of the answer or None."""
+    for status, answer in operation["responses"].items():
+        for name in answer.get("x-examples", ()):
+            yield name, int(status), None
+        for content in answer.get("content", {}).values():
+            for name, example in content.get("examples", {}).items():
+                yield name, int(status), example
+
+
+def shape(value):
+    """A JSON value with the names of their types in place of all texts and numbers."""
+    if isinstance(value, dict):
+        return {name: shape(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [shape(member) for member in value]
+    return type(value).__name__
+
+
+def fits(wanted, found):
+    """Every member of an example is in the answer, with its type."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return all(name in found and fits(wanted[name], found[name]) for name in wanted)
+    if isinstance(wanted, list) and isinstance(found, list):
+        return all(fits(one, other) for one, other in zip(wanted, found))
+    return wanted == found
 
 
 class HttpMethods(cluster.ClusterTest):
@@ -139,6 +175,89 @@ class HttpMethods(cluster.ClusterTest):
                          (refused.status, refused.json["error"]))
         self.assertEqual(400, add(task, "k" * 257).status)
         self.assertEqual(400, add({"tasks": [task]}, "k", "/tasks/batch").status)
+
+
+class OpenApi(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        self.http = Gateway(int(cluster.wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+        self.document = self.http.raw("GET", "/openapi.json").json
+        self.count = 0
+
+    def prepare(self, operation, name):
+        """The id of a task as the operation needs it; nothing else is left in the queues."""
+        for queue in ("GENERATE_MASTER", "mail"):
+            self.http.post(f"/admin/queues/{queue}/purge")
+        key = {"idempotencyKey": "order-7"} if operation in KEYED else {}
+        key = {"idempotencyKey": "k"} if name == "duplicate" else key
+        queue = "mail" if operation in KEYED else "GENERATE_MASTER"
+        if operation == "enqueueTask" and name != "duplicate":
+            return None
+        task = self.http.enqueue(queue, {"jobId": "j-1"}, **key)["id"]
+        if operation in LEASED | ENDED:
+            self.http.claim(queue)
+        if operation in ENDED:
+            self.http.complete({"id": task}, {"ok": True})
+        return task
+
+    def path_of(self, path, operation, name, task):
+        for one in operation.get("parameters", ()):
+            if one["in"] != "path":
+                continue
+            given = one.get("examples", {"usual": {"value": one.get("example")}})
+            is_task = one["name"] == "id" and name not in given
+            value = task if is_task else given.get(name, given["usual"])["value"]
+            path = path.replace("{" + one["name"] + "}", urllib.parse.quote(value, safe=""))
+        return path
+
+    def body_of(self, operation, name, example, task):
+        if example and "x-body" in example:
+            return example["x-body"]
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        given = content.get("examples", {}).get(name)
+        if not given:
+            return None
+        text = json.dumps(given["value"])
+        ids = [one["taskId"] for one in given["value"].get("results", ())]
+        return text.replace(ids[0], task) if ids else text
+
+    def test_every_example(self):
+        for path, methods in self.document["paths"].items():
+            for method, operation in methods.items():
+                for name, status, example in examples(operation):
+                    with self.subTest(operation=operation["operationId"], example=name):
+                        self.send(method.upper(), path, operation, (name, status, example))
+        print(f"{self.count} examples")
+
+    def send(self, method, path, operation, case):
+        name, status, example = case
+        task = self.prepare(operation["operationId"], name)
+        if name == "none":
+            self.http.post("/admin/queues/GENERATE_MASTER/purge")
+        target = self.path_of(path, operation, name, task)
+        query = (example or {}).get("x-query", "")
+        body = self.body_of(operation, name, example, task)
+        answer = self.http.raw(method, target + ("?" + query if query else ""), body)
+        self.count += 1
+        self.assertEqual(status, answer.status, answer.text)
+        if example is None:
+            return self.assertEqual("", answer.text)
+        wanted = example["value"]
+        if status >= 400:
+            return self.assertEqual(TASK_ID.sub("ID", json.dumps(wanted)),
+                                    TASK_ID.sub("ID", json.dumps(answer.json)))
+        if isinstance(wanted, str):
+            return self.assertIn(wanted.split("{")[0], answer.text)
+        return self.assertTrue(fits(shape(wanted), shape(answer.json)), f"{wanted}\n{answer.text}")
+
+    def test_it_needs_no_token(self):
+        self.assertEqual("3.1.0", self.document["openapi"])
+        answer = self.http.raw("HEAD", "/openapi.json")
+        self.assertEqual((200, "application/json"), (answer.status, answer.fields["content-type"]))
+        self.assertIn(BASE + "/tasks", self.document["paths"])
 
 
 if __name__ == "__main__":
