@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-/// How a route declares what it takes. A request is checked against these declarations before the
-/// route runs, and nothing else decides which fields and values are allowed.
+/// Declarations of the fields that a route accepts. A request is checked against them before the
+/// route runs; no other code decides which fields and values are allowed.
 namespace codeq::http {
 
 /// The type of a field's value. In a query string every value is written as text.

@@ -6,7 +6,7 @@
 
 namespace codeq::http {
 
-/// Where an object stands in a request, for refusals.
+/// The place of an object in its request; used in refusals.
 struct input_place {
   /// Before the names of its fields: `retry.` or `artifacts[0].`.
   std::string path;
@@ -16,7 +16,7 @@ struct input_place {
   bool is_query = false;
 };
 
-/// Reads the values of one object or query string, and refuses all that is not declared.
+/// Reads the values of one object or query string, and refuses undeclared fields.
 class input_reader {
 public:
   input_reader(std::span<const input_field> fields, input_place place)
@@ -70,7 +70,7 @@ private:
   std::vector<given_field> given_;
 };
 
-/// Why the text is not the JSON of an object that can be read. @pre it is none
+/// Explains why a text cannot be read as a JSON object. @pre `json_object::parse` refused it
 [[nodiscard]] error refuse_object(std::string_view json, std::string_view refusal);
 
 } // namespace codeq::http

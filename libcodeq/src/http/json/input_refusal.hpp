@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-/// The wording of all refusals of bad input: field, value and limit. All are `invalid_argument`.
+/// The wording of refused input: each refusal names field, value and limit.
 namespace codeq::http {
 
 /// Text in quotes, escaped as in JSON, cut when it is long.
@@ -18,7 +18,8 @@ namespace codeq::http {
 /// `'a.b'`, a field's name behind the path to its object.
 [[nodiscard]] std::string quote_name(std::string_view path, std::string_view name);
 
-/// The text behind what the contract has it begin with, if anything.
+/// An `invalid_argument` with `beginning`, a colon and the text; with the text alone when
+/// `beginning` is empty.
 [[nodiscard]] error refuse_input(std::string_view beginning, const std::string& text);
 
 /// `'a' is 3; it must be 1..2`.

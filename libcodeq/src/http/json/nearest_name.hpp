@@ -7,9 +7,9 @@
 
 namespace codeq::http {
 
-/// The known name that was most likely meant by an unknown one: it differs in case, `_` and `-`
-/// only, in a few letters, or one name is a part of the other. The first of equally near names;
-/// empty when none is near.
+/// Finds the known name that an unknown one most likely stands for: the names differ only in case,
+/// `_` and `-`, or in a few letters, or one is a part of the other. Of equally near names it
+/// returns the first; empty when no name is near.
 [[nodiscard]] std::optional<std::string_view>
 nearest_name(std::string_view unknown, std::span<const std::string_view> known);
 

@@ -44,7 +44,7 @@ inline constexpr auto retry_fields = std::to_array<input_field>({
   {.name = "capMs", .type = input_type::milliseconds, .range = retry_delay_range},
 });
 
-/// A lease as claims and tasks name it; 0 seconds are the default of codeQ's clients.
+/// The lease of a claim or task; clients of codeQ send 0 for the default.
 inline constexpr input_field lease_seconds_field{
   .name = "leaseSeconds",
   .type = input_type::seconds,
@@ -61,7 +61,7 @@ inline constexpr input_field lease_ms_field{
   .same_as = "leaseSeconds",
   .range = lease_period_range};
 
-/// How long to wait for what is not there yet; any number counts as the nearest one allowed.
+/// How long to wait for a task or a result. Any number counts as the nearest one allowed.
 inline constexpr input_field wait_field{
   .name = "waitSeconds",
   .type = input_type::seconds,
@@ -69,7 +69,7 @@ inline constexpr input_field wait_field{
   .tolerated = input_range{
     std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}};
 
-/// One queue, or all of them when it is left out.
+/// Limits a request to one queue; without it the request is about every queue.
 inline constexpr input_field queue_filter_field{
   .name = "queue", .type = input_type::queue, .refusal = "invalid queue"};
 inline constexpr input_field command_filter_field{
@@ -147,7 +147,7 @@ inline constexpr auto task_fields = std::to_array<input_field>({
   on_dead_field,
 });
 
-/// The settings of a queue to change. The default of a number is not wanted by saying 0 here.
+/// The settings of a queue that a request changes. Unlike in a task, 0 is no default here.
 inline constexpr auto settings_fields = std::to_array<input_field>({
   {.name = "maxAttempts", .type = input_type::integer, .range = {1, limits::attempts_max}},
   {.name = "leaseSeconds", .type = input_type::seconds, .range = lease_seconds_range},

@@ -39,17 +39,17 @@ struct gateway_context {
 /// `process` is an admin of all tenants.
 enum class access : std::uint8_t { open, any, producer, worker, admin, process };
 
-/// What a request may have for a body.
+/// What a route accepts as the body of a request.
 enum class body_need : std::uint8_t {
   /// None, or an object with some of the fields.
   optional,
   /// An object.
   required,
-  /// Anything, since the route does not look at it.
+  /// Anything; the route does not read it.
   unread,
 };
 
-/// What a route takes beside its path. Everything else is refused.
+/// The fields that a route accepts, beside its path. Other fields are refused.
 struct route_fields {
   std::span<const input_field> query{};
   input_shape body{};
@@ -72,7 +72,7 @@ struct route {
   std::string_view counted{};
 };
 
-/// What a request gave of the fields that its route declares.
+/// The values of a request, of the fields that its route declares.
 struct route_input {
   input query;
   input body;

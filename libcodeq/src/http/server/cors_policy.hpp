@@ -9,13 +9,13 @@
 
 namespace codeq::http {
 
-/// Which pages of other origins may call the gateway from a browser (CORS); pure.
+/// Decides which web pages of other origins may call the gateway from a browser (CORS); pure.
 class cors_policy {
 public:
-  /// None.
+  /// Allows no origin.
   cors_policy() = default;
 
-  /// Pages of these origins (`https://name:port`); `*` stands for all.
+  /// Allows these origins (`https://name:port`); `*` stands for every origin.
   explicit cors_policy(std::vector<std::string> origins);
 
   /// True when the origin is allowed by its name.
@@ -24,8 +24,8 @@ public:
   /// True when the origin is allowed.
   [[nodiscard]] bool allows(std::string_view origin) const;
 
-  /// Adds the header fields that let a page of that origin read the answer, if it may. An empty
-  /// origin is no page's.
+  /// Adds the header fields that let a page of that origin read the answer, if the origin is
+  /// allowed. `origin` is empty when the request came from no page.
   void admit(std::string_view origin, response& answer) const;
 
   /// The answer to a preflight for a path with these methods, before `admit`.

@@ -49,7 +49,7 @@ struct exchange {
   request in;
   /// Set once the request was let in; null for routes that are open to all.
   std::shared_ptr<const caller> by;
-  /// What the query and the body say; set before the route runs.
+  /// The values of query and body; set before the route runs.
   std::shared_ptr<const route_input> fields;
   /// Parts of `in.path` that the route's pattern left open, in order.
   std::vector<std::string> arguments;

@@ -8,7 +8,7 @@
 
 namespace codeq::http {
 
-/// Names the requests of one thread. The ids are told apart, not kept secret.
+/// Generates the ids of requests, on one thread. The ids are unique, but not secret.
 class request_ids {
 public:
   explicit request_ids(std::uint64_t seed) : bits_(seed) {}
