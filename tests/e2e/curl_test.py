@@ -25,10 +25,10 @@ PUT /admin/queues/:queue/settings | GET /admin/dead | POST /admin/dead/redrive
 POST /admin/dead/purge | POST /admin/tasks/cleanup | POST /admin/tasks/:id/force
 GET /admin/workers | GET /admin/shards | POST /workers/subscriptions
 POST /workers/subscriptions/:id/heartbeat | PUT /admin/topics/:name | GET /admin/topics/:name
-DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics
+DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics | GET //openapi.json
 """
 # Routes without a token, and words in the routes that workers may call.
-OPEN = {"GET //healthz", "GET //readyz"}
+OPEN = {"GET //healthz", "GET //readyz", "GET //openapi.json"}
 WORKERS = {"heartbeat", "abandon", "nack", "claim", "subscriptions"}
 
 
@@ -113,7 +113,7 @@ class Curl(cluster.ClusterTest):
                 ("too deep", '{"command":"q","payload":' + "[" * 80 + "]" * 80 + "}",
                  "invalid body")):
             self.case(route, name, 400, re.escape(error), bearer="producer", body=body)
-        self.case("POST /tasks/batch", "mixed", 200, '"task".*"error":"invalid command"',
+        self.case("POST /tasks/batch", "mixed", 200, '"task".*"error":"invalid command: ',
                   bearer="producer",
                   body={"tasks": [{"command": "q", "payload": 1}, {"payload": 1}]})
         self.case("POST /tasks/batch", "101 tasks", 400, "maximum of 100", bearer="producer",
@@ -179,7 +179,7 @@ class Curl(cluster.ClusterTest):
                   path=f"/tasks/{UNKNOWN}/result?waitSeconds=5")
         self.case("GET /tasks", "of a queue", 200, task["id"], bearer="producer",
                   path="/tasks?queue=read&limit=5")
-        self.case("GET /tasks", "no such state", 400, "no task's state", bearer="producer",
+        self.case("GET /tasks", "no such state", 400, "'state' is ", bearer="producer",
                   path="/tasks?state=x")
         self.case("GET /tasks", "other tenant", 200, r'"tasks":\[\]', bearer="other")
 
@@ -198,7 +198,7 @@ class Curl(cluster.ClusterTest):
                   path="/queues/cancel/keys/x")
         task = self.task(queue="force")
         route, path = "POST /admin/tasks/:id/force", f"/admin/tasks/{task['id']}/force"
-        self.case(route, "how", 400, "how must be one of", bearer="admin", path=path, body={})
+        self.case(route, "how", 400, "'how' is required", bearer="admin", path=path, body={})
         self.case(route, "other tenant", 404, "not found", bearer="other", path=path,
                   body={"how": "fail"})
         self.case(route, "failed", 200, '"dead"', bearer="admin", path=path,
@@ -219,7 +219,7 @@ class Curl(cluster.ClusterTest):
         route = "PUT /admin/queues/:queue/settings"
         self.case(route, "set", 200, '"maxAttempts":9', bearer="admin",
                   path="/admin/queues/q/settings", body={"maxAttempts": 9})
-        self.case(route, "bounds", 400, "max_attempts", bearer="admin",
+        self.case(route, "bounds", 400, "'maxAttempts' is 0", bearer="admin",
                   path="/admin/queues/q/settings", body={"maxAttempts": 0})
         for method in ("PUT", "GET", "DELETE"):
             self.case(f"{method} /admin/topics/:name", "later", 501, "not implemented",
@@ -233,7 +233,7 @@ class Curl(cluster.ClusterTest):
             route = f"POST /admin/dead/{verb}"
             self.case(route, "unknown", 200, '"not_found"', bearer="admin",
                       body={"ids": [UNKNOWN]})
-            self.case(route, "body", 400, "invalid body", bearer="admin", body={"limit": -1})
+            self.case(route, "body", 400, "'limit' is -1", bearer="admin", body={"limit": -1})
             self.case(route, "queue", 200, '"changed":[01]', bearer="admin",
                       body={"queue": "force"})
         self.case("POST /admin/tasks/cleanup", "none", 200, '"deleted":0', bearer="admin", body={})
@@ -247,6 +247,8 @@ class Curl(cluster.ClusterTest):
         self.case("GET //healthz", "with any token", 200, '"ok"', bearer="wrong")
         self.case("GET //readyz", "ready", 200, '"ready"', bearer=None)
         self.case("GET //readyz", "with any token", 200, '"ready"', bearer="wrong")
+        self.case("GET //openapi.json", "document", 200, '"openapi": "3.1.0"', bearer=None)
+        self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
         self.case("GET //metrics", "all tenants", 200, "codeq_tasks", bearer="all")
         self.case("GET //metrics", "one tenant", 403, "forbidden", bearer="admin")
 

@@ -38,7 +38,11 @@ class HttpTest(cluster.ClusterTest):
 
     def expect(self, answer, status, error=None):
         self.assertEqual(status, answer.status, answer.text)
-        if error is not None:
+        # Which field is bad, and why, stands behind what the contract says.
+        if status == 400 and error is not None:
+            self.assertEqual(["error"], list(answer.json))
+            self.assertTrue(answer.json["error"].startswith(error), answer.text)
+        elif error is not None:
             self.assertEqual({"error": error}, answer.json)
         return answer.json
 
@@ -433,6 +437,7 @@ class MetricsTest(HttpTest):
         self.start("--metrics", f"127.0.0.1:{port}")
         other = Gateway(port)
         self.assertIn("codeq_leases", self.expect_text(other.raw("GET", "/metrics")))
+        self.assertEqual("", self.expect_text(other.raw("HEAD", "/metrics")))
         self.expect(other.raw("GET", "/healthz"), 404, "not found")
         self.expect(other.call("GET", "/tasks"), 404, "not found")
 

@@ -19,6 +19,8 @@ _BODIES = (
     '"maxAttempts":5,"idempotencyKey":"k","runAt":"2026-05-20T10:00:00.123Z","delaySeconds":1}',
     '{"command":"q","payload":"\\u00e9","group":"g","onDuplicate":"promote","allowPromotion":true,'
     '"retry":{"kind":"fixed","baseMs":1,"capMs":2},"headers":{"a":"b"},"leaseSeconds":9}',
+    '{"queue":"q","payload":1,"key":"k","notBefore":"2026-05-20T10:00:00Z","delay":"90s",'
+    '"lease":"2m","retentionSeconds":3600}',
     '{"tasks":[{"command":"q","payload":1},{"command":"q","payload":[1e2,null,true]}]}',
     '{"commands":["a","b"],"leaseSeconds":60,"waitSeconds":10,"count":3}',
     '{"status":"COMPLETED","result":{"ok":true},"fencingToken":"7","artifacts":[{"name":"a",'

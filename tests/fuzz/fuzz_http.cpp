@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/text_encoding.hpp"
 #include "http/json/json_reader.hpp"
 #include "http/json/rfc3339.hpp"
+#include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/json/task_json.hpp"
 #include "http/server/target.hpp"
 #include "http/server/url.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -61,30 +64,68 @@ void show(const task_spec& task) {
   check_written(json);
 }
 
+/// A refusal is shown to the client, whatever it is about.
+void check_refusal(const error& refusal) {
+  check(refusal.code == errc::invalid_argument && !refusal.context.empty());
+  check(base::is_utf8(refusal.context));
+  base::json_writer json;
+  json.begin_object().field("error", refusal.context).end_object();
+  check_written(json);
+}
+
+/// The fields of all types, alone and in lists.
+constexpr auto lists = std::to_array<input_field>({
+  {.name = "tasks", .type = input_type::items, .members = task_fields},
+  {.name = "artifacts", .type = input_type::objects, .members = task_fields},
+  {.name = "commands", .type = input_type::queues},
+  {.name = "ids", .type = input_type::texts},
+  wait_field,
+});
+
+void read_tasks(std::string_view text) {
+  auto one = input::read(text, {task_fields});
+  if (!one)
+    return check_refusal(one.error());
+  auto task = make_task(*one, "tenant");
+  check(is_json(task.payload));
+  static_cast<void>(use_key_of_header("k", task));
+  static_cast<void>(check_task(task, timestamp{}));
+  show(task);
+}
+
+void read_lists(std::string_view text) {
+  auto all = input::read(text, {lists});
+  if (!all)
+    return check_refusal(all.error());
+  for (const auto& item : all->items("tasks"))
+    if (!item)
+      check_refusal(item.error());
+}
+
+void read_settings(std::string_view text) {
+  auto changes = input::read(text, {settings_fields});
+  if (!changes)
+    return check_refusal(changes.error());
+  queue_config config;
+  apply_settings(*changes, config);
+  base::json_writer json;
+  write_settings(json, config);
+  check_written(json);
+}
+
 /// Parses a body as the routes do that take tasks, batches and settings.
 void read_body(std::string_view text) {
   base::json_writer value;
   write_value(value, text);
   check_written(value);
+  read_tasks(text);
+  read_lists(text);
+  read_settings(text);
   auto object = json_object::parse(text);
   check(!object || is_json(text));
   if (!object)
     return;
   read_members(*object);
-  if (auto task = read_task(*object, "tenant")) {
-    check(is_json(task->payload));
-    show(*task);
-  }
-  for (const char* list : {"tasks", "results", "artifacts"})
-    for (auto element : object->elements(list))
-      if (auto one = json_object::parse(element))
-        static_cast<void>(read_task(*one, "tenant"));
-  queue_config config;
-  if (read_settings(*object, config)) {
-    base::json_writer json;
-    write_settings(json, config);
-    check_written(json);
-  }
   static_cast<void>(parse_rfc3339(object->text("runAt")));
   static_cast<void>(parse_url(object->text("webhook")));
 }
@@ -95,6 +136,8 @@ void read_target_of(std::string_view target) {
   if (read_target(target, to))
     for (const auto& part : to.path)
       check(part.size() <= target.size());
+  if (auto query = input::read(to.query, lists); !query)
+    check_refusal(query.error());
   static_cast<void>(body_bytes_max(target));
 }
 

@@ -229,8 +229,9 @@ protected:
     use_token("umbrella:root:pwa");
   }
 
-  void expect_unseen(const std::string& method, const std::string& target) {
-    auto refused = call(method, target, R"({"status":"COMPLETED","how":"revoke"})");
+  void expect_unseen(
+    const std::string& method, const std::string& target, const std::string& body = "{}") {
+    auto refused = call(method, target, body);
     EXPECT_EQ(404u, refused.status) << method << ' ' << target << ' ' << refused.body;
   }
 
@@ -268,7 +269,7 @@ TEST_F(HttpTenants, CannotExtendLeases) {
 }
 
 TEST_F(HttpTenants, CannotCompleteTasks) {
-  expect_unseen("POST", "/tasks/" + leased_ + "/result");
+  expect_unseen("POST", "/tasks/" + leased_ + "/result", R"({"status":"COMPLETED"})");
   auto batch = post(
     "/tasks/batch/results",
     R"({"results":[{"taskId":")" + leased_ + R"(","status":"COMPLETED"}]})");
@@ -315,7 +316,7 @@ TEST_F(HttpTenants, CannotCountWhatAllTenantsDo) {
 }
 
 TEST_F(HttpTenants, CannotForceRedriveOrPurgeTasks) {
-  expect_unseen("POST", "/admin/tasks/" + leased_ + "/force");
+  expect_unseen("POST", "/admin/tasks/" + leased_ + "/force", R"({"how":"revoke"})");
   auto ids = R"({"ids":[")" + dead_ + "\"]}";
   EXPECT_EQ("0", post("/admin/dead/redrive", ids)["changed"]);
   EXPECT_EQ("0", post("/admin/dead/purge", ids)["changed"]);

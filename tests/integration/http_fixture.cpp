@@ -158,6 +158,7 @@ http_fixture::pending http_fixture::make_request(
   in.bearer = token_;
   in.body = body;
   in.host = "localhost";
+  in.idempotency_key = key_header_;
   auto full = target.starts_with("/") && target.size() > 1 && target[1] == '/'
                 ? target.substr(1)
                 : "/v1/codeq" + target;

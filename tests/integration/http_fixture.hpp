@@ -47,6 +47,9 @@ protected:
   /// may be followed by its only scope, `:codeq:claim`, and then by its only `:queue`.
   void use_token(std::string token) { token_ = std::move(token); }
 
+  /// Sets the header `Idempotency-Key` of later requests; empty for none.
+  void use_key_header(std::string key) { key_header_ = std::move(key); }
+
   /// Sends a request that must be answered at once. The target is under the base path, or at the
   /// root when it begins with two slashes.
   answer call(const std::string& method, const std::string& target, const std::string& body = {});
@@ -119,6 +122,7 @@ private:
   http::gateway_actor gateway_;
   std::uint32_t epoch_ = 0;
   std::string token_ = "acme:root:pwa";
+  std::string key_header_;
 };
 
 } // namespace codeq::test

@@ -15,7 +15,7 @@ class HttpRoutes : public http_fixture {};
 
 TEST_F(HttpRoutes, EnqueueAnswersTheTaskWithItsPayloadAsText) {
   auto added =
-    post("/tasks", R"({"command":"GENERATE","payload":{"jobId": "j-1", "x":1.0},"priority":12})");
+    post("/tasks", R"({"command":"GENERATE","payload":{"jobId": "j-1", "x":1.0},"priority":10})");
 
   EXPECT_EQ(202u, added.status);
   EXPECT_EQ(R"({"jobId": "j-1", "x":1.0})", added.text("payload"));
@@ -45,17 +45,22 @@ struct refused_task {
 TEST_F(HttpRoutes, WhatCannotBeEnqueuedIsRefusedInWords) {
   const refused_task cases[] = {
     {"", "invalid body"},
-    {"[]", "invalid body"},
+    {"[]", "invalid body: it must be an object, not an array"},
     {"{\"command\":\"q\"", "invalid body"},
-    {R"({"command":"q"})", "invalid body"},
-    {R"({"command":7,"payload":{}})", "invalid body"},
-    {R"({"command":"q","payload":{},"priority":"high"})", "invalid body"},
-    {R"({"payload":{}})", "invalid command"},
-    {R"({"command":"a b","payload":{}})", "invalid command"},
-    {R"({"command":"q","payload":{},"runAt":"tomorrow"})", "invalid 'runAt' (use RFC3339)"},
-    {R"({"command":"q","payload":{},"delaySeconds":-1})", "invalid 'delaySeconds' (must be >= 0)"},
+    {R"({"command":"q"})", "invalid body: 'payload' is required"},
+    {R"({"command":7,"payload":{}})", "invalid command: 'command' must be a string, not a number"},
+    {R"({"command":"q","payload":{},"priority":"high"})",
+     "invalid body: 'priority' must be a whole number, not a string"},
+    {R"({"payload":{}})", "invalid command: 'command' is required"},
+    {R"({"command":"a b","payload":{}})",
+     "invalid command: 'command' is \"a b\"; it must be 1 to 128 letters, digits, '.', '_' or '-'"},
+    {R"({"command":"q","payload":{},"runAt":"tomorrow"})",
+     "invalid 'runAt' (use RFC3339): 'runAt' is \"tomorrow\"; it must be a time such as "
+     "\"2026-05-20T10:00:00Z\""},
+    {R"({"command":"q","payload":{},"delaySeconds":-1})",
+     "invalid 'delaySeconds' (must be >= 0): 'delaySeconds' is -1; it must be 0..315360000"},
     {R"({"command":"q","payload":{},"maxAttempts":1001})",
-     "max_attempts is 1001; it must be 1..1000"},
+     "'maxAttempts' is 1001; it must be 1..1000, or 0 for the default"},
   };
   for (const auto& c : cases) {
     auto refused = post("/tasks", c.body);
@@ -148,10 +153,16 @@ TEST_F(HttpRoutes, ResultsThatAreNoneAreRefused) {
   claim("q");
   const refused_task cases[] = {
     {"x", "invalid request body"},
-    {R"({"status":"DONE"})", "invalid status"},
-    {R"({"status":"FAILED"})", "error required when status=FAILED"},
-    {R"({"status":"COMPLETED","fencingToken":"x"})", "invalid fencingToken"},
-    {R"({"status":"COMPLETED","artifacts":[{"url":"u"}]})", "artifact name is required"},
+    {R"({"status":7})", "invalid status: 'status' must be a string, not a number"},
+    {R"({"status":"DONE"})",
+     "invalid status: 'status' is \"DONE\"; it must be one of COMPLETED, FAILED"},
+    {R"({"status":"COMPLETED","permanent":1})",
+     "invalid request body: 'permanent' must be true or false, not a number"},
+    {R"({"status":"FAILED"})", "error required when status=FAILED: 'error' is required"},
+    {R"({"status":"COMPLETED","fencingToken":"x"})",
+     "invalid fencingToken: 'fencingToken' is \"x\"; it must be the one that the claim answered"},
+    {R"({"status":"COMPLETED","artifacts":[{"url":"u"}]})",
+     "artifact name is required: 'artifacts[0].name' is required"},
     {R"({"status":"COMPLETED","artifacts":[{"name":"a"}]})",
      "artifact a must have either url or contentBase64"},
     {R"({"status":"COMPLETED","artifacts":[{"name":"a","contentBase64":"!"}]})",
@@ -244,13 +255,15 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
     R"({"tasks":[{"command":"q","payload":1},{"command":"q"},7,{"command":"q","payload":2}]})");
   EXPECT_EQ(200u, added.status);
   EXPECT_THAT(
-    added.body, HasSubstr(R"({"error":"invalid body"},{"error":"invalid body"},{"task")"));
+    added.body,
+    HasSubstr(R"({"error":"invalid body: 'payload' is required"},)"
+              R"({"error":"invalid body: it must be an object, not a number"},{"task")"));
   EXPECT_EQ(400u, post("/tasks/batch", R"({"tasks":[]})").status);
   std::string many = "1";
   for (int i = 0; i < 100; ++i)
     many += ",1";
   EXPECT_EQ(
-    "batch size exceeds maximum of 100",
+    "batch size exceeds maximum of 100: 'tasks' has 101 elements; it must have 1..100",
     post("/tasks/batch", R"({"tasks":[)" + many + "]}").text("error"));
 
   auto claimed = post("/tasks/claim/batch", R"({"commands":["q"],"count":10})");
@@ -260,7 +273,7 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
   EXPECT_EQ(204u, post("/tasks/claim/batch", R"({"commands":["q"],"count":10})").status);
   EXPECT_EQ(400u, post("/tasks/claim/batch", R"({"commands":["q"]})").status);
   EXPECT_EQ(
-    "count exceeds maximum of 10",
+    "count exceeds maximum of 10: 'count' is 11; it must be 1..10",
     post("/tasks/claim/batch", R"({"commands":["q"],"count":11})").text("error"));
 
   auto id = http::json_object::parse(tasks[0])->text("id");
@@ -270,7 +283,7 @@ TEST_F(HttpRoutes, BatchesDecideTheirItemsSingly) {
       + R"(","status":"COMPLETED"},{"taskId":")" + id + R"(","status":"X"}]})");
   EXPECT_EQ(200u, done.status);
   EXPECT_THAT(done.body, HasSubstr(R"({"taskId":"nonsense","error":"task not found"})"));
-  EXPECT_THAT(done.body, HasSubstr(R"("error":"invalid status")"));
+  EXPECT_THAT(done.body, HasSubstr(R"("error":"invalid status: )"));
   EXPECT_THAT(done.body, HasSubstr(R"("status":"COMPLETED")"));
 }
 
@@ -423,14 +436,17 @@ TEST_F(HttpRoutes, CleanUpFindsNothingThatRetentionLeft) {
   EXPECT_EQ("0", post("/admin/tasks/cleanup", "")["deleted"]);
   EXPECT_EQ("7", post("/admin/tasks/cleanup", R"({"limit":7})")["limit"]);
   EXPECT_EQ(
-    "invalid 'before' (use RFC3339)",
+    "invalid 'before' (use RFC3339): 'before' is \"now\"; it must be a time such as "
+    "\"2026-05-20T10:00:00Z\"",
     post("/admin/tasks/cleanup", R"({"before":"now"})").text("error"));
 }
 
 TEST_F(HttpRoutes, UnknownPathsAndMethodsAreToldApart) {
   EXPECT_EQ(404u, get("/nothing").status);
   EXPECT_EQ(404u, get("//v2/codeq/tasks").status);
-  EXPECT_EQ(405u, call("DELETE", "/tasks").status);
+  auto refused = call("DELETE", "/tasks");
+  EXPECT_EQ(405u, refused.status);
+  EXPECT_EQ("POST, GET, HEAD", refused.fields["Allow"]);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace codeq {
 
@@ -71,6 +72,9 @@ struct coordinator_node_options {
   /// Address that serves metrics without a token and without TLS; loopback only, and only when
   /// `http` is set. Empty: metrics are served by the gateway only, to admins of all tenants.
   std::string metrics{};
+  /// Origins of web pages that may call the gateway from a browser (`https://name:port`), or `*`
+  /// for every origin. Without tokens `*` allows loopback origins only.
+  std::vector<std::string> http_cors_origins{};
   /// Requires HTTP workers to name the fencing token of the lease in their reports.
   bool http_needs_token = false;
   /// File with the secret that signs webhook deliveries. Empty: deliveries are not signed.

@@ -20,7 +20,8 @@ constexpr auto durability_help =
 constexpr auto footer =
   "Every option may be given as a flag, in the environment (--port-file is CODEQ_PORT_FILE) or in "
   "the TOML file of --config (port-file = \"...\"). A flag wins over the environment, the "
-  "environment over the file. An empty environment variable counts as not given.";
+  "environment over the file. An option that may be repeated takes one value per line in the "
+  "environment. An empty environment variable counts as not given.";
 
 constexpr std::uint64_t backups_kept_max = 1'000;
 constexpr std::uint64_t connections_least = 8;
@@ -108,6 +109,13 @@ void add_http_options(option_set& options, coordinator_config& config) {
      .help = "Where /metrics is served without a token; loopback only; needs --http "
              "[default: on the address of --http, to admins]",
      .take = put_into(config.node.metrics, parse_loopback)});
+  options.add(
+    {.name = "cors-origin",
+     .value = "ORIGIN",
+     .help = "Origin whose pages may call the gateway from a browser, such as "
+             "https://app.example:8443, or * for all; may be repeated [default: none]",
+     .take = add_to(config.node.http_cors_origins, parse_origin),
+     .repeatable = true});
   options.add(switch_option(
     "require-fencing-token",
     "HTTP workers have to name the fencing token of the lease that they report on "

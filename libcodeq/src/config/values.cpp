@@ -118,6 +118,22 @@ result<host_port> parse_host_port(std::string_view text, bool zero_allowed) {
   return host_port{std::string(host), static_cast<std::uint16_t>(*port)};
 }
 
+result<std::string> parse_origin(const std::string& text) {
+  auto wrong = refusal(
+    quote(text) + " is not the origin of web pages; write * or for example https://app.example");
+  if (text == "*")
+    return text;
+  auto end = text.find("://");
+  auto scheme = text.substr(0, end);
+  if (end == text.npos || (scheme != "https" && scheme != "http"))
+    return wrong;
+  auto host = text.substr(end + 3);
+  bool has_port = host.find(':') != host.npos && host.back() != ']';
+  if (!parse_host_port(has_port ? host : host + ":80", false))
+    return wrong;
+  return text;
+}
+
 result<std::vector<std::string>> parse_coordinators(std::string_view text) {
   std::vector<std::string> addresses;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -288,6 +288,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.who = node::authenticate_by(tokens);
   g.actor.limit = node::limit_by(limiter);
   g.actor.is_loopback_only = options.development;
+  g.actor.cors = http::cors_policy(options.http_cors_origins);
   g.actor.needs_token = options.http_needs_token;
   g.actor.check_disk = [space = std::make_shared<coordinator::free_space>(
                           options.data, options.free_bytes_least, reserve),

@@ -271,4 +271,30 @@ TEST(CoordinatorConfig, HelpShowsEveryOptionWithItsDefault) {
     EXPECT_NE(end->text.find(name), std::string::npos) << name << "\n" << end->text;
 }
 
+TEST(CoordinatorConfig, OriginsOfPagesAddUp) {
+  auto config = accepted(
+    {{"--data", "d", "--dev", "--cors-origin", "https://app.example", "--cors-origin", "*"}});
+
+  EXPECT_EQ(config.node.http_cors_origins, (std::vector<std::string>{"https://app.example", "*"}));
+  for (const char* origin :
+       {"http://localhost:3000", "https://[::1]", "https://[::1]:8443", "http://app.example:80"})
+    EXPECT_EQ(
+      accepted({{"--data=d", "--dev", "--cors-origin", origin}}).node.http_cors_origins.front(),
+      origin);
+}
+
+TEST(CoordinatorConfig, WhatIsNoOriginIsRefused) {
+  for (const char* text :
+       {"app.example",
+        "https://app.example/",
+        "ftp://app.example",
+        "https://",
+        "https://a:0",
+        "**"})
+    EXPECT_EQ(
+      refused({{"--data=d", "--dev", "--cors-origin", text}}),
+      "codeq-coordinator: --cors-origin: `" + std::string(text)
+        + "` is not the origin of web pages; write * or for example https://app.example");
+}
+
 } // namespace codeq::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/json/json_reader.hpp"
+#include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/json/task_json.hpp"
 
@@ -44,23 +44,25 @@ TEST(TaskJson, AWorkerHasTheNameOfItsSubject) {
 }
 
 result<task_spec> read(std::string_view text) {
-  auto object = json_object::parse(text);
-  return read_task(*object, "acme");
+  auto fields = input::read(text, {task_fields});
+  if (!fields)
+    return fields.error();
+  return make_task(*fields, "acme");
 }
 
 TEST(TaskInput, EveryFieldIsTaken) {
   auto task = read(
-    R"({"command":"q","payload":{"a": 1},"priority":-3,"maxAttempts":3,"idempotencyKey":"k",)"
+    R"({"command":"q","payload":{"a": 1},"priority":7,"maxAttempts":3,"idempotencyKey":"k",)"
     R"("runAt":"2026-05-20T10:00:00Z","group":"g","onDuplicate":"defer","allowPromotion":true,)"
     R"("replacePayload":true,"retry":{"kind":"linear","baseMs":5,"capMs":9},"leaseSeconds":7,)"
     R"("runTimeoutMs":8,"progressTimeoutMs":9,"retentionSeconds":3600,)"
-    R"("deadRetentionSeconds":7200,"onDead":"block","headers":{"traceparent":"00-1"}})");
+    R"("deadRetentionSeconds":86400,"onDead":"block","headers":{"traceparent":"00-1"}})");
 
   ASSERT_TRUE(task) << task.error().context;
   EXPECT_EQ("acme", task->tenant);
   EXPECT_EQ("q", task->queue);
   EXPECT_EQ(R"({"a": 1})", task->payload);
-  EXPECT_EQ(0, task->priority);
+  EXPECT_EQ(7, task->priority);
   EXPECT_EQ(3u, task->max_attempts);
   EXPECT_EQ("k", task->key);
   EXPECT_EQ("g", task->group);
@@ -73,7 +75,7 @@ TEST(TaskInput, EveryFieldIsTaken) {
   EXPECT_EQ(duration{8}, task->run_timeout);
   EXPECT_EQ(duration{9}, task->progress_timeout);
   EXPECT_EQ(std::chrono::hours(1), task->retention);
-  EXPECT_EQ(std::chrono::hours(2), task->dead_retention);
+  EXPECT_EQ(std::chrono::hours(24), task->dead_retention);
   EXPECT_EQ(on_dead::block, task->when_dead);
   EXPECT_EQ("00-1", task->headers["traceparent"]);
 }
@@ -88,11 +90,84 @@ TEST(TaskInput, WhatIsLeftOutIsTheQueuesToDecide) {
   EXPECT_FALSE(task->retry);
 }
 
-TEST(TaskInput, NumbersThatAreFarTooLargeStayTooLarge) {
-  auto task = read(R"({"command":"q","payload":1,"leaseSeconds":9223372036854775807})");
+std::string why(const std::string& more) {
+  auto task = read(R"({"command":"q","payload":1,)" + more + "}");
+  return task ? "taken" : task.error().context;
+}
 
-  ASSERT_TRUE(task);
-  EXPECT_GT(*task->lease, limits::lease_max);
+TEST(TaskInput, NumbersOutOfRangeAreRefused) {
+  EXPECT_EQ("'priority' is 12; it must be 0..9", why(R"("priority":12)"));
+  EXPECT_EQ("'priority' is -1; it must be 0..9", why(R"("priority":-1)"));
+  EXPECT_EQ(
+    "'maxAttempts' is -1; it must be 1..1000, or 0 for the default", why(R"("maxAttempts":-1)"));
+  EXPECT_EQ(
+    "'leaseSeconds' is 9223372036854775807; it must be 1..43200, or 0 for the default",
+    why(R"("leaseSeconds":9223372036854775807)"));
+  EXPECT_EQ("'lease' is 13h; it must be 1s..12h", why(R"("lease":"13h")"));
+  EXPECT_EQ(
+    "'retentionSeconds' is 5; it must be one of 3600, 86400, 604800, 2592000, 31536000",
+    why(R"("retentionSeconds":5)"));
+}
+
+TEST(TaskInput, WhatClientsOfCodeqSendIsTaken) {
+  EXPECT_EQ(9, read(R"({"command":"q","payload":1,"priority":10})")->priority);
+  auto both =
+    read(R"({"command":"q","payload":1,"runAt":"2026-05-20T10:00:00Z","delaySeconds":5})");
+  ASSERT_TRUE(both);
+  EXPECT_TRUE(both->not_before);
+  EXPECT_EQ(duration{0}, both->delay);
+  EXPECT_FALSE(read(R"({"command":"q","payload":1,"leaseSeconds":0})")->lease);
+}
+
+TEST(TaskInput, TheNamesOfTheOtherInterfacesAreTaken) {
+  auto task = read(R"({"queue":"q","payload":1,"key":"k","delay":"90s","lease":"2m"})");
+
+  ASSERT_TRUE(task) << task.error().context;
+  EXPECT_EQ("q", task->queue);
+  EXPECT_EQ("k", task->key);
+  EXPECT_EQ(std::chrono::seconds(90), task->delay);
+  EXPECT_EQ(std::chrono::minutes(2), task->lease);
+  EXPECT_TRUE(read(R"({"queue":"q","payload":1,"notBefore":"2026-05-20T10:00:00Z"})")->not_before);
+  const std::pair<const char*, const char*> pairs[] = {
+    {R"("queue":"q")", "'command' and 'queue'"},
+    {R"("key":"a","idempotencyKey":"a")", "'key' and 'idempotencyKey'"},
+    {R"("delay":"1s","delaySeconds":1)", "'delay' and 'delaySeconds'"},
+    {R"("delayMs":1,"delay":"1s")", "'delayMs' and 'delay'"},
+    {R"("lease":"1s","leaseSeconds":1)", "'lease' and 'leaseSeconds'"},
+    {R"("runAt":"2026-05-20T10:00:00Z","notBefore":"2026-05-20T10:00:00Z")",
+     "'runAt' and 'notBefore'"},
+  };
+  for (const auto& [more, names] : pairs)
+    EXPECT_EQ(std::string(names) + " are names of the same field; give one of them", why(more));
+}
+
+TEST(TaskInput, AKeyOfTheHeaderCountsUnlessTheBodyHasAnotherOne) {
+  task_spec task;
+  EXPECT_TRUE(use_key_of_header("", task));
+  EXPECT_TRUE(use_key_of_header("k", task));
+  EXPECT_EQ("k", task.key);
+  EXPECT_TRUE(use_key_of_header("k", task));
+
+  auto other = use_key_of_header("x", task);
+  ASSERT_FALSE(other);
+  EXPECT_EQ("'Idempotency-Key' is \"x\"; it must be \"k\" as in the body", other.error().context);
+  EXPECT_EQ(
+    "'Idempotency-Key' is 257 bytes; it must be at most 256",
+    use_key_of_header(std::string(257, 'k'), task).error().context);
+}
+
+TEST(TaskInput, ATaskWithoutAKeyAsksForNoDuplicates) {
+  task_spec task;
+  task.duplicate = on_duplicate::defer;
+  EXPECT_EQ(
+    "'onDuplicate' is \"defer\"; it must be \"existing\" without 'idempotencyKey'",
+    check_task(task, {}).error().context);
+  task.key = "k";
+  EXPECT_TRUE(check_task(task, {}));
+  task.not_before = timestamp{std::chrono::hours(24 * 365 * 11)};
+  EXPECT_EQ(
+    "'runAt' is \"1980-12-29T00:00:00.000Z\"; it must be after 1970 and within ten years from now",
+    check_task(task, {}).error().context);
 }
 
 TEST(TaskInput, AnUnknownChoiceNamesWhatThereIs) {
@@ -100,7 +175,7 @@ TEST(TaskInput, AnUnknownChoiceNamesWhatThereIs) {
 
   ASSERT_FALSE(task);
   EXPECT_EQ(
-    "onDuplicate is ignore; it must be one of existing, reject, defer, promote",
+    "'onDuplicate' is \"ignore\"; it must be one of existing, reject, defer, promote",
     task.error().context);
 }
 

@@ -39,6 +39,7 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
   s.tls = options.tls;
   s.identify = options.actor.who;
   s.connections_max = options.connections_max;
+  s.cors = options.actor.cors;
   auto server = node->listen(options.listen, std::move(s));
   if (!server)
     return server.error();
@@ -47,7 +48,8 @@ gateway_node::start(caf::actor_system& system, gateway_options options) {
     return node;
   metrics_options.serve = [serve, by = metrics_reader()](exchange_ptr call) {
     const auto& in = call->in;
-    if (in.method != "GET" || in.path.size() != 1 || in.path.front() != "metrics")
+    bool is_read = in.method == "GET" || in.method == "HEAD";
+    if (!is_read || in.path.size() != 1 || in.path.front() != "metrics")
       return call->answer(refusal(404, "not found"));
     call->by = by;
     serve(std::move(call));

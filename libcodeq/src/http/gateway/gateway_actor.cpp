@@ -15,6 +15,7 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
   context_.who = options.who;
   context_.limit = options.limit;
   context_.is_loopback_only = options.is_loopback_only;
+  context_.cors = options.cors;
   context_.needs_token = options.needs_token;
   context_.check_disk = options.check_disk;
   context_.metrics = options.metrics;

@@ -14,6 +14,7 @@ struct gateway_actor_options {
   authenticate who;
   limit_rate limit;
   bool is_loopback_only = false;
+  cors_policy cors{};
   bool needs_token = false;
   std::function<result<void>()> check_disk;
   std::function<std::string(const coordinator_stats&)> metrics;

@@ -143,14 +143,6 @@ private:
   std::size_t at_ = 0;
 };
 
-/// The characters that a JSON string stands for. @pre `raw` is a valid JSON string
-std::string unquote(std::string_view raw) {
-  if (raw.find('\\') == std::string_view::npos)
-    return std::string(raw.substr(1, raw.size() - 2));
-  auto value = parse_simple(raw);
-  return std::string(value->as_string().data(), value->as_string().size());
-}
-
 bool is_null(std::string_view raw) {
   return raw == "null";
 }
@@ -173,7 +165,7 @@ std::optional<json_object> json_object::members_of(std::string_view object) {
       at.take();
     if (found.members_.size() == limits::http_json_members_max)
       return std::nullopt;
-    auto name = unquote(at.value());
+    auto name = unquote_json(at.value());
     at.take();
     found.members_.push_back({std::move(name), at.value()});
   }
@@ -197,7 +189,7 @@ std::string json_object::text(std::string_view name) {
     return {};
   auto raw = find(name)->raw;
   if (raw.front() == '"')
-    return unquote(raw);
+    return unquote_json(raw);
   ok_ = false;
   return {};
 }
@@ -228,7 +220,7 @@ std::vector<std::string> json_object::texts(std::string_view name) {
   std::vector<std::string> found;
   for (auto element : elements(name)) {
     if (element.front() == '"')
-      found.push_back(unquote(element));
+      found.push_back(unquote_json(element));
     else
       ok_ = false;
   }
@@ -245,26 +237,13 @@ std::optional<json_object> json_object::object(std::string_view name) {
 }
 
 std::vector<std::string_view> json_object::elements(std::string_view name) {
-  std::vector<std::string_view> found;
   if (!has(name))
-    return found;
-  auto raw = find(name)->raw;
-  if (raw.front() != '[') {
-    ok_ = false;
-    return found;
-  }
-  walker at(raw);
-  at.take();
-  while (at.peek() != ']') {
-    if (at.peek() == ',')
-      at.take();
-    if (found.size() == limits::http_json_members_max) {
-      ok_ = false;
-      return {};
-    }
-    found.push_back(at.value());
-  }
-  return found;
+    return {};
+  auto found = elements_of(find(name)->raw, limits::http_json_members_max + 1);
+  if (found && found->size() <= limits::http_json_members_max)
+    return std::move(*found);
+  ok_ = false;
+  return {};
 }
 
 std::string_view json_object::raw(std::string_view name) const {
@@ -280,10 +259,37 @@ std::vector<std::string> json_object::names() const {
 }
 
 bool is_json(std::string_view text) {
+  return check_json(text) == json_fault::none;
+}
+
+json_fault check_json(std::string_view text) {
   json::basic_parser<blind_handler> parser(options_of_all());
   json::error_code failure;
   auto used = parser.write_some(false, text.data(), text.size(), failure);
-  return !failure && used == text.size();
+  if (failure == json::error::too_deep)
+    return json_fault::too_deep;
+  return !failure && used == text.size() ? json_fault::none : json_fault::malformed;
+}
+
+std::string unquote_json(std::string_view raw) {
+  if (raw.find('\\') == std::string_view::npos)
+    return std::string(raw.substr(1, raw.size() - 2));
+  auto value = parse_simple(raw);
+  return std::string(value->as_string().data(), value->as_string().size());
+}
+
+std::optional<std::vector<std::string_view>> elements_of(std::string_view raw, std::size_t most) {
+  if (!raw.starts_with('['))
+    return std::nullopt;
+  std::vector<std::string_view> found;
+  walker at(raw);
+  at.take();
+  while (at.peek() != ']' && found.size() < most) {
+    if (at.peek() == ',')
+      at.take();
+    found.push_back(at.value());
+  }
+  return found;
 }
 
 } // namespace codeq::http

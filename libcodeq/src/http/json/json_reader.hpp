@@ -36,18 +36,22 @@ public:
   /// The value as its text, without the spaces around it. Shares the text that was parsed.
   [[nodiscard]] std::string_view raw(std::string_view name) const;
 
+  struct member {
+    std::string name;
+    /// The value as its text.
+    std::string_view raw;
+  };
+
   /// The names of all members.
   [[nodiscard]] std::vector<std::string> names() const;
+
+  /// All members in their order; of a name that comes twice the last one counts.
+  [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
 
   /// No member that was asked for had another type.
   [[nodiscard]] bool ok() const noexcept { return ok_; }
 
 private:
-  struct member {
-    std::string name;
-    std::string_view raw;
-  };
-
   [[nodiscard]] const member* find(std::string_view name) const;
   /// Empty when there are too many.
   [[nodiscard]] static std::optional<json_object> members_of(std::string_view object);
@@ -58,5 +62,18 @@ private:
 
 /// True when the text is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);
+
+/// Why a text cannot be read as JSON.
+enum class json_fault : std::uint8_t { none, malformed, too_deep };
+
+[[nodiscard]] json_fault check_json(std::string_view text);
+
+/// The characters that a JSON string stands for. @pre `raw` is a valid JSON string
+[[nodiscard]] std::string unquote_json(std::string_view raw);
+
+/// The elements of an array, each as its text, but not more than `most`; empty for another value.
+/// @pre `raw` is valid JSON
+[[nodiscard]] std::optional<std::vector<std::string_view>>
+elements_of(std::string_view raw, std::size_t most);
 
 } // namespace codeq::http

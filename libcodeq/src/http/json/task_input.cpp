@@ -2,193 +2,127 @@
 #include "http/json/task_input.hpp"
 
 #include "base/json_writer.hpp"
+#include "http/json/input_refusal.hpp"
 #include "http/json/rfc3339.hpp"
-
-#include <algorithm>
-#include <array>
-#include <limits>
+#include "http/json/task_fields.hpp"
 
 namespace codeq::http {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> retry_names{
-  "fixed", "linear", "exponential", "exponential_jitter"};
-constexpr std::array<std::string_view, 2> on_dead_names{"skip", "block"};
-constexpr std::array<std::string_view, 4> duplicate_names{"existing", "reject", "defer", "promote"};
-
-error invalid(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
+/// What was left out is as in `policy`.
+retry_policy read_retry(const input& from, retry_policy policy) {
+  if (auto kind = from.choice("kind"))
+    policy.kind = static_cast<retry_kind>(*kind);
+  policy.base = from.period("baseMs").value_or(policy.base);
+  policy.cap = from.period("capMs").value_or(policy.cap);
+  return policy;
 }
 
-/// Takes one of the names, if the member is there.
-template <class Enum, std::size_t N>
-result<void> take_choice(
-  json_object& from,
-  std::string_view name,
-  const std::array<std::string_view, N>& names,
-  Enum& to) {
-  auto text = from.text(name);
-  if (text.empty())
-    return {};
-  auto at = std::find(names.begin(), names.end(), text);
-  if (at == names.end()) {
-    std::string all;
-    for (auto known : names)
-      all += (all.empty() ? "" : ", ") + std::string(known);
-    return invalid(std::string(name) + " is " + text + "; it must be one of " + all);
-  }
-  to = static_cast<Enum>(at - names.begin());
-  return {};
-}
-
-/// Takes a number of units as milliseconds; what is too large stays too large.
-void take_duration(
-  json_object& from, std::string_view name, duration unit, std::optional<duration>& to) {
-  auto number = from.integer(name);
-  if (!number)
-    return;
-  auto most = std::numeric_limits<std::int64_t>::max() / unit.count() / 2;
-  to = std::clamp(*number, -most, most) * unit;
-}
-
-void take_count(json_object& from, std::string_view name, std::uint64_t& to) {
-  if (auto number = from.integer(name))
-    to =
-      *number < 0 ? std::numeric_limits<std::uint64_t>::max() : static_cast<std::uint64_t>(*number);
-}
-
-/// One above the range stays above it.
-std::uint32_t attempts_of(std::int64_t number) {
-  return static_cast<std::uint32_t>(
-    std::clamp<std::int64_t>(number, 0, std::int64_t{limits::attempts_max} + 1));
-}
-
-/// What the object leaves out is as in `policy`.
-result<std::optional<retry_policy>> read_retry(json_object& from, retry_policy policy) {
-  auto object = from.object("retry");
-  if (!object)
-    return std::optional<retry_policy>{};
-  if (auto ok = take_choice(*object, "kind", retry_names, policy.kind); !ok)
-    return ok.error();
-  std::optional<duration> base;
-  std::optional<duration> cap;
-  take_duration(*object, "baseMs", duration{1}, base);
-  take_duration(*object, "capMs", duration{1}, cap);
-  policy.base = base.value_or(policy.base);
-  policy.cap = cap.value_or(policy.cap);
-  if (!object->ok())
-    return invalid("invalid retry");
-  return std::optional{policy};
-}
-
-result<void> read_times(json_object& from, task_spec& to) {
-  if (from.has("runAt")) {
-    auto when = parse_rfc3339(from.text("runAt"));
-    if (!when)
-      return invalid("invalid 'runAt' (use RFC3339)");
-    to.not_before = *when;
-  }
-  std::optional<duration> delay;
-  take_duration(from, "delayMs", duration{1}, delay);
-  take_duration(from, "delaySeconds", std::chrono::seconds(1), delay);
-  if (delay && *delay < duration{0})
-    return invalid("invalid 'delaySeconds' (must be >= 0)");
+void read_times(const input& from, task_spec& to) {
+  to.not_before = from.time("runAt");
   // Both may be named, as other clients do: the time counts then.
-  if (delay && !to.not_before)
-    to.delay = *delay;
-  return {};
+  if (!to.not_before)
+    to.delay = from.period("delaySeconds").value_or(duration{0});
 }
 
-result<void> read_names(json_object& from, task_spec& to) {
+void read_names(const input& from, task_spec& to) {
   to.queue = from.text("command");
-  if (!is_valid_name(to.queue))
-    return invalid("invalid command");
   to.key = from.text("idempotencyKey");
   to.group = from.text("group");
+  to.headers = from.text_map("headers");
   to.allow_promotion = from.flag("allowPromotion").value_or(false);
   to.replace_payload = from.flag("replacePayload").value_or(false);
-  if (auto ok = take_choice(from, "onDuplicate", duplicate_names, to.duplicate); !ok)
-    return ok;
-  if (auto headers = from.object("headers"))
-    for (const auto& name : headers->names())
-      to.headers[name] = headers->text(name);
-  return {};
+  to.duplicate = static_cast<on_duplicate>(from.choice("onDuplicate").value_or(0));
 }
 
-result<void> read_limits(json_object& from, task_spec& to) {
-  to.priority = static_cast<int>(
-    std::clamp<std::int64_t>(from.integer("priority").value_or(0), 0, limits::priority_max));
-  if (auto attempts = from.integer("maxAttempts"); attempts && *attempts != 0)
-    to.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from, {});
-  if (!retry)
-    return retry.error();
-  to.retry = *retry;
-  constexpr std::chrono::seconds second{1};
-  take_duration(from, "leaseMs", duration{1}, to.lease);
-  take_duration(from, "leaseSeconds", second, to.lease);
-  take_duration(from, "runTimeoutMs", duration{1}, to.run_timeout);
-  take_duration(from, "progressTimeoutMs", duration{1}, to.progress_timeout);
-  take_duration(from, "retentionSeconds", second, to.retention);
-  take_duration(from, "deadRetentionSeconds", second, to.dead_retention);
-  if (!from.has("onDead"))
-    return {};
-  on_dead when{};
-  auto ok = take_choice(from, "onDead", on_dead_names, when);
-  to.when_dead = when;
-  return ok;
+void read_limits(const input& from, task_spec& to) {
+  to.priority = static_cast<int>(from.integer("priority").value_or(0));
+  if (auto attempts = from.integer("maxAttempts"))
+    to.max_attempts = static_cast<std::uint32_t>(*attempts);
+  if (const auto* retry = from.object("retry"))
+    to.retry = read_retry(*retry, {});
+  to.lease = from.period("leaseSeconds");
+  to.run_timeout = from.period("runTimeoutMs");
+  to.progress_timeout = from.period("progressTimeoutMs");
+  to.retention = from.period("retentionSeconds");
+  to.dead_retention = from.period("deadRetentionSeconds");
+  if (auto when = from.choice("onDead"))
+    to.when_dead = static_cast<on_dead>(*when);
+}
+
+error refused(std::string_view name, const std::string& value, const std::string& rule) {
+  return refuse_input({}, describe_value(quote_name({}, name), value, rule));
 }
 
 } // namespace
 
-result<task_spec> read_task(json_object& from, const std::string& tenant) {
+task_spec make_task(const input& from, const std::string& tenant) {
   task_spec task;
   task.tenant = tenant;
-  if (!from.has("payload") && from.raw("payload").empty())
-    return invalid("invalid body");
-  if (auto ok = read_times(from, task); !ok)
-    return ok.error();
-  auto names = read_names(from, task);
-  auto limits = read_limits(from, task);
-  if (!from.ok())
-    return invalid("invalid body");
-  if (!names)
-    return names.error();
-  if (!limits)
-    return limits.error();
   task.payload = std::string(from.raw("payload"));
+  read_times(from, task);
+  read_names(from, task);
+  read_limits(from, task);
   return task;
 }
 
-result<void> read_settings(json_object& from, queue_config& to) {
-  constexpr std::chrono::seconds second{1};
+result<void> use_key_of_header(const std::string& key, task_spec& task) {
+  constexpr std::string_view header = "Idempotency-Key";
+  if (key.empty())
+    return {};
+  if (key.size() > limits::key_bytes_max)
+    return refused(
+      header,
+      std::to_string(key.size()) + " bytes",
+      "at most " + std::to_string(limits::key_bytes_max));
+  if (!task.key.empty() && task.key != key)
+    return refused(header, quote(key), quote(task.key) + " as in the body");
+  task.key = key;
+  return {};
+}
+
+result<void> check_task(const task_spec& task, timestamp now) {
+  bool is_early = task.not_before && task.not_before <= timestamp{};
+  bool is_late = task.not_before && *task.not_before - now > limits::not_before_ahead_max;
+  if (is_early || is_late)
+    return refused(
+      "runAt", quote(to_rfc3339(*task.not_before)), "after 1970 and within ten years from now");
+  if (!task.key.empty())
+    return {};
+  constexpr std::string_view without_key = " without 'idempotencyKey'";
+  auto duplicate = duplicate_names[static_cast<std::size_t>(task.duplicate)];
+  if (task.duplicate != on_duplicate::existing)
+    return refused(
+      "onDuplicate", quote(duplicate), quote(duplicate_names.front()) + std::string(without_key));
+  if (task.replace_payload)
+    return refused("replacePayload", "true", "false" + std::string(without_key));
+  return {};
+}
+
+void apply_settings(const input& from, queue_config& to) {
   auto& defaults = to.defaults;
   if (auto attempts = from.integer("maxAttempts"))
-    defaults.max_attempts = attempts_of(*attempts);
-  auto retry = read_retry(from, defaults.retry);
-  if (!retry)
-    return retry.error();
-  defaults.retry = retry->value_or(defaults.retry);
-  auto take = [&](std::string_view name, duration unit, duration& field) {
-    std::optional<duration> given;
-    take_duration(from, name, unit, given);
-    field = given.value_or(field);
+    defaults.max_attempts = static_cast<std::uint32_t>(*attempts);
+  if (const auto* retry = from.object("retry"))
+    defaults.retry = read_retry(*retry, defaults.retry);
+  auto take = [&](std::string_view name, duration& field) {
+    field = from.period(name).value_or(field);
   };
-  take("leaseMs", duration{1}, defaults.lease);
-  take("leaseSeconds", second, defaults.lease);
-  take("runTimeoutMs", duration{1}, defaults.run_timeout);
-  take("progressTimeoutMs", duration{1}, defaults.progress_timeout);
-  take("retentionSeconds", second, defaults.retention);
-  take("deadRetentionSeconds", second, defaults.dead_retention);
-  if (auto ok = take_choice(from, "onDead", on_dead_names, defaults.when_dead); !ok)
-    return ok;
-  take_count(from, "maxDepth", to.max_depth);
-  take_count(from, "maxLeased", to.max_leased);
+  take("leaseSeconds", defaults.lease);
+  take("runTimeoutMs", defaults.run_timeout);
+  take("progressTimeoutMs", defaults.progress_timeout);
+  take("retentionSeconds", defaults.retention);
+  take("deadRetentionSeconds", defaults.dead_retention);
+  if (auto when = from.choice("onDead"))
+    defaults.when_dead = static_cast<on_dead>(*when);
+  auto take_count = [&](std::string_view name, std::uint64_t& field) {
+    if (auto count = from.integer(name))
+      field = static_cast<std::uint64_t>(*count);
+  };
+  take_count("maxDepth", to.max_depth);
+  take_count("maxLeased", to.max_leased);
   to.keep_payload = from.flag("keepPayload").value_or(to.keep_payload);
-  if (!from.ok())
-    return invalid("invalid body");
-  return {};
 }
 
 void write_settings(base::json_writer& json, const queue_config& config) {

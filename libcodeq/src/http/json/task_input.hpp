@@ -6,18 +6,24 @@
 #include "codeq/task.hpp"
 
 #include "base/json_writer.hpp"
-#include "http/json/json_reader.hpp"
+#include "http/json/input.hpp"
 
 #include <string>
 
 /// What clients say of tasks and queues, as the rest of codeq has it; pure.
 namespace codeq::http {
 
-/// Reads a task to enqueue for a tenant. Errors: `invalid_argument` with the text to answer.
-[[nodiscard]] result<task_spec> read_task(json_object& from, const std::string& tenant);
+/// The task to enqueue for a tenant, from the values of `task_fields`.
+[[nodiscard]] task_spec make_task(const input& from, const std::string& tenant);
 
-/// Changes the settings that the object names. Errors: as above.
-[[nodiscard]] result<void> read_settings(json_object& from, queue_config& to);
+/// Takes the key that a header names. Errors: `invalid_argument` when the task has another one.
+[[nodiscard]] result<void> use_key_of_header(const std::string& key, task_spec& task);
+
+/// Refuses values that do not fit each other or the time. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_task(const task_spec& task, timestamp now);
+
+/// Changes the settings that were given, of `settings_fields`.
+void apply_settings(const input& from, queue_config& to);
 
 void write_settings(base::json_writer& json, const queue_config& config);
 

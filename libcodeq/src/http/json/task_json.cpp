@@ -62,6 +62,10 @@ void write_error(base::json_writer& json, std::string_view text) {
   json.field("error", base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text));
 }
 
+void write_place(base::json_writer& json, const task_status& task) {
+  json.field("id", to_string(task.id)).field("command", task.queue).field("queue", task.queue);
+}
+
 /// What all views of a task have, up to the names.
 void write_common(base::json_writer& json, const task_status& task) {
   json.field("priority", task.priority)
@@ -110,7 +114,7 @@ std::string_view status_name(task_state state) noexcept {
 
 void write_task(base::json_writer& json, const task_detail& task, timestamp now) {
   const auto& status = task.status;
-  json.begin_object().field("id", to_string(status.id)).field("command", status.queue);
+  write_place(json.begin_object(), status);
   if (!task.is_known) {
     json.field("tenantId", status.tenant);
     if (task.outcome)
@@ -132,7 +136,7 @@ void write_task(base::json_writer& json, const task_detail& task, timestamp now)
 }
 
 void write_listed(base::json_writer& json, const task_status& task) {
-  json.begin_object().field("id", to_string(task.id)).field("command", task.queue);
+  write_place(json.begin_object(), task);
   write_common(json, task);
   if (task.state == task_state::leased)
     json.field("workerId", subject_of(task.worker));
@@ -153,11 +157,13 @@ void write_value(base::json_writer& json, std::string_view bytes) {
 void write_result(base::json_writer& json, const result_record& record) {
   json.begin_object()
     .field("taskId", to_string(record.id))
-    .field("status", record.state == task_state::completed ? "COMPLETED" : "FAILED");
-  if (record.state == task_state::completed)
-    write_stored_result(json, record.result, false);
-  else
+    .field("status", record.is_failure ? "FAILED" : "COMPLETED");
+  if (record.state)
+    json.field("state", to_string(*record.state));
+  if (record.is_failure)
     write_error(json, record.error_text);
+  else
+    write_stored_result(json, record.result, false);
   json.field("completedAt", to_rfc3339(record.at));
   if (record.will_retry)
     json.field("willRetry", *record.will_retry);
@@ -186,8 +192,10 @@ void write_explanation(base::json_writer& json, const task_explanation& why) {
     .field("id", to_string(why.task.id))
     .field("reason", to_string(why.reason))
     .field("sentence", to_sentence(shown))
+    .field("status", status_name(why.task.state))
     .field("state", to_string(why.task.state))
     .field("command", why.task.queue)
+    .field("queue", why.task.queue)
     .field("workers", why.workers);
   if (why.until != timestamp{})
     json.field("until", to_rfc3339(why.until));

@@ -47,10 +47,13 @@ void write_listed(base::json_writer& json, const task_status& task);
 /// they are no text.
 void write_value(base::json_writer& json, std::string_view bytes);
 
-/// What a worker reported: `{"taskId","status","result","error","artifacts","completedAt"}`.
+/// What a worker reported:
+/// `{"taskId","status","state","result","error","artifacts","completedAt"}`.
 struct result_record {
   task_id id;
-  task_state state = task_state::completed;
+  bool is_failure = false;
+  /// The task's state by now; nothing when that could not be found out.
+  std::optional<task_state> state = task_state::completed;
   /// As it is stored.
   std::string result{};
   std::string error_text{};

@@ -3,9 +3,6 @@
 
 #include "http/server/gateway_limits.hpp"
 
-#include <algorithm>
-#include <charconv>
-
 namespace codeq::http {
 
 void find_own(
@@ -42,43 +39,6 @@ void with_stats(
     else
       call->answer(refusal_of(stats.error()));
   });
-}
-
-std::optional<json_object> body_of(const exchange_ptr& call) {
-  auto object = json_object::parse(call->in.body);
-  if (!object)
-    call->answer(refusal(400, "invalid body"));
-  return object;
-}
-
-std::optional<json_object> optional_body_of(const exchange_ptr& call) {
-  if (call->in.body.empty())
-    return json_object();
-  return body_of(call);
-}
-
-std::int64_t query_number(
-  const request& in,
-  const std::string& name,
-  std::pair<std::int64_t, std::int64_t> bounds,
-  std::int64_t otherwise) {
-  auto text = query_text(in, name);
-  std::int64_t number = 0;
-  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || failure != std::errc{} || end != text.data() + text.size())
-    return otherwise;
-  return std::clamp(number, bounds.first, bounds.second);
-}
-
-std::string query_text(const request& in, const std::string& name) {
-  auto at = in.query.find(name);
-  return at == in.query.end() ? std::string() : at->second;
-}
-
-duration seconds_within(std::int64_t seconds, duration least, duration most) {
-  auto most_seconds = std::chrono::duration_cast<std::chrono::seconds>(most).count();
-  auto bounded = std::clamp<std::int64_t>(seconds, 0, most_seconds);
-  return std::clamp<duration>(std::chrono::seconds(bounded), least, most);
 }
 
 } // namespace codeq::http

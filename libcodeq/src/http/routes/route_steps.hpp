@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "http/json/json_reader.hpp"
 #include "http/routes/router.hpp"
 #include "http/server/replies.hpp"
 
@@ -33,25 +32,6 @@ void with_stats(
   gateway_context& context,
   const exchange_ptr& call,
   std::function<void(const coordinator_stats&)> go_on);
-
-/// The JSON object of a request's body; answers `invalid body` and returns nothing when it is none.
-[[nodiscard]] std::optional<json_object> body_of(const exchange_ptr& call);
-
-/// As `body_of`, but no body is an empty object.
-[[nodiscard]] std::optional<json_object> optional_body_of(const exchange_ptr& call);
-
-/// A whole number of a query; `otherwise` when it is missing or none, else within the bounds.
-[[nodiscard]] std::int64_t query_number(
-  const request& in,
-  const std::string& name,
-  std::pair<std::int64_t, std::int64_t> bounds,
-  std::int64_t otherwise);
-
-/// A query's text; empty when it is missing.
-[[nodiscard]] std::string query_text(const request& in, const std::string& name);
-
-/// Seconds as a duration within bounds, however large the number.
-[[nodiscard]] duration seconds_within(std::int64_t seconds, duration least, duration most);
 
 /// Calls `done` once all of `count` results have come, in the order of their places.
 template <class T>

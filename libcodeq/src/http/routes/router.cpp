@@ -5,7 +5,9 @@
 #include "http/server/target.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace codeq::http {
 
@@ -51,28 +53,29 @@ bool fits(
 
 struct found_route {
   const route* at = nullptr;
-  /// The path is known under another method.
-  bool other_method = false;
+  /// The methods of the path, separated by commas; empty when no route has it.
+  std::string methods{};
 };
+
+void add_method(std::string& methods, std::string_view method) {
+  methods.append(methods.empty() ? "" : ", ").append(method);
+}
 
 found_route find_route(exchange& call) {
   found_route found;
-  for (auto routes :
-       {enqueue_routes(),
-        claim_routes(),
-        lease_routes(),
-        task_routes(),
-        queue_routes(),
-        admin_routes(),
-        process_routes()}) {
+  std::string_view wanted = call.in.method == "HEAD" ? "GET" : std::string_view(call.in.method);
+  std::vector<std::string> arguments;
+  for (auto routes : all_routes()) {
     for (const auto& r : routes) {
-      if (!fits(r.pattern, call.in.path, call.arguments))
+      if (!fits(r.pattern, call.in.path, arguments))
         continue;
-      if (r.method == call.in.method) {
-        found.at = &r;
-        return found;
-      }
-      found.other_method = true;
+      add_method(found.methods, r.method);
+      if (r.method == "GET")
+        add_method(found.methods, "HEAD");
+      if (found.at || r.method != wanted)
+        continue;
+      found.at = &r;
+      call.arguments = arguments;
     }
   }
   return found;
@@ -111,34 +114,93 @@ std::optional<response> let_in(gateway_context& context, const route& r, exchang
     return refusal(403, "forbidden");
   if (r.who == access::worker && !call.by->has_scope(r.scope))
     return refusal(403, "missing scope " + std::string(r.scope));
-  return r.rate.empty() ? std::nullopt : take_rate(context, *call.by, r.rate, 1);
+  return std::nullopt;
 }
 
-bool is_foreign(const request& in) {
-  return !is_loopback_host(in.host) || (!in.origin.empty() && !is_loopback_origin(in.origin));
+/// What the request says, if its route takes all of it.
+result<route_input> read_fields(const route& r, const request& in) {
+  auto query = input::read(in.query, r.fields.query);
+  if (!query)
+    return query.error();
+  bool is_left_out = in.body.empty() && r.fields.need != body_need::required;
+  if (is_left_out || r.fields.need == body_need::unread)
+    return route_input{std::move(*query), {}};
+  auto body = input::read(in.body, r.fields.body);
+  if (!body)
+    return body.error();
+  return route_input{std::move(*query), std::move(*body)};
+}
+
+/// How much the call counts against the caller's rate; one that is refused counts once.
+std::uint64_t cost_of(const route& r, const result<route_input>& fields) {
+  if (!fields || r.counted.empty())
+    return 1;
+  auto elements = fields->body.items(r.counted).size();
+  return elements > 0 ? elements
+                      : static_cast<std::uint64_t>(fields->body.integer(r.counted).value_or(1));
+}
+
+/// Counts the call against the caller's rate; the refusal when it is over.
+std::optional<response>
+take_rate(gateway_context& context, const route& r, const caller& by, std::uint64_t cost) {
+  if (!context.limit || r.rate.empty())
+    return std::nullopt;
+  auto over = context.limit(by, r.rate, cost);
+  return over ? std::optional(rate_exceeded(*over)) : std::nullopt;
+}
+
+bool is_foreign(const gateway_context& context, const request& in) {
+  bool is_own_page =
+    in.origin.empty() || is_loopback_origin(in.origin) || context.cors.names(in.origin);
+  return !is_loopback_host(in.host) || !is_own_page;
+}
+
+/// Refuses a method that the path does not have.
+response refuse_method(const std::string& methods) {
+  auto answer = refusal(405, "method not allowed");
+  answer.fields.emplace_back("Allow", methods);
+  return answer;
+}
+
+bool is_preflight(const gateway_context& context, const request& in) {
+  return in.method == "OPTIONS" && !in.preflight_method.empty() && context.cors.allows(in.origin);
 }
 
 } // namespace
 
-std::optional<response> take_rate(
-  gateway_context& context, const caller& by, std::string_view operation, std::uint64_t count) {
-  if (!context.limit || count == 0)
-    return std::nullopt;
-  auto over = context.limit(by, operation, count);
-  return over ? std::optional(rate_exceeded(*over)) : std::nullopt;
+std::vector<std::span<const route>> all_routes() {
+  return {
+    enqueue_routes(),
+    claim_routes(),
+    lease_routes(),
+    task_routes(),
+    queue_routes(),
+    admin_routes(),
+    process_routes()};
 }
 
 void dispatch(gateway_context& context, const exchange_ptr& call) {
   // Without tokens a page from anywhere could otherwise have a browser here do everything.
-  if (context.is_loopback_only && is_foreign(call->in))
+  if (context.is_loopback_only && is_foreign(context, call->in))
     return call->answer(refusal(403, "only loopback hosts and origins may call with --dev"));
   auto found = find_route(*call);
+  if (found.methods.empty())
+    return call->answer(refusal(404, "not found"));
+  if (is_preflight(context, call->in))
+    return call->answer(cors_policy::preflight(found.methods));
   if (!found.at)
-    return call->answer(
-      found.other_method ? refusal(405, "method not allowed") : refusal(404, "not found"));
-  if (auto refused = let_in(context, *found.at, *call))
+    return call->answer(refuse_method(found.methods));
+  const auto& route = *found.at;
+  if (auto refused = let_in(context, route, *call))
     return call->answer(std::move(*refused));
-  found.at->run(context, call);
+  auto fields = read_fields(route, call->in);
+  if (call->by)
+    if (auto refused = take_rate(context, route, *call->by, cost_of(route, fields)))
+      return call->answer(std::move(*refused));
+  if (!fields)
+    return call->answer(refusal_of(fields.error()));
+  call->fields = std::make_shared<const route_input>(std::move(*fields));
+  route.run(context, call);
 }
 
 } // namespace codeq::http

@@ -2,15 +2,18 @@
 #pragma once
 
 #include "http/desk/shard_desk.hpp"
+#include "http/json/input.hpp"
 #include "http/server/caller.hpp"
+#include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
 #include "http/webhooks/webhook_desk.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace codeq::http {
 
@@ -20,8 +23,10 @@ struct gateway_context {
   webhook_desk webhooks;
   authenticate who;
   limit_rate limit;
-  /// A single-user setup: only pages of this machine may call.
+  /// A single-user setup: only pages of this machine may call, and those of origins named to
+  /// `cors`.
   bool is_loopback_only = false;
+  cors_policy cors;
   /// Leases are decided by their token alone.
   bool needs_token = false;
   /// Whether tasks can be added to the store at present.
@@ -34,6 +39,23 @@ struct gateway_context {
 /// `process` is an admin of all tenants.
 enum class access : std::uint8_t { open, any, producer, worker, admin, process };
 
+/// What a route accepts as the body of a request.
+enum class body_need : std::uint8_t {
+  /// None, or an object with some of the fields.
+  optional,
+  /// An object.
+  required,
+  /// Anything; the route does not read it.
+  unread,
+};
+
+/// The fields that a route accepts, beside its path. Other fields are refused.
+struct route_fields {
+  std::span<const input_field> query{};
+  input_shape body{};
+  body_need need = body_need::optional;
+};
+
 struct route {
   std::string_view method;
   /// Under the base path, unless it begins with a slash; a segment `:` stands for any text.
@@ -41,20 +63,24 @@ struct route {
   access who = access::open;
   /// Of workers.
   std::string_view scope{};
-  /// Calls of it count against the caller's rate; empty for no limit. Batches count their items
-  /// themselves, see `take_rate`.
+  /// Calls of it count against the caller's rate; empty for no limit.
   std::string_view rate{};
   void (*run)(gateway_context&, const exchange_ptr&) = nullptr;
+  route_fields fields{};
+  /// The field of the body whose elements, or whose number, counts against the rate; empty when the
+  /// call counts once.
+  std::string_view counted{};
 };
 
-/// Finds the route of a request, lets its caller in and runs it; answers what fits no route or what
-/// is not allowed.
-void dispatch(gateway_context& context, const exchange_ptr& call);
+/// The values of a request, of the fields that its route declares.
+struct route_input {
+  input query;
+  input body;
+};
 
-/// Counts so many of `operation` against the caller's rate; the refusal to answer when they are too
-/// many.
-[[nodiscard]] std::optional<response> take_rate(
-  gateway_context& context, const caller& by, std::string_view operation, std::uint64_t count);
+/// Finds the route of a request, lets its caller in, checks what it takes and runs it; answers what
+/// fits no route or what is not allowed. HEAD is answered as GET.
+void dispatch(gateway_context& context, const exchange_ptr& call);
 
 // The routes, by subject.
 [[nodiscard]] std::span<const route> enqueue_routes();
@@ -64,5 +90,8 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
 [[nodiscard]] std::span<const route> process_routes();
+
+/// All of them.
+[[nodiscard]] std::vector<std::span<const route>> all_routes();
 
 } // namespace codeq::http

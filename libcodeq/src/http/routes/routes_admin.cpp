@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/json/json_reader.hpp"
 #include "http/json/rfc3339.hpp"
+#include "http/json/task_fields.hpp"
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
@@ -18,24 +20,12 @@ namespace {
 /// What a redrive or purge of dead tasks is about: a list of ids, or else a filter.
 void change_dead(
   gateway_context& context, const exchange_ptr& call, core::bulk_kind all, task_change each) {
-  auto body = optional_body_of(call);
-  if (!body)
-    return;
-  auto ids = body->texts("ids");
-  bulk_wish wish{{call->by->tenant, body->text("queue")}, 0, 0};
-  auto limit = body->integer("limit").value_or(0);
-  auto rate = body->integer("rate").value_or(0);
-  if (!body->ok() || limit < 0 || rate < 0)
-    return call->answer(refusal(400, "invalid body"));
-  if (ids.size() > limits::http_bulk_ids_max)
-    return call->answer(
-      refusal(400, "ids exceed maximum of " + std::to_string(limits::http_bulk_ids_max)));
-  if (body->has("ids"))
-    return change_each(context, call, ids, each);
-  if (!wish.of.queue.empty() && !is_valid_name(wish.of.queue))
-    return call->answer(refusal(400, "invalid queue"));
-  wish.limit = static_cast<std::uint64_t>(limit);
-  wish.rate = std::min<std::uint64_t>(static_cast<std::uint64_t>(rate), limits::bulk_rate_max);
+  const auto& body = call->fields->body;
+  if (body.has("ids"))
+    return change_each(context, call, body.texts("ids"), each);
+  bulk_wish wish{{call->by->tenant, body.text("queue")}, 0, 0};
+  wish.limit = static_cast<std::uint64_t>(body.integer("limit").value_or(0));
+  wish.rate = static_cast<std::uint64_t>(body.integer("rate").value_or(0));
   change_all(context, call, all, wish);
 }
 
@@ -48,74 +38,54 @@ void purge(gateway_context& context, const exchange_ptr& call) {
 }
 
 void list_dead(gateway_context& context, const exchange_ptr& call) {
-  list_newest(context, call, std::string(to_string(task_state::dead)));
+  list_newest(context, call, task_state::dead);
 }
 
 /// Ended tasks leave by their retention alone, and from then on nobody sees them; so nothing is
 /// left to delete here, and clients that ask for it from time to time learn just that.
 void clean_up(gateway_context& context, const exchange_ptr& call) {
-  auto body = optional_body_of(call);
-  if (!body)
-    return;
-  auto limit = body->integer("limit").value_or(0);
-  auto before = body->text("before");
-  if (!body->ok())
-    return call->answer(refusal(400, "invalid body"));
-  if (!before.empty() && !parse_rfc3339(before))
-    return call->answer(refusal(400, "invalid 'before' (use RFC3339)"));
+  const auto& body = call->fields->body;
   base::json_writer json;
   json.begin_object()
     .field("deleted", 0)
-    .field("before", before.empty() ? to_rfc3339(context.desk.now()) : before)
-    .field("limit", limit)
+    .field(
+      "before",
+      body.has("before") ? unquote_json(body.raw("before")) : to_rfc3339(context.desk.now()))
+    .field("limit", body.integer("limit").value_or(0))
     .end_object();
   call->answer(reply(200, json));
 }
+
+/// In the order of `force_kind`.
+constexpr auto force_names = std::to_array<std::string_view>({"revoke", "complete", "fail"});
 
 struct force_wish {
   force_kind how = force_kind::revoke;
   std::string text;
 };
 
-result<force_wish> read_force(json_object& body) {
-  force_wish wish;
-  auto how = body.text("how");
-  auto reason = body.text("error");
-  if (!body.ok())
-    return error{errc::invalid_argument, "invalid body"};
-  if (how == "revoke")
-    return wish;
-  if (how == "complete") {
-    wish.how = force_kind::complete;
-    wish.text = body.has("result") ? std::string(body.raw("result")) : std::string();
-    return wish;
-  }
-  if (how == "fail") {
-    wish.how = force_kind::fail;
-    wish.text = std::move(reason);
-    return wish;
-  }
-  return error{errc::invalid_argument, "how must be one of revoke, complete, fail"};
+force_wish read_force(const input& body) {
+  force_wish wish{static_cast<force_kind>(*body.choice("how")), {}};
+  if (wish.how == force_kind::complete && body.raw("result") != "null")
+    wish.text = std::string(body.raw("result"));
+  if (wish.how == force_kind::fail)
+    wish.text = body.text("error");
+  return wish;
 }
 
 void force(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
-  auto wish = read_force(*body);
-  if (!wish)
-    return call->answer(refusal_of(wish.error()));
-  auto end = [&context, call, wish = *wish](const result<task_detail>& task) {
-    if (!task)
-      return call->answer(refusal_of(task.error()));
-    auto id = task->status.id;
-    context.desk.ask<change_outcome>(
-      value(id.shard),
-      client::ask_force(id, wish.how, wish.text),
-      &client::read_change,
-      shard_desk::then<change_outcome>(
-        [call](result<change_outcome> outcome) { answer_change(call, outcome); }));
-  };
+  auto end =
+    [&context, call, wish = read_force(call->fields->body)](const result<task_detail>& task) {
+      if (!task)
+        return call->answer(refusal_of(task.error()));
+      auto id = task->status.id;
+      context.desk.ask<change_outcome>(
+        value(id.shard),
+        client::ask_force(id, wish.how, wish.text),
+        &client::read_change,
+        shard_desk::then<change_outcome>(
+          [call](result<change_outcome> outcome) { answer_change(call, outcome); }));
+    };
   find_own(context, call, call->arguments[0], false, std::move(end));
 }
 
@@ -174,24 +144,98 @@ void not_implemented(gateway_context&, const exchange_ptr& call) {
   call->answer(refusal(501, "not implemented"));
 }
 
+constexpr auto change_fields = std::to_array<input_field>({
+  {.name = "ids", .type = input_type::texts, .range = at_most(limits::http_bulk_ids_max)},
+  queue_filter_field,
+  command_filter_field,
+  {.name = "limit", .type = input_type::integer},
+  {.name = "rate", .type = input_type::integer, .range = at_most(limits::bulk_rate_max)},
+});
+
+constexpr auto cleanup_fields = std::to_array<input_field>({
+  {.name = "limit", .type = input_type::integer},
+  {.name = "before", .type = input_type::time, .refusal = "invalid 'before' (use RFC3339)"},
+});
+
+constexpr auto force_fields = std::to_array<input_field>({
+  {.name = "how", .type = input_type::choice, .is_required = true, .choices = force_names},
+  {.name = "result", .type = input_type::json, .range = at_most(limits::result_bytes_max)},
+  {.name = "error", .range = at_most(limits::error_text_bytes_max)},
+});
+
+constexpr auto deletion_policies = std::to_array<std::string_view>({"Delete"});
+
+constexpr auto deletion_parameters = std::to_array<input_field>(
+  {{.name = "deletionPolicy", .type = input_type::choice, .choices = deletion_policies}});
+
 constexpr std::array<route, 12> routes{{
-  {"GET", "admin/dead", access::admin, {}, "admin", &list_dead},
-  {"POST", "admin/dead/redrive", access::admin, {}, "admin", &redrive},
-  {"POST", "admin/dead/purge", access::admin, {}, "admin", &purge},
-  {"POST", "admin/tasks/cleanup", access::admin, {}, "admin", &clean_up},
-  {"POST", "admin/tasks/:/force", access::admin, {}, "admin", &force},
-  {"GET", "admin/workers", access::admin, {}, "admin", &show_workers},
-  {"GET", "admin/shards", access::admin, {}, "admin", &show_shards},
-  {"POST", "workers/subscriptions", access::worker, "codeq:subscribe", {}, &not_implemented},
-  {"POST",
-   "workers/subscriptions/:/heartbeat",
-   access::worker,
-   "codeq:subscribe",
-   {},
-   &not_implemented},
-  {"PUT", "admin/topics/:", access::admin, {}, {}, &not_implemented},
-  {"GET", "admin/topics/:", access::admin, {}, {}, &not_implemented},
-  {"DELETE", "admin/topics/:", access::admin, {}, {}, &not_implemented},
+  {.method = "GET",
+   .pattern = "admin/dead",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &list_dead,
+   .fields = {.query = page_parameters}},
+  {.method = "POST",
+   .pattern = "admin/dead/redrive",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &redrive,
+   .fields = {.body = {change_fields}}},
+  {.method = "POST",
+   .pattern = "admin/dead/purge",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &purge,
+   .fields = {.body = {change_fields}}},
+  {.method = "POST",
+   .pattern = "admin/tasks/cleanup",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &clean_up,
+   .fields = {.body = {cleanup_fields}}},
+  {.method = "POST",
+   .pattern = "admin/tasks/:/force",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &force,
+   .fields = {.body = {force_fields}, .need = body_need::required}},
+  {.method = "GET",
+   .pattern = "admin/workers",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &show_workers},
+  {.method = "GET",
+   .pattern = "admin/shards",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &show_shards},
+  {.method = "POST",
+   .pattern = "workers/subscriptions",
+   .who = access::worker,
+   .scope = "codeq:subscribe",
+   .run = &not_implemented,
+   .fields = {.need = body_need::unread}},
+  {.method = "POST",
+   .pattern = "workers/subscriptions/:/heartbeat",
+   .who = access::worker,
+   .scope = "codeq:subscribe",
+   .run = &not_implemented,
+   .fields = {.need = body_need::unread}},
+  {.method = "PUT",
+   .pattern = "admin/topics/:",
+   .who = access::admin,
+   .run = &not_implemented,
+   .fields = {.need = body_need::unread}},
+  {.method = "GET",
+   .pattern = "admin/topics/:",
+   .who = access::admin,
+   .run = &not_implemented,
+   .fields = {.need = body_need::unread}},
+  {.method = "DELETE",
+   .pattern = "admin/topics/:",
+   .who = access::admin,
+   .run = &not_implemented,
+   .fields = {.query = deletion_parameters, .need = body_need::unread}},
 }};
 
 } // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/json/task_fields.hpp"
 #include "http/routes/route_steps.hpp"
 
-#include <algorithm>
 #include <array>
 
 /// POST /tasks/claim and POST /tasks/claim/batch.
@@ -22,25 +22,14 @@ struct claim_input {
   std::uint32_t count = 1;
 };
 
-result<claim_input> read_claim(json_object& body, const caller& by) {
+/// Errors: `unauthorized` for a queue that the caller's token does not name.
+result<claim_input> read_claim(const input& body, const caller& by) {
   claim_input in;
   in.queues = body.texts("commands");
-  if (auto seconds = body.integer("leaseSeconds").value_or(0); seconds > 0)
-    in.lease = seconds_within(seconds, limits::lease_min, limits::lease_max);
-  in.wait =
-    seconds_within(body.integer("waitSeconds").value_or(0), duration{0}, limits::http_wait_max);
-  if (!body.ok())
-    return error{errc::invalid_argument, "invalid body"};
-  if (in.queues.size() > limits::http_claim_queues_max)
-    return error{
-      errc::invalid_argument,
-      "commands exceed maximum of " + std::to_string(limits::http_claim_queues_max)};
-  for (const auto& queue : in.queues) {
-    if (!is_valid_name(queue))
-      return error{errc::invalid_argument, "invalid command"};
+  in.lease = body.period("leaseSeconds").value_or(duration{0});
+  for (const auto& queue : in.queues)
     if (!by.may_use(queue))
       return error{errc::unauthorized, "event type not allowed"};
-  }
   if (in.queues.empty())
     in.queues = by.queues;
   return in;
@@ -108,12 +97,11 @@ std::string worker_of(const exchange_ptr& call) {
 }
 
 void claim_one(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
-  auto in = read_claim(*body, *call->by);
+  const auto& body = call->fields->body;
+  auto in = read_claim(body, *call->by);
   if (!in)
     return call->answer(refusal_of(in.error()));
+  in->wait = body.period("waitSeconds").value_or(duration{0});
   claim_from(context, call, *in, [&context, call](const std::vector<task>& tasks) {
     if (tasks.empty())
       return call->answer(no_content());
@@ -125,24 +113,11 @@ void claim_one(gateway_context& context, const exchange_ptr& call) {
 }
 
 void claim_batch(gateway_context& context, const exchange_ptr& call) {
-  auto body = json_object::parse(call->in.body);
-  auto count = body ? body->integer("count").value_or(0) : 0;
-  constexpr auto most = static_cast<std::int64_t>(limits::http_claim_tasks_max);
-  auto cost = static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 1, most));
-  if (auto refused = take_rate(context, *call->by, "claim", cost))
-    return call->answer(std::move(*refused));
-  if (!body)
-    return call->answer(refusal(400, "invalid body"));
-  auto in = read_claim(*body, *call->by);
+  const auto& body = call->fields->body;
+  auto in = read_claim(body, *call->by);
   if (!in)
     return call->answer(refusal_of(in.error()));
-  if (count < 1)
-    return call->answer(refusal(400, "invalid body"));
-  if (count > most)
-    return call->answer(
-      refusal(400, "count exceeds maximum of " + std::to_string(limits::http_claim_tasks_max)));
-  in->count = static_cast<std::uint32_t>(count);
-  in->wait = duration{0};
+  in->count = static_cast<std::uint32_t>(*body.integer("count"));
   claim_from(context, call, *in, [&context, call](const std::vector<task>& tasks) {
     if (tasks.empty())
       return call->answer(no_content());
@@ -156,9 +131,52 @@ void claim_batch(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+constexpr input_field commands_field{
+  .name = "commands",
+  .type = input_type::queues,
+  .range = at_most(limits::http_claim_queues_max),
+  .refusal = "invalid command"};
+constexpr input_field queues_field{
+  .name = "queues",
+  .type = input_type::queues,
+  .same_as = "commands",
+  .range = at_most(limits::http_claim_queues_max),
+  .refusal = "invalid command"};
+
+constexpr auto claim_fields = std::to_array<input_field>(
+  {commands_field, queues_field, lease_seconds_field, lease_field, lease_ms_field, wait_field});
+
+constexpr auto claim_batch_fields = std::to_array<input_field>({
+  {.name = "count",
+   .type = input_type::integer,
+   .is_required = true,
+   .range = {1, limits::http_claim_tasks_max},
+   .refusal = "invalid body",
+   .refusal_above = "count exceeds maximum of 10"},
+  commands_field,
+  queues_field,
+  lease_seconds_field,
+  lease_field,
+  lease_ms_field,
+});
+static_assert(limits::http_claim_tasks_max == 10, "a refusal names it");
+
 constexpr std::array<route, 2> routes{{
-  {"POST", "tasks/claim", access::worker, "codeq:claim", "claim", &claim_one},
-  {"POST", "tasks/claim/batch", access::worker, "codeq:claim", {}, &claim_batch},
+  {.method = "POST",
+   .pattern = "tasks/claim",
+   .who = access::worker,
+   .scope = "codeq:claim",
+   .rate = "claim",
+   .run = &claim_one,
+   .fields = {.body = {claim_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/claim/batch",
+   .who = access::worker,
+   .scope = "codeq:claim",
+   .rate = "claim",
+   .run = &claim_batch,
+   .fields = {.body = {claim_batch_fields}, .need = body_need::required},
+   .counted = "count"},
 }};
 
 } // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/routes/route_steps.hpp"
 
-#include <algorithm>
 #include <array>
 
 /// POST /tasks and POST /tasks/batch.
@@ -29,7 +29,7 @@ open_enqueues open_enqueues_of(gateway_context& context, exchange& call) {
 
 /// One task of a request.
 struct enqueue_item {
-  json_object& json;
+  const input& fields;
   open_enqueues open;
 };
 
@@ -56,17 +56,28 @@ void show_added(
   context.desk.describe({added.id, {}}, !is_new, std::move(show));
 }
 
+/// The task of a request, whose key may stand in its header, too.
+result<task_spec>
+read_task(gateway_context& context, const exchange_ptr& call, const input& fields) {
+  auto task = make_task(fields, call->by->tenant);
+  if (auto ok = use_key_of_header(call->in.idempotency_key, task); !ok)
+    return ok.error();
+  if (auto ok = check_task(task, context.desk.now()); !ok)
+    return ok.error();
+  if (!call->by->may_use(task.queue))
+    return error{errc::unauthorized, "command not allowed"};
+  return task;
+}
+
 void enqueue_one(
   gateway_context& context, const exchange_ptr& call, const enqueue_item& item, enqueued done) {
-  auto webhook = item.json.text("webhook");
-  auto task = read_task(item.json, call->by->tenant);
+  auto webhook = item.fields.text("webhook");
+  auto task = read_task(context, call, item.fields);
   if (!task)
     return done(task.error());
   if (!webhook.empty())
     if (auto ok = context.webhooks.check(call->by->tenant, webhook); !ok)
       return done(ok.error());
-  if (!call->by->may_use(task->queue))
-    return done(error{errc::unauthorized, "command not allowed"});
   auto shown = [&context,
                 task = *task,
                 webhook = std::move(webhook),
@@ -87,9 +98,6 @@ void enqueue_one(
 }
 
 void enqueue(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
   constexpr unsigned accepted = 202;
   auto finish = [&context, call](const result<task_detail>& task) {
     if (!task)
@@ -98,7 +106,8 @@ void enqueue(gateway_context& context, const exchange_ptr& call) {
     write_task(json, *task, context.desk.now());
     call->answer(reply(accepted, json));
   };
-  enqueue_one(context, call, {*body, open_enqueues_of(context, *call)}, std::move(finish));
+  auto open = open_enqueues_of(context, *call);
+  enqueue_one(context, call, {call->fields->body, std::move(open)}, std::move(finish));
 }
 
 void write_items(
@@ -118,17 +127,10 @@ void write_items(
 }
 
 void enqueue_batch(gateway_context& context, const exchange_ptr& call) {
-  auto body = json_object::parse(call->in.body);
-  auto items = body ? body->elements("tasks") : std::vector<std::string_view>();
-  // All at once: a rate lets more than it allows pass when nothing was taken before.
-  auto cost = std::clamp<std::size_t>(items.size(), 1, limits::http_batch_tasks_max);
-  if (auto refused = take_rate(context, *call->by, "create", cost))
-    return call->answer(std::move(*refused));
-  if (!body || !body->ok() || items.empty())
-    return call->answer(refusal(400, "invalid body"));
-  if (items.size() > limits::http_batch_tasks_max)
+  if (!call->in.idempotency_key.empty())
     return call->answer(refusal(
-      400, "batch size exceeds maximum of " + std::to_string(limits::http_batch_tasks_max)));
+      400, "a batch takes no header 'Idempotency-Key'; give each task an 'idempotencyKey'"));
+  const auto& items = call->fields->body.items("tasks");
   using item = std::optional<result<task_detail>>;
   auto finish = [&context, call](std::vector<item> found) {
     std::vector<result<task_detail>> all;
@@ -139,18 +141,39 @@ void enqueue_batch(gateway_context& context, const exchange_ptr& call) {
   auto gathered = std::make_shared<gathering<item>>(items.size(), std::move(finish));
   auto open = open_enqueues_of(context, *call);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    auto object = json_object::parse(items[i]);
     auto set = [gathered, i](result<task_detail> task) { gathered->set(i, std::move(task)); };
-    if (object)
-      enqueue_one(context, call, {*object, open}, std::move(set));
+    if (items[i])
+      enqueue_one(context, call, {*items[i], open}, std::move(set));
     else
-      set(error{errc::invalid_argument, "invalid body"});
+      set(items[i].error());
   }
 }
 
+constexpr auto batch_fields = std::to_array<input_field>({
+  {.name = "tasks",
+   .type = input_type::items,
+   .is_required = true,
+   .range = {1, limits::http_batch_tasks_max},
+   .members = task_fields,
+   .refusal = "invalid body",
+   .refusal_above = "batch size exceeds maximum of 100"},
+});
+static_assert(limits::http_batch_tasks_max == 100, "a refusal names it");
+
 constexpr std::array<route, 2> routes{{
-  {"POST", "tasks", access::producer, {}, "create", &enqueue},
-  {"POST", "tasks/batch", access::producer, {}, {}, &enqueue_batch},
+  {.method = "POST",
+   .pattern = "tasks",
+   .who = access::producer,
+   .rate = "create",
+   .run = &enqueue,
+   .fields = {.body = {task_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/batch",
+   .who = access::producer,
+   .rate = "create",
+   .run = &enqueue_batch,
+   .fields = {.body = {batch_fields}, .need = body_need::required},
+   .counted = "tasks"},
 }};
 
 } // namespace

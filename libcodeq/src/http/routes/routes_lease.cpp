@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/json/task_fields.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_result.hpp"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 
 /// What a worker says of a task that it claimed.
 namespace codeq::http {
@@ -21,13 +22,12 @@ void refuse(const exchange_ptr& call, const error& reason) {
   call->answer(refusal_of(reason));
 }
 
-/// Calls `go(task, token)` when the caller holds the lease that the body means.
+/// Calls `go(task, token)` when the caller holds the lease that the call's body means.
 void with_lease(
   gateway_context& context,
   const exchange_ptr& call,
-  json_object& body,
   std::function<void(const task_detail&, fencing_token)> go) {
-  auto wish = lease_meant(body, context.needs_token);
+  auto wish = lease_meant(call->fields->body, context.needs_token);
   if (!wish)
     return refuse(call, wish.error());
   auto check = [call, wish = *wish, go = std::move(go)](const result<task_detail>& task) {
@@ -42,15 +42,8 @@ void with_lease(
 }
 
 void beat(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
-  duration extend{0};
-  if (auto seconds = body->integer("extendSeconds").value_or(0); seconds > 0)
-    extend = seconds_within(seconds, limits::lease_min, limits::lease_max);
-  if (!body->ok())
-    return call->answer(refusal(400, "invalid body"));
-  with_lease(context, call, *body, [&context, call, extend](const auto& task, auto token) {
+  auto extend = call->fields->body.period("extendSeconds").value_or(duration{0});
+  with_lease(context, call, [&context, call, extend](const auto& task, auto token) {
     auto finish = [call](const result<void>& extended) {
       if (!extended)
         return refuse(call, extended.error());
@@ -63,10 +56,7 @@ void beat(gateway_context& context, const exchange_ptr& call) {
 }
 
 void abandon(gateway_context& context, const exchange_ptr& call) {
-  auto body = optional_body_of(call);
-  if (!body)
-    return;
-  with_lease(context, call, *body, [&context, call](const auto& task, auto token) {
+  with_lease(context, call, [&context, call](const auto& task, auto token) {
     attempt_end end{task.status.id, token, disposition::abandon};
     context.desk.report(end, [call](const error& how) {
       if (how.code != errc::none && how.code != errc::already)
@@ -103,17 +93,11 @@ void show_delay(gateway_context& context, const exchange_ptr& call, task_id id) 
 }
 
 void nack(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
   attempt_end end;
   end.how = disposition::nack;
-  end.text = body->text("reason");
-  if (auto seconds = body->integer("delaySeconds"))
-    end.delay = seconds_within(*seconds, duration{0}, limits::retry_max);
-  if (!body->ok())
-    return call->answer(refusal(400, "invalid body"));
-  with_lease(context, call, *body, [&context, call, end](const auto& task, auto token) mutable {
+  end.text = call->fields->body.text("reason");
+  end.delay = call->fields->body.period("delaySeconds");
+  with_lease(context, call, [&context, call, end](const auto& task, auto token) mutable {
     end.task = task.status.id;
     end.token = token;
     context.desk.report(end, [&context, call, id = end.task](const error& how) {
@@ -125,10 +109,7 @@ void nack(gateway_context& context, const exchange_ptr& call) {
 }
 
 void submit(gateway_context& context, const exchange_ptr& call) {
-  auto body = json_object::parse(call->in.body);
-  if (!body)
-    return call->answer(refusal(400, "invalid request body"));
-  submit_result(context, call, call->arguments[0], *body, [call](result<result_record> record) {
+  auto finish = [call](const result<result_record>& record) {
     if (!record && record.error().code == errc::unknown_task)
       return call->answer(refusal(404, "task not found"));
     if (!record)
@@ -136,7 +117,8 @@ void submit(gateway_context& context, const exchange_ptr& call) {
     base::json_writer json;
     write_result(json, *record);
     call->answer(reply(200, json));
-  });
+  };
+  submit_result(context, call, call->arguments[0], call->fields->body, std::move(finish));
 }
 
 struct batch_item {
@@ -165,36 +147,95 @@ void write_items(const exchange_ptr& call, const std::vector<batch_item>& items)
 }
 
 void submit_batch(gateway_context& context, const exchange_ptr& call) {
-  auto body = body_of(call);
-  if (!body)
-    return;
-  auto items = body->elements("results");
-  if (!body->ok() || items.empty())
-    return call->answer(refusal(400, "invalid body"));
-  if (items.size() > limits::http_batch_tasks_max)
-    return call->answer(refusal(
-      400, "batch size exceeds maximum of " + std::to_string(limits::http_batch_tasks_max)));
+  const auto& items = call->fields->body.items("results");
   auto finish = [call](const std::vector<batch_item>& all) { write_items(call, all); };
   auto gathered = std::make_shared<gathering<batch_item>>(items.size(), std::move(finish));
   for (std::size_t i = 0; i < items.size(); ++i) {
-    auto object = json_object::parse(items[i]);
-    auto id = object ? object->text("taskId") : std::string();
+    auto id = items[i] ? items[i]->text("taskId") : std::string();
     auto set = [gathered, i, id](result<result_record> record) {
       gathered->set(i, {id, std::move(record)});
     };
-    if (object)
-      submit_result(context, call, id, *object, std::move(set));
+    if (items[i])
+      submit_result(context, call, id, *items[i], std::move(set));
     else
-      set(error{errc::invalid_argument, "invalid request body"});
+      set(items[i].error());
   }
 }
 
+constexpr auto heartbeat_fields = std::to_array<input_field>({
+  {.name = "extendSeconds",
+   .type = input_type::seconds,
+   .zero_is_unset = true,
+   .range = lease_seconds_range},
+  token_field,
+});
+
+constexpr auto abandon_fields = std::to_array<input_field>({token_field});
+
+constexpr auto nack_fields = std::to_array<input_field>({
+  {.name = "delaySeconds",
+   .type = input_type::seconds,
+   .range = seconds_in(duration{0}, limits::retry_max)},
+  {.name = "delay",
+   .type = input_type::period,
+   .same_as = "delaySeconds",
+   .range = retry_delay_range},
+  {.name = "reason", .range = at_most(limits::error_text_bytes_max)},
+  token_field,
+});
+
+constexpr input_field task_id_field{.name = "taskId", .is_required = true};
+
+/// `result_fields` behind the task's id.
+constexpr auto batch_item_fields = [] {
+  std::array<input_field, result_fields.size() + 1> all{};
+  all.front() = task_id_field;
+  std::copy(result_fields.begin(), result_fields.end(), all.begin() + 1);
+  return all;
+}();
+
+constexpr auto batch_fields = std::to_array<input_field>({
+  {.name = "results",
+   .type = input_type::items,
+   .is_required = true,
+   .range = {1, limits::http_batch_tasks_max},
+   .members = batch_item_fields,
+   .refusal = "invalid body",
+   .refusal_above = "batch size exceeds maximum of 100"},
+});
+static_assert(limits::http_batch_tasks_max == 100, "a refusal names it");
+
 constexpr std::array<route, 5> routes{{
-  {"POST", "tasks/:/heartbeat", access::worker, "codeq:heartbeat", {}, &beat},
-  {"POST", "tasks/:/abandon", access::worker, "codeq:abandon", {}, &abandon},
-  {"POST", "tasks/:/nack", access::worker, "codeq:nack", {}, &nack},
-  {"POST", "tasks/:/result", access::worker, "codeq:result", {}, &submit},
-  {"POST", "tasks/batch/results", access::worker, "codeq:result", {}, &submit_batch},
+  {.method = "POST",
+   .pattern = "tasks/:/heartbeat",
+   .who = access::worker,
+   .scope = "codeq:heartbeat",
+   .run = &beat,
+   .fields = {.body = {heartbeat_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/:/abandon",
+   .who = access::worker,
+   .scope = "codeq:abandon",
+   .run = &abandon,
+   .fields = {.body = {abandon_fields}}},
+  {.method = "POST",
+   .pattern = "tasks/:/nack",
+   .who = access::worker,
+   .scope = "codeq:nack",
+   .run = &nack,
+   .fields = {.body = {nack_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/:/result",
+   .who = access::worker,
+   .scope = "codeq:result",
+   .run = &submit,
+   .fields = {.body = {result_fields, "invalid request body"}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/batch/results",
+   .who = access::worker,
+   .scope = "codeq:result",
+   .run = &submit_batch,
+   .fields = {.body = {batch_fields}, .need = body_need::required}},
 }};
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/routes/openapi.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <array>
@@ -54,10 +55,17 @@ void show_metrics(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-constexpr std::array<route, 3> routes{{
-  {"GET", "/healthz", access::open, {}, {}, &say_alive},
-  {"GET", "/readyz", access::open, {}, {}, &say_ready},
-  {"GET", "/metrics", access::process, {}, {}, &show_metrics},
+void show_document(gateway_context&, const exchange_ptr& call) {
+  response answer;
+  answer.body = openapi_document();
+  call->answer(std::move(answer));
+}
+
+constexpr std::array<route, 4> routes{{
+  {.method = "GET", .pattern = "/healthz", .who = access::open, .run = &say_alive},
+  {.method = "GET", .pattern = "/readyz", .who = access::open, .run = &say_ready},
+  {.method = "GET", .pattern = "/openapi.json", .who = access::open, .run = &show_document},
+  {.method = "GET", .pattern = "/metrics", .who = access::process, .run = &show_metrics},
 }};
 
 } // namespace

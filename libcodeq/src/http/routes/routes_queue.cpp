@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/shard_walk.hpp"
+#include "http/json/input_refusal.hpp"
+#include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/route_steps.hpp"
@@ -41,9 +43,10 @@ void show_all(gateway_context& context, const exchange_ptr& call) {
 /// The queue that the path names; answers when no queue can have that name.
 std::optional<queue_address> queue_meant(const exchange_ptr& call) {
   queue_address queue{call->by->tenant, call->arguments[0]};
-  if (is_valid_name(queue.queue))
+  auto ok = check_queue_name("command", queue.queue);
+  if (ok)
     return queue;
-  call->answer(refusal(400, "invalid command"));
+  call->answer(refusal_of(ok.error()));
   return std::nullopt;
 }
 
@@ -60,6 +63,7 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
     base::json_writer json;
     json.begin_object()
       .field("command", queue.queue)
+      .field("queue", queue.queue)
       .field("ready", counts.ready)
       .field("delayed", counts.scheduled)
       .field("gated", counts.gated)
@@ -79,7 +83,10 @@ void answer_queue(
     return call->answer(refusal_of(found.error()));
   auto info = client::merge_parts(queue, *found);
   base::json_writer json;
-  json.begin_object().field("command", queue.queue).field("paused", info.paused);
+  json.begin_object()
+    .field("command", queue.queue)
+    .field("queue", queue.queue)
+    .field("paused", info.paused);
   write_settings(json.key("settings"), info.config);
   json.field("uniform", info.is_uniform).end_object();
   call->answer(reply(200, json));
@@ -130,15 +137,13 @@ void show_settings(gateway_context& context, const exchange_ptr& call) {
 /// What the body leaves out stays as it is.
 void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
-  auto body = queue ? body_of(call) : std::nullopt;
-  if (!body)
+  if (!queue)
     return;
-  auto change = [&context, call, queue = *queue, body = *body](const result<parts>& found) mutable {
+  auto change = [&context, call, queue = *queue](const result<parts>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
     auto config = client::merge_parts(queue, *found).config;
-    if (auto ok = read_settings(body, config); !ok)
-      return call->answer(refusal_of(ok.error()));
+    apply_settings(call->fields->body, config);
     auto part = client::part_of(config, context.desk.shard_count());
     auto question_of = [queue, part](std::uint16_t shard) {
       return client::set_queue(shard, queue, part);
@@ -158,13 +163,42 @@ void purge(gateway_context& context, const exchange_ptr& call) {
 }
 
 constexpr std::array<route, 7> routes{{
-  {"GET", "admin/queues", access::admin, {}, "admin", &show_all},
-  {"GET", "admin/queues/:", access::admin, {}, "admin", &show_one},
-  {"POST", "admin/queues/:/pause", access::admin, {}, "admin", &pause},
-  {"POST", "admin/queues/:/resume", access::admin, {}, "admin", &resume},
-  {"POST", "admin/queues/:/purge", access::admin, {}, "admin", &purge},
-  {"GET", "admin/queues/:/settings", access::admin, {}, "admin", &show_settings},
-  {"PUT", "admin/queues/:/settings", access::admin, {}, "admin", &change_settings},
+  {.method = "GET",
+   .pattern = "admin/queues",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &show_all},
+  {.method = "GET",
+   .pattern = "admin/queues/:",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &show_one},
+  {.method = "POST",
+   .pattern = "admin/queues/:/pause",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &pause},
+  {.method = "POST",
+   .pattern = "admin/queues/:/resume",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &resume},
+  {.method = "POST",
+   .pattern = "admin/queues/:/purge",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &purge},
+  {.method = "GET",
+   .pattern = "admin/queues/:/settings",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &show_settings},
+  {.method = "PUT",
+   .pattern = "admin/queues/:/settings",
+   .who = access::admin,
+   .rate = "admin",
+   .run = &change_settings,
+   .fields = {.body = {settings_fields}, .need = body_need::required}},
 }};
 
 } // namespace

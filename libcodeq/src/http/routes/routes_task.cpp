@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "http/json/input_refusal.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
@@ -32,7 +33,8 @@ void write_ended(gateway_context& context, const exchange_ptr& call, const task_
   bool is_cancelled = task.status.state == task_state::cancelled;
   record.error_text = is_cancelled ? "cancelled" : task.status.error_text;
   record.at = task.updated_at.value_or(task.status.enqueued_at);
-  if (record.state != task_state::completed)
+  record.is_failure = task.status.state != task_state::completed;
+  if (record.is_failure)
     record.will_retry = false;
   base::json_writer json;
   json.begin_object();
@@ -73,9 +75,7 @@ void await_end(gateway_context& context, const exchange_ptr& call, task_id id, d
 }
 
 void show_result(gateway_context& context, const exchange_ptr& call) {
-  constexpr std::int64_t most =
-    std::chrono::duration_cast<std::chrono::seconds>(limits::http_wait_max).count();
-  auto wait = std::chrono::seconds(query_number(call->in, "waitSeconds", {0, most}, 0));
+  auto wait = call->fields->query.period("waitSeconds").value_or(duration{0});
   auto show = [&context, call, wait](const result<task_detail>& found) {
     if (!found && found.error().code == errc::unknown_task)
       return call->answer(refusal(404, "task not found"));
@@ -133,7 +133,8 @@ void show_events(gateway_context& context, const exchange_ptr& call) {
 }
 
 void list(gateway_context& context, const exchange_ptr& call) {
-  list_newest(context, call, query_text(call->in, "state"));
+  auto state = call->fields->query.choice("state");
+  list_newest(context, call, state ? std::optional(static_cast<task_state>(*state)) : std::nullopt);
 }
 
 void change_own(gateway_context& context, const exchange_ptr& call, task_change what) {
@@ -153,15 +154,26 @@ void promote(gateway_context& context, const exchange_ptr& call) {
   change_own(context, call, task_change::promote);
 }
 
+/// Errors: `invalid_argument` for a name or a key that no task has.
+result<void> check_key(const task_key& key) {
+  if (auto ok = check_queue_name("command", key.queue.queue); !ok)
+    return ok;
+  auto bytes = key.key.size();
+  if (bytes > 0 && bytes <= limits::key_bytes_max)
+    return {};
+  auto rule = "1.." + std::to_string(limits::key_bytes_max) + " bytes";
+  return refuse_input(
+    "invalid command or key", describe_value("'key'", std::to_string(bytes) + " bytes", rule));
+}
+
 /// The task that queue, key and the query's group name; answers when the caller may not ask.
 std::optional<client::task_address> key_meant(gateway_context& context, const exchange_ptr& call) {
   task_key key;
   key.queue = {call->by->tenant, call->arguments[0]};
   key.key = call->arguments[1];
-  key.group = query_text(call->in, "group");
-  bool is_usable = is_valid_name(key.queue.queue) && !key.key.empty();
-  if (!is_usable) {
-    call->answer(refusal(400, "invalid command or key"));
+  key.group = call->fields->query.text("group");
+  if (auto ok = check_key(key); !ok) {
+    call->answer(refusal_of(ok.error()));
     return std::nullopt;
   }
   if (!call->by->may_use(key.queue.queue)) {
@@ -196,17 +208,54 @@ void promote_keyed(gateway_context& context, const exchange_ptr& call) {
     change_task(context, call, *key, task_change::promote);
 }
 
+/// In the order of `task_state`.
+constexpr auto state_names = std::to_array<std::string_view>(
+  {"scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"});
+
+constexpr auto list_parameters = std::to_array<input_field>({
+  queue_filter_field,
+  command_filter_field,
+  {.name = "state", .type = input_type::choice, .choices = state_names},
+  limit_field,
+  after_field,
+});
+
+constexpr auto result_parameters = std::to_array<input_field>({wait_field});
+
+constexpr auto key_parameters =
+  std::to_array<input_field>({{.name = "group", .range = at_most(limits::group_bytes_max)}});
+
 constexpr std::array<route, 10> routes{{
-  {"GET", "tasks", access::any, {}, {}, &list},
-  {"GET", "tasks/:", access::any, {}, {}, &show_task},
-  {"GET", "tasks/:/result", access::any, {}, {}, &show_result},
-  {"GET", "tasks/:/explain", access::any, {}, {}, &explain},
-  {"GET", "tasks/:/events", access::any, {}, {}, &show_events},
-  {"POST", "tasks/:/cancel", access::producer, {}, {}, &cancel},
-  {"POST", "tasks/:/promote", access::producer, {}, {}, &promote},
-  {"GET", "queues/:/keys/:", access::producer, {}, {}, &show_keyed},
-  {"POST", "queues/:/keys/:/cancel", access::producer, {}, {}, &cancel_keyed},
-  {"POST", "queues/:/keys/:/promote", access::producer, {}, {}, &promote_keyed},
+  {.method = "GET",
+   .pattern = "tasks",
+   .who = access::any,
+   .run = &list,
+   .fields = {.query = list_parameters}},
+  {.method = "GET", .pattern = "tasks/:", .who = access::any, .run = &show_task},
+  {.method = "GET",
+   .pattern = "tasks/:/result",
+   .who = access::any,
+   .run = &show_result,
+   .fields = {.query = result_parameters}},
+  {.method = "GET", .pattern = "tasks/:/explain", .who = access::any, .run = &explain},
+  {.method = "GET", .pattern = "tasks/:/events", .who = access::any, .run = &show_events},
+  {.method = "POST", .pattern = "tasks/:/cancel", .who = access::producer, .run = &cancel},
+  {.method = "POST", .pattern = "tasks/:/promote", .who = access::producer, .run = &promote},
+  {.method = "GET",
+   .pattern = "queues/:/keys/:",
+   .who = access::producer,
+   .run = &show_keyed,
+   .fields = {.query = key_parameters}},
+  {.method = "POST",
+   .pattern = "queues/:/keys/:/cancel",
+   .who = access::producer,
+   .run = &cancel_keyed,
+   .fields = {.query = key_parameters}},
+  {.method = "POST",
+   .pattern = "queues/:/keys/:/promote",
+   .who = access::producer,
+   .run = &promote_keyed,
+   .fields = {.query = key_parameters}},
 }};
 
 } // namespace

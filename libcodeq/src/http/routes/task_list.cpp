@@ -3,10 +3,10 @@
 
 #include "codeq/limits.hpp"
 
+#include "http/json/input_refusal.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace codeq::http {
@@ -42,14 +42,6 @@ std::optional<page_place> read_place(std::string_view text, std::size_t shards) 
   if (place.size() != shards)
     return std::nullopt;
   return place;
-}
-
-std::optional<task_state> state_named(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(task_state::cancelled); ++i) {
-    if (to_string(static_cast<task_state>(i)) == name)
-      return static_cast<task_state>(i);
-  }
-  return std::nullopt;
 }
 
 struct page_wish {
@@ -110,21 +102,13 @@ void answer_page(const exchange_ptr& call, const page& found) {
 }
 
 /// What the query asks for. Errors: `invalid_argument` names the parameter; `unauthorized`.
-result<page_wish>
-read_wish(gateway_context& context, const exchange_ptr& call, const std::string& state) {
+result<page_wish> read_wish(gateway_context& context, const exchange_ptr& call) {
+  const auto& query = call->fields->query;
   page_wish wish;
   wish.filter.tenant = call->by->tenant;
-  wish.filter.queue = query_text(call->in, "queue");
-  wish.limit = static_cast<std::size_t>(query_number(
-    call->in,
-    "limit",
-    {1, std::int64_t{limits::http_listed_tasks_max}},
-    std::int64_t{limits::listed_tasks_default}));
-  wish.filter.state = state_named(state);
-  if (!state.empty() && !wish.filter.state)
-    return error{errc::invalid_argument, "state is " + state + ", which is no task's state"};
-  if (!wish.filter.queue.empty() && !is_valid_name(wish.filter.queue))
-    return error{errc::invalid_argument, "invalid queue"};
+  wish.filter.queue = query.text("queue");
+  wish.limit =
+    static_cast<std::size_t>(query.integer("limit").value_or(limits::listed_tasks_default));
   // A list is of one queue or of all.
   if (wish.filter.queue.empty() && call->by->queues.size() == 1)
     wish.filter.queue = call->by->queues.front();
@@ -132,19 +116,22 @@ read_wish(gateway_context& context, const exchange_ptr& call, const std::string&
     return error{errc::unauthorized, "queue is required; the token is for some queues only"};
   if (!call->by->may_use(wish.filter.queue))
     return error{errc::unauthorized, "command not allowed"};
-  auto place = read_place(query_text(call->in, "after"), context.desk.shard_count());
+  auto after = query.text("after");
+  auto place = read_place(after, context.desk.shard_count());
   if (!place)
-    return error{errc::invalid_argument, "after is not what an earlier page said"};
+    return refuse_input({}, describe_value("'after'", quote(after), "what an earlier page said"));
   wish.place = std::move(*place);
   return wish;
 }
 
 } // namespace
 
-void list_newest(gateway_context& context, const exchange_ptr& call, const std::string& state) {
-  auto wish = read_wish(context, call, state);
+void list_newest(
+  gateway_context& context, const exchange_ptr& call, std::optional<task_state> state) {
+  auto wish = read_wish(context, call);
   if (!wish)
     return call->answer(refusal_of(wish.error()));
+  wish->filter.state = state;
   auto question_of = [wish = *wish](std::uint16_t shard) {
     client::walk_position at;
     at.shard = shard;
@@ -189,6 +176,7 @@ void answer_change(const exchange_ptr& call, const result<change_outcome>& outco
   json.begin_object()
     .field("id", to_string(outcome->id))
     .field("outcome", to_string(outcome->what))
+    .field("status", status_name(outcome->state))
     .field("state", to_string(outcome->state))
     .end_object();
   call->answer(reply(200, json));

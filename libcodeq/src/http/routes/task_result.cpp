@@ -2,6 +2,7 @@
 #include "http/routes/task_result.hpp"
 
 #include "base/text_encoding.hpp"
+#include "http/json/input_refusal.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <charconv>
@@ -10,59 +11,39 @@ namespace codeq::http {
 
 namespace {
 
-error invalid(std::string text) {
-  return {errc::invalid_argument, std::move(text)};
+/// A value as it came; empty when there is none.
+std::string text_of(std::string_view raw) {
+  return raw == "null" ? std::string() : std::string(raw);
 }
 
-/// The artifacts as they came, checked; empty when there are none.
-result<std::string> read_artifacts(json_object& body) {
-  auto all = body.elements("artifacts");
-  if (!body.ok())
-    return invalid("invalid request body");
-  for (auto one : all) {
-    auto artifact = json_object::parse(one);
-    if (!artifact)
-      return invalid("invalid request body");
-    auto name = artifact->text("name");
-    auto url = artifact->text("url");
-    auto content = artifact->text("contentBase64");
-    bool is_typed = !artifact->has("contentType") || !artifact->text("contentType").empty();
-    if (!is_typed || !artifact->ok())
-      return invalid("invalid request body");
-    if (name.empty())
-      return invalid("artifact name is required");
-    if (url.empty() == content.empty())
-      return invalid("artifact " + name + " must have either url or contentBase64");
-    if (!base::is_base64(content))
-      return invalid("artifact " + name + ": contentBase64 is not base64");
-  }
-  return all.empty() ? std::string() : std::string(body.raw("artifacts"));
+result<void> check_artifact(const input& artifact) {
+  auto name = artifact.text("name");
+  auto content = artifact.text("contentBase64");
+  if (artifact.has("url") == artifact.has("contentBase64"))
+    return refuse_input({}, "artifact " + name + " must have either url or contentBase64");
+  if (!base::is_base64(content))
+    return refuse_input({}, "artifact " + name + ": contentBase64 is not base64");
+  return {};
 }
 
 /// What the body says of the attempt's end; its task and token are still to be found.
-result<attempt_end> read_end(json_object& body) {
+result<attempt_end> read_end(const input& body) {
   attempt_end end;
-  auto status = body.text("status");
-  auto reason = body.text("error");
-  bool is_permanent = body.flag("permanent").value_or(false);
-  auto artifacts = read_artifacts(body);
-  if (!artifacts)
-    return artifacts.error();
-  if (!body.ok())
-    return invalid("invalid request body");
-  if (status == "COMPLETED") {
+  for (const auto& artifact : body.objects("artifacts"))
+    if (auto ok = check_artifact(artifact); !ok)
+      return ok.error();
+  if (body.text("status") == "COMPLETED") {
     end.how = disposition::completed;
-    end.text = body.has("result") ? std::string(body.raw("result")) : std::string();
-    if (!artifacts->empty())
-      end.text = stored_result(end.text, *artifacts);
+    end.text = text_of(body.raw("result"));
+    if (!body.objects("artifacts").empty())
+      end.text = stored_result(end.text, body.raw("artifacts"));
     return end;
   }
-  if (status != "FAILED")
-    return invalid("invalid status");
-  if (reason.empty())
-    return invalid("error required when status=FAILED");
+  end.text = body.text("error");
+  if (end.text.empty())
+    return refuse_input("error required when status=FAILED", "'error' is required");
+  bool is_permanent = body.flag("permanent").value_or(false);
   end.how = is_permanent ? disposition::failed_permanently : disposition::failed;
-  end.text = std::move(reason);
   return end;
 }
 
@@ -71,10 +52,12 @@ using recorded = std::function<void(result<result_record>)>;
 /// Tells what the task is after its attempt failed.
 void show_failure(gateway_context& context, result_record record, const recorded& done) {
   auto show = [record, done](const result<task_detail>& task) mutable {
-    record.state = task_state::dead;
+    record.is_failure = true;
+    record.state.reset();
     // It is stored whether or not anybody can tell what it led to.
     if (!task)
       return done(record);
+    record.state = task->status.state;
     record.will_retry = !is_terminal(task->status.state);
     if (*record.will_retry)
       record.retry_at = task->status.eligible_at;
@@ -119,19 +102,18 @@ void report(gateway_context& context, const attempt_end& end, const recorded& do
 
 } // namespace
 
-result<lease_wish> lease_meant(json_object& body, bool needs_token) {
+result<lease_wish> lease_meant(const input& body, bool needs_token) {
   auto text = body.text("fencingToken");
-  if (!body.ok())
-    return invalid("invalid fencingToken");
-  if (text.empty()) {
-    if (needs_token)
-      return invalid("fencingToken is required");
+  if (text.empty() && needs_token)
+    return refuse_input("fencingToken is required", "'fencingToken' is required");
+  if (text.empty())
     return lease_wish{};
-  }
   std::uint64_t token = 0;
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), token);
   if (failure != std::errc{} || end != text.data() + text.size())
-    return invalid("invalid fencingToken");
+    return refuse_input(
+      token_field.refusal,
+      describe_value("'fencingToken'", quote(text), "the one that the claim answered"));
   return lease_wish{fencing_token{token}};
 }
 
@@ -153,7 +135,7 @@ void submit_result(
   gateway_context& context,
   const exchange_ptr& call,
   const std::string& id,
-  json_object& body,
+  const input& body,
   std::function<void(result<result_record>)> done) {
   auto end = read_end(body);
   if (!end)

@@ -3,14 +3,11 @@
 
 #include "codeq/limits.hpp"
 
-#include "base/random.hpp"
-#include "base/text_encoding.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
 
-#include <array>
 #include <new>
 #include <utility>
 
@@ -44,11 +41,6 @@ SSL* make_secured(const server_options& options) {
   if (!native)
     throw std::bad_alloc();
   return native;
-}
-
-std::string new_request_id() {
-  std::array<std::uint64_t, 2> bits{base::random_bits(), base::random_bits()};
-  return base::to_hex({reinterpret_cast<const char*>(bits.data()), sizeof(bits)});
 }
 
 } // namespace
@@ -97,6 +89,9 @@ void connection::read() {
   parser_->header_limit(static_cast<std::uint32_t>(limits::http_header_bytes_max));
   parser_->body_limit(limits::http_batch_body_bytes_max);
   is_idle_ = buffer_.size() == 0;
+  request_id_.clear();
+  origin_.clear();
+  is_head_ = false;
   stream_.lowest().expires_after(limits::http_idle_max);
   field::async_read_header(
     stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
@@ -118,7 +113,9 @@ void connection::on_header(error_code failure) {
   if (failure)
     return close();
   const auto& head = parser_->get();
-  request_id_ = usable_request_id(view_of(head["X-Request-Id"])).value_or(new_request_id());
+  request_id_ = hall_->ids.id_for(view_of(head["X-Request-Id"]));
+  origin_ = std::string(view_of(head[field::field::origin]));
+  is_head_ = head.method() == field::verb::head;
   if (!identify())
     return refuse(
       429,
@@ -207,7 +204,9 @@ void connection::serve() {
   in.method = std::string(view_of(head.method_string()));
   in.bearer = std::string(bearer_of(view_of(head[field::field::authorization])));
   in.host = std::string(view_of(head[field::field::host]));
-  in.origin = std::string(view_of(head[field::field::origin]));
+  in.origin = origin_;
+  in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
+  in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
   in.id = request_id_;
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
@@ -286,16 +285,20 @@ void connection::write(response answer) {
   out.version(11);
   out.result(answer.status);
   out.set("X-Request-Id", request_id_);
+  hall_->options.cors.admit(origin_, answer);
   for (const auto& [name, value] : answer.fields)
     out.set(name, value);
   out.keep_alive(keep_alive_);
   out.body() = std::move(answer.body);
-  written_ = out.body().size();
-  answer_payer_ = payer();
-  hall_->answer_bytes.force(answer_payer_, written_);
   if (!out.body().empty())
     out.set(field::field::content_type, answer.content_type);
   out.prepare_payload();
+  // The answer to a HEAD has the header of that to a GET, with the length of what is left out.
+  if (is_head_)
+    out.body().clear();
+  written_ = out.body().size();
+  answer_payer_ = payer();
+  hall_->answer_bytes.force(answer_payer_, written_);
   stream_.lowest().expires_after(limits::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
@@ -338,7 +341,7 @@ void connection::refuse(unsigned status, std::string_view text) {
   keep_alive_ = false;
   drain_bytes_ = limits::http_drain_bytes_max;
   if (request_id_.empty())
-    request_id_ = new_request_id();
+    request_id_ = hall_->ids.id_for({});
   write(refusal(status, text));
 }
 

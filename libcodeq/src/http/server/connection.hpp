@@ -98,6 +98,7 @@ private:
   /// The caller of the request that is being read; null without a token.
   std::shared_ptr<const caller> caller_;
   std::string request_id_;
+  std::string origin_;
   std::size_t reserved_ = 0;
   std::size_t written_ = 0;
   /// The owners of the shares that these bytes were taken from.
@@ -107,6 +108,8 @@ private:
   /// The number of bytes that may still be drained.
   std::size_t drain_bytes_ = 0;
   bool keep_alive_ = false;
+  /// The request that is being answered is a HEAD.
+  bool is_head_ = false;
   /// TLS is up, so that its end is to be said.
   bool is_secured_ = false;
   /// The connection waits for the first byte of a request.

@@ -4,7 +4,9 @@
 #include "codeq/limits.hpp"
 
 #include "base/fair_share.hpp"
+#include "base/random.hpp"
 #include "http/server/gateway_limits.hpp"
+#include "http/server/request_ids.hpp"
 #include "http/server/server.hpp"
 
 #include <cstddef>
@@ -40,6 +42,7 @@ struct connection_hall {
   void note(std::string_view limit, std::uint64_t max, std::string_view kind, std::string_view who);
 
   server_options options;
+  request_ids ids{base::random_bits()};
   std::unordered_set<connection*> connections;
   base::fair_share remotes;
   /// The connections, counted for the tenant of their latest token.

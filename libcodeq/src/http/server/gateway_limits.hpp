@@ -11,6 +11,8 @@ namespace codeq::limits {
 
 /// Maximum number of members of a JSON object, and of elements of an array that is parsed.
 inline constexpr std::size_t http_json_members_max = 4096;
+/// Of one result.
+inline constexpr std::size_t http_artifacts_max = 1000;
 /// Of all answers that are being written.
 inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.

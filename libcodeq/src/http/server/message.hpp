@@ -14,6 +14,7 @@
 namespace codeq::http {
 
 struct caller;
+struct route_input;
 
 /// A request as its routes see it, without the socket and without headers that no route needs.
 struct request {
@@ -27,6 +28,10 @@ struct request {
   std::string bearer;
   std::string host;
   std::string origin;
+  /// Of `Access-Control-Request-Method`; empty when the request is no preflight.
+  std::string preflight_method;
+  /// Of `Idempotency-Key`; empty when there is none.
+  std::string idempotency_key;
   /// The client's name for the request, or one of ours.
   std::string id;
 };
@@ -44,6 +49,8 @@ struct exchange {
   request in;
   /// Set once the request was let in; null for routes that are open to all.
   std::shared_ptr<const caller> by;
+  /// The values of query and body; set before the route runs.
+  std::shared_ptr<const route_input> fields;
   /// Parts of `in.path` that the route's pattern left open, in order.
   std::vector<std::string> arguments;
   /// Takes the response; called exactly once, on any thread. The gateway's actor ignores all but

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
+#include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
 #include "observe/limit_meter.hpp"
 #include "security/tls_context.hpp"
@@ -38,6 +39,8 @@ struct server_options {
   /// Returns the caller of a bearer token, or null when the token is not valid. Empty: no token is
   /// valid.
   std::function<std::shared_ptr<const caller>(std::string_view bearer)> identify{};
+  /// Pages that may read the answers.
+  cors_policy cors{};
   /// Remote addresses share them fairly, and so do tenants.
   std::size_t connections_max = limits::http_connections_max;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/json/input_reader.hpp"
+
+#include "codeq/ids.hpp"
+
+#include "config/duration_text.hpp"
+#include "http/json/input_refusal.hpp"
+#include "http/json/nearest_name.hpp"
+#include "http/json/rfc3339.hpp"
+#include "http/server/gateway_limits.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace codeq::http {
+
+namespace {
+
+constexpr std::string_view null = "null";
+/// Of a number in a refusal.
+constexpr std::size_t digits_max = 32;
+
+/// The whole number that a text is; one of too many digits is the largest or smallest.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || end != text.data() + text.size() || failure == std::errc::invalid_argument)
+    return std::nullopt;
+  using bounds = std::numeric_limits<std::int64_t>;
+  if (failure == std::errc::result_out_of_range)
+    return text.front() == '-' ? bounds::min() : bounds::max();
+  return number;
+}
+
+bool contains(const input_range& range, std::int64_t number) {
+  return number >= range.least && number <= range.most;
+}
+
+/// How many elements an array has, of which not more than so many were read.
+std::string elements_text(std::size_t count) {
+  if (count > limits::http_json_members_max)
+    return "more than " + std::to_string(limits::http_json_members_max) + " elements";
+  return std::to_string(count) + (count == 1 ? " element" : " elements");
+}
+
+} // namespace
+
+result<input> input_reader::read(const json_object& object) {
+  for (const auto& member : object.members())
+    if (auto ok = take(member.name, member.raw); !ok)
+      return ok.error();
+  return read_given();
+}
+
+result<input> input_reader::read(const std::map<std::string, std::string>& query) {
+  for (const auto& [name, value] : query)
+    if (auto ok = take(name, value); !ok)
+      return ok.error();
+  return read_given();
+}
+
+result<void> input_reader::take(std::string_view name, std::string_view raw) {
+  auto at =
+    std::find_if(fields_.begin(), fields_.end(), [&](const auto& f) { return f.name == name; });
+  if (at == fields_.end())
+    return unknown(name);
+  std::erase_if(given_, [&](const auto& given) { return given.field == &*at; });
+  bool is_null = !place_.is_query && raw == null && at->type != input_type::json;
+  if (!is_null)
+    given_.push_back({&*at, raw});
+  return {};
+}
+
+result<void> input_reader::check_pairs() const {
+  for (auto one = given_.begin(); one != given_.end(); ++one)
+    for (auto other = given_.begin(); other != one; ++other)
+      if (one->field->canonical() == other->field->canonical())
+        return refuse_input(
+          {},
+          name_of(*other->field) + " and " + name_of(*one->field)
+            + " are names of the same field; give one of them");
+  return {};
+}
+
+result<void> input_reader::check_required() const {
+  for (const auto& field : fields_) {
+    bool is_given = std::any_of(given_.begin(), given_.end(), [&](const auto& given) {
+      return given.field->canonical() == field.name;
+    });
+    if (field.is_required && !is_given)
+      return refuse_input(
+        field.refusal.empty() ? place_.refusal : field.refusal, name_of(field) + " is required");
+  }
+  return {};
+}
+
+result<input> input_reader::read_given() {
+  if (auto ok = check_pairs(); !ok)
+    return ok.error();
+  if (auto ok = check_required(); !ok)
+    return ok.error();
+  input all;
+  all.fields_ = fields_;
+  for (const auto& given : given_) {
+    input::value value;
+    value.field = given.field;
+    value.raw = given.raw;
+    auto is_given = read_value(given, value);
+    if (!is_given)
+      return is_given.error();
+    if (*is_given)
+      all.values_.push_back(std::move(value));
+  }
+  return all;
+}
+
+result<bool> input_reader::read_value(const given_field& given, input::value& to) const {
+  switch (given.field->type) {
+  case input_type::integer:
+  case input_type::seconds:
+  case input_type::milliseconds:
+    return read_number(given, to);
+  case input_type::text:
+  case input_type::queue:
+  case input_type::period:
+  case input_type::time:
+  case input_type::choice:
+    return read_text(given, to);
+  case input_type::flag:
+    return read_flag(given, to);
+  case input_type::json:
+    return read_json(given, to);
+  case input_type::object:
+    return read_object(given, to);
+  case input_type::text_map:
+    return read_text_map(given, to);
+  case input_type::texts:
+  case input_type::queues:
+  case input_type::objects:
+  case input_type::items:
+    return read_array(given, to);
+  }
+  return wrong_type(given);
+}
+
+result<bool> input_reader::read_number(const given_field& given, input::value& to) const {
+  auto number = whole_number(given.raw);
+  return number ? take_number(given, *number, to) : wrong_type(given);
+}
+
+result<bool>
+input_reader::take_number(const given_field& given, std::int64_t number, input::value& to) const {
+  const auto& field = *given.field;
+  if (field.zero_is_unset && number == 0)
+    return false;
+  bool is_tolerated = field.tolerated && contains(*field.tolerated, number);
+  to.number = is_tolerated ? std::clamp(number, field.range.least, field.range.most) : number;
+  const auto& numbers = field.numbers;
+  bool is_listed =
+    numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  if (is_listed && contains(field.range, to.number))
+    return true;
+  auto shown = field.type == input_type::period ? config::format_duration(duration(number))
+                                                : std::string(given.raw.substr(0, digits_max));
+  bool is_above = number > field.range.most && !field.refusal_above.empty();
+  return refuse_input(
+    is_above ? field.refusal_above : field.refusal,
+    describe_value(name_of(field), shown, describe_range(field)));
+}
+
+result<bool> input_reader::read_flag(const given_field& given, input::value& to) const {
+  bool is_true = given.raw == "true";
+  if (!is_true && given.raw != "false")
+    return wrong_type(given);
+  to.number = is_true ? 1 : 0;
+  return true;
+}
+
+result<bool> input_reader::read_text(const given_field& given, input::value& to) const {
+  if (!place_.is_query && !given.raw.starts_with('"'))
+    return wrong_type(given);
+  to.text = place_.is_query ? std::string(given.raw) : unquote_json(given.raw);
+  if (to.text.empty() && !given.field->is_required)
+    return false;
+  if (given.field->type != input_type::period) {
+    auto ok = check_text(*given.field, to);
+    return ok ? result<bool>(true) : ok.error();
+  }
+  auto period = config::parse_duration(to.text);
+  if (!period)
+    return out_of_range(*given.field, quote(to.text), "a duration such as \"90s\"");
+  return take_number(given, period->count(), to);
+}
+
+result<void> input_reader::check_text(const input_field& field, input::value& to) const {
+  auto bytes = static_cast<std::int64_t>(to.text.size());
+  if (bytes > field.range.most)
+    return too_long(field, to.text.size());
+  if (bytes < field.range.least)
+    return out_of_range(field, quote(to.text), "at least 1 byte");
+  if (field.type == input_type::queue && !is_valid_name(to.text))
+    return out_of_range(field, quote(to.text), describe_queue_name());
+  const auto& choices = field.choices;
+  bool is_chosen = std::find(choices.begin(), choices.end(), to.text) != choices.end();
+  if (field.type == input_type::choice && !is_chosen)
+    return out_of_range(field, quote(to.text), describe_choices(field));
+  if (field.type != input_type::time)
+    return {};
+  auto time = parse_rfc3339(to.text);
+  if (!time)
+    return out_of_range(field, quote(to.text), "a time such as \"2026-05-20T10:00:00Z\"");
+  to.number = time->time_since_epoch().count();
+  return {};
+}
+
+result<bool> input_reader::read_json(const given_field& given, input::value&) const {
+  if (static_cast<std::int64_t>(given.raw.size()) > given.field->range.most)
+    return too_long(*given.field, given.raw.size());
+  return true;
+}
+
+result<bool> input_reader::read_object(const given_field& given, input::value& to) const {
+  if (!given.raw.starts_with('{'))
+    return wrong_type(given);
+  auto object = json_object::parse(given.raw);
+  if (!object)
+    return refuse_object(given.raw, place_.refusal);
+  auto path = place_.path + std::string(given.field->name) + ".";
+  auto read = input_reader(given.field->members, {path, place_.refusal}).read(*object);
+  if (!read)
+    return read.error();
+  to.objects.push_back(std::move(*read));
+  return true;
+}
+
+result<bool> input_reader::read_text_map(const given_field& given, input::value& to) const {
+  if (!given.raw.starts_with('{'))
+    return wrong_type(given);
+  auto object = json_object::parse(given.raw);
+  if (!object)
+    return refuse_object(given.raw, place_.refusal);
+  std::size_t bytes = 0;
+  for (const auto& [name, raw] : object->members()) {
+    input_field member{.name = name};
+    auto path = place_.path + std::string(given.field->name) + ".";
+    if (!raw.starts_with('"'))
+      return input_reader({}, {path, place_.refusal}).wrong_type({&member, raw});
+    to.text_map[name] = unquote_json(raw);
+    bytes += name.size() + to.text_map[name].size();
+  }
+  if (static_cast<std::int64_t>(bytes) > given.field->range.most)
+    return too_long(*given.field, bytes);
+  return true;
+}
+
+result<bool> input_reader::read_array(const given_field& given, input::value& to) const {
+  const auto& field = *given.field;
+  auto elements = elements_of(given.raw, limits::http_json_members_max + 1);
+  if (!elements)
+    return wrong_type(given);
+  if (!contains(field.range, static_cast<std::int64_t>(elements->size())))
+    return wrong_count(field, elements->size());
+  bool has_objects = field.type == input_type::objects || field.type == input_type::items;
+  for (std::size_t i = 0; i < elements->size(); ++i) {
+    auto ok = has_objects ? add_object(i, (*elements)[i], to) : add_text(i, (*elements)[i], to);
+    if (!ok)
+      return ok;
+  }
+  return true;
+}
+
+result<bool>
+input_reader::add_text(std::size_t index, std::string_view raw, input::value& to) const {
+  const auto& field = *to.field;
+  auto name = std::string(field.name) + "[" + std::to_string(index) + "]";
+  bool is_queue = field.type == input_type::queues;
+  input_field element{.name = name, .type = is_queue ? input_type::queue : input_type::text};
+  element.is_required = true;
+  element.refusal = field.refusal;
+  input::value text;
+  if (auto ok = read_text({&element, raw}, text); !ok)
+    return ok;
+  to.texts.push_back(std::move(text.text));
+  return true;
+}
+
+result<bool>
+input_reader::add_object(std::size_t index, std::string_view raw, input::value& to) const {
+  const auto& field = *to.field;
+  bool is_item = field.type == input_type::items;
+  auto path = place_.path + std::string(field.name) + "[" + std::to_string(index) + "].";
+  auto object = json_object::parse(raw);
+  auto read = object
+                ? input_reader(field.members, {is_item ? "" : path, place_.refusal}).read(*object)
+                : result<input>(refuse_object(raw, place_.refusal));
+  if (is_item)
+    to.items.push_back(std::move(read));
+  else if (read)
+    to.objects.push_back(std::move(*read));
+  else
+    return read.error();
+  return true;
+}
+
+std::string input_reader::name_of(const input_field& field) const {
+  return quote_name(place_.path, field.name);
+}
+
+error input_reader::wrong_type(const given_field& given) const {
+  const auto& field = *given.field;
+  auto found = place_.is_query ? quote(given.raw) : describe_json(given.raw);
+  return refuse_input(
+    field.refusal.empty() ? place_.refusal : field.refusal,
+    name_of(field) + " must be " + std::string(describe_type(field.type)) + ", not " + found);
+}
+
+error input_reader::out_of_range(
+  const input_field& field, const std::string& value, const std::string& rule) const {
+  return refuse_input(field.refusal, describe_value(name_of(field), value, rule));
+}
+
+error input_reader::too_long(const input_field& field, std::size_t bytes) const {
+  auto limit = "at most " + std::to_string(field.range.most);
+  return refuse_input(
+    field.refusal, describe_value(name_of(field), std::to_string(bytes) + " bytes", limit));
+}
+
+error input_reader::wrong_count(const input_field& field, std::size_t count) const {
+  bool is_above = static_cast<std::int64_t>(count) > field.range.most;
+  auto allowed = std::to_string(field.range.least) + ".." + std::to_string(field.range.most);
+  return refuse_input(
+    is_above && !field.refusal_above.empty() ? field.refusal_above : field.refusal,
+    name_of(field) + " has " + elements_text(count) + "; it must have " + allowed);
+}
+
+error input_reader::unknown(std::string_view name) const {
+  std::vector<std::string_view> known;
+  for (const auto& field : fields_)
+    known.push_back(field.name);
+  auto text = std::string(place_.is_query ? "unknown query parameter " : "unknown field ")
+              + quote_name(place_.path, name);
+  if (auto nearest = nearest_name(name, known))
+    text += "; did you mean " + quote_name(place_.path, *nearest) + "?";
+  return refuse_input({}, text);
+}
+
+error refuse_object(std::string_view json, std::string_view refusal) {
+  auto fault = check_json(json);
+  if (fault == json_fault::malformed)
+    return {errc::invalid_argument, std::string(refusal)};
+  if (fault == json_fault::too_deep)
+    return refuse_input(
+      refusal, "it is nested deeper than " + std::to_string(limits::http_json_depth_max));
+  auto value = json.substr(json.find_first_not_of(" \t\r\n"));
+  if (!value.starts_with('{'))
+    return refuse_input(refusal, "it must be an object, not " + describe_json(value));
+  return refuse_input(
+    refusal,
+    "an object has more than " + std::to_string(limits::http_json_members_max) + " fields");
+}
+
+} // namespace codeq::http

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/limits.hpp"
+
+#include "http/json/input_field.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+
+/// The fields of tasks and of queue settings, and those that several routes have.
+namespace codeq::http {
+
+inline constexpr auto retry_names =
+  std::to_array<std::string_view>({"fixed", "linear", "exponential", "exponential_jitter"});
+inline constexpr auto on_dead_names = std::to_array<std::string_view>({"skip", "block"});
+inline constexpr auto duplicate_names =
+  std::to_array<std::string_view>({"existing", "reject", "defer", "promote"});
+
+/// The retention classes in seconds, behind the number 0 when `Zero` is set.
+template <bool Zero>
+[[nodiscard]] constexpr auto retention_seconds() {
+  constexpr std::size_t first = Zero ? 1 : 0;
+  std::array<std::int64_t, limits::retention_classes.size() + first> all{};
+  for (std::size_t i = 0; i < limits::retention_classes.size(); ++i)
+    all[first + i] = limits::retention_classes[i] / std::chrono::seconds(1);
+  return all;
+}
+
+inline constexpr auto retention_numbers = retention_seconds<false>();
+inline constexpr auto dead_retention_numbers = retention_seconds<true>();
+
+inline constexpr auto retry_delay_range = milliseconds_in(duration{0}, limits::retry_max);
+inline constexpr auto lease_period_range = milliseconds_in(limits::lease_min, limits::lease_max);
+inline constexpr auto lease_seconds_range = seconds_in(limits::lease_min, limits::lease_max);
+inline constexpr auto run_time_range = milliseconds_in(duration{0}, limits::run_timeout_max);
+inline constexpr auto ahead_max = limits::not_before_ahead_max;
+
+inline constexpr auto retry_fields = std::to_array<input_field>({
+  {.name = "kind", .type = input_type::choice, .choices = retry_names},
+  {.name = "baseMs", .type = input_type::milliseconds, .range = retry_delay_range},
+  {.name = "capMs", .type = input_type::milliseconds, .range = retry_delay_range},
+});
+
+/// The lease of a claim or task; clients of codeQ send 0 for the default.
+inline constexpr input_field lease_seconds_field{
+  .name = "leaseSeconds",
+  .type = input_type::seconds,
+  .zero_is_unset = true,
+  .range = lease_seconds_range};
+inline constexpr input_field lease_field{
+  .name = "lease",
+  .type = input_type::period,
+  .same_as = "leaseSeconds",
+  .range = lease_period_range};
+inline constexpr input_field lease_ms_field{
+  .name = "leaseMs",
+  .type = input_type::milliseconds,
+  .same_as = "leaseSeconds",
+  .range = lease_period_range};
+
+/// How long to wait for a task or a result. Any number counts as the nearest one allowed.
+inline constexpr input_field wait_field{
+  .name = "waitSeconds",
+  .type = input_type::seconds,
+  .range = seconds_in(duration{0}, limits::http_wait_max),
+  .tolerated = input_range{
+    std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}};
+
+/// Limits a request to one queue; without it the request is about every queue.
+inline constexpr input_field queue_filter_field{
+  .name = "queue", .type = input_type::queue, .refusal = "invalid queue"};
+inline constexpr input_field command_filter_field{
+  .name = "command", .type = input_type::queue, .same_as = "queue", .refusal = "invalid command"};
+
+/// The lease that a worker's report is about.
+inline constexpr input_field token_field{.name = "fencingToken", .refusal = "invalid fencingToken"};
+
+// The settings that a task may have of its own, and a queue as defaults.
+inline constexpr input_field retry_field{
+  .name = "retry", .type = input_type::object, .members = retry_fields};
+inline constexpr input_field run_timeout_field{
+  .name = "runTimeoutMs", .type = input_type::milliseconds, .range = run_time_range};
+inline constexpr input_field progress_timeout_field{
+  .name = "progressTimeoutMs", .type = input_type::milliseconds, .range = run_time_range};
+inline constexpr input_field retention_field{
+  .name = "retentionSeconds", .type = input_type::seconds, .numbers = retention_numbers};
+inline constexpr input_field dead_retention_field{
+  .name = "deadRetentionSeconds", .type = input_type::seconds, .numbers = dead_retention_numbers};
+inline constexpr input_field on_dead_field{
+  .name = "onDead", .type = input_type::choice, .choices = on_dead_names};
+
+/// A task to enqueue.
+inline constexpr auto task_fields = std::to_array<input_field>({
+  {.name = "command", .type = input_type::queue, .is_required = true, .refusal = "invalid command"},
+  {.name = "queue", .type = input_type::queue, .same_as = "command", .refusal = "invalid command"},
+  {.name = "payload",
+   .type = input_type::json,
+   .is_required = true,
+   .range = at_most(limits::payload_bytes_max)},
+  // Load scripts of codeQ send 10.
+  {.name = "priority",
+   .type = input_type::integer,
+   .range = {0, limits::priority_max},
+   .tolerated = input_range{0, limits::priority_max + 1}},
+  {.name = "webhook", .refusal = "invalid webhook url"},
+  {.name = "maxAttempts",
+   .type = input_type::integer,
+   .zero_is_unset = true,
+   .range = {1, limits::attempts_max}},
+  {.name = "idempotencyKey", .range = at_most(limits::key_bytes_max)},
+  {.name = "key", .same_as = "idempotencyKey", .range = at_most(limits::key_bytes_max)},
+  {.name = "runAt", .type = input_type::time, .refusal = "invalid 'runAt' (use RFC3339)"},
+  {.name = "notBefore",
+   .type = input_type::time,
+   .same_as = "runAt",
+   .refusal = "invalid 'notBefore' (use RFC3339)"},
+  {.name = "delaySeconds",
+   .type = input_type::seconds,
+   .range = seconds_in(duration{0}, ahead_max),
+   .refusal = "invalid 'delaySeconds' (must be >= 0)"},
+  {.name = "delay",
+   .type = input_type::period,
+   .same_as = "delaySeconds",
+   .range = milliseconds_in(duration{0}, ahead_max),
+   .refusal = "invalid 'delay'"},
+  {.name = "delayMs",
+   .type = input_type::milliseconds,
+   .same_as = "delaySeconds",
+   .range = milliseconds_in(duration{0}, ahead_max),
+   .refusal = "invalid 'delayMs'"},
+  {.name = "group", .range = at_most(limits::group_bytes_max)},
+  {.name = "onDuplicate", .type = input_type::choice, .choices = duplicate_names},
+  {.name = "allowPromotion", .type = input_type::flag},
+  {.name = "replacePayload", .type = input_type::flag},
+  {.name = "headers", .type = input_type::text_map, .range = at_most(limits::headers_bytes_max)},
+  lease_seconds_field,
+  lease_field,
+  lease_ms_field,
+  retry_field,
+  run_timeout_field,
+  progress_timeout_field,
+  retention_field,
+  dead_retention_field,
+  on_dead_field,
+});
+
+/// The settings of a queue that a request changes. Unlike in a task, 0 is no default here.
+inline constexpr auto settings_fields = std::to_array<input_field>({
+  {.name = "maxAttempts", .type = input_type::integer, .range = {1, limits::attempts_max}},
+  {.name = "leaseSeconds", .type = input_type::seconds, .range = lease_seconds_range},
+  lease_field,
+  lease_ms_field,
+  retry_field,
+  run_timeout_field,
+  progress_timeout_field,
+  retention_field,
+  dead_retention_field,
+  on_dead_field,
+  {.name = "maxDepth", .type = input_type::integer},
+  {.name = "maxLeased", .type = input_type::integer},
+  {.name = "keepPayload", .type = input_type::flag},
+});
+
+} // namespace codeq::http

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integration/http_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+namespace codeq::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using namespace std::chrono_literals;
+
+/// What no route declares is refused, and what a route declares means the same everywhere.
+class HttpStrict : public http_fixture {
+protected:
+  /// Why the request is refused with 400.
+  std::string why(const std::string& method, const std::string& target, const std::string& body) {
+    auto refused = call(method, target, body);
+    EXPECT_EQ(400u, refused.status) << method << ' ' << target << ' ' << refused.body;
+    return refused.text("error");
+  }
+
+  std::string why_not_added(const std::string& more) {
+    return why("POST", "/tasks", R"({"command":"q","payload":1,)" + more + "}");
+  }
+};
+
+struct strict_route {
+  const char* method;
+  const char* target;
+  /// Required fields of the body, behind which one more fits; null when the route takes no body.
+  const char* body = "";
+};
+
+constexpr strict_route routes[] = {
+  {"POST", "/tasks", R"("command":"q","payload":1,)"},
+  {"POST", "/tasks/batch", R"("tasks":[{"command":"q","payload":1}],)"},
+  {"POST", "/tasks/claim"},
+  {"POST", "/tasks/claim/batch", R"("count":1,)"},
+  {"POST", "/tasks/x/heartbeat"},
+  {"POST", "/tasks/x/abandon"},
+  {"POST", "/tasks/x/nack"},
+  {"POST", "/tasks/x/result", R"("status":"COMPLETED",)"},
+  {"POST", "/tasks/batch/results", R"("results":[{"taskId":"x","status":"COMPLETED"}],)"},
+  {"GET", "/tasks", nullptr},
+  {"GET", "/tasks/x", nullptr},
+  {"GET", "/tasks/x/result", nullptr},
+  {"GET", "/tasks/x/explain", nullptr},
+  {"GET", "/tasks/x/events", nullptr},
+  {"POST", "/tasks/x/cancel"},
+  {"POST", "/tasks/x/promote"},
+  {"GET", "/queues/q/keys/k", nullptr},
+  {"POST", "/queues/q/keys/k/cancel"},
+  {"POST", "/queues/q/keys/k/promote"},
+  {"GET", "/admin/queues", nullptr},
+  {"GET", "/admin/queues/q", nullptr},
+  {"POST", "/admin/queues/q/pause"},
+  {"POST", "/admin/queues/q/resume"},
+  {"POST", "/admin/queues/q/purge"},
+  {"GET", "/admin/queues/q/settings", nullptr},
+  {"PUT", "/admin/queues/q/settings"},
+  {"GET", "/admin/dead", nullptr},
+  {"POST", "/admin/dead/redrive"},
+  {"POST", "/admin/dead/purge"},
+  {"POST", "/admin/tasks/cleanup"},
+  {"POST", "/admin/tasks/x/force", R"("how":"revoke",)"},
+  {"GET", "/admin/workers", nullptr},
+  {"GET", "/admin/shards", nullptr},
+  {"GET", "//healthz", nullptr},
+  {"GET", "//readyz", nullptr},
+  {"GET", "//metrics", nullptr},
+  {"GET", "//openapi.json", nullptr},
+};
+
+TEST_F(HttpStrict, EveryRouteRefusesAnUnknownQueryParameter) {
+  use_token("acme:root:pwat");
+  for (const auto& r : routes) {
+    auto body = r.body ? "{" + std::string(r.body) + R"("wombat":1})" : "";
+
+    EXPECT_EQ(
+      "unknown query parameter 'wombat'", why(r.method, std::string(r.target) + "?wombat=1", body));
+  }
+}
+
+TEST_F(HttpStrict, EveryRouteRefusesAnUnknownFieldAndWhatIsNoJson) {
+  for (const auto& r : routes) {
+    if (!r.body)
+      continue;
+    auto with = [&](const char* more) { return "{" + std::string(r.body) + more + "}"; };
+
+    EXPECT_EQ("unknown field 'wombat'", why(r.method, r.target, with(R"("wombat":1)")));
+    EXPECT_THAT(why(r.method, r.target, "nonsense"), StartsWith("invalid "));
+    EXPECT_THAT(
+      why(r.method, r.target, "[]"), HasSubstr("body: it must be an object, not an array"));
+  }
+}
+
+TEST_F(HttpStrict, TheNearestNameIsProposed) {
+  EXPECT_EQ(
+    "unknown field 'delaySecs'; did you mean 'delaySeconds'?", why_not_added(R"("delaySecs":1)"));
+  EXPECT_EQ(
+    "unknown field 'max_attempts'; did you mean 'maxAttempts'?",
+    why_not_added(R"("max_attempts":1)"));
+  EXPECT_EQ(
+    "unknown field 'retry.base'; did you mean 'retry.baseMs'?",
+    why_not_added(R"("retry":{"base":1})"));
+  EXPECT_EQ(
+    "unknown query parameter 'limt'; did you mean 'limit'?", why("GET", "/tasks?limt=1", ""));
+  EXPECT_EQ(
+    "unknown field 'delay_seconds'; did you mean 'delaySeconds'?",
+    why("POST", "/tasks/x/nack", R"({"delay_seconds":1})"));
+  EXPECT_EQ(
+    "unknown field 'artifacts[0].content'; did you mean 'artifacts[0].contentBase64'?",
+    why(
+      "POST",
+      "/tasks/x/result",
+      R"({"status":"COMPLETED","artifacts":[{"name":"a","content":"x"}]})"));
+}
+
+TEST_F(HttpStrict, ItemsOfABatchAreRefusedOnTheirOwn) {
+  auto added = post(
+    "/tasks/batch",
+    R"({"tasks":[{"command":"q","payload":1,"prio":3},)"
+    R"({"command":"q","payload":1}]})");
+  auto reported =
+    post("/tasks/batch/results", R"({"results":[{"taskId":"x","status":"COMPLETED","reslt":1}]})");
+
+  EXPECT_EQ(200u, added.status);
+  EXPECT_THAT(
+    added.body,
+    HasSubstr(R"([{"error":"unknown field 'prio'; did you mean 'priority'?"},{"task":)"));
+  EXPECT_THAT(reported.body, HasSubstr("unknown field 'reslt'; did you mean 'result'?"));
+}
+
+TEST_F(HttpStrict, AClaimOfOneQueueNeverTakesFromAnother) {
+  enqueue("other");
+
+  EXPECT_EQ(
+    "unknown field 'queue'; did you mean 'queues'?",
+    why("POST", "/tasks/claim", R"({"queue":"payments"})"));
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"queues":["payments"]})").status);
+  EXPECT_EQ(200u, post("/tasks/claim", R"({"queues":["other"]})").status);
+}
+
+TEST_F(HttpStrict, ADelayDelays) {
+  EXPECT_EQ(
+    "invalid 'delay': 'delay' must be a duration such as \"90s\", not a number",
+    why_not_added(R"("delay":3600)"));
+
+  auto id = enqueue("q", R"(,"delay":"90s")");
+  EXPECT_EQ("scheduled", get("/tasks/" + id).text("state"));
+  advance(89s);
+  EXPECT_EQ(204u, post("/tasks/claim", R"({"commands":["q"]})").status);
+  advance(1s);
+  EXPECT_EQ(200u, post("/tasks/claim", R"({"commands":["q"]})").status);
+}
+
+TEST_F(HttpStrict, AKeyAddsOnce) {
+  auto first = enqueue("q", R"(,"key":"dup")");
+
+  EXPECT_EQ(first, enqueue("q", R"(,"key":"dup")"));
+  EXPECT_EQ(first, enqueue("q", R"(,"idempotencyKey":"dup")"));
+  EXPECT_NE(first, enqueue("q"));
+}
+
+TEST_F(HttpStrict, TheHeaderIdempotencyKeyAddsOnce) {
+  use_key_header("dup");
+  auto first = enqueue("q");
+
+  EXPECT_EQ(first, enqueue("q"));
+  EXPECT_EQ(first, enqueue("q", R"(,"key":"dup")"));
+  EXPECT_EQ(
+    "'Idempotency-Key' is \"dup\"; it must be \"other\" as in the body",
+    why_not_added(R"("key":"other")"));
+  EXPECT_THAT(
+    why("POST", "/tasks/batch", R"({"tasks":[{"command":"q","payload":1}]})"),
+    HasSubstr("a batch takes no header 'Idempotency-Key'"));
+}
+
+TEST_F(HttpStrict, NumbersOutOfRangeAreRefusedWithTheirLimits) {
+  EXPECT_EQ("'priority' is 12; it must be 0..9", why_not_added(R"("priority":12)"));
+  EXPECT_EQ(
+    "'maxAttempts' is -1; it must be 1..1000, or 0 for the default",
+    why_not_added(R"("maxAttempts":-1)"));
+  EXPECT_EQ("'limit' must be a whole number, not \"foo\"", why("GET", "/tasks?limit=foo", ""));
+  EXPECT_EQ("'limit' is 1001; it must be 1..1000", why("GET", "/tasks?limit=1001", ""));
+  EXPECT_EQ(
+    "'waitSeconds' must be a whole number, not \"long\"",
+    why("GET", "/tasks/x/result?waitSeconds=long", ""));
+  EXPECT_EQ(
+    "'leaseSeconds' is 43201; it must be 1..43200, or 0 for the default",
+    why("POST", "/tasks/claim", R"({"leaseSeconds":43201})"));
+  EXPECT_EQ(
+    "'extendSeconds' is -1; it must be 1..43200, or 0 for the default",
+    why("POST", "/tasks/x/heartbeat", R"({"extendSeconds":-1})"));
+  EXPECT_EQ(
+    "'maxAttempts' is 0; it must be 1..1000",
+    why("PUT", "/admin/queues/q/settings", R"({"maxAttempts":0})"));
+  EXPECT_EQ(
+    "'state' is \"asleep\"; it must be one of scheduled, gated, ready, leased, completed, dead, "
+    "cancelled",
+    why("GET", "/tasks?state=asleep", ""));
+  EXPECT_EQ(
+    "'how' is \"stop\"; it must be one of revoke, complete, fail",
+    why("POST", "/admin/tasks/x/force", R"({"how":"stop"})"));
+  EXPECT_EQ(
+    "'rate' is 1000001; it must be 0..1000000",
+    why("POST", "/admin/dead/redrive", R"({"rate":1000001})"));
+  EXPECT_EQ(
+    "invalid command: 'command' is \"a b\"; it must be 1 to 128 letters, digits, '.', '_' or '-'",
+    why("GET", "/admin/queues/a%20b", ""));
+}
+
+TEST_F(HttpStrict, SizesOverALimitAreRefusedWithIt) {
+  auto text = [](std::size_t bytes) { return "\"" + std::string(bytes, 'x') + "\""; };
+
+  EXPECT_EQ(
+    "'idempotencyKey' is 257 bytes; it must be at most 256",
+    why_not_added(R"("idempotencyKey":)" + text(257)));
+  EXPECT_EQ("'key' is 257 bytes; it must be at most 256", why_not_added(R"("key":)" + text(257)));
+  EXPECT_EQ(
+    "'payload' is 1048577 bytes; it must be at most 1048576",
+    why("POST", "/tasks", R"({"command":"q","payload":)" + text((1u << 20) - 1) + "}"));
+  EXPECT_EQ(
+    "'error' is 16385 bytes; it must be at most 16384",
+    why("POST", "/tasks/x/result", R"({"status":"FAILED","error":)" + text(16385) + "}"));
+}
+
+TEST_F(HttpStrict, WhatClientsOfCodeqSendStaysAccepted) {
+  EXPECT_EQ("9", post("/tasks", R"({"command":"q","payload":1,"priority":10})")["priority"]);
+  EXPECT_EQ("5", get("/tasks/" + enqueue("q", R"(,"maxAttempts":0)"))["maxAttempts"]);
+  auto at = enqueue("at", R"(,"runAt":"1971-01-01T00:00:00Z","delaySeconds":1)");
+  EXPECT_EQ(
+    400u,
+    post("/tasks", R"({"command":"at","payload":1,"runAt":"1971-01-01T00:00:00Z","delay":1})")
+      .status);
+  EXPECT_EQ("1971-01-01T00:00:00.000Z", get("/tasks/" + at).text("eligibleAt"));
+  auto id = claim("q").text("id");
+  EXPECT_EQ(200u, post("/tasks/" + id + "/heartbeat", R"({"extendSeconds":0})").status);
+  EXPECT_EQ(
+    200u, post("/tasks/claim", R"({"commands":["q"],"leaseSeconds":0,"waitSeconds":600})").status);
+  EXPECT_EQ(
+    200u, post("/tasks/" + id + "/result", R"({"status":"COMPLETED","workerId":"w"})").status);
+  EXPECT_EQ(200u, get("/tasks/" + id + "/result?waitSeconds=-5").status);
+}
+
+TEST_F(HttpStrict, AnswersHaveTheNamesOfBothSides) {
+  auto added = post("/tasks", R"({"queue":"q","payload":1})");
+  EXPECT_EQ("q", added.text("command"));
+  EXPECT_EQ("q", added.text("queue"));
+  EXPECT_EQ("PENDING", added.text("status"));
+  EXPECT_EQ("ready", added.text("state"));
+  auto claimed = claim("q");
+  EXPECT_EQ("q", claimed.text("queue"));
+  EXPECT_EQ("leased", claimed.text("state"));
+  auto path = "/tasks/" + claimed.text("id");
+  auto done = post(path + "/result", R"({"status":"COMPLETED"})");
+  EXPECT_EQ("COMPLETED", done.text("status"));
+  EXPECT_EQ("completed", done.text("state"));
+  EXPECT_THAT(get("/tasks")["tasks"], HasSubstr(R"("command":"q","queue":"q")"));
+  EXPECT_EQ("q", get(path + "/explain").text("queue"));
+  EXPECT_EQ("q", get("/admin/queues/q").text("queue"));
+  EXPECT_EQ("q", get("/admin/queues/q/settings").text("queue"));
+}
+
+TEST_F(HttpStrict, AFailureThatIsRetriedTellsTheStateOfItsTask) {
+  auto id = enqueue("q");
+  claim("q");
+
+  auto failed = post("/tasks/" + id + "/result", R"({"status":"FAILED","error":"x"})");
+
+  EXPECT_EQ("FAILED", failed.text("status"));
+  EXPECT_EQ("scheduled", failed.text("state"));
+  EXPECT_EQ("true", failed["willRetry"]);
+}
+
+TEST_F(HttpStrict, AWrongMethodIsToldTheRightOnes) {
+  const std::pair<const char*, const char*> paths[] = {
+    {"/tasks/claim", "POST, GET, HEAD"},
+    {"/admin/queues/q/settings", "GET, HEAD, PUT"},
+    {"/admin/queues/q/pause", "POST"},
+    {"//healthz", "GET, HEAD"},
+  };
+  for (const auto& [target, methods] : paths) {
+    auto refused = call("PATCH", target, "");
+
+    EXPECT_EQ(405u, refused.status) << target;
+    EXPECT_EQ(methods, refused.fields["Allow"]) << target;
+  }
+}
+
+TEST_F(HttpStrict, HeadIsAnsweredAsGet) {
+  auto id = enqueue("q");
+
+  EXPECT_EQ(200u, call("HEAD", "/tasks/" + id).status);
+  EXPECT_EQ(404u, call("HEAD", "/tasks/x").status);
+  EXPECT_EQ(405u, call("HEAD", "/admin/queues/q/pause").status);
+}
+
+} // namespace
+} // namespace codeq::test
