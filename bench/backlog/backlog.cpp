@@ -62,7 +62,7 @@ result<void> backlog_run::build_up() {
   if (auto filled = filled_->filler().fill(options_.tasks, true); !filled)
     return filled;
   figures_.fill_seconds = seconds_since(start);
-  if (options_.state == "pending")
+  if (options_.state != "retrying")
     return {};
   start = std::chrono::steady_clock::now();
   auto worker = taker::start(filled_->running().address(), options_, taker::answer::failed);
@@ -183,7 +183,7 @@ std::string to_json(const backlog_options& o, const figures& f) {
 }
 
 result<std::string> measure_backlog(const backlog_options& options) {
-  if (options.state == "pending" && options.tasks / 10 * 9 < options.claimed())
+  if (options.state != "retrying" && options.tasks / 10 * 9 < options.claimed())
     return error{
       errc::invalid_argument,
       "--tasks " + std::to_string(options.tasks) + " are too few: a tenth is scheduled, and "
@@ -197,10 +197,11 @@ result<std::string> measure_backlog(const backlog_options& options) {
 config::option state_option(std::string& target) {
   return {
     .name = "state",
-    .value = "pending|retrying",
-    .help = "What the tasks wait for: a worker, or their next attempt [default: pending]",
+    .value = "pending|keyed|grouped|retrying",
+    .help = "What the tasks are: waiting for a worker, with keys or groups, or waiting for their "
+            "next attempt [default: pending]",
     .take = [&target](const std::string& text) -> result<void> {
-      auto choice = config::parse_choice(text, {"pending", "retrying"});
+      auto choice = config::parse_choice(text, {"pending", "keyed", "grouped", "retrying"});
       if (!choice)
         return choice.error();
       target = text;

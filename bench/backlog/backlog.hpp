@@ -23,8 +23,8 @@ struct backlog_options {
   /// Number of tasks in one timed round of claims, and number of rounds.
   std::size_t claims = 100'000;
   std::size_t rounds = 3;
-  /// `pending`, or `retrying`: every task that is not scheduled has failed once and waits for a
-  /// retry.
+  /// `pending`; or `keyed`, `grouped`: the same with a key each, or in groups of ten; or
+  /// `retrying`: every task that is not scheduled has failed once and waits for a retry.
   std::string state = "pending";
   /// Pause between filling the queues and measuring.
   duration settle = std::chrono::seconds(12);

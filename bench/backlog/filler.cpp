@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t one_of_scheduled = 10;
 constexpr std::size_t answers_per_sample = 499;
+constexpr std::size_t tasks_of_group = 10;
 constexpr auto silence_max = std::chrono::seconds(60);
 
 /// So long that no deferred task becomes due during a measurement.
@@ -39,6 +40,13 @@ task_spec filler::make_task(std::size_t place, bool is_scheduled) const {
   return task;
 }
 
+void filler::name_task(task_spec& task, std::size_t number) const {
+  if (options_.state == "keyed")
+    task.key = "order-" + std::to_string(number);
+  else if (options_.state == "grouped")
+    task.group = "customer-" + std::to_string(number / tasks_of_group);
+}
+
 void filler::answered(const result<std::vector<task_id>>& ids) {
   std::lock_guard lock(mutex_);
   if (!ids)
@@ -51,6 +59,8 @@ void filler::answered(const result<std::vector<task_id>>& ids) {
 
 void filler::send(std::size_t count, std::size_t place, bool is_scheduled) {
   std::vector<task_spec> tasks(count, make_task(place, is_scheduled));
+  for (std::size_t i = 0; i < count; ++i)
+    name_task(tasks[i], added_ + i);
   {
     std::lock_guard lock(mutex_);
     ++open_;

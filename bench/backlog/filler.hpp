@@ -31,6 +31,8 @@ private:
   /// drain equally.
   [[nodiscard]] bool is_deferred(std::size_t place) const;
   [[nodiscard]] task_spec make_task(std::size_t place, bool is_scheduled) const;
+  /// Gives the task what `--state` says that it has of its own, by its number.
+  void name_task(task_spec& task, std::size_t number) const;
   void send(std::size_t count, std::size_t place, bool is_scheduled);
   void answered(const result<std::vector<task_id>>& ids);
 
