@@ -24,6 +24,7 @@ void say_seed(int) {
 core::paging_limits paging_of(std::uint64_t seed) {
   core::paging_limits paging;
   paging.sparse_part = static_cast<std::uint32_t>(1 + seed % 3);
+  paging.copied_wait_min = duration{0};
   if (seed / 2 % 2 == 0)
     return paging;
   paging.weight_kept = seed % 3 * core::segment_table::segment_weight;

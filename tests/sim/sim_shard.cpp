@@ -38,9 +38,10 @@ sim_shard::sim_shard(world& all, process& home, parts made)
     state_(*parts_.state),
     shard_time_(state_.at, all.steady(), all.wall()),
     shard_(options_of(parts_), *this, clock()) {
-  // The segments of a simulation are small.
+  // The segments of a simulation are small, and its retries come soon.
   core::paging_limits paging;
   paging.sparse_part = 2;
+  paging.copied_wait_min = duration{0};
   state_.segments.set_limits(paging);
   box_.send([this] { call([this] { shard_.start(clock()); }); });
 }

@@ -28,13 +28,21 @@ protected:
 
   /// Brings the bodies of what is sparse, and takes a snapshot. Returns its copies by number.
   std::string copy() {
-    for (const auto& left : core::take_sparse(state())) {
-      core::copy_survivors c{left.segment, {}};
-      for (auto seq : left.tasks)
-        c.bodies[seq] = {bytes::from("body"), {4}};
-      bring(c);
-    }
+    for (const auto& left : core::take_sparse(state()))
+      bring(with_bodies(left));
     take_snapshot();
+    return copies();
+  }
+
+  static core::copy_survivors with_bodies(const core::survivors& left) {
+    core::copy_survivors c{left.segment, {}};
+    for (auto seq : left.tasks)
+      c.bodies[seq] = {bytes::from("body"), {4}};
+    return c;
+  }
+
+  /// The numbers of the tasks that the last snapshot copied.
+  std::string copies() {
     std::string copies;
     for (const auto& task : snapshot().copied)
       copies += std::to_string(task.first & limits::token_counter_max) + " ";
@@ -70,26 +78,40 @@ TEST_F(Survivors, CopyMayHaveTheFirstTaskOfItsSegment) {
   EXPECT_EQ(state_of(2), "not in memory");
 }
 
-TEST_F(Survivors, AreNotCopiedWhileOneIsLeased) {
+TEST_F(Survivors, AreNotCopiedWhenOneWasLeasedMeanwhile) {
   complete_all_but(3);
-  nack("w", held(3, 3), 0s);
+  nack("w", held(3, 3), 1min);
   take_snapshot();
+  auto found = core::take_sparse(state());
+  ASSERT_EQ(found.size(), 1u);
+  bring(with_bodies(found.front()));
+  advance(1min);
   claim("w", 1);
 
-  EXPECT_EQ(copy(), "");
+  take_snapshot();
 
-  nack("w", held(3, 9), 1h);
+  EXPECT_EQ(copies(), "");
+  nack("w", held(3, 9), 1min);
   take_snapshot();
   EXPECT_EQ(copy(), "3 ");
   EXPECT_EQ(state_of(3), "scheduled");
 }
 
+TEST_F(Survivors, AreNotCopiedWhenTheyAreSoonGone) {
+  complete_all_but(3);
+  nack("w", held(3, 3), 1min - 1ms);
+  take_snapshot();
+
+  EXPECT_EQ(copy(), "");
+}
+
 TEST_F(Survivors, CopyIsClaimedAndClosedLikeAnyTask) {
   complete_all_but(3);
-  nack("w", held(3, 3), 0s);
+  nack("w", held(3, 3), 1min);
   take_snapshot();
   EXPECT_EQ(copy(), "3 ");
 
+  advance(1min);
   claim("w", 1);
   complete("w", held(3, 9));
   take_snapshot();

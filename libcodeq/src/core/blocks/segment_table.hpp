@@ -5,6 +5,7 @@
 
 #include "core/blocks/segment_block.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -26,6 +27,8 @@ struct paging_limits {
   std::size_t block_tasks_max = limits::block_tasks_max;
   /// A segment is sparse when this part of its tasks is left, or less.
   std::uint32_t sparse_part = limits::sparse_part;
+  /// Its tasks are copied only if each is dead or waits for its retry for so long.
+  duration copied_wait_min = std::chrono::minutes(1);
 };
 
 /// All segments of a shard that contain live or dead tasks. Recently used segments are unpacked;
@@ -117,6 +120,8 @@ public:
   [[nodiscard]] std::size_t packed_bytes() const noexcept { return packed_bytes_; }
 
   void set_limits(const paging_limits& limits) { limits_ = limits; }
+
+  [[nodiscard]] const paging_limits& limits() const noexcept { return limits_; }
 
   /// True when few enough of the segment's tasks are left for them to be copied out of it.
   [[nodiscard]] bool is_nearly_closed(const segment& s) const noexcept {

@@ -11,9 +11,12 @@ namespace codeq::core {
 
 namespace {
 
-/// True when the task waits outside of the lane's fresh tasks, or is dead.
-bool may_move(const task_entry& entry) {
-  return has_history(entry) && entry.state != task_state::leased;
+/// True when the task is dead, or waits so long for its retry that a copy is worth its writing.
+bool stays_long(const shard_state& state, const task_entry& entry) {
+  if (entry.state == task_state::dead)
+    return true;
+  auto wait_min = state.segments.limits().copied_wait_min;
+  return entry.state == task_state::scheduled && entry.retry_at >= state.at + wait_min;
 }
 
 segment_appended copy_of(const shard_state& state, const segment& s, sequence seq) {
@@ -65,8 +68,8 @@ std::vector<sequence> tasks_left(const segment& s) {
 bool is_sparse(const shard_state& state, const segment& s) {
   if (s.aside || s.entries.empty() || !state.segments.is_nearly_closed(s))
     return false;
-  return std::all_of(s.entries.begin(), s.entries.end(), [](const task_entry& entry) {
-    return !is_kept(entry) || may_move(entry);
+  return std::all_of(s.entries.begin(), s.entries.end(), [&](const task_entry& entry) {
+    return !is_kept(entry) || stays_long(state, entry);
   });
 }
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 /// A segment is on the disk, with the bodies of all its tasks, until the last of them has ended and
-/// is not dead. So that a few dead tasks, or such as wait for a retry, do not keep it there, they
-/// are copied into records of their own when an eighth or less is left, and the segment is closed.
+/// is not dead. A few tasks that are dead, or wait for a retry for a minute or more, must not keep
+/// it there: when an eighth or less is left, they are copied into records of their own, and the
+/// segment is closed.
 ///
 /// A snapshot copies: what it writes holds either the segment or the copies and the fates of the
 /// others, never both. The bodies are read before: each snapshot finds sparse segments among those
@@ -16,7 +17,7 @@
 /// bodies. All of this is volatile; a restart finds the sparse segments again.
 namespace codeq::core {
 
-/// True when few enough tasks are left of the segment, none of them leased or fresh.
+/// True when few tasks are left of the segment, each of them dead or waiting long for its retry.
 [[nodiscard]] bool is_sparse(const shard_state& state, const segment& s);
 
 /// Notes the segment if it is sparse.
