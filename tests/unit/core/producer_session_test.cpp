@@ -141,6 +141,18 @@ TEST_F(ManyProducerSessions, ForgottenSessionIsNotTakenUpByAnotherTenant) {
   EXPECT_EQ(enqueue_of("large", first_), "p: refused session_expired");
 }
 
+TEST_F(ManyProducerSessions, ForgottenSessionIsRefusedHoweverLongAnotherTenantUsesIt) {
+  enqueue_of("large", create());
+  take_snapshot();
+  enqueue("q", 1, {.request = 2, .tenant = "small", .session = first_});
+  advance(13h);
+  enqueue("q", 1, {.request = 3, .tenant = "small", .session = first_});
+  advance(13h);
+  take_snapshot();
+
+  EXPECT_EQ(enqueue_of("large", first_), "p: refused session_expired");
+}
+
 TEST_F(ManyProducerSessions, SessionOfSeveralTenantsIsRefusedToEachOnceItIsForgotten) {
   EXPECT_EQ(enqueue("q", 1, {.request = 2, .tenant = "small", .session = first_}), "p: enqueued 2");
   for (std::size_t i = 0; i < limits::producer_sessions_per_shard_max; ++i)

@@ -51,10 +51,12 @@ void charge_to(
 bool may_be_forgotten(
   const shard_state& state, const producer_id& producer, const std::string& tenant) {
   const auto& forgotten = state.sessions_forgotten_until;
-  return std::any_of(forgotten.begin(), forgotten.end(), [&](const auto& of) {
-    bool is_its = tenant.empty() || of.first.empty() || of.first == tenant;
-    return is_its && created_at(producer) <= of.second;
-  });
+  auto covers = [&](const auto& of) { return created_at(producer) <= of.second; };
+  if (tenant.empty())
+    return std::any_of(forgotten.begin(), forgotten.end(), covers);
+  auto own = forgotten.find(tenant);
+  auto shared = forgotten.find({});
+  return (own != forgotten.end() && covers(*own)) || (shared != forgotten.end() && covers(*shared));
 }
 
 result<void> check_not_forgotten(
@@ -71,6 +73,16 @@ result<void> check_not_forgotten(
 
 std::string hours(duration d) {
   return std::to_string(std::chrono::duration_cast<std::chrono::hours>(d).count()) + " hours";
+}
+
+/// A session is refused when it is older than the shard remembers what it forgot.
+result<void> check_age(const producer_id& producer, timestamp now) {
+  if (end_of(producer, created_at(producer)) > now)
+    return {};
+  return error{
+    errc::session_expired,
+    "the producer's session was created more than " + hours(limits::producer_session_idle_max)
+      + " ago and is not known here"};
 }
 
 } // namespace
@@ -96,11 +108,8 @@ result<void> check_new_session(
   if (is_internal(producer))
     return {};
   auto created = created_at(producer);
-  if (end_of(producer, created) <= now)
-    return error{
-      errc::session_expired,
-      "the producer's session was created more than " + hours(limits::producer_session_idle_max)
-        + " ago and is not known here"};
+  if (auto ok = check_age(producer, now); !ok)
+    return ok;
   if (created > now + limits::producer_session_ahead_max)
     return error{
       errc::invalid_argument,
@@ -113,9 +122,12 @@ result<void> check_tenant(
   const shard_state& state,
   const producer_id& producer,
   const producer_session& session,
-  const std::string& tenant) {
+  const std::string& tenant,
+  timestamp now) {
   if (is_internal(producer) || session.tenant.empty() || session.tenant == tenant)
     return {};
+  if (auto ok = check_age(producer, now); !ok)
+    return ok;
   return check_not_forgotten(state, producer, "");
 }
 

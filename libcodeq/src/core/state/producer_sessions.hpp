@@ -36,13 +36,14 @@ find_session(const shard_state& state, const producer_id& producer, timestamp no
   const shard_state& state, const producer_id& producer, const std::string& tenant, timestamp now);
 
 /// Checks that `tenant` can use a known session, or several tenants when `tenant` is empty. A
-/// session can become one of several tenants only while no session as old was forgotten. Error:
-/// `session_expired`.
+/// session can become one of several tenants only while it is young enough for a new one, and no
+/// session as old was forgotten. Error: `session_expired`.
 [[nodiscard]] result<void> check_tenant(
   const shard_state& state,
   const producer_id& producer,
   const producer_session& session,
-  const std::string& tenant);
+  const std::string& tenant,
+  timestamp now);
 
 /// Updates the session's last use.
 void note_use(

@@ -30,7 +30,7 @@ result<void> turn::check_session(const enqueue& c) const {
   if (!known)
     return check_new_session(state_, request.producer, tenant_of(c.runs), now_.shard);
   const auto& session = *known;
-  if (auto ok = check_tenant(state_, request.producer, session, tenant_of(c.runs)); !ok)
+  if (auto ok = check_tenant(state_, request.producer, session, tenant_of(c.runs), now_.shard); !ok)
     return ok;
   if (request.number < session.answered_below)
     return error{
