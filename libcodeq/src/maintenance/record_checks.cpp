@@ -38,7 +38,7 @@ void check_segment_record(
   bool is_copied = facts.state && facts.is_copied(e.first);
   bool is_closed = is_copied ? facts.has(storage::copied_fate_key{facts.id, e.first}.encode())
                              : facts.has(storage::fate_key{facts.id, e.first}.encode());
-  if (is_closed)
+  if (is_closed && facts.state)
     found.add(where, "is there although it was closed");
   else if (facts.state && !facts.known(e.first))
     found.add(where, "is older than the snapshot, which does not know it");

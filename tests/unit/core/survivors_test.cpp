@@ -121,6 +121,19 @@ TEST_F(Survivors, CopyIsClaimedAndClosedLikeAnyTask) {
   EXPECT_EQ(state_of(3), "not in memory");
 }
 
+TEST_F(Survivors, AreNotCopiedWhileTheDiskHasTooLittleSpace) {
+  complete_all_but(3);
+  fail_permanently("w", held(3, 3));
+  take_snapshot();
+  state().are_grants_paused = true;
+  EXPECT_EQ(copy(), "");
+
+  state().are_grants_paused = false;
+  take_snapshot();
+
+  EXPECT_EQ(copies(), "3 ");
+}
+
 TEST_F(Survivors, AreCopiedWhenAnEighthIsLeft) {
   enqueue("q", 7);
   claim("w", 7);

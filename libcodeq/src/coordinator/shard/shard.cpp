@@ -142,7 +142,9 @@ void shard::note_closed(const core::snapshot_taken& snapshot) {
 }
 
 void shard::read_survivors() {
-  if (snapshot_commit_ == 0 || turns_.committed() < snapshot_commit_)
+  // While grants are paused the disk has too little space for copies.
+  bool may_copy = snapshot_commit_ != 0 && !state_->are_grants_paused;
+  if (!may_copy || turns_.committed() < snapshot_commit_)
     return;
   snapshot_commit_ = 0;
   for (auto& tasks : core::take_sparse(*state_))

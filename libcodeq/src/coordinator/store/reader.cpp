@@ -150,7 +150,11 @@ void reader::find(const keys_wanted& wanted) {
 
 void reader::read(const survivors_wanted& wanted) {
   auto segment = wanted.tasks.segment;
-  auto bodies = or_fail(storage::read_bodies(*options_.store, wanted.shard, segment, false));
+  auto read = storage::read_bodies(*options_.store, wanted.shard, segment, false);
+  // A damaged segment stays as it is: nobody has asked for its tasks.
+  if (!read && read.error().code == errc::corruption)
+    return;
+  auto bodies = or_fail(std::move(read));
   if (!bodies)
     return;
   core::copy_survivors found{segment, {}};

@@ -11,6 +11,9 @@ namespace codeq::core {
 
 namespace {
 
+/// Tasks that one snapshot copies: each is a record of its own.
+constexpr std::size_t copied_tasks_max = 8192;
+
 /// True when the task is dead, or waits so long for its retry that a copy is worth its writing.
 bool stays_long(const shard_state& state, const task_entry& entry) {
   if (entry.state == task_state::dead)
@@ -81,8 +84,9 @@ void note_sparse(shard_state& state, const segment& s) {
 std::vector<survivors> take_sparse(shard_state& state) {
   std::vector<survivors> taken;
   std::uint64_t bytes = 0;
+  std::size_t tasks = 0;
   while (!state.sparse.empty() && taken.size() < limits::copied_segments_max
-         && bytes < limits::copied_bytes_max) {
+         && bytes < limits::copied_bytes_max && tasks < copied_tasks_max) {
     auto first = *state.sparse.begin();
     state.sparse.erase(state.sparse.begin());
     auto* s = find_segment(state.segments, first);
@@ -90,13 +94,18 @@ std::vector<survivors> take_sparse(shard_state& state) {
     if (!s || s->first != first || !is_sparse(state, *s))
       continue;
     taken.push_back({first, tasks_left(*s)});
-    bytes += s->body_bytes / s->count * s->kept;
+    // The survivors may have most of the segment's bytes.
+    bytes += s->body_bytes;
+    tasks += s->kept;
   }
   return taken;
 }
 
 std::vector<segment_appended> take_copies(shard_state& state) {
   std::vector<segment_appended> copied;
+  // The disk has too little space.
+  if (state.are_grants_paused)
+    return copied;
   for (const auto& [first, wanted] : std::exchange(state.copies, {})) {
     auto* s = find_segment(state.segments, first);
     if (!s || s->first != first || !is_sparse(state, *s))
