@@ -17,6 +17,16 @@ constexpr auto silence_max = std::chrono::seconds(60);
 constexpr duration deferral = std::chrono::hours(30 * 24);
 constexpr duration retry_delay = std::chrono::hours(24);
 
+/// The id of the first task, or the first error.
+result<task_id> first_of(const result<enqueue_answers>& answers) {
+  if (!answers)
+    return answers.error();
+  for (const auto& answer : *answers)
+    if (!answer)
+      return answer.error();
+  return answers->front()->id;
+}
+
 } // namespace
 
 std::string backlog_queue(std::size_t number) {
@@ -47,12 +57,12 @@ void filler::name_task(task_spec& task, std::size_t number) const {
     task.group = "customer-" + std::to_string(number / tasks_of_group);
 }
 
-void filler::answered(const result<std::vector<task_id>>& ids) {
+void filler::answered(const result<task_id>& first) {
   std::lock_guard lock(mutex_);
-  if (!ids)
-    failure_ = ids.error();
+  if (!first)
+    failure_ = first.error();
   else if (answers_++ % answers_per_sample == 0)
-    sample_.push_back(ids->front());
+    sample_.push_back(*first);
   --open_;
   changed_.notify_one();
 }
@@ -67,7 +77,12 @@ void filler::send(std::size_t count, std::size_t place, bool is_scheduled) {
   }
   added_ += count;
   scheduled_ += is_scheduled ? count : 0;
-  to_.enqueue_async(std::move(tasks), [this](const auto& ids) { answered(ids); });
+  if (options_.state == "keyed" || options_.state == "grouped")
+    return to_.enqueue_each_async(
+      std::move(tasks), [this](const auto& answers) { answered(first_of(answers)); });
+  to_.enqueue_async(std::move(tasks), [this](const auto& ids) {
+    answered(ids ? result<task_id>(ids->front()) : ids.error());
+  });
 }
 
 result<void> filler::fill(std::size_t tasks, bool scheduled) {

@@ -34,7 +34,8 @@ private:
   /// Gives the task what `--state` says that it has of its own, by its number.
   void name_task(task_spec& task, std::size_t number) const;
   void send(std::size_t count, std::size_t place, bool is_scheduled);
-  void answered(const result<std::vector<task_id>>& ids);
+  /// Notes the answer to a batch, or to its first task.
+  void answered(const result<task_id>& first);
 
   producer& to_;
   const backlog_options& options_;
