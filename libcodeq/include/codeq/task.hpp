@@ -50,7 +50,7 @@ struct task_settings {
   friend bool operator==(const task_settings&, const task_settings&) = default;
 };
 
-/// What an enqueue does when its key already has a record. Stored on disk, never renumber.
+/// How an enqueue treats a key that already has a record. Stored on disk, never renumber.
 enum class on_duplicate : std::uint8_t {
   existing = 0, ///< Nothing; the answer names the record.
   reject = 1,   ///< The enqueue is refused with `duplicate`.
@@ -126,12 +126,12 @@ struct task_spec {
   /// At most one task of a group (within its queue) is leased at a time, in order of arrival. At
   /// most 256 bytes; empty: no group.
   std::string group{};
-  /// What the task does to its group when it is dead. Default: `skip`.
+  /// The effect of this task's death on its group. Default: `skip`.
   std::optional<on_dead> when_dead{};
   /// The producer's key for the task, unique within queue and group. At most 256 bytes; empty:
   /// none.
   std::string key{};
-  /// What happens when the key already has a record.
+  /// How the enqueue treats a key that already has a record.
   on_duplicate duplicate = on_duplicate::existing;
   /// Lets a duplicate replace the payload and headers of a record that is not leased, too.
   bool replace_payload = false;

@@ -178,7 +178,8 @@ struct shard_state {
   /// Outcome records that contain the latest text of a live task, each with the number of such
   /// tasks.
   packed_set held_outcomes;
-  /// Those that were added or removed since the last snapshot; some more than once. Volatile.
+  /// Positions that were added to or removed from `held_outcomes` since the last snapshot; some
+  /// occur more than once. Volatile.
   std::vector<log_position> changed_holds;
   /// `held_outcomes` as of the last snapshot, for the threads that drop records; replaced, never
   /// changed.
@@ -216,7 +217,7 @@ struct shard_state {
   std::vector<sequence> dirty;
   /// The first tasks of segments whose survivors are to be copied; see `survivors.hpp`.
   std::set<sequence> sparse;
-  /// What the next snapshot is to copy, by segment.
+  /// The bodies that the next snapshot copies, by segment.
   std::map<sequence, copy_survivors> copies;
   /// Queues whose totals are to be written at the next snapshot.
   std::vector<std::uint32_t> changed_totals;
