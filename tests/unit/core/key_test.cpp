@@ -411,8 +411,8 @@ TEST_F(KeyedTask, ClosedTaskOccupiesNoMemory) {
   complete_first();
   take_snapshot();
 
-  EXPECT_TRUE(state().keys.holders().empty());
-  EXPECT_TRUE(state().keys.retained().empty());
+  EXPECT_TRUE(state().keys.holders.empty());
+  EXPECT_TRUE(state().keys.retained.empty());
   EXPECT_EQ(duplicate(on_duplicate::reject), "p: enqueued 1 duplicate");
 }
 

@@ -11,8 +11,6 @@ namespace codeq::core {
 
 namespace {
 
-constexpr std::size_t leaf_elements_max = 128;
-
 /// Maximum size of erased elements at the front of a leaf.
 constexpr std::size_t skipped_bytes_max = 256;
 
@@ -34,10 +32,10 @@ packed_set::leaf_map::const_iterator packed_set::leaf_of(const number_pair& pair
   return at == leaves_.begin() ? leaves_.end() : std::prev(at);
 }
 
-std::vector<number_pair> packed_set::unpack(const leaf_map::value_type& packed) {
+std::vector<number_pair> packed_set::unpack(const leaf_map::value_type& packed) const {
   const auto& [first, rest] = packed;
   std::vector<number_pair> elements;
-  elements.reserve(leaf_elements_max + 1);
+  elements.reserve(leaf_elements_max_ + 1);
   elements.push_back(first);
   number_reader from(rest.bytes, rest.skipped);
   while (elements.size() < rest.count)
@@ -58,8 +56,8 @@ void packed_set::add_leaf(
 
 void packed_set::assign(const std::vector<number_pair>& ascending) {
   CODEQ_ASSERT(leaves_.empty());
-  for (std::size_t at = 0; at < ascending.size(); at += leaf_elements_max)
-    add_leaf(ascending, at, std::min(at + leaf_elements_max, ascending.size()));
+  for (std::size_t at = 0; at < ascending.size(); at += leaf_elements_max_)
+    add_leaf(ascending, at, std::min(at + leaf_elements_max_, ascending.size()));
   size_ = ascending.size();
 }
 
@@ -75,7 +73,7 @@ bool packed_set::insert(const number_pair& pair) {
   auto at = leaves_.find(found->first);
   auto& target = at->second;
   if (pair > target.last && std::next(at) == leaves_.end()) {
-    if (target.count >= leaf_elements_max) {
+    if (target.count >= leaf_elements_max_) {
       target.bytes.shrink_to_fit();
       add_leaf({pair}, 0, 1);
     } else {
@@ -92,7 +90,7 @@ bool packed_set::insert(const number_pair& pair) {
     return false;
   elements.insert(place, pair);
   leaves_.erase(at);
-  auto half = elements.size() > leaf_elements_max ? elements.size() / 2 : elements.size();
+  auto half = elements.size() > leaf_elements_max_ ? elements.size() / 2 : elements.size();
   add_leaf(elements, 0, half);
   if (half < elements.size())
     add_leaf(elements, half, elements.size());
@@ -145,8 +143,11 @@ bool packed_set::contains(const number_pair& pair) const {
 std::optional<number_pair> packed_set::first_from(const number_pair& pair) const {
   auto at = leaf_of(pair);
   if (at != leaves_.end() && pair <= at->second.last) {
-    auto elements = unpack(*at);
-    return *std::lower_bound(elements.begin(), elements.end(), pair);
+    auto element = at->first;
+    number_reader from(at->second.bytes, at->second.skipped);
+    while (element < pair)
+      element = read_element(from, element);
+    return element;
   }
   auto next = at == leaves_.end() ? leaves_.begin() : std::next(at);
   if (next == leaves_.end())

@@ -21,7 +21,12 @@ using number_pair = std::pair<std::uint64_t, std::uint64_t>;
 /// front and after the last element it is constant in the leaf.
 class packed_set {
 public:
-  packed_set() = default;
+  /// Of a default leaf: long ones need the fewest bytes per element.
+  static constexpr std::size_t long_leaf = 128;
+
+  /// `leaf_elements_max`: the number of elements in a full leaf.
+  explicit packed_set(std::size_t leaf_elements_max = long_leaf)
+    : leaf_elements_max_(leaf_elements_max) {}
 
   /// False when the pair is already in the set.
   bool insert(const number_pair& pair);
@@ -68,12 +73,13 @@ private:
   /// The only leaf that may contain the pair, or the end.
   [[nodiscard]] leaf_map::const_iterator leaf_of(const number_pair& pair) const;
 
-  static std::vector<number_pair> unpack(const leaf_map::value_type& packed);
+  [[nodiscard]] std::vector<number_pair> unpack(const leaf_map::value_type& packed) const;
 
   /// Adds a leaf with the elements [from, to) of `ascending`.
   void add_leaf(const std::vector<number_pair>& ascending, std::size_t from, std::size_t to);
   [[nodiscard]] std::vector<number_pair> elements() const;
 
+  std::size_t leaf_elements_max_;
   leaf_map leaves_;
   std::size_t size_ = 0;
 };

@@ -67,14 +67,13 @@ struct queue_state {
   }
 };
 
-/// A queue's index, and a group's name within it.
-using group_name = std::pair<std::uint32_t, std::string>;
-
-/// The tasks of one group that keep their place in it: live ones, and dead ones that block it.
-struct task_group {
-  std::set<sequence> members;
-  /// The task that is not gated: the leased one, or else the first. 0 when none was chosen yet.
-  sequence open = 0;
+/// The tasks of groups that keep their place: live ones, and dead ones that block their group. One
+/// task of each group is open, which means that it is not gated: the leased one, or else the first.
+struct group_index {
+  name_index members;
+  /// Open tasks that are not the first of their group, by the hash of its name: an earlier task
+  /// came back while they were leased.
+  std::set<std::pair<name_hash, sequence>> late;
 };
 
 /// A worker's session at the shard. Volatile.
@@ -145,7 +144,8 @@ struct id_counter {
 /// The whole state of one shard. Changed only by a `turn` and by `apply`. Durable members are a
 /// function of the records on disk; volatile ones are lost with the process.
 struct shard_state {
-  explicit shard_state(shard_id id, std::uint32_t epoch);
+  /// `name_seed`: see `name_hasher`; random where clients choose the names.
+  explicit shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_seed = 0);
 
   // Durable.
   shard_id id;
@@ -163,7 +163,7 @@ struct shard_state {
   /// When dead tasks with a limited retention are removed.
   packed_set dead_ends;
   lease_table leases;
-  std::map<group_name, task_group> groups;
+  group_index groups;
   key_index keys;
   /// Change records that no snapshot contains yet.
   std::vector<log_position> change_records;
@@ -195,6 +195,7 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
+  name_hasher names;
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
   /// Number of arrivals of workers at queues.
