@@ -54,7 +54,7 @@ std::vector<option> place_options(enqueue_options& to) {
       {duration{0}, wait_max}),
     duration_option(
       "delay",
-      "How long the task may not be claimed yet [default: 0]",
+      "Time until the task may be claimed [default: 0]",
       to.task.delay,
       {duration{0}, limits::not_before_ahead_max}),
     switch_option(
@@ -87,7 +87,7 @@ std::vector<option> key_options(task_spec& task) {
      .take = choice_into(task.duplicate, duplicate_names)},
     switch_option(
       "replace-payload",
-      "Let a duplicate also replace the payload of a task that does not run [default: off]",
+      "Let a duplicate also replace the payload of a live task that does not run [default: off]",
       task.replace_payload)};
 }
 

@@ -45,7 +45,8 @@ std::vector<option> set_grammar(queue_options& to) {
   options.push_back(
     {.name = "keep-payload",
      .value = "true|false",
-     .help = "Keep the payload of a completed task as long as its record [default: unchanged]",
+     .help = "Must be false: this version deletes the payload of a task when it is completed "
+             "[default: unchanged]",
      .take = put_into(to.changes.keep_payload, config::parse_switch)});
   return options;
 }

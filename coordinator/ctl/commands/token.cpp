@@ -53,7 +53,8 @@ std::vector<option> create_grammar(create_options& to) {
       "NAME",
       "Tenant that the token gives access to; `*`, for admins, is all. Required",
       to.tenant)),
-    required(plain_option("role", "ROLE", "producer, worker or admin. Required", to.role)),
+    required(plain_option(
+      "role", "ROLE", "What the token allows: producer, worker or admin. Required", to.role)),
     plain_option(
       "queues",
       "NAMES",
