@@ -182,7 +182,8 @@ class Named(unittest.TestCase):
 
     def test_options_exist(self):
         programs = [name for name in PROGRAMS if (BIN / name).exists()]
-        known = {option for name in programs for text in self.help_of(BIN / name)
+        commands = [BIN / name for name in programs] + [SOURCE / "tests" / "run.sh"]
+        known = {option for command in commands for text in self.help_of(command)
                  for option in re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)}
         for guide in guides.GUIDES:
             if guide == "bench/README.md" and "codeq-bench" not in programs:
@@ -191,7 +192,7 @@ class Named(unittest.TestCase):
             spans = re.findall(r"`([^`\n]+)`", guides.prose(text))
             spans += [line for line in guides.commands(text) if re.search(r"codeq-?[a-z]+ ", line)]
             for span in spans:
-                if re.match(r"(cmake|curl|ninja|openssl|python3|tests/|bench/)", span):
+                if re.match(r"(cmake|curl|ninja|openssl|python3|bench/)", span):
                     continue
                 for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span):
                     self.assertIn(option, known, f"{guide}: {span}")
