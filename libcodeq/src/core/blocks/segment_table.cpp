@@ -52,9 +52,9 @@ segment* segment_table::find(sequence seq) {
   if (packed == blocks_.end())
     return nullptr;
   auto& reader = reader_for(packed, seq);
-  auto found = reader.next(seq);
+  auto found = reader.find(seq);
   CODEQ_ASSERT(!reader.failed());
-  if (!found || !found->contains(seq))
+  if (!found)
     return nullptr;
   touched_ += found->entries.size();
   return &unpacked_.emplace_hint(at, found->first, std::move(*found))->second;

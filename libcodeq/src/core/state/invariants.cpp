@@ -139,13 +139,10 @@ void check_outcomes(const shard_state& state, std::vector<std::string>& found) {
       if (holds_outcome(entry))
         ++needed[entry.outcome];
   });
-  packed_set held;
-  held.assign({needed.begin(), needed.end()});
-  if (!(held == state.held_outcomes))
+  if (state.held_outcomes.all() != std::vector<number_pair>(needed.begin(), needed.end()))
     found.push_back("I8: other outcome records are held than live tasks need");
-  std::set<log_position> changed(state.changed_holds.begin(), state.changed_holds.end());
   for (const auto& [outcome, holders] : needed)
-    if (!changed.contains(outcome) && !state.held_at_snapshot.contains(outcome))
+    if (!state.held_outcomes.has_changed(outcome) && !state.held_at_snapshot.contains(outcome))
       found.push_back("I8: an outcome record that a live task needs would not be kept");
 }
 

@@ -38,7 +38,11 @@ private:
 /// `packed_set`, with short leaves.
 class name_index {
 public:
-  void insert(name_hash name, sequence seq) { tasks_.insert({name, seq}); }
+  /// Does nothing when the task is in the index.
+  void insert(name_hash name, sequence seq) {
+    if (!contains(name, seq))
+      tasks_.insert({name, seq});
+  }
 
   void erase(name_hash name, sequence seq) { tasks_.erase({name, seq}); }
 

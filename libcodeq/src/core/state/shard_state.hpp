@@ -11,6 +11,7 @@
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
+#include "core/state/outcome_holds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -175,12 +176,7 @@ struct shard_state {
   std::map<std::string, std::set<std::pair<timestamp, producer_id>>> sessions_by_use;
   /// For each tenant that lost sessions for lack of room, the latest creation time of a lost one.
   std::map<std::string, timestamp> sessions_forgotten_until;
-  /// Outcome records that contain the latest text of a live task, each with the number of such
-  /// tasks.
-  packed_set held_outcomes;
-  /// Positions that were added to or removed from `held_outcomes` since the last snapshot; some
-  /// occur more than once. Volatile.
-  std::vector<log_position> changed_holds;
+  outcome_holds held_outcomes;
   /// `held_outcomes` as of the last snapshot, for the threads that drop records; replaced, never
   /// changed.
   position_set held_at_snapshot;
