@@ -176,6 +176,10 @@ public:
   /// Checks and records the follow-ups that were sent to other shards.
   void hand_out(const std::vector<core::deliver_follow_ups>& deliveries);
 
+  /// Checks that the queues that a snapshot removed have no reason to exist, and forgets their
+  /// totals.
+  void remove_queues(const core::snapshot_taken& snapshot);
+
   /// Makes due tasks ready.
   void release_due(timestamp now);
 
@@ -258,6 +262,7 @@ private:
   void run(const core::recall_keys&) {}
 
   void run(const core::copy_survivors&) {}
+
 
   void run(const core::tick&) {}
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace codeq::sim {
@@ -111,8 +112,8 @@ private:
   coordinator::shard shard_;
   std::map<core::peer_id, sim_session*> peers_;
   std::map<fencing_token, sequence> timers_;
-  /// Number of queues that each watcher was sent.
-  std::map<core::peer_id, std::size_t> told_queues_;
+  /// The queues that each watcher was sent.
+  std::map<core::peer_id, std::set<queue_address>> told_queues_;
   bool has_settled_ = false;
   /// The command that the current call decides; null when it waits for keys.
   const core::command* deciding_ = nullptr;

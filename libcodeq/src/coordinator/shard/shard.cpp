@@ -89,11 +89,8 @@ void shard::attach(const peer_attached& m, const instant& now) {
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues}, now);
   if (m.watches_queues) {
-    queue_watchers_.insert_or_assign(m.peer, state_->queues.size());
-    queues_added all{state_->id, {}};
-    for (const auto& queue : state_->queues)
-      all.queues.push_back(queue->address);
-    port_.tell_queues(m.peer, std::move(all));
+    queue_watchers_.insert_or_assign(m.peer, state_->queues_created);
+    port_.tell_queues(m.peer, queues_from(0));
   }
 }
 

@@ -222,6 +222,8 @@ private:
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);
   void tell_ended();
   void tell_queues();
+  /// The names of the queues that arrived from that number on.
+  [[nodiscard]] queues_added queues_from(std::uint64_t arrival) const;
   void note_dispatch(const core::tasks_granted& granted, const instant& now);
 
   // shard.cpp: turns.
@@ -267,8 +269,9 @@ private:
   timing_wheel wheel_;
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;
-  /// For each peer that watches queues: the number of queues that it was sent.
-  std::map<core::peer_id, std::size_t> queue_watchers_;
+  /// For each peer that watches queues: `shard_state::queues_created` when it was sent the last
+  /// ones.
+  std::map<core::peer_id, std::uint64_t> queue_watchers_;
   /// Ended tasks that awaiting peers are sent after the turn's other effects.
   std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
   // Since the start.

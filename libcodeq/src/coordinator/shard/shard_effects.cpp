@@ -135,13 +135,19 @@ void shard::tell_ended() {
 void shard::tell_queues() {
   // Names may be sent before they are durable: at worst a worker waits at a queue that stays empty.
   for (auto& [peer, told] : queue_watchers_) {
-    if (told == state_->queues.size())
+    if (told == state_->queues_created)
       continue;
-    queues_added news{state_->id, {}};
-    for (; told < state_->queues.size(); ++told)
-      news.queues.push_back(state_->queues[told]->address);
-    port_.tell_queues(peer, std::move(news));
+    port_.tell_queues(peer, queues_from(told));
+    told = state_->queues_created;
   }
+}
+
+queues_added shard::queues_from(std::uint64_t arrival) const {
+  queues_added news{state_->id, {}};
+  const auto& all = state_->queues_by_arrival;
+  for (auto at = all.lower_bound(arrival); at != all.end(); ++at)
+    news.queues.push_back(state_->queues[at->second]->address);
+  return news;
 }
 
 void shard::note_dispatch(const core::tasks_granted& granted, const instant& now) {
