@@ -116,6 +116,9 @@ struct Goodbye {
   # I end the connection in order. From a worker: give its leases back. From a coordinator: it
   # stops; reconnect later.
   code @0 :Common.ErrorCode;
+  finished @1 :Common.ProducerId;
+  # From a producer: all requests of this session were sent on this connection only and have been
+  # answered, and I send no more of them; forget the session. Zero: none.
 }
 
 struct EnqueueRequest {

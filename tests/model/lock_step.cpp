@@ -131,6 +131,7 @@ void lock_step::close_turn() {
   reference_.hand_out(seen.deliveries);
   for (const auto& e : sealed.events)
     if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e)) {
+      reference_.forget_ended_sessions(*snapshot);
       reference_.remove_queues(*snapshot);
     }
   compare_turn(seen);

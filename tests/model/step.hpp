@@ -55,6 +55,7 @@ enum class step_kind : std::uint8_t {
   enqueue_keyed,
   by_key,
   leap,
+  finish,
 };
 
 [[nodiscard]] std::string_view to_string(step_kind kind) noexcept;

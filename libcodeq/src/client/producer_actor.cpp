@@ -117,8 +117,9 @@ void producer_state::fail_all(const error& reason) {
 void producer_state::stop() {
   if (farewell_.begun())
     return;
+  auto finished = outbox_->finished_session();
   fail_all(stopped());
-  farewell_.begin(peers_);
+  farewell_.begin(peers_, finished);
 }
 
 actors::producer_actor::behavior_type producer(

@@ -88,6 +88,8 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   auto number = protocol::number_of(m);
   if (!number)
     return refuse(number.error());
+  if (auto ok = note_producer(m); !ok)
+    return refuse(ok.error());
   auto size = m.body().size();
   if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
     error reason{
@@ -103,9 +105,31 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
     return refuse(tasks.error());
   if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0})
     return refuse_enqueue(*number, over_rate(wait), wait);
+  }
   enqueue_bytes_.emplace(*number, size);
   inflight_bytes_ += size;
   forward(m, std::move(share));
+}
+
+result<void> session::note_producer(const protocol::enqueue_request& m) {
+  auto producer = protocol::producer_of(m);
+  auto shard = protocol::shard_of(m, options_.shard_count);
+  if (!producer || !shard)
+    return producer ? shard.error() : producer.error();
+  if (*producer != producer_)
+    producer_shards_.clear();
+  producer_ = *producer;
+  producer_shards_.insert(*shard);
+  return {};
+}
+
+void session::end_producer_session(const protocol::goodbye& m) {
+  auto finished = protocol::finished_session_of(m);
+  bool is_ours = finished && *finished == producer_;
+  if (!is_ours || !enqueue_bytes_.empty())
+    return;
+  for (auto shard : producer_shards_)
+    port_.command_shard(shard, core::end_session{producer_});
 }
 
 void session::refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after) {
@@ -322,8 +346,9 @@ void session::drain() {
   pause(true);
 }
 
-void session::take_request(const protocol::goodbye&) {
+void session::take_request(const protocol::goodbye& m) {
   port_.note_goodbye();
+  end_producer_session(m);
   if (options_.worker) {
     // First, since the shards would grant the tasks that are given back here to this worker again.
     drain();

@@ -118,6 +118,8 @@ struct producer_session {
   timestamp last_used;
   /// Used since the last snapshot.
   bool dirty = false;
+  /// The producer ended the session; the next snapshot forgets it. Volatile.
+  bool is_ended = false;
   std::map<std::uint64_t, request_answer> answers;
   /// The tenant of all tasks that were enqueued; empty when there were several, and for the
   /// coordinator's own sessions.
@@ -239,6 +241,8 @@ struct shard_state {
   std::vector<std::uint32_t> changed_totals;
   /// Sessions to write at the next snapshot.
   std::vector<producer_id> dirty_producers;
+  /// Sessions that their producers ended since the last snapshot. Some may have been used again.
+  std::vector<producer_id> ended_sessions;
   /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
   /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;
