@@ -373,6 +373,7 @@ struct TasksEnded {
     state @1 :Task.TaskState;
     code @2 :Common.ErrorCode;
     # unknownTask: the task does not exist, or its retention has passed; ignore `state`.
+    # overloaded: too many of the connection's look-ups wait; await the task again after a while.
     attempt @3 :UInt16;
     percent @4 :UInt8;
     # With the state `leased`: the task has not ended; this is its handler's progress, and the text

@@ -206,7 +206,11 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
-    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die, lookups};
+    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count},
+    die,
+    lookups,
+    limits::lookups_waiting_max,
+    limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,

@@ -118,6 +118,7 @@ void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const inst
     return;
   inquiry.now = now.shard;
   inquiry.asker = at->second.bearer;
+  inquiry.is_bounded = !queue_watchers_.contains(why.peer);
   port_.answer_inquiry(why.peer, std::move(inquiry));
 }
 

@@ -118,6 +118,9 @@ struct stored_inquiry {
   timestamp now{};
   /// The principal that asks; null in a single-user setup.
   std::shared_ptr<const security::principal> asker{};
+  /// The peer is a connection, whose waiting look-ups are bounded. The gateway is not: its callers
+  /// have bounds of their own.
+  bool is_bounded = false;
 };
 
 /// Keys whose owners the store has to look up. @pre every earlier snapshot that closed one of them
