@@ -266,7 +266,10 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.port = endpoint->port;
   a.registrar = registrar;
   a.tls = tls;
-  a.connections_max = options.connections_max;
+  // Otherwise nodes that are connected could use up the places of those that have yet to show their
+  // tokens, for which the registrar may end another connection.
+  a.connections_max =
+    options.connections_max + (tokens ? limits::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)

@@ -6,6 +6,7 @@
 #include "coordinator/session/session.hpp"
 #include "security/rate_limiter.hpp"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +36,10 @@ struct session_driver_options {
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
   backup_control backups{};
+  /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
+  /// not count.
+  std::shared_ptr<std::atomic<std::int64_t>> last_message =
+    std::make_shared<std::atomic<std::int64_t>>(0);
 };
 
 /// The actor of one connected node: passes its session's messages to shards and connection.
@@ -45,6 +50,9 @@ public:
   void start(session_actor::pointer self, const session_driver_options& options);
 
   [[nodiscard]] session& hosted() { return *session_; }
+
+  /// The session, which handles a message of the peer next.
+  [[nodiscard]] session& used();
 
   void ask_shard(shard_id to, peer_request request) override;
   void command_shard(shard_id to, core::command command) override;
