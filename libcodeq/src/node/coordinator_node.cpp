@@ -17,6 +17,7 @@
 #include "node/http_access.hpp"
 #include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
+#include "node/start_space.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
@@ -178,6 +179,8 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
   if (auto usable = reserve->usable(); !usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
+  if (auto ok = node::check_start_space(options.data); !ok)
+    return ok;
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
