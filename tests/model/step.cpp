@@ -17,19 +17,24 @@ using namespace std::chrono_literals;
 using weight_list = std::vector<std::pair<step_kind, std::size_t>>;
 
 /// A step is chosen as often as its weight says.
-const weight_list mixture{
-  {step_kind::enqueue, 14},    {step_kind::repeat_request, 3}, {step_kind::claim, 14},
-  {step_kind::revoke, 2},      {step_kind::beat, 6},           {step_kind::report, 16},
-  {step_kind::abandon, 1},     {step_kind::expire, 9},         {step_kind::cancel, 3},
-  {step_kind::attach, 2},      {step_kind::detach, 1},         {step_kind::resume, 2},
-  {step_kind::goodbye, 1},     {step_kind::replace, 1},        {step_kind::await, 3},
-  {step_kind::describe, 3},    {step_kind::snapshot, 3},       {step_kind::tick, 1},
-  {step_kind::advance, 12},    {step_kind::end_turn, 22},      {step_kind::restart, 2},
-  {step_kind::promote, 3},     {step_kind::redrive, 2},        {step_kind::explain, 4},
-  {step_kind::list, 2},        {step_kind::configure, 2},      {step_kind::pause, 2},
-  {step_kind::show, 1},        {step_kind::purge, 2},          {step_kind::force, 3},
-  {step_kind::change_many, 2}, {step_kind::enqueue_keyed, 4},  {step_kind::by_key, 2},
-  {step_kind::confirm, 2},     {step_kind::take, 2},           {step_kind::finish, 1}};
+const weight_list mixture{{step_kind::enqueue, 14},    {step_kind::repeat_request, 3},
+                          {step_kind::claim, 14},      {step_kind::revoke, 2},
+                          {step_kind::beat, 6},        {step_kind::report, 16},
+                          {step_kind::abandon, 1},     {step_kind::expire, 9},
+                          {step_kind::cancel, 3},      {step_kind::attach, 2},
+                          {step_kind::detach, 1},      {step_kind::resume, 2},
+                          {step_kind::goodbye, 1},     {step_kind::replace, 1},
+                          {step_kind::await, 3},       {step_kind::describe, 3},
+                          {step_kind::snapshot, 3},    {step_kind::tick, 2},
+                          {step_kind::advance, 12},    {step_kind::end_turn, 22},
+                          {step_kind::restart, 2},     {step_kind::promote, 3},
+                          {step_kind::redrive, 2},     {step_kind::explain, 4},
+                          {step_kind::list, 2},        {step_kind::configure, 2},
+                          {step_kind::pause, 2},       {step_kind::show, 1},
+                          {step_kind::purge, 2},       {step_kind::force, 3},
+                          {step_kind::change_many, 2}, {step_kind::enqueue_keyed, 4},
+                          {step_kind::by_key, 2},      {step_kind::confirm, 2},
+                          {step_kind::take, 2}};
 
 /// Workers are asked to stop tasks and react in any way, before and after a disconnect.
 const weight_list stopping{
@@ -163,13 +168,13 @@ core::claim random_claim(core::peer_id peer, dice& d) {
 } // namespace
 
 std::string_view to_string(step_kind kind) noexcept {
-  constexpr std::array<std::string_view, 37> names{
-    "enqueue",  "repeat_request", "claim",   "revoke",   "beat",      "report",        "abandon",
-    "confirm",  "take",           "expire",  "cancel",   "promote",   "redrive",       "purge",
-    "force",    "change_many",    "attach",  "detach",   "resume",    "goodbye",       "replace",
-    "await",    "describe",       "explain", "list",     "configure", "pause",         "show",
-    "snapshot", "tick",           "advance", "end_turn", "restart",   "enqueue_keyed", "by_key",
-    "leap",     "finish"};
+  constexpr std::array<std::string_view, 36> names{
+    "enqueue", "repeat_request", "claim",   "revoke",        "beat",     "report",
+    "abandon", "confirm",        "take",    "expire",        "cancel",   "promote",
+    "redrive", "purge",          "force",   "change_many",   "attach",   "detach",
+    "resume",  "goodbye",        "replace", "await",         "describe", "explain",
+    "list",    "configure",      "pause",   "show",          "snapshot", "tick",
+    "advance", "end_turn",       "restart", "enqueue_keyed", "by_key",   "leap"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -255,10 +260,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::snapshot:
     return {core::take_snapshot{}};
   case step_kind::tick:
-    return {core::tick{}};
-  case step_kind::finish:
-    // Some of its requests may be repeated all the same.
-    return {core::end_session{session_of(1 + d.below(3), d, now)}};
+    return {tick_or_finish(d)};
   case step_kind::enqueue_keyed:
     return {keyed_request(d, now)};
   case step_kind::advance:
@@ -453,6 +455,13 @@ core::command step_maker::repeated_request(dice& d, const instant& now) {
   // The producer may have reconnected; the shard must not look at the tasks again.
   repeated.peer = producers_first_peer + d.below(3);
   return repeated;
+}
+
+core::command step_maker::tick_or_finish(dice& d) {
+  if (sent_.empty() || d.one_in(2))
+    return core::tick{};
+  // Some of the session's requests may be repeated all the same.
+  return core::end_session{d.pick(sent_).request.producer};
 }
 
 core::task_lease step_maker::random_lease(dice& d, const reference_shard& reference) {

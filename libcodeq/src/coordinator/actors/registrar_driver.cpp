@@ -54,7 +54,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     from.remote,
     options_.gauges,
     options_.limiter,
-    options_.backups};
+    options_.backups,
+    options_.meter};
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
   // Sent by this actor, like the end of a session, so that a shard gets both in this order.

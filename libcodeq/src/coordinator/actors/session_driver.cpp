@@ -93,6 +93,11 @@ result<backup_status> session_driver::back_up(bool start) {
   return options_.backups(start);
 }
 
+void session_driver::note_limit(std::string_view name, std::uint64_t max) {
+  const auto& bearer = options_.session.bearer;
+  options_.meter->note({name, max, "tenant", bearer ? std::string_view(bearer->tenant) : "-"});
+}
+
 void session_driver::note_goodbye() {
   CODEQ_LOG_INFO("node says goodbye name={} remote={}", options_.node_name, options_.remote);
 }

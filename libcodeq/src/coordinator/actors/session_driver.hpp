@@ -4,6 +4,7 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/session/session.hpp"
+#include "observe/limit_meter.hpp"
 #include "security/rate_limiter.hpp"
 
 #include <atomic>
@@ -36,6 +37,7 @@ struct session_driver_options {
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
   backup_control backups{};
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
   /// not count.
   std::shared_ptr<std::atomic<std::int64_t>> last_message =
@@ -65,6 +67,7 @@ public:
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
   void note_refused(const error& reason) override;
 

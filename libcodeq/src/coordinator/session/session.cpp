@@ -77,7 +77,10 @@ result<void> session::count_request() {
   using security::rate_scope;
   bool is_admin = options_.bearer && options_.bearer->may_operate();
   auto wait = take_rate(is_admin ? rate_scope::admin : rate_scope::producer, 1);
-  return wait == duration{0} ? result<void>{} : over_rate(wait);
+  if (wait == duration{0})
+    return {};
+  port_.note_limit("token_rate", 0);
+  return over_rate(wait);
 }
 
 void session::take(const enqueue_without_share& m) {
@@ -92,6 +95,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
     return refuse(ok.error());
   auto size = m.body().size();
   if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
+    port_.note_limit("producer_inflight_bytes_max", limits::producer_inflight_bytes_max);
     error reason{
       errc::overloaded,
       "over " + std::to_string(limits::producer_inflight_bytes_max)
@@ -103,7 +107,8 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   });
   if (!tasks)
     return refuse(tasks.error());
-  if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0})
+  if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
+    port_.note_limit("token_rate", 0);
     return refuse_enqueue(*number, over_rate(wait), wait);
   }
   enqueue_bytes_.emplace(*number, size);

@@ -93,6 +93,9 @@ public:
 
   // For the log.
 
+  /// A request met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when it is the
+  /// token's.
+  virtual void note_limit(std::string_view name, std::uint64_t max) = 0;
   virtual void note_goodbye() = 0;
   virtual void note_refused(const error& reason) = 0;
 };

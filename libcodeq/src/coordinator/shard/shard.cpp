@@ -120,6 +120,7 @@ void shard::commit(std::vector<core::event> events) {
       turn.horizon =
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
       note_closed(*snapshot);
+      note_forgotten();
       snapshot_commit_ = turns_.submitted();
     }
   }
@@ -136,6 +137,13 @@ void shard::note_closed(const core::snapshot_taken& snapshot) {
     return;
   lookups_.note_closed(snapshot.closed_keys);
   closed_keys_commit_ = turns_.submitted();
+}
+
+void shard::note_forgotten() {
+  auto before = std::exchange(sessions_forgotten_, state_->sessions_forgotten);
+  if (sessions_forgotten_ > before)
+    port_.note_limit(
+      "producer_sessions_per_shard_max", limits::producer_sessions_per_shard_max, "-");
 }
 
 void shard::read_survivors() {

@@ -29,6 +29,37 @@ void shard::tell_credits(core::peer_id peer, credit_news::kind what, std::uint32
     port_.tell_credits(peer, {state_->id, what, credits});
 }
 
+std::string_view shard::owner_of(core::peer_id peer) const {
+  auto at = peers_.find(peer);
+  bool has_tenant = at != peers_.end() && at->second.bearer;
+  return has_tenant ? std::string_view(at->second.bearer->tenant) : "-";
+}
+
+void shard::note_refusal(core::peer_id peer, const error& reason) {
+  if (reason.code == errc::queue_full)
+    port_.note_limit("max_depth", 0, owner_of(peer));
+  else if (reason.code == errc::too_large)
+    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner_of(peer));
+  else if (reason.code == errc::overloaded)
+    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner_of(peer));
+  else if (reason.code == errc::disk_full)
+    port_.note_limit("free_bytes", 0, owner_of(peer));
+}
+
+void shard::carry_out(core::enqueue_answered& e, const instant&) {
+  auto peer = e.peer;
+  if (!e.allowed)
+    note_refusal(peer, e.allowed.error());
+  reply_to(peer, std::move(e));
+}
+
+void shard::carry_out(core::queue_answered& e, const instant&) {
+  auto peer = e.peer;
+  if (!e.allowed)
+    note_refusal(peer, e.allowed.error());
+  reply_to(peer, std::move(e));
+}
+
 void shard::carry_out(core::tasks_granted& e, const instant& now) {
   if (!peers_.contains(e.peer))
     return;
