@@ -6,6 +6,7 @@
 #include "sim/sim_store.hpp"
 #include "storage/keys/keyspace.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::sim {
@@ -83,9 +84,12 @@ void sim_shard::check_settled() {
     if (state_.leases.find(token) == nullptr)
       parts_.audit->breach("timers", "a lease that ended has a timer");
   for (const auto& [peer, told] : told_queues_)
-    for (const auto& [address, index] : state_.queue_index)
-      if (!told.contains(address))
-        parts_.audit->breach("queues", "a watcher was not told of a queue");
+    if (
+      told.size() != state_.queue_index.size()
+      || !std::all_of(told.begin(), told.end(), [this](const queue_address& queue) {
+           return state_.queue_index.contains(queue);
+         }))
+      parts_.audit->breach("queues", "a watcher was told of other queues than there are");
 }
 
 void sim_shard::stop() {
@@ -93,6 +97,8 @@ void sim_shard::stop() {
 }
 
 void sim_shard::tell_queues(core::peer_id peer, coordinator::queues_added news) {
+  for (const auto& queue : news.removed)
+    told_queues_[peer].erase(queue);
   told_queues_[peer].insert(news.queues.begin(), news.queues.end());
 }
 

@@ -121,6 +121,7 @@ void shard::commit(std::vector<core::event> events) {
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
       note_closed(*snapshot);
       note_forgotten();
+      note_removed(*snapshot);
       snapshot_commit_ = turns_.submitted();
     }
   }
@@ -144,6 +145,13 @@ void shard::note_forgotten() {
   if (sessions_forgotten_ > before)
     port_.note_limit(
       "producer_sessions_per_shard_max", limits::producer_sessions_per_shard_max, "-");
+}
+
+void shard::note_removed(const core::snapshot_taken& snapshot) {
+  if (queue_watchers_.empty())
+    return;
+  for (const auto& removed : snapshot.removed_queues)
+    removed_queues_.push_back(removed.queue);
 }
 
 void shard::read_survivors() {

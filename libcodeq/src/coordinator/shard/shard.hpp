@@ -251,6 +251,8 @@ private:
   void note_closed(const core::snapshot_taken& snapshot);
   /// Counts producer sessions that were forgotten for lack of room.
   void note_forgotten();
+  /// Lets watchers know of the queues that the snapshot removes.
+  void note_removed(const core::snapshot_taken& snapshot);
 
   /// Asks for the bodies that the next snapshot copies, once the latest snapshot is committed.
   void read_survivors();
@@ -285,6 +287,8 @@ private:
   /// For each peer that watches queues: `shard_state::queues_created` when it was sent the last
   /// ones.
   std::map<core::peer_id, std::uint64_t> queue_watchers_;
+  /// Queues that were removed since the watchers were sent news.
+  std::vector<queue_address> removed_queues_;
   /// Ended tasks that awaiting peers are sent after the turn's other effects.
   std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
   // Since the start.

@@ -166,10 +166,13 @@ void shard::tell_ended() {
 
 void shard::tell_queues() {
   // Names may be sent before they are durable: at worst a worker waits at a queue that stays empty.
+  auto removed = std::exchange(removed_queues_, {});
   for (auto& [peer, told] : queue_watchers_) {
-    if (told == state_->queues_created)
+    if (told == state_->queues_created && removed.empty())
       continue;
-    port_.tell_queues(peer, queues_from(told));
+    auto news = queues_from(told);
+    news.removed = removed;
+    port_.tell_queues(peer, std::move(news));
     told = state_->queues_created;
   }
 }

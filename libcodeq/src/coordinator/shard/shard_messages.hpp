@@ -95,6 +95,8 @@ struct credit_news {
 struct queues_added {
   shard_id shard{};
   std::vector<queue_address> queues;
+  /// Queues that the shard has removed. One of them may exist again: then it is also in `queues`.
+  std::vector<queue_address> removed{};
 };
 
 /// Granted tasks whose bodies are not all in the shard's cache.
