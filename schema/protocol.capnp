@@ -116,6 +116,9 @@ struct Goodbye {
   # I end the connection in order. From a worker: give its leases back. From a coordinator: it
   # stops; reconnect later.
   code @0 :Common.ErrorCode;
+  finished @1 :Common.ProducerId;
+  # From a producer: all requests of this session were sent on this connection only and have been
+  # answered, and I send no more of them; forget the session. Zero: none.
 }
 
 struct EnqueueRequest {
@@ -372,6 +375,7 @@ struct TasksEnded {
     state @1 :Task.TaskState;
     code @2 :Common.ErrorCode;
     # unknownTask: the task does not exist, or its retention has passed; ignore `state`.
+    # overloaded: too many of the connection's look-ups wait; await the task again after a while.
     attempt @3 :UInt16;
     percent @4 :UInt8;
     # With the state `leased`: the task has not ended; this is its handler's progress, and the text

@@ -76,7 +76,8 @@ struct ShardRecord {
 
 struct TotalsRecord {
   # Counts of a queue's tasks by how they ended, since the store was created; the queue is in the
-  # key. Overwritten by each snapshot in which the counts changed or the queue is new.
+  # key. Overwritten by each snapshot in which the counts changed or the queue is new; removed with
+  # the queue, or when the records that it hides have expired.
   completed @0 :UInt64;
   dead @1 :UInt64;
   cancelled @2 :UInt64;
@@ -85,6 +86,17 @@ struct TotalsRecord {
   purgedBelow @4 :UInt64;
   # All tasks of the queue with a smaller sequence were purged, even where their fate records say
   # otherwise.
+  hasRecordTimes @5 :Bool;
+  # The next three fields are set. Older versions did not write them.
+  recordsUntilMs @6 :Int64;
+  # Shard time at which the last record of an ended task that was not purged expires; 0: there is
+  # none.
+  recordsBelow @7 :UInt64;
+  # The tasks with those records are below this sequence.
+  purgedUntilMs @8 :Int64;
+  # Shard time at which the last record of a purged task expires: `purgedBelow` hides it until then.
+  isRemoved @9 :Bool;
+  # The queue was removed. `purgedBelow` still hides the records of its purged tasks.
 }
 
 struct ProducerRecord {
@@ -245,7 +257,8 @@ struct ChangeRecord {
 }
 
 struct QueueRecord {
-  # The settings of a queue; the queue is in the key. Overwritten by each change of them.
+  # The settings of a queue; the queue is in the key. Overwritten by each change of them; removed
+  # with the queue.
   position @0 :UInt64;
   atMs @1 :Int64;
   defaults @2 :Task.TaskSettings;

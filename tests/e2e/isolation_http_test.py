@@ -2,6 +2,8 @@
 """Two clients of one gateway, of which one is hostile or slow: the other one is not affected."""
 
 import os
+import pathlib
+import re
 import resource
 import socket
 import time
@@ -12,6 +14,9 @@ from cluster import wait_until
 from gateway import Gateway
 
 MIB = 1 << 20
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "coordinator" / "LIMITS.md"
+QUEUES_MAX = 10_000
+BATCH = 100
 
 
 class GatewayTest(cluster.ClusterTest):
@@ -180,6 +185,132 @@ class Connections(TenantsTest):
             for _ in range(2500):
                 self.dial(source)
         self.assertEqual(200, self.http.raw("GET", "/healthz").status)
+
+
+class Metrics:
+    """The values of a scrape, by metric and labels."""
+
+    def __init__(self, text):
+        self.values = dict(line.rsplit(" ", 1) for line in text.splitlines()
+                           if line and not line.startswith("#"))
+
+    def value(self, name):
+        return float(self.values.get(name, 0))
+
+    def limit(self, name):
+        return self.value(f'codeq_limits_met_total{{limit="{name}"}}')
+
+    def limits(self):
+        return set(re.findall(r'codeq_limits_met_total\{limit="(\w+)"\}', "\n".join(self.values)))
+
+    def names(self):
+        return {name.split("{")[0] for name in self.values}
+
+
+class LimitsTable(GatewayTest):
+    def test_has_a_row_for_each_limit_that_is_counted_and_no_other(self):
+        self.start_gateway()
+        self.cluster.enqueue("q", "x")
+        page = TABLE.read_text()
+        documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+        scraped = Metrics(self.http.raw("GET", "/metrics").text)
+
+        self.assertEqual(scraped.limits(), documented)
+        # The gauges and counters that the page names exist.
+        named = set(re.findall(r"`(codeq_\w+)`", page)) - {"codeq_limits_met_total"}
+        self.assertTrue(named)
+        self.assertEqual(named - scraped.names(), set())
+
+
+class ShortProducers(GatewayTest):
+    def sessions(self):
+        return Metrics(self.http.raw("GET", "/metrics").text).value("codeq_producer_sessions")
+
+    def test_leave_no_session_behind(self):
+        self.start_gateway()
+        before = self.sessions()
+        for number in range(20):
+            self.cluster.enqueue("q", str(number))
+
+        wait_until(lambda: self.sessions() <= before, 20, "the sessions are forgotten")
+        self.assertEqual(self.cluster.queue_stats("q")["ready"], 20)
+
+
+class LimitsMet(TenantsTest):
+    """One tenant meets a limit: it is refused, counted and logged, and the other tenant goes on."""
+
+    def start(self, *options):
+        access = self.create_tokens("mallory", "acme", "*")
+        self.tokens["slow"] = self.cluster.ctl(
+            "token", "create", "--file", access[1], "--subject", "slow", "--tenant", "mallory",
+            "--role", "producer", "--rate-producer", "1:1").decode().strip()
+        self.start_gateway(*options, access=access)
+
+    def as_tenant(self, name, *command, payload=None):
+        self.cluster.token = self.tokens[name]
+        tenant = "acme" if name == "acme" else "mallory"
+        return self.cluster.try_ctl(*command, "--tenant", tenant, payload=payload)
+
+    def enqueue(self, name, queue="q"):
+        """The error of an enqueue over the native protocol; empty when it is accepted."""
+        done = self.as_tenant(name, "enqueue", queue, "-", "--timeout", "1s", payload=b"x")
+        return done.stderr.decode()
+
+    def assert_met(self, limit, tenant="mallory"):
+        seen = Metrics(self.http.raw(
+            "GET", "/metrics", fields={"Authorization": "Bearer " + self.tokens["*"]}).text)
+        self.assertGreater(seen.limit(limit), 0)
+        line = f"limit is reached limit={limit} max=\\S+ tenant={tenant} times="
+        self.assertRegex(self.cluster.coordinator.text(), line)
+
+    def test_max_depth(self):
+        self.start("--shards", "1")
+        self.as_tenant("mallory", "queue", "set", "q", "--max-depth", "1")
+        self.assertEqual(self.enqueue("mallory"), "")
+        self.assertIn("queue_full", self.enqueue("mallory"))
+        self.assert_met("max_depth")
+        self.assertEqual(self.enqueue("acme"), "")
+
+    def test_token_rate(self):
+        self.start()
+        for _ in range(5):
+            self.enqueue("slow")
+        self.assert_met("token_rate")
+        self.assertEqual(self.enqueue("mallory"), "", "another token")
+        self.assertEqual(self.enqueue("acme"), "")
+
+    def test_free_bytes(self):
+        self.start("--free-bytes", str(1 << 60))
+        self.assertIn("disk_full", self.enqueue("mallory"))
+        self.assert_met("free_bytes")
+
+
+class ManyQueues(TenantsTest):
+    def enqueue_to(self, tenant, queues):
+        tasks = [{"command": queue, "payload": 1} for queue in queues]
+        return self.ask(tenant, "POST", "/tasks/batch", {"tasks": tasks})
+
+    def refusal(self, tenant, queue):
+        return self.ask(tenant, "POST", "/tasks", {"command": queue, "payload": 1})
+
+    def test_one_tenant_with_too_many_meets_its_own_limit_until_it_purges_them(self):
+        access = self.create_tokens("mallory", "acme")
+        self.start_gateway("--shards", "1", access=access)
+        for first in range(0, QUEUES_MAX, BATCH):
+            added = self.enqueue_to("mallory", [f"q{n}" for n in range(first, first + BATCH)])
+            self.assertIn(added.status, (200, 202, 207), added.text)
+
+        refused = self.refusal("mallory", "one-more")
+        self.assertEqual(refused.status, 400, refused.text)
+        self.assertIn("10000 queues", refused.text)
+        self.assertEqual(self.refusal("mallory", "q7").status, 202, "an existing queue")
+        self.assertEqual(self.refusal("acme", "new").status, 202, "another tenant")
+        self.assertIn("limit=queues_per_tenant_max", self.cluster.coordinator.text())
+
+        self.cluster.token = self.tokens["mallory"]
+        self.cluster.ctl("tenant", "purge", "mallory", "--yes")
+        wait_until(lambda: self.refusal("mallory", "one-more").status == 202, 20,
+                   "the purged queues are gone")
 
 
 if __name__ == "__main__":

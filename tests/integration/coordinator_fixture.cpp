@@ -151,7 +151,9 @@ void coordinator_fixture::spawn_shard(bool held) {
     store_, {mode_, identity}, fail, horizons_, nullptr, syncer};
   options.journal =
     held ? hold_journal() : system_.own(system_.get().spawn(coordinator::drive_journal, writes));
-  coordinator::reader_driver_options reads{{store_}, fail};
+  coordinator::reader_driver_options reads;
+  reads.reader.store = store_;
+  reads.on_failure = fail;
   options.shard.shard_count = 2;
   options.reader = system_.own(system_.get().spawn(coordinator::drive_reader, reads));
   shard_ = system_.own(system_.get().spawn(coordinator::drive_shard, options));

@@ -35,14 +35,18 @@ struct pretended_connection {
 actors::connection_actor::behavior_type connection_behavior(
   actors::connection_actor::stateful_pointer<pretended_connection> self,
   std::vector<std::string>* lines,
-  std::vector<caf::typed_response_promise<bool>>* probes) {
+  std::vector<caf::typed_response_promise<bool>>* probes,
+  caf::strong_actor_ptr* owner) {
   return {
     [probes](const protocol::wire_frame& frame) {
       if (frame.type == says_alive || frame.type == says_dead)
         for (auto& probe : std::exchange(*probes, {}))
           probe.deliver(frame.type == says_alive);
     },
-    [lines](const actors::connection_accepted&) { lines->push_back("accepted"); },
+    [lines, owner](const actors::connection_accepted& m) {
+      lines->push_back("accepted");
+      *owner = m.owner;
+    },
     [self, lines, probes](actors::probe_peer) -> caf::result<bool> {
       lines->push_back("probed");
       auto promise = self->make_response_promise<bool>();
@@ -53,6 +57,11 @@ actors::connection_actor::behavior_type connection_behavior(
       lines->push_back("closed " + std::string(to_string(m.reason.code)));
     },
   };
+}
+
+protocol::session_request a_claim() {
+  return protocol::claim_request::build(
+    [](schema::ClaimRequest::Builder root) { root.setSetsQueues(true); });
 }
 
 class CoordinatorRegistrar : public testing::Test {
@@ -73,8 +82,8 @@ protected:
     const std::string& token = {},
     const std::string& tenant = {},
     const std::string& name = "w") {
-    auto spawned = system_.own(
-      system_.get().spawn(connection_behavior, &lines_[connection], &probes_[connection]));
+    auto spawned = system_.own(system_.get().spawn(
+      connection_behavior, &lines_[connection], &probes_[connection], &owners_[connection]));
     connections_[connection] = spawned;
     auto message = protocol::hello::build([&](schema::Hello::Builder root) {
       root.setMinVersion(1);
@@ -105,6 +114,8 @@ protected:
 
   std::map<std::string, std::vector<std::string>> lines_;
   std::map<std::string, std::vector<caf::typed_response_promise<bool>>> probes_;
+  /// The sessions of the accepted connections.
+  std::map<std::string, caf::strong_actor_ptr> owners_;
   deterministic_system system_;
   std::map<std::string, actors::connection_actor> connections_;
   coordinator::registrar_internal_actor registrar_;
@@ -156,7 +167,7 @@ TEST_F(CoordinatorRegistrar, LetsNobodyInWhileItStops) {
 class GuardedRegistrar : public CoordinatorRegistrar {
 protected:
   GuardedRegistrar() {
-    write("worker-a worker-b producer-a");
+    write("worker-a worker-b worker-d worker-e producer-a");
     tokens_ = security::token_source::open(file_).value();
     coordinator::registrar_driver_options options;
     options.registrar.shard_count = 0;
@@ -219,6 +230,26 @@ TEST_F(GuardedRegistrar, OneTenantLeavesHalfOfTheConnectionsToOthers) {
   EXPECT_THAT(take("a3"), ElementsAre("closed overloaded"));
   EXPECT_THAT(take("b"), ElementsAre("accepted"));
   EXPECT_EQ(1u, meter_->counts()["connections_max"]);
+}
+
+TEST_F(GuardedRegistrar, TenantWithMostLosesAnIdleConnectionToOneThatHasNone) {
+  hello("a1", 1, "worker-a", "a", "w1");
+  hello("a2", 1, "worker-a", "a", "w2");
+  hello("b", 1, "worker-b", "b");
+  hello("d", 1, "worker-d", "d");
+  ASSERT_THAT(take("d"), ElementsAre("accepted")) << "all four are taken";
+  caf::anon_send(caf::actor_cast<caf::actor>(owners_.at("a1")), a_claim());
+  system_.run();
+  take("a1");
+  take("a2");
+
+  hello("e", 1, "worker-e", "e");
+
+  EXPECT_THAT(take("e"), ElementsAre("accepted"));
+  EXPECT_THAT(take("a1"), ElementsAre());
+  EXPECT_THAT(take("a2"), ElementsAre("closed overloaded"));
+  hello("a3", 1, "worker-a", "a", "w3");
+  EXPECT_THAT(take("a3"), ElementsAre("closed overloaded"));
 }
 
 TEST_F(GuardedRegistrar, LeavesTheNamesOfOtherTenantsAlone) {

@@ -3,6 +3,7 @@
 
 #include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
+#include "protocol/reply.hpp"
 #include "support/deterministic_system.hpp"
 
 #include <gmock/gmock.h>
@@ -66,6 +67,8 @@ std::string say(const core::command& command) {
     return "take " + std::to_string(m->credits);
   if (const auto* m = std::get_if<core::change_queues>(&command))
     return "serve " + m->queues.at(0).queue;
+  if (const auto* m = std::get_if<core::end_session>(&command))
+    return "session " + std::to_string(m->producer.low) + " ends";
   return std::holds_alternative<core::release_worker>(command) ? "released" : "another command";
 }
 
@@ -276,6 +279,39 @@ TEST_F(CoordinatorSession, LeavesTheSharesOfARequestThatWasPassedOnWhenItEnds) {
   held_.clear();
 
   EXPECT_EQ(shares_->used(), 0u);
+}
+
+TEST_F(CoordinatorSession, EndsTheProducerSessionThatAGoodbyeNames) {
+  auto request = [](std::uint64_t number) {
+    return protocol::enqueue_request::build([&](schema::EnqueueRequest::Builder root) {
+      root.initProducer().setHigh(1);
+      root.getProducer().setLow(9);
+      root.setNumber(number);
+      root.initTasks().initEnds(1);
+    });
+  };
+  auto answer = [](std::uint64_t number) {
+    return coordinator::shard_reply{shard_id{}, core::enqueue_answered{1, number, {}}};
+  };
+  receive(request(1));
+  take();
+
+  receive(protocol::make_goodbye(errc::none, {1, 9}));
+  EXPECT_THAT(take(), Not(Contains("session 9 ends"))) << "a request is not answered";
+  start(nullptr);
+  receive(request(1));
+  receive(answer(1));
+  take();
+  receive(protocol::make_goodbye(errc::none, {1, 8}));
+  EXPECT_THAT(take(), Not(Contains("session 8 ends"))) << "it is not this connection's";
+  start(nullptr);
+  receive(request(1));
+  receive(answer(1));
+  take();
+
+  receive(protocol::make_goodbye(errc::none, {1, 9}));
+
+  EXPECT_THAT(take(), Contains("session 9 ends"));
 }
 
 TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {

@@ -95,7 +95,9 @@ void http_fixture::start() {
   };
   auto journal = own(system_.get().spawn(
     coordinator::drive_journal, coordinator::journal_driver_options{store_, {}, fail}));
-  coordinator::reader_driver_options reads{{store_}, fail};
+  coordinator::reader_driver_options reads;
+  reads.reader.store = store_;
+  reads.on_failure = fail;
   auto reader = own(system_.get().spawn(coordinator::drive_reader, reads));
   options_.desk = {};
   options_.desk.store_id = 1;

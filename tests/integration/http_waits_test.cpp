@@ -167,6 +167,20 @@ TEST_F(HttpWaits, AClaimOfAllQueuesFindsThoseOfItsTenant) {
   EXPECT_EQ(id, post("/tasks/claim", "{}").text("id"));
 }
 
+TEST_F(HttpWaits, AClaimOfAllQueuesLeavesRemovedOnesOut) {
+  use_token("acme:root:pwa");
+  for (std::size_t i = 0; i < limits::http_claim_queues_max; ++i) {
+    auto queue = "a" + std::to_string(i);
+    enqueue(queue);
+    ASSERT_EQ(200u, post("/admin/queues/" + queue + "/purge", "").status);
+  }
+  // Snapshots remove them.
+  advance(20s);
+  auto id = enqueue("z");
+
+  EXPECT_EQ(id, post("/tasks/claim", "{}").text("id"));
+}
+
 TEST_F(HttpWaits, AClientThatWentAwayGetsNoTask) {
   auto waiting = begin_claim("q", 30);
 

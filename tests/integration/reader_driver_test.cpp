@@ -16,6 +16,8 @@ namespace {
 
 using namespace coordinator;
 
+constexpr std::size_t hostile_look_ups = 5000;
+
 struct pretended_peers {
   static constexpr const char* name = "pretended peers";
 };
@@ -27,6 +29,8 @@ protected:
   ReaderDriver() {
     reader_driver_options options;
     options.reader.store = std::make_shared<storage::memory_store>();
+    options.lookups_max = hostile_look_ups;
+    options.meter = meter_;
     reader_ = system_.own(system_.get().spawn(drive_reader, options));
     peers_ = system_.own(system_.get().spawn(
       [log = log_](
@@ -34,7 +38,9 @@ protected:
         return {
           [=](const shard_reply& m) {
             const auto& told = std::get<protocol::tasks_told>(m.reply);
-            log->push_back("task " + std::to_string(told.tasks.front().seq));
+            const auto& task = told.tasks.front();
+            auto line = "task " + std::to_string(task.seq);
+            log->push_back(task.code == errc::overloaded ? line + " put off" : line);
           },
           [=](const task_delivery&) { log->push_back("delivery"); },
           [=](const credit_news&) { log->push_back("delivery"); },
@@ -44,8 +50,9 @@ protected:
       }));
   }
 
-  void look_up(core::peer_id peer, sequence seq) {
+  void look_up(core::peer_id peer, sequence seq, bool is_bounded = true) {
     stored_inquiry asked;
+    asked.is_bounded = is_bounded;
     asked.why = {core::inquiry::kind::ending, peer};
     asked.seq = seq;
     caf::anon_send(reader_, answer_inquiry{peers_, std::move(asked)});
@@ -68,11 +75,10 @@ protected:
 
   deterministic_system system_;
   std::shared_ptr<std::vector<std::string>> log_ = std::make_shared<std::vector<std::string>>();
+  std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
   reader_actor reader_;
   shard_peer_actor peers_;
 };
-
-constexpr std::size_t hostile_look_ups = 5000;
 
 TEST_F(ReaderDriver, DeliversBeforeItLooksUp) {
   for (sequence seq = 1; seq <= hostile_look_ups; ++seq)
@@ -94,6 +100,26 @@ TEST_F(ReaderDriver, LookUpsOfOnePeerDoNotDelayThoseOfAnother) {
   EXPECT_LE(
     place_of("task " + std::to_string(hostile_look_ups + 1)),
     lookup_queue<stored_inquiry>::turn_max);
+}
+
+TEST_F(ReaderDriver, PutsTheLookUpsOfAConnectionOffBeyondItsPlaces) {
+  for (sequence seq = 1; seq <= hostile_look_ups + 2; ++seq)
+    look_up(1, seq);
+  look_up(2, 7'000);
+  for (sequence seq = 0; seq <= hostile_look_ups; ++seq)
+    look_up(3, 10'000 + seq, false);
+  system_.run();
+
+  EXPECT_EQ(
+    std::count_if(
+      log_->begin(),
+      log_->end(),
+      [](const std::string& line) { return line.ends_with("put off"); }),
+    2)
+    << "other connections and the gateway have their own places";
+  EXPECT_LT(place_of("task 5002 put off"), place_of("task 1")) << "at once";
+  EXPECT_LT(place_of("task 7000"), log_->size());
+  EXPECT_EQ(meter_->counts().at("lookups_waiting_max"), 2u);
 }
 
 } // namespace

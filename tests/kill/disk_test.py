@@ -59,6 +59,9 @@ class SmallDisk:
         with open(self._inside / "ballast", "ab") as ballast:
             ballast.write(b"\0" * max(0, free.f_bavail * free.f_frsize - leave_bytes))
 
+    def remove(self, name):
+        (self._inside / name).unlink()
+
     def free(self):
         (self._inside / "ballast").unlink()
 
@@ -192,6 +195,29 @@ class FullDisk(cluster.ClusterTest):
         for task in large:
             wait_until(lambda: self.cluster.status(task)["state"] == "completed", 60, "the end")
         print(harness.report({"large results before the disk was full": len(ended)}, "full disk:"))
+
+    def test_start_without_space_and_reserve_ends_with_an_error_that_says_what_to_do(self):
+        self.mount(200)
+        self.launch("--free-bytes", "0")
+        tasks = [self.cluster.enqueue("echo", "x" * 100_000) for _ in range(40)]
+        self.cluster.coordinator.kill()
+        self.disk.remove("store/reserve")
+        self.disk.fill(leave_bytes=0)
+
+        self.launch("--free-bytes", "0")
+
+        self.assertFalse(self.cluster.coordinator.is_running())
+        self.assertEqual(self.cluster.coordinator.popen.wait(10), 1)
+        said = self.cluster.coordinator.text()
+        self.assertIn("disk_full", said)
+        self.assertIn("free space on the disk", said)
+
+        # Nothing is lost.
+        self.disk.free()
+        self.launch("--free-bytes", "0")
+        self.cluster.start_worker("w")
+        for task in tasks:
+            self.assertEqual(len(self.cluster.result(task)), 100_000)
 
     def refusal(self):
         """The error of an enqueue that is refused; empty when it is accepted."""

@@ -129,6 +129,11 @@ void lock_step::close_turn() {
   reference_.check_all_answered();
   reference_.settle(seen.grants, clock_.now());
   reference_.hand_out(seen.deliveries);
+  for (const auto& e : sealed.events)
+    if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e)) {
+      reference_.forget_ended_sessions(*snapshot);
+      reference_.remove_queues(*snapshot);
+    }
   compare_turn(seen);
   compare_state();
   reference_.expected.clear();
@@ -137,6 +142,7 @@ void lock_step::close_turn() {
   history_->append(sealed.events);
   snapshots_.push_back(reference_);
   closed_keys_then_.push_back(closed_keys_);
+  purges_then_.push_back(observer_.purges());
   if (++turns_ % turns_between_recoveries == 0)
     compare_recovery();
 }
@@ -255,7 +261,8 @@ void lock_step::compare_task(const reference_task& expected, core::segment& s) {
 }
 
 void lock_step::compare_totals() {
-  for (const auto& queue : state_->queues) {
+  for (const auto& [arrival, index] : state_->queues_by_arrival) {
+    const auto& queue = state_->queues[index];
     const auto& expected = reference_.totals[queue->address];
     const auto& t = queue->totals;
     bool agrees = t.completed == expected.completed && t.dead == expected.dead
@@ -335,7 +342,8 @@ void lock_step::restart(const step& s) {
   state_->segments.set_limits(paging_);
   sparse_ = core::take_sparse(*state_);
   reach(*state_, clock_.now().shard);
-  observer_.go_back_to(*state_);
+  purges_then_.resize(recovered_);
+  observer_.go_back_to(*state_, purges_then_.back());
   auto floor = reference_.token_floor();
   reference_ = snapshots_.back();
   closed_keys_then_.resize(recovered_);

@@ -95,6 +95,7 @@ private:
   test::closed_keys closed_keys_;
   /// One for each of `snapshots_`.
   std::vector<test::closed_keys> closed_keys_then_{closed_keys_};
+  std::vector<observer::purge_notes> purges_then_{{}};
   /// Number of `snapshots_` that a recovery has seen: it writes them to disk, so no later crash
   /// loses them.
   std::size_t recovered_ = 1;

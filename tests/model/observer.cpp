@@ -3,6 +3,8 @@
 
 #include "model/words.hpp"
 
+#include <algorithm>
+
 namespace codeq::model {
 
 observed_turn observer::observe(const core::sealed_turn& turn) {
@@ -14,7 +16,8 @@ observed_turn observer::observe(const core::sealed_turn& turn) {
   return std::move(seen_);
 }
 
-void observer::go_back_to(core::shard_state& state) {
+void observer::go_back_to(core::shard_state& state, const purge_notes& purges) {
+  purges_ = purges;
   std::erase_if(
     fates_, [&](const auto& fate) { return core::find_segment(state.segments, fate.first); });
 }
@@ -22,8 +25,17 @@ void observer::go_back_to(core::shard_state& state) {
 void observer::remember_fates(const core::sealed_turn& turn) {
   for (const auto& e : turn.events) {
     const auto* snapshot = std::get_if<core::snapshot_taken>(&e);
+    if (const auto* changed = std::get_if<core::tasks_changed>(&e))
+      for (const auto& purge : changed->purges)
+        purges_.purged_below[purge.queue] =
+          std::max(purges_.purged_below[purge.queue], purge.below);
     if (!snapshot)
       continue;
+    for (const auto& removed : snapshot->removed_queues)
+      if (removed.mark.below == 0)
+        purges_.expired_below[removed.queue] = purges_.purged_below[removed.queue];
+    for (const auto& queue : snapshot->expired_marks)
+      purges_.expired_below[queue] = purges_.purged_below[queue];
     for (const auto& fate : snapshot->closed)
       for (std::size_t i = 0; i < fate.entries.size(); ++i)
         fates_[fate.first + i] = {fate.queue, fate.entries[i]};
@@ -36,7 +48,10 @@ const core::task_entry* observer::find_fate(const core::task_not_here& e) const 
     return nullptr;
   bool is_marked =
     e.purged && e.purged->contains(fate->second.queue) && e.seq < e.purged->at(fate->second.queue);
-  return is_marked ? nullptr : &fate->second.entry;
+  // Without a mark, the purged task's record must have expired.
+  auto expired = purges_.expired_below.find(fate->second.queue);
+  bool is_expired = expired != purges_.expired_below.end() && e.seq < expired->second;
+  return is_marked || is_expired ? nullptr : &fate->second.entry;
 }
 
 void observer::see(const core::enqueue_answered& e) {

@@ -31,8 +31,18 @@ class observer {
 public:
   [[nodiscard]] observed_turn observe(const core::sealed_turn& turn);
 
-  /// Drops the fates of turns that were lost: their segments are in memory again.
-  void go_back_to(core::shard_state& state);
+  /// Sequences below which all tasks of a queue were purged.
+  struct purge_notes {
+    std::map<queue_address, sequence> purged_below;
+    /// Of queues that were removed: those whose tasks need no mark any more.
+    std::map<queue_address, sequence> expired_below;
+  };
+
+  [[nodiscard]] const purge_notes& purges() const noexcept { return purges_; }
+
+  /// Drops the fates of turns that were lost: their segments are in memory again. `purges`: as of
+  /// the last turn that was not lost.
+  void go_back_to(core::shard_state& state, const purge_notes& purges);
 
 private:
   void see(const core::enqueue_answered& e);
@@ -69,6 +79,7 @@ private:
   [[nodiscard]] const core::task_entry* find_fate(const core::task_not_here& e) const;
 
   std::map<sequence, known_fate> fates_;
+  purge_notes purges_;
 };
 
 } // namespace codeq::model

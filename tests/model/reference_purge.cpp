@@ -122,4 +122,19 @@ void reference_shard::run(const core::change_many& c) {
   }
 }
 
+void reference_shard::remove_queues(const core::snapshot_taken& snapshot) {
+  for (const auto& removed : snapshot.removed_queues) {
+    for (const auto& [seq, task] : tasks) {
+      bool is_over = task.state == task_state::completed || task.state == task_state::cancelled;
+      bool is_past = is_over && task.ended_at + task.settings.retention <= now_.shard;
+      if (task.queue == removed.queue && !is_past)
+        broken.push_back("queue " + removed.queue.queue + " was removed and has tasks");
+    }
+    auto configured = queues.find(removed.queue);
+    if (configured != queues.end() && configured->second != core::queue_settings{})
+      broken.push_back("queue " + removed.queue.queue + " was removed and has settings");
+    totals.erase(removed.queue);
+  }
+}
+
 } // namespace codeq::model

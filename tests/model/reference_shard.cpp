@@ -81,6 +81,7 @@ void reference_shard::run(const core::enqueue& c) {
   std::erase_if(producer.answers, [&](const auto& a) { return a.first < producer.answered_below; });
   producer.answers[number] = added;
   producer.last_used = now_.shard;
+  producer.is_ended = false;
   expected.push_back(say_enqueued(c.peer, number, added.tasks, added.kinds));
 }
 
@@ -436,6 +437,8 @@ void reference_shard::restart(std::uint32_t epoch, const instant& now, std::uint
   watched.clear();
   lists.clear();
   snapshotted_ = false;
+  for (auto& [id, producer] : producers)
+    producer.is_ended = false;
   for (auto& d : outgoing)
     d.said = d.confirmed_now = false;
   release_due(now.shard);

@@ -117,6 +117,8 @@ struct reference_producer {
   timestamp last_used;
   std::uint64_t answered_below = 0;
   std::map<std::uint64_t, reference_answer> answers;
+  /// The producer ended the session and did not use it since.
+  bool is_ended = false;
 };
 
 /// A list request, and the tasks that matched its filter at that moment.
@@ -175,6 +177,13 @@ public:
 
   /// Checks and records the follow-ups that were sent to other shards.
   void hand_out(const std::vector<core::deliver_follow_ups>& deliveries);
+
+  /// Forgets the sessions that a snapshot forgot because their producers had ended them.
+  void forget_ended_sessions(const core::snapshot_taken& snapshot);
+
+  /// Checks that the queues that a snapshot removed have no reason to exist, and forgets their
+  /// totals.
+  void remove_queues(const core::snapshot_taken& snapshot);
 
   /// Makes due tasks ready.
   void release_due(timestamp now);
@@ -258,6 +267,9 @@ private:
   void run(const core::recall_keys&) {}
 
   void run(const core::copy_survivors&) {}
+
+  void run(const core::end_session& c);
+  [[nodiscard]] bool is_idle(const producer_id& id, const reference_producer& producer) const;
 
   void run(const core::tick&) {}
 

@@ -25,7 +25,7 @@ const weight_list mixture{{step_kind::enqueue, 14},    {step_kind::repeat_reques
                           {step_kind::detach, 1},      {step_kind::resume, 2},
                           {step_kind::goodbye, 1},     {step_kind::replace, 1},
                           {step_kind::await, 3},       {step_kind::describe, 3},
-                          {step_kind::snapshot, 3},    {step_kind::tick, 1},
+                          {step_kind::snapshot, 3},    {step_kind::tick, 2},
                           {step_kind::advance, 12},    {step_kind::end_turn, 22},
                           {step_kind::restart, 2},     {step_kind::promote, 3},
                           {step_kind::redrive, 2},     {step_kind::explain, 4},
@@ -260,7 +260,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   case step_kind::snapshot:
     return {core::take_snapshot{}};
   case step_kind::tick:
-    return {core::tick{}};
+    return {tick_or_finish(d)};
   case step_kind::enqueue_keyed:
     return {keyed_request(d, now)};
   case step_kind::advance:
@@ -455,6 +455,13 @@ core::command step_maker::repeated_request(dice& d, const instant& now) {
   // The producer may have reconnected; the shard must not look at the tasks again.
   repeated.peer = producers_first_peer + d.below(3);
   return repeated;
+}
+
+core::command step_maker::tick_or_finish(dice& d) {
+  if (sent_.empty() || d.one_in(2))
+    return core::tick{};
+  // Some of the session's requests may be repeated all the same.
+  return core::end_session{d.pick(sent_).request.producer};
 }
 
 core::task_lease step_maker::random_lease(dice& d, const reference_shard& reference) {

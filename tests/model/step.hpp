@@ -98,6 +98,8 @@ private:
   core::enqueue_run keyed_run(dice& d, const instant& now);
   static core::command random_by_key(dice& d);
   core::command repeated_request(dice& d, const instant& now);
+  /// Ends a producer session in half of the cases.
+  [[nodiscard]] core::command tick_or_finish(dice& d);
   core::enqueue_run random_run(dice& d, const instant& now);
   core::lease_checkpoint random_checkpoint(dice& d, const core::task_lease& lease);
   core::heartbeat random_beats(dice& d, const reference_shard& reference);

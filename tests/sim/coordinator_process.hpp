@@ -52,6 +52,10 @@ public:
   void probe(core::peer_id peer, std::uint64_t hello) override;
   void end_session(core::peer_id peer, const error& reason) override;
   void detach(core::peer_id peer) override;
+
+  /// The simulated nodes are of one tenant, so none makes room for another.
+  [[nodiscard]] std::int64_t last_message(core::peer_id) const override { return 0; }
+
   void to_shards(core::command command) override;
 
   [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override {

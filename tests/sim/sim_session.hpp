@@ -62,6 +62,8 @@ public:
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
 
+  void note_limit(std::string_view, std::uint64_t) override {}
+
   void note_goodbye() override {}
 
   void note_refused(const error&) override {}

@@ -7,6 +7,7 @@
 #include "sim/sim_store.hpp"
 #include "storage/keys/keyspace.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::sim {
@@ -84,8 +85,12 @@ void sim_shard::check_settled() {
     if (state_.leases.find(token) == nullptr)
       parts_.audit->breach("timers", "a lease that ended has a timer");
   for (const auto& [peer, told] : told_queues_)
-    if (told != state_.queues.size())
-      parts_.audit->breach("queues", "a watcher was not told of a queue");
+    if (
+      told.size() != state_.queue_index.size()
+      || !std::all_of(told.begin(), told.end(), [this](const queue_address& queue) {
+           return state_.queue_index.contains(queue);
+         }))
+      parts_.audit->breach("queues", "a watcher was told of other queues than there are");
 }
 
 void sim_shard::stop() {
@@ -93,7 +98,9 @@ void sim_shard::stop() {
 }
 
 void sim_shard::tell_queues(core::peer_id peer, coordinator::queues_added news) {
-  told_queues_[peer] += news.queues.size();
+  for (const auto& queue : news.removed)
+    told_queues_[peer].erase(queue);
+  told_queues_[peer].insert(news.queues.begin(), news.queues.end());
 }
 
 void sim_shard::decide(const core::command& c) {
@@ -128,7 +135,7 @@ void sim_shard::take(core::peer_id from, protocol::shard_request request) {
 void sim_shard::attach(const coordinator::peer_attached& who, sim_session& session) {
   peers_.insert_or_assign(who.peer, &session);
   if (who.watches_queues)
-    told_queues_[who.peer] = 0;
+    told_queues_[who.peer].clear();
   if (who.worker)
     check_replaced(*who.worker);
   call([&] { shard_.attach(who, clock()); });

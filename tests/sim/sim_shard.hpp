@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace codeq::sim {
@@ -80,6 +81,8 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
 
+  void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+
   void settled() override { has_settled_ = true; }
 
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
@@ -111,8 +114,8 @@ private:
   coordinator::shard shard_;
   std::map<core::peer_id, sim_session*> peers_;
   std::map<fencing_token, sequence> timers_;
-  /// Number of queues that each watcher was sent.
-  std::map<core::peer_id, std::size_t> told_queues_;
+  /// The queues that each watcher was sent.
+  std::map<core::peer_id, std::set<queue_address>> told_queues_;
   bool has_settled_ = false;
   /// The command that the current call decides; null when it waits for keys.
   const core::command* deciding_ = nullptr;

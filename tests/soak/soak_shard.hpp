@@ -99,6 +99,8 @@ public:
 
   void wake_after(duration wait, std::uint64_t number) override;
 
+  void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
+
   void settled() override {}
 
   [[nodiscard]] const result<void>& check_disk(monotonic_time) override { return disk_; }

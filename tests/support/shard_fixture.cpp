@@ -354,6 +354,10 @@ std::string shard_fixture::list(const core::task_part& part) {
   return run(core::list_tasks{peer_of(operator_name), 1, part});
 }
 
+std::string shard_fixture::end_session(const producer_id& producer) {
+  return run(core::end_session{producer});
+}
+
 std::string shard_fixture::take_snapshot() {
   return run(core::take_snapshot{});
 }

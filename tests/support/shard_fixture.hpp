@@ -123,6 +123,8 @@ protected:
   std::string unpause(const std::string& queue);
   std::string show(const std::string& queue);
   std::string list(const core::task_part& part);
+  /// The producer's goodbye.
+  std::string end_session(const producer_id& producer);
   std::string take_snapshot();
   /// Gives the shard the bodies of a segment's survivors.
   std::string bring(const core::copy_survivors& found);

@@ -63,6 +63,7 @@ inline constexpr std::size_t turn_open_lanes_max = 32;
 inline constexpr std::size_t turn_lane_sequences = 16;
 inline constexpr std::size_t due_released_per_turn_max = 10'000;
 inline constexpr std::size_t dead_purged_per_turn_max = 1'000;
+inline constexpr std::size_t queues_removed_per_snapshot_max = 1'000;
 inline constexpr std::size_t segment_bytes_max = 256u << 10;
 inline constexpr std::size_t producer_requests_max = 1024;
 inline constexpr std::size_t awaited_tasks_max = 1'000'000;
@@ -151,6 +152,10 @@ inline constexpr std::size_t enqueue_overhead_bytes = 1024;
 /// Longer than for other refusals: so many bytes take a while to become durable, and resending a
 /// large request is expensive.
 inline constexpr duration enqueue_bytes_retry_after = 500ms;
+/// Maximum number of look-ups of one connection that wait for the store.
+inline constexpr std::size_t lookups_waiting_max = 16'384;
+/// Delay before a producer asks again about an awaited task for which there was no room.
+inline constexpr duration lookups_retry_after = 100ms;
 inline constexpr duration name_probe_timeout = 1s;
 inline constexpr duration shutdown_max = 2s;
 

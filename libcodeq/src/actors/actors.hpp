@@ -107,6 +107,8 @@ struct link_down {
 /// Ends a link: sends `goodbye` when connected, closes, and does not dial again.
 struct close_link {
   error reason;
+  /// `Goodbye.finished`; zero: none.
+  producer_id finished{};
 };
 
 /// The LINK actor interface: keeps one connection to one coordinator; detached.

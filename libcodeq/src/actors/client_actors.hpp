@@ -51,6 +51,9 @@ struct resend_due {
   std::uint64_t number = 0;
 };
 
+/// The pause before awaited tasks are asked about again is over.
+struct ask_again_due {};
+
 /// Asks a client to send `goodbye` on all links and to end, at the latest after
 /// `limits::shutdown_max`.
 struct stop_client {};
@@ -72,6 +75,8 @@ using producer_actor = caf::typed_actor<
   caf::reacts_to<protocol::tasks_ended>,
   // Resends a refused request.
   caf::reacts_to<resend_due>,
+  // Asks again about awaited tasks that were put off.
+  caf::reacts_to<ask_again_due>,
   // Resends all unanswered requests.
   caf::reacts_to<link_up>,
   // Waits for the next connection.
@@ -132,6 +137,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::submit_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::watch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::unwatch_tasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::resend_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_again_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_client)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::stop_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_coordinator)

@@ -3,8 +3,10 @@
 
 #include "base/assert.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace codeq::base {
@@ -46,6 +48,19 @@ public:
     used_ -= amount;
     if (at->second == 0)
       owners_.erase(at);
+  }
+
+  /// The owner to take a place from for the benefit of `owner`, which has less than an equal part
+  /// of all places: the one that has most of them, and more than an equal part. Empty when there is
+  /// none. Linear in the number of owners.
+  [[nodiscard]] std::optional<std::string> debtor_of(const std::string& owner) const {
+    if (owners_.empty())
+      return std::nullopt;
+    auto part = total_ / (owners_.size() + (owners_.contains(owner) ? 0 : 1));
+    auto most = std::max_element(
+      owners_.begin(), owners_.end(), [](auto& a, auto& b) { return a.second < b.second; });
+    bool is_found = used_by(owner) < part && most->second > part;
+    return is_found ? std::optional{most->first} : std::nullopt;
   }
 
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }

@@ -48,7 +48,9 @@ void enqueue_outbox::connect(send_function send, store_identity store) {
   if (store_ && *store_ != store)
     expire_sent();
   else if (!store_)
-    session_ = options_.new_session();
+    begin_session();
+  else
+    has_late_copies_ = is_session_used_;
   store_ = store;
   send_ = std::move(send);
   window_.for_each([this](std::uint64_t, request& one) {
@@ -93,6 +95,7 @@ void enqueue_outbox::give_up(std::uint64_t submission_name, const error& reason)
   });
   for (auto number : sent)
     static_cast<void>(window_.close(number));
+  has_late_copies_ = has_late_copies_ || !sent.empty();
   if (!found)
     return;
   found->done(reason);
@@ -127,6 +130,7 @@ void enqueue_outbox::open(request fresh) {
   fresh.frame = fresh.of->tasks->to_request(
     {session_, number, window_.answered_below(), fresh.shard}, fresh.runs);
   fresh.session = session_;
+  is_session_used_ = true;
   send_(*fresh.frame);
   window_.open(std::move(fresh));
 }
@@ -224,7 +228,7 @@ bool enqueue_outbox::renew(request& refused, errc code) {
     return false;
   // Later requests would be refused for the same reason under the old session.
   if (refused.session == session_)
-    session_ = options_.new_session();
+    begin_session();
   // A request that was sent only once and refused was not executed, so it may be sent under a new
   // session.
   if (refused.repeated || refused.renewed)
@@ -245,8 +249,19 @@ void enqueue_outbox::retry_due(std::uint64_t number) {
   send_(*open->frame);
 }
 
-void enqueue_outbox::expire_sent() {
+void enqueue_outbox::begin_session() {
   session_ = options_.new_session();
+  is_session_used_ = false;
+  has_late_copies_ = false;
+}
+
+producer_id enqueue_outbox::finished_session() const {
+  bool is_finished = send_ && is_session_used_ && !has_late_copies_ && window_.size() == 0;
+  return is_finished ? session_ : producer_id{};
+}
+
+void enqueue_outbox::expire_sent() {
+  begin_session();
   for (auto& one : window_.close_all())
     fail(one, store_changed());
 }

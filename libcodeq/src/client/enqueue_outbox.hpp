@@ -74,6 +74,11 @@ public:
   /// Ends every request with `reason`.
   void fail_all(const error& reason);
 
+  /// The session, if the coordinator can forget it once no more requests are submitted: all of its
+  /// requests were sent on this connection only and have been answered. Otherwise zero, because a
+  /// copy of a request may still arrive and would be executed again under a new session.
+  [[nodiscard]] producer_id finished_session() const;
+
 private:
   /// Tasks that were submitted together.
   struct submission {
@@ -112,10 +117,15 @@ private:
   void open(request fresh);
   [[nodiscard]] bool renew(request& refused, errc code);
   void expire_sent();
+  void begin_session();
 
   options options_;
   /// Session of all requests from now on; created at the first connection.
   producer_id session_{};
+  /// A request of the session was sent.
+  bool is_session_used_ = false;
+  /// A copy of a request of the session may arrive after its answer.
+  bool has_late_copies_ = false;
   request_window<request> window_;
   std::deque<request> waiting_;
   std::uint64_t last_submission_ = 0;

@@ -17,8 +17,9 @@ class farewell {
 public:
   explicit farewell(Self self) : self_(self) {}
 
-  /// Closes the links; idempotent.
-  void begin(const peers& links) {
+  /// Closes the links; idempotent. `finished`: the producer session that the coordinator can
+  /// forget; zero: none.
+  void begin(const peers& links, const producer_id& finished = {}) {
     if (begun_)
       return;
     begun_ = true;
@@ -26,7 +27,7 @@ public:
     self_->set_down_handler([this](caf::down_msg&) { link_ended(); });
     for (const auto& link : links.links()) {
       self_->monitor(link);
-      self_->send(link, actors::close_link{{errc::going_away, "the client stops"}});
+      self_->send(link, actors::close_link{{errc::going_away, "the client stops"}, finished});
     }
     self_->delayed_send(self_, limits::shutdown_max, actors::stop_overdue{});
   }

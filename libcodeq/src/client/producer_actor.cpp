@@ -67,6 +67,13 @@ void producer_state::accept(const protocol::enqueue_reply& reply) {
 void producer_state::accept(const protocol::tasks_ended& ended) {
   if (auto accepted = watches_.accept(ended); !accepted)
     peers_.drop(accepted.error());
+  if (watches_.wants_to_ask_again() && !std::exchange(will_ask_again_, true))
+    self_->delayed_send(self_, limits::lookups_retry_after, actors::ask_again_due{});
+}
+
+void producer_state::ask_again() {
+  will_ask_again_ = false;
+  watches_.ask_again();
 }
 
 void producer_state::resend(const actors::resend_due& due) {
@@ -117,8 +124,9 @@ void producer_state::fail_all(const error& reason) {
 void producer_state::stop() {
   if (farewell_.begun())
     return;
+  auto finished = outbox_->finished_session();
   fail_all(stopped());
-  farewell_.begin(peers_);
+  farewell_.begin(peers_, finished);
 }
 
 actors::producer_actor::behavior_type producer(
@@ -131,6 +139,7 @@ actors::producer_actor::behavior_type producer(
     [self](const protocol::enqueue_reply& reply) { self->state.accept(reply); },
     [self](const protocol::tasks_ended& ended) { self->state.accept(ended); },
     [self](const actors::resend_due& due) { self->state.resend(due); },
+    [self](const actors::ask_again_due&) { self->state.ask_again(); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
     [self](const actors::stop_client&) { self->state.stop(); },

@@ -40,6 +40,7 @@ public:
   void accept(const protocol::enqueue_reply& reply);
   void accept(const protocol::tasks_ended& ended);
   void resend(const actors::resend_due& due);
+  void ask_again();
   void take_up(const actors::link_up& up);
   void take_down(const actors::link_down& down);
   void stop();
@@ -55,6 +56,8 @@ private:
   peers peers_;
   server_time server_time_;
   farewell<actors::producer_actor::pointer> farewell_;
+  /// `ask_again_due` is on its way.
+  bool will_ask_again_ = false;
   /// Set when the producer cannot do anything any more, with the reason.
   std::optional<error> ended_;
 };

@@ -39,6 +39,7 @@ void watch_list::connect(send_function send, store_identity store) {
     fail_all({errc::session_expired, "the coordinator now serves another store"});
   store_ = store;
   send_ = std::move(send);
+  put_off_.clear();
   std::vector<task_id> plain;
   std::vector<task_id> with_progress;
   plain.reserve(watched_.size());
@@ -47,6 +48,18 @@ void watch_list::connect(send_function send, store_identity store) {
     auto next = watched_.equal_range(task).second;
     (wants_progress(at, next) ? with_progress : plain).push_back(task);
     at = next;
+  }
+  ask(std::move(plain), false);
+  ask(std::move(with_progress), true);
+}
+
+void watch_list::ask_again() {
+  std::vector<task_id> plain;
+  std::vector<task_id> with_progress;
+  for (auto task : std::exchange(put_off_, {})) {
+    auto [begin, end] = watched_.equal_range(task);
+    if (begin != end)
+      (wants_progress(begin, end) ? with_progress : plain).push_back(task);
   }
   ask(std::move(plain), false);
   ask(std::move(with_progress), true);
@@ -140,6 +153,8 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
            std::move(text)});
       else if (code == errc::none)
         each(task, ended_status(task, tasks[i], std::move(text)));
+      else if (code == errc::overloaded)
+        put_off_.push_back(task);
       else if (code == errc::unknown_task)
         each(task, no_such_task(task));
       else

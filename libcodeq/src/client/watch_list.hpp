@@ -47,6 +47,12 @@ public:
   /// Handles ended tasks and progress. Errors: `protocol_error`.
   [[nodiscard]] result<void> accept(const protocol::tasks_ended& ended);
 
+  /// True when tasks wait for `ask_again`: the coordinator was overloaded when it was asked.
+  [[nodiscard]] bool wants_to_ask_again() const noexcept { return !put_off_.empty(); }
+
+  /// Requests those tasks again that are still awaited.
+  void ask_again();
+
   /// Ends every wait with `reason`.
   void fail_all(const error& reason);
 
@@ -71,6 +77,8 @@ private:
   void finish(task_id task, const result<task_status>& how);
 
   watcher_map watched_;
+  /// Tasks for which the coordinator had no room.
+  std::vector<task_id> put_off_;
   send_function send_;
   std::optional<store_identity> store_;
 };

@@ -197,6 +197,18 @@ void check(
     found.add(where, "does not hold what its header says");
 }
 
+/// False when the record has expired, or the task was purged: its queue may have been removed
+/// since.
+bool is_in_force(const core::shard_state& state, const core::segment_fate& fate, std::size_t i) {
+  storage::record_lifetime lifetime{0, fate.closed_at, fate.retention};
+  if (fate.entries[i].gone || lifetime.is_past(state.at))
+    return false;
+  if (!state.purged)
+    return true;
+  auto mark = state.purged->find(fate.queue);
+  return mark == state.purged->end() || fate.first + i >= mark->second;
+}
+
 void check_fate(
   shard_facts& facts,
   const std::string& where,
@@ -210,7 +222,11 @@ void check_fate(
       found.add(where, "has a task that was charged more than max_attempts");
     bool is_told = check_entry(facts, where, {fate.first + i, entry}, found);
     facts.results_gone += is_told ? 0 : 1;
+    if (!facts.state || !is_in_force(*facts.state, fate, i))
+      continue;
     facts.count_end(fate.queue, entry);
+    if (!facts.state->find_queue(fate.queue))
+      found.add(where, "is of a queue that does not exist");
   }
 }
 
@@ -286,7 +302,7 @@ void check(
 void check(
   shard_facts& facts, const storage::totals_key& key, std::string_view value, finding_list& found) {
   auto totals = storage::decode_totals(value, key.queue);
-  if (is_read(key, totals, found) && totals->purged_below > facts.given_below)
+  if (is_read(key, totals, found) && totals->totals.purged_below > facts.given_below)
     found.add(in_words(key), "says that tasks were purged that there never were");
 }
 

@@ -17,6 +17,7 @@
 #include "node/http_access.hpp"
 #include "node/open_files.hpp"
 #include "node/shard_recovery.hpp"
+#include "node/start_space.hpp"
 #include "node/webhook_access.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/log.hpp"
@@ -178,6 +179,8 @@ result<void> coordinator_node::impl::recover(const coordinator_node_options& opt
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
   if (auto usable = reserve->usable(); !usable)
     CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
+  if (auto ok = node::check_start_space(options.data); !ok)
+    return ok;
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
@@ -206,11 +209,16 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
-    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count}, die, lookups};
+    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count},
+    die,
+    lookups,
+    limits::lookups_waiting_max,
+    limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
     coordinator::keeper,
-    coordinator::keeper_options{{store, horizons, options.retention_bytes}, cancelled, die});
+    coordinator::keeper_options{
+      {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
   coordinator::meet_shards introduction;
   for (auto& state : states) {
     latest = std::max(latest, state->at);
@@ -219,6 +227,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.shard.state = std::move(state);
     s.shard.shard_count = identity.shard_count;
     s.store = store;
+    s.meter = limit_meter;
     s.journal = journal;
     s.reader = reader;
     s.space =
@@ -262,7 +271,10 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   a.port = endpoint->port;
   a.registrar = registrar;
   a.tls = tls;
-  a.connections_max = options.connections_max;
+  // Otherwise nodes that are connected could use up the places of those that have yet to show their
+  // tokens, for which the registrar may end another connection.
+  a.connections_max =
+    options.connections_max + (tokens ? limits::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
@@ -286,19 +298,29 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.desk = {
     shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
   g.actor.who = node::authenticate_by(tokens);
-  g.actor.limit = node::limit_by(limiter);
+  g.actor.limit = node::limit_by(limiter, limit_meter);
   g.actor.is_loopback_only = options.development;
   g.actor.cors = http::cors_policy(options.http_cors_origins);
   g.actor.needs_token = options.http_needs_token;
   g.actor.check_disk = [space = std::make_shared<coordinator::free_space>(
                           options.data, options.free_bytes_least, reserve),
                         clock = g.actor.desk.clock] { return space->check(clock->now().steady); };
-  g.actor.metrics =
-    [s = store, j = journal_meter, m = g.meter, l = limit_meter](const coordinator_stats& stats) {
-      auto counts = node::counts_of(*s, *j, *m);
-      counts.limits_met = l->counts();
-      return observe::metrics_text(stats, counts);
-    };
+  g.actor.metrics = [s = store,
+                     j = journal_meter,
+                     m = g.meter,
+                     l = limit_meter,
+                     e = enqueues,
+                     w = lookups,
+                     h = horizons,
+                     d = reserve](const coordinator_stats& stats) {
+    auto counts = node::counts_of(*s, *j, *m);
+    counts.limits_met = l->counts();
+    counts.enqueue_bytes = e->used();
+    counts.lookups_waiting = w->load();
+    counts.records_evicted = h->evicted();
+    counts.disk_reserve_bytes = d->held();
+    return observe::metrics_text(stats, counts);
+  };
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)
     return started.error();

@@ -56,8 +56,9 @@ http::authenticate authenticate_by(std::shared_ptr<security::token_source> token
   };
 }
 
-http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter) {
-  return [limiter = std::move(limiter)](
+http::limit_rate limit_by(
+  std::shared_ptr<security::rate_limiter> limiter, std::shared_ptr<observe::limit_meter> meter) {
+  return [limiter = std::move(limiter), meter = std::move(meter)](
            const http::caller& by,
            std::string_view operation,
            std::uint64_t count) -> std::unique_ptr<http::rate_refusal> {
@@ -68,6 +69,7 @@ http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter) {
       limiter->take(*by.bearer, scope, count, base::system_clock(timestamp{}).now().steady);
     if (wait == duration{0})
       return nullptr;
+    meter->note({"token_rate", 0, "tenant", by.tenant});
     auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
     return std::make_unique<http::rate_refusal>(
       name_of(scope), std::string(operation), static_cast<unsigned>(seconds));

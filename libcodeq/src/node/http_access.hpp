@@ -2,6 +2,7 @@
 #pragma once
 
 #include "http/server/caller.hpp"
+#include "observe/limit_meter.hpp"
 #include "security/rate_limiter.hpp"
 #include "security/token_source.hpp"
 
@@ -15,6 +16,7 @@ namespace codeq::node {
 [[nodiscard]] http::authenticate authenticate_by(std::shared_ptr<security::token_source> tokens);
 
 /// Applies the token buckets, which a token shares with its connections to the node port.
-[[nodiscard]] http::limit_rate limit_by(std::shared_ptr<security::rate_limiter> limiter);
+[[nodiscard]] http::limit_rate limit_by(
+  std::shared_ptr<security::rate_limiter> limiter, std::shared_ptr<observe::limit_meter> meter);
 
 } // namespace codeq::node

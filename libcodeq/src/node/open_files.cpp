@@ -18,7 +18,8 @@ constexpr std::size_t connections_least = 8;
 } // namespace
 
 void fit_connections(coordinator_node_options& options) {
-  auto wanted = options.connections_max + (options.http.empty() ? 0 : options.http_connections_max);
+  auto wanted = options.connections_max + limits::unauthenticated_connections_max
+                + (options.http.empty() ? 0 : options.http_connections_max);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted + other_files)
     return;

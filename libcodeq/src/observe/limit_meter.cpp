@@ -29,13 +29,17 @@ void limit_meter::note(const met_limit& met) {
     past.next_line = now + line_interval;
     times = std::exchange(past.unlogged, 0);
   }
+  auto max = met.max == 0 ? std::string("-") : std::to_string(met.max);
   CODEQ_LOG_WARN(
-    "limit is reached limit={} max={} {}={} times={}", met.name, met.max, met.kind, met.who, times);
+    "limit is reached limit={} max={} {}={} times={}", met.name, max, met.kind, met.who, times);
 }
 
 std::map<std::string, std::uint64_t> limit_meter::counts() const {
   std::lock_guard guard(mutex_);
-  return counts_;
+  auto all = counts_;
+  for (auto name : counted_limits)
+    all.try_emplace(std::string(name), 0);
+  return all;
 }
 
 } // namespace codeq::observe

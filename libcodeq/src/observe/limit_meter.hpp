@@ -11,10 +11,37 @@
 
 namespace codeq::observe {
 
+/// The limits that are counted, by the names of their constants or options. `coordinator/LIMITS.md`
+/// has a row for each.
+inline constexpr std::string_view counted_limits[] = {
+  "awaited_tasks_max",
+  "connections_max",
+  "enqueue_bytes_max",
+  "free_bytes",
+  "http_answers_bytes_max",
+  "http_bodies_bytes_max",
+  "http_connections_max",
+  "http_drain_bytes_max",
+  "http_enqueues_open_max",
+  "http_unauthenticated_connections_max",
+  "lookups_waiting_max",
+  "max_depth",
+  "producer_inflight_bytes_max",
+  "producer_requests_max",
+  "producer_sessions_per_shard_max",
+  "queues_per_tenant_max",
+  "retention_bytes",
+  "token_rate",
+  "unauthenticated_connections_max",
+  "webhook_flights_max",
+  "webhooks_open_max",
+};
+
 /// An event of reaching a limit.
 struct met_limit {
-  /// Name of the constant, for example `http_enqueues_open_max`.
+  /// One of `counted_limits`.
   std::string_view name;
+  /// 0: different for each queue or token; the refusal has it.
   std::uint64_t max = 0;
   /// Who reached it: the kind, `tenant` or `remote`, and the name.
   std::string_view kind;
@@ -27,7 +54,8 @@ class limit_meter {
 public:
   void note(const met_limit& met);
 
-  /// Number of times that each limit was reached since the start, by name.
+  /// Number of times that each limit was reached since the start, by name; also those that were
+  /// not.
   [[nodiscard]] std::map<std::string, std::uint64_t> counts() const;
 
 private:

@@ -209,6 +209,23 @@ void write_gateway(families& to, const process_counts& process) {
     to.add(number(count), {{"status", status}});
 }
 
+void write_process(families& to, const process_counts& process) {
+  to.begin("codeq_enqueue_bytes", "Bytes of enqueues that are not durable yet", MetricType::Gauge);
+  to.add(number(process.enqueue_bytes));
+  to.begin("codeq_lookups_waiting", "Look-ups that wait for the store", MetricType::Gauge);
+  to.add(number(process.lookups_waiting));
+  to.begin(
+    "codeq_disk_reserve_bytes",
+    "Bytes on the disk that are reserved for when it is full",
+    MetricType::Gauge);
+  to.add(number(process.disk_reserve_bytes));
+  to.begin(
+    "codeq_records_evicted_total",
+    "Records of ended tasks that were dropped before their retention passed, to make room",
+    MetricType::Counter);
+  to.add(number(process.records_evicted));
+}
+
 void write_limits(families& to, const process_counts& process) {
   to.begin(
     "codeq_limits_met_total",
@@ -226,6 +243,7 @@ std::string metrics_text(const coordinator_stats& stats, const process_counts& p
   write_shards(all, stats);
   write_journal(all, process);
   write_gateway(all, process);
+  write_process(all, process);
   write_limits(all, process);
   return all.text();
 }

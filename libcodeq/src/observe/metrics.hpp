@@ -18,6 +18,14 @@ struct process_counts {
   std::map<std::string, std::uint64_t> http_answers;
   /// Number of times that each limit between tenants and peers was reached, keyed by its name.
   std::map<std::string, std::uint64_t> limits_met;
+  /// Bytes of enqueues that are not durable yet.
+  std::uint64_t enqueue_bytes = 0;
+  /// Number of look-ups that wait for the store.
+  std::uint64_t lookups_waiting = 0;
+  /// Number of records of ended tasks that had to make room.
+  std::uint64_t records_evicted = 0;
+  /// Size of the file that reserves space on the disk.
+  std::uint64_t disk_reserve_bytes = 0;
   std::uint64_t journal_groups = 0;
   std::uint64_t journal_parts = 0;
   std::uint64_t journal_bytes = 0;

@@ -39,6 +39,12 @@ struct shard_place {
 /// The number of a request, which its refusal needs.
 [[nodiscard]] result<std::uint64_t> number_of(const enqueue_request& message);
 
+/// The producer session of a request.
+[[nodiscard]] result<producer_id> producer_of(const enqueue_request& message);
+
+/// The producer session that the sender has finished; zero: none.
+[[nodiscard]] result<producer_id> finished_session_of(const goodbye& message);
+
 /// Delays count from the shard time `now`. The tasks' bodies share the message's buffer.
 [[nodiscard]] result<core::enqueue>
 to_command(const enqueue_request& message, core::peer_id peer, timestamp now, shard_place place);

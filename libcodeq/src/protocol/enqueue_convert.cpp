@@ -57,6 +57,18 @@ result<std::uint64_t> number_of(const enqueue_request& message) {
   return message.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
 }
 
+result<producer_id> producer_of(const enqueue_request& message) {
+  return message.read([](auto reader) -> result<producer_id> {
+    return encoding::read_producer(reader.getProducer());
+  });
+}
+
+result<producer_id> finished_session_of(const goodbye& message) {
+  return message.read([](auto reader) -> result<producer_id> {
+    return encoding::read_producer(reader.getFinished());
+  });
+}
+
 result<core::enqueue>
 to_command(const enqueue_request& message, core::peer_id peer, timestamp now, shard_place place) {
   auto command = message.read([&](auto reader) {

@@ -188,8 +188,12 @@ refused make_refused(const error& reason) {
   });
 }
 
-goodbye make_goodbye(errc code) {
-  return goodbye::build([&](auto r) { r.setCode(to_schema(code)); });
+goodbye make_goodbye(errc code, const producer_id& finished) {
+  return goodbye::build([&](auto r) {
+    r.setCode(to_schema(code));
+    if (finished != producer_id{})
+      encoding::write_producer(r.initFinished(), finished);
+  });
 }
 
 } // namespace codeq::protocol

@@ -49,6 +49,6 @@ struct ended_task {
 
 [[nodiscard]] refused make_refused(const error& reason);
 
-[[nodiscard]] goodbye make_goodbye(errc code);
+[[nodiscard]] goodbye make_goodbye(errc code, const producer_id& finished = {});
 
 } // namespace codeq::protocol

@@ -2,6 +2,7 @@
 #include "transport/link.hpp"
 
 #include "observe/log.hpp"
+#include "protocol/reply.hpp"
 #include "transport/backoff.hpp"
 #include "transport/connection.hpp"
 #include "transport/socket.hpp"
@@ -47,7 +48,8 @@ public:
   void start(link_self self, const link_options& options);
   void dial();
   void lose(const dialled_lost& lost);
-  void close(const error& reason, bool say_goodbye);
+  /// With `farewell`, sends a goodbye first.
+  void close(const error& reason, const actors::close_link* farewell);
 
 private:
   void adopt(socket_owner socket);
@@ -67,7 +69,7 @@ private:
 
 link_internal_actor::behavior_type handlers(link_self self) {
   return {
-    [self](const actors::close_link& request) { self->state.close(request.reason, true); },
+    [self](const actors::close_link& request) { self->state.close(request.reason, &request); },
     [self](start_dialling) { self->state.dial(); },
     [self](const dialled_lost& lost) { self->state.lose(lost); }};
 }
@@ -77,7 +79,7 @@ link_internal_actor::behavior_type handlers(link_self self) {
 /// until it is due, and an actor system that ends earlier would wait for that thread for ever.
 link_internal_actor::behavior_type waiting(link_self self, duration pause) {
   caf::behavior timed{
-    [self](const actors::close_link& request) { self->state.close(request.reason, true); },
+    [self](const actors::close_link& request) { self->state.close(request.reason, &request); },
     caf::after(pause) >>
       [self] {
         self->become(handlers(self));
@@ -164,27 +166,24 @@ void link_state::report(const error& reason, bool final) {
     caf::actor_cast<caf::actor>(options_.owner), actors::link_down{options_.index, reason, final});
 }
 
-void link_state::close(const error& reason, bool say_goodbye) {
+void link_state::close(const error& reason, const actors::close_link* farewell) {
   if (closing_)
     return;
   closing_ = true;
   if (!connection_)
     return self_->quit();
-  if (say_goodbye) {
-    auto goodbye =
-      protocol::goodbye::build([](auto root) { root.setCode(schema::ErrorCode::NONE); }, 4);
-    self_->send(connection_, goodbye.to_wire());
-  }
+  if (farewell)
+    self_->send(connection_, protocol::make_goodbye(errc::none, farewell->finished).to_wire());
   self_->send(connection_, actors::close_connection{reason});
 }
 
 void set_handlers(link_self self) {
   self->set_default_handler(caf::drop);
   self->set_down_handler([self](caf::down_msg&) {
-    self->state.close({errc::going_away, "the link's owner ended"}, false);
+    self->state.close({errc::going_away, "the link's owner ended"}, nullptr);
   });
   self->set_exit_handler([self](caf::exit_msg&) {
-    self->state.close({errc::going_away, "the link was told to end"}, false);
+    self->state.close({errc::going_away, "the link was told to end"}, nullptr);
   });
 }
 

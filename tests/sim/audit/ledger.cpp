@@ -309,11 +309,34 @@ void ledger::read(const core::snapshot_taken& e) {
   }
   for (const auto& totals : e.queues) {
     auto& own = book_->totals[totals.queue];
-    own.queue = totals.queue;
-    if (own != totals)
+    bool agrees = own.completed == totals.completed && own.dead == totals.dead
+                  && own.cancelled == totals.cancelled && own.lost == totals.lost
+                  && own.purged_below == totals.purged_below;
+    if (!agrees)
       breach(
         "I9", 0, "or none: the totals of queue " + totals.queue.queue + " differ from a recount");
   }
+  for (const auto& removed : e.removed_queues)
+    remove_queue(removed, e.at);
+  for (const auto& queue : e.expired_marks)
+    book_->totals.erase(queue);
+}
+
+void ledger::remove_queue(const core::removed_queue& removed, timestamp now) {
+  auto& own = book_->totals[removed.queue];
+  for (const auto& [seq, t] : book_->tasks) {
+    if (t.queue != removed.queue || t.gone)
+      continue;
+    bool is_over = t.state == task_state::completed || t.state == task_state::cancelled;
+    bool is_past = t.key_until && *t.key_until <= now;
+    if (!is_over || !is_past)
+      breach("queues", seq, "was in a queue that was removed");
+  }
+  auto is_hidden = own.purged_below;
+  own = {};
+  own.purged_below = removed.mark.below;
+  if (removed.mark.below != 0 && removed.mark.below != is_hidden)
+    breach("queues", 0, "or none: the mark of a removed queue differs from the purge's");
 }
 
 } // namespace codeq::sim

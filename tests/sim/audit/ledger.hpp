@@ -155,6 +155,7 @@ private:
   void read(const core::follow_ups_sent&) {}
 
   void read(const core::snapshot_taken& e);
+  void remove_queue(const core::removed_queue& removed, timestamp now);
   void grant(const core::batch_granted& e, sequence seq, fencing_token token);
   void check_order(const task& t, sequence seq);
   [[nodiscard]] bool may_run(sequence seq, const task& t) const;

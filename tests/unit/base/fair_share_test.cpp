@@ -25,6 +25,17 @@ TEST(FairShare, EachFurtherOwnerFindsHalfOfWhatIsFree) {
   EXPECT_EQ(13u, take_all(share, "c"));
 }
 
+TEST(FairShare, OwnerWithLessThanAnEqualPartTakesPlacesFromTheOneWithMost) {
+  fair_share share(100);
+  EXPECT_EQ(share.debtor_of("a"), std::nullopt);
+  take_all(share, "a");
+  take_all(share, "b");
+
+  EXPECT_EQ(share.debtor_of("c"), "a");
+  EXPECT_EQ(share.debtor_of("b"), std::nullopt) << "a has no more than one of two halves";
+  EXPECT_EQ(share.debtor_of("a"), std::nullopt);
+}
+
 TEST(FairShare, TheLastPlaceCanBeTaken) {
   fair_share share(1);
   EXPECT_TRUE(share.take("a"));

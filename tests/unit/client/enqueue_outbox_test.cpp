@@ -463,4 +463,39 @@ TEST_F(EnqueueOutbox, FailAllEndsWhatWasSentAndWhatWaits) {
   EXPECT_EQ(answers, (lines{"1 going_away", "2 going_away"}));
 }
 
+TEST_F(EnqueueOutbox, SessionIsFinishedWhenAllOfItsRequestsAreAnswered) {
+  auto box = make();
+  connect(box);
+  EXPECT_EQ(box.finished_session(), producer_id{}) << "it was not used";
+  submit(box);
+  EXPECT_EQ(box.finished_session(), producer_id{});
+
+  ASSERT_TRUE(box.accept(reply(sent.at(0), 1)));
+
+  EXPECT_EQ(box.finished_session(), sent.at(0).producer);
+}
+
+TEST_F(EnqueueOutbox, SessionOfAnEarlierConnectionIsNeverFinished) {
+  auto box = make();
+  connect(box);
+  submit(box);
+  box.disconnect();
+  EXPECT_EQ(box.finished_session(), producer_id{});
+
+  connect(box);
+  ASSERT_TRUE(box.accept(reply(sent.at(1), 1)));
+
+  EXPECT_EQ(box.finished_session(), producer_id{}) << "the first copy may arrive later";
+}
+
+TEST_F(EnqueueOutbox, SessionWithARequestThatWasGivenUpIsNeverFinished) {
+  auto box = make();
+  connect(box);
+  submit(box);
+
+  box.give_up(last, {errc::timeout, "late"});
+
+  EXPECT_EQ(box.finished_session(), producer_id{});
+}
+
 } // namespace codeq::client

@@ -225,4 +225,21 @@ TEST_F(WatchList, ProgressIsAskedForAgainAfterAReconnect) {
   EXPECT_EQ(asked, (std::vector<std::string>{"shard 0: 7", "shard 0: with progress 5"}));
 }
 
+TEST_F(WatchList, AsksAgainForTasksThatWerePutOff) {
+  connect();
+  add(1, {task_0, task_2});
+  add(2, {task_2});
+  asked.clear();
+  ASSERT_TRUE(list.accept(ended({.task = task_0, .code = errc::overloaded})));
+  ASSERT_TRUE(list.accept(ended({.task = task_2, .code = errc::overloaded})));
+  EXPECT_TRUE(list.wants_to_ask_again());
+  EXPECT_TRUE(told.empty());
+  list.remove(1, {task_0, task_2});
+
+  list.ask_again();
+
+  EXPECT_EQ(asked, std::vector<std::string>{"shard 0: 7"});
+  EXPECT_FALSE(list.wants_to_ask_again());
+}
+
 } // namespace codeq::client

@@ -21,6 +21,12 @@ protected:
     enqueue("q");
   }
 
+  /// Adds queues until the tenant has `count`.
+  void add_queues(std::size_t count) {
+    for (auto i = state().tenant_queues["default"]; i < count; ++i)
+      state().intern({"default", "other" + std::to_string(i)});
+  }
+
   static core::follow_up to_shard(std::uint16_t shard, const std::string& queue = "q") {
     core::enqueue_run run;
     run.queue = {"default", queue};
@@ -176,7 +182,7 @@ TEST_F(FollowUp, ThatIsInvalidDoesNotHideThatTheLeaseIsStale) {
 
 TEST_F(FollowUp, IntoAQueueBeyondTheTenantsLimitRefusesTheCompletion) {
   lease_one();
-  state().tenant_queues["default"] = limits::queues_per_tenant_max;
+  add_queues(limits::queues_per_tenant_max);
 
   auto said = complete_with("w", held(1, 1), {to_shard(0, "new")});
 
@@ -307,7 +313,7 @@ TEST_F(FollowUp, IsTakenWhateverIsUnanswered) {
 
 TEST_F(FollowUp, IsTakenIntoAQueueBeyondTheTenantsLimit) {
   enqueue("q");
-  state().tenant_queues["default"] = limits::queues_per_tenant_max;
+  add_queues(limits::queues_per_tenant_max);
   auto taken = from_shard(3, 7);
   taken.runs[0].queue.queue = "new";
 
@@ -425,7 +431,7 @@ TEST_F(FollowUp, IsEnqueuedThoughItsQueueIsFull) {
 
 TEST_F(FollowUp, IntoNewQueuesThatAreTooManyTogetherRefusesTheCompletion) {
   lease_one();
-  state().tenant_queues["default"] = limits::queues_per_tenant_max - 1;
+  add_queues(limits::queues_per_tenant_max - 1);
 
   auto said = complete_with("w", held(1, 1), {to_shard(0, "new1"), to_shard(0, "new2")});
   EXPECT_TRUE(said.starts_with("w: answered 1/t1 too_large (follow-up: queue \"new2\"")) << said;

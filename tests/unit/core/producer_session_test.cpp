@@ -55,6 +55,37 @@ TEST_F(ProducerSession, OfAnotherDayThatIsUnknownHereIsRefused) {
   EXPECT_EQ(enqueue("q", 1, {.session = session}), "p: refused session_expired");
 }
 
+TEST_F(ProducerSession, ThatItsProducerEndedIsForgottenByTheNextSnapshot) {
+  auto session = create();
+  auto other = create();
+  enqueue("q", 1, {.request = 1, .session = session});
+  enqueue("q", 1, {.request = 1, .session = other});
+  end_session(session);
+  EXPECT_EQ(enqueue("q", 1, {.request = 1, .session = session}), "p: enqueued 1");
+
+  take_snapshot();
+
+  EXPECT_EQ(state().producers.count(session), 0u);
+  EXPECT_EQ(state().producers.count(other), 1u);
+  EXPECT_EQ(state().sessions_forgotten, 0u);
+  ASSERT_EQ(snapshot().producers.size(), 1u) << "the ended one was never written";
+  EXPECT_EQ(snapshot().producers[0].producer, other);
+}
+
+TEST_F(ProducerSession, ThatIsUsedAgainAfterItsEndIsKept) {
+  auto session = create();
+  enqueue("q", 1, {.request = 1, .session = session});
+  take_snapshot();
+  EXPECT_EQ(state().records_since_snapshot, 0u);
+  end_session(session);
+  EXPECT_GT(state().records_since_snapshot, 0u);
+  enqueue("q", 1, {.request = 2, .session = session});
+
+  take_snapshot();
+
+  EXPECT_EQ(enqueue("q", 1, {.request = 2, .session = session}), "p: enqueued 2");
+}
+
 TEST_F(ProducerSession, FromTheFarFutureIsRefused) {
   EXPECT_EQ(enqueue("q", 1, {.session = create(1h)}), "p: enqueued 1");
   EXPECT_EQ(enqueue("q", 1, {.session = create(1h + 1ms)}), "p: refused invalid_argument");

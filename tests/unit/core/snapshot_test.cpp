@@ -109,7 +109,10 @@ TEST_F(Snapshot, HoldsTotalsOfQueuesThatChangedOnly) {
 
   complete("w", held(8, 1));
   take_snapshot();
-  EXPECT_EQ(snapshot().queues, (std::vector<core::queue_totals>{{{"default", "q7"}, 1}}));
+  core::queue_totals expected{{"default", "q7"}, 1};
+  expected.records_until = now() + limits::retention_completed_default;
+  expected.records_below = task(9);
+  EXPECT_EQ(snapshot().queues, std::vector{expected});
 
   claim("w", 1);
   nack("w", held(9, 2), 1h);
@@ -122,7 +125,10 @@ TEST_F(Snapshot, HoldsTotalsOfQueuesThatChangedOnly) {
   part.limit = 10;
   change_many(core::bulk_kind::purge_all, part);
   take_snapshot();
-  EXPECT_EQ(snapshot().queues.size(), 2u);
+  ASSERT_EQ(snapshot().queues.size(), 1u);
+  EXPECT_EQ(snapshot().queues.front().cancelled, 1);
+  ASSERT_EQ(snapshot().removed_queues.size(), 1u);
+  EXPECT_EQ(snapshot().removed_queues.front().queue.queue, "q5");
 }
 
 TEST_F(Snapshot, PositionsAscendFromTurnToTurn) {

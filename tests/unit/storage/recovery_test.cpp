@@ -80,9 +80,9 @@ protected:
                     auto of_queue = decode_totals(value, queue);
                     list[i].initQueue().setTenant(queue.tenant);
                     list[i].getQueue().setQueue(queue.queue);
-                    list[i].setCompleted(of_queue->completed);
-                    list[i].setCancelled(of_queue->cancelled);
-                    list[i++].setPurgedBelow(of_queue->purged_below);
+                    list[i].setCompleted(of_queue->totals.completed);
+                    list[i].setCancelled(of_queue->totals.cancelled);
+                    list[i++].setPurgedBelow(of_queue->totals.purged_below);
                     writes->remove(key);
                   }
                 }));
@@ -213,6 +213,7 @@ TEST_F(Recovery, ReadsTotalsFromASnapshotOfFormatOneAndWritesThemAnew) {
   complete("w", held(1, 1));
   core::task_part part;
   part.filter.queue = "q";
+  part.below = task(2);
   part.limit = 10;
   change_many(core::bulk_kind::purge_all, part);
   take_snapshot();
@@ -222,9 +223,42 @@ TEST_F(Recovery, ReadsTotalsFromASnapshotOfFormatOneAndWritesThemAnew) {
   auto recovered = recover(store_, shard_id{}, 2, {});
 
   ASSERT_TRUE(recovered) << to_string(recovered.error());
-  EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
   EXPECT_EQ(core::find_violations(**recovered), std::vector<std::string>{});
   EXPECT_EQ((*recovered)->changed_totals.size(), 1u) << "they have no record of their own";
+  const auto& totals = (*recovered)->find_queue({"default", "q"})->totals;
+  EXPECT_EQ(totals.completed, 1u);
+  EXPECT_EQ(totals.purged_below, task(2));
+  // It is not known how long the records of ended tasks are kept.
+  EXPECT_EQ(totals.records_until, now() + limits::retention_classes.back());
+  EXPECT_EQ(totals.purged_until, totals.records_until);
+}
+
+TEST_F(Recovery, KnowsThePurgedTasksOfARemovedQueue) {
+  attach("w", {"q"});
+  claim("w", 1);
+  enqueue("q");
+  complete("w", held(1, 1));
+  take_snapshot();
+  enqueue("q");
+  core::task_part part;
+  part.filter.queue = "q";
+  part.limit = 10;
+  change_many(core::bulk_kind::purge_all, part);
+  take_snapshot();
+  write();
+  EXPECT_TRUE(read(queues_of(shard_id{})).empty());
+  EXPECT_EQ(read(totals_of(shard_id{})).size(), 1u);
+
+  auto recovered = recover(store_, shard_id{}, 2, {});
+
+  ASSERT_TRUE(recovered) << to_string(recovered.error());
+  EXPECT_TRUE((*recovered)->queue_index.empty());
+  EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+  EXPECT_EQ((*recovered)->purged->at({"default", "q"}), task(3));
+  advance(24h);
+  take_snapshot();
+  write();
+  EXPECT_TRUE(read(totals_of(shard_id{})).empty());
 }
 
 TEST_F(Recovery, DamagedBlockIsCorruption) {

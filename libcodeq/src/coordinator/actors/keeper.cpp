@@ -17,8 +17,12 @@ void keeper_state::start(keeper_actor::pointer self, keeper_options options) {
 void keeper_state::look() {
   if (*options_.cancelled)
     return;
+  const auto& keep = options_.keep;
+  auto evicted = keep.horizons->evicted();
   if (auto ok = keeper_->look(*options_.cancelled); !ok)
     return options_.on_failure(ok.error());
+  if (keep.horizons->evicted() > evicted)
+    options_.meter->note({"retention_bytes", keep.bytes_max, "owner", "store"});
   self_->delayed_send(self_, limits::retention_look_interval, look_at_retention{});
 }
 

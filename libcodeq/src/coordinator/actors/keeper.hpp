@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/actors/coordinator_actors.hpp"
+#include "observe/limit_meter.hpp"
 #include "storage/retention/retention_keeper.hpp"
 
 #include <atomic>
@@ -17,6 +18,7 @@ struct keeper_options {
   std::shared_ptr<std::atomic<bool>> cancelled;
   /// Called when the store failed; must not return.
   std::function<void(const error&)> on_failure;
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
 /// The state of the keeper.

@@ -26,12 +26,28 @@ void reader_driver::fetch(coordinator::fetch_bodies& m) {
 
 void reader_driver::keep(coordinator::answer_inquiry& m) {
   auto id = m.asked.why.peer;
+  if (m.asked.is_bounded && lookups_.size_of(id) >= options_.lookups_max)
+    return refuse(m);
   auto [at, is_new] = askers_.try_emplace(id, asker{m.peer});
   if (is_new)
     self_->monitor(m.peer);
   lookups_.add(std::move(m.asked));
   note_waiting(id, at->second);
   schedule();
+}
+
+void reader_driver::refuse(const coordinator::answer_inquiry& m) {
+  auto max = options_.lookups_max;
+  const auto& asker = m.asked.asker;
+  options_.meter->note(
+    {"lookups_waiting_max", max, "tenant", asker ? std::string_view(asker->tenant) : "default"});
+  peer_ = m.peer;
+  reader_->refuse(
+    m.asked,
+    {errc::overloaded,
+     "the connection has " + std::to_string(max)
+       + " look-ups waiting; lookups_waiting_max=" + std::to_string(max)});
+  peer_ = nullptr;
 }
 
 void reader_driver::keep(coordinator::find_keys& m) {

@@ -4,6 +4,7 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/store/lookup_queue.hpp"
 #include "coordinator/store/reader.hpp"
+#include "observe/limit_meter.hpp"
 
 #include <atomic>
 #include <functional>
@@ -20,6 +21,9 @@ struct reader_driver_options {
   std::function<void(const error&)> on_failure;
   /// Number of waiting look-ups; null: not counted.
   std::shared_ptr<std::atomic<std::size_t>> waiting{};
+  /// Maximum number of waiting look-ups of one connection.
+  std::size_t lookups_max = limits::lookups_waiting_max;
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
 /// The actor of the reader, on a thread of its own. Delivers tasks at once. A look-up waits until
@@ -65,6 +69,9 @@ private:
   }
 
   void schedule();
+
+  /// Answers a query for which there is no room.
+  void refuse(const coordinator::answer_inquiry& m);
 
   /// Answers the queries of one turn.
   void answer_next();

@@ -54,7 +54,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     from.remote,
     options_.gauges,
     options_.limiter,
-    options_.backups};
+    options_.backups,
+    options_.meter};
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
   // Sent by this actor, like the end of a session, so that a shard gets both in this order.
@@ -62,7 +63,8 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     self_->send(
       shard,
       attach_peer{{peer, opening.session.worker, node.queues, opening.session.bearer}, session});
-  sessions_.emplace(peer, connected{session, from.connection, node.identity.name});
+  sessions_.emplace(
+    peer, connected{session, from.connection, node.identity.name, options.last_message});
   peers_.emplace(session.address(), peer);
   CODEQ_LOG_INFO(
     "{} connects name={} subject={} remote={} queues={}",
@@ -106,6 +108,11 @@ void registrar_driver::probe(core::peer_id peer, std::uint64_t hello) {
 void registrar_driver::end_session(core::peer_id peer, const error& reason) {
   if (auto at = sessions_.find(peer); at != sessions_.end())
     self_->send(at->second.session, coordinator::end_session{reason});
+}
+
+std::int64_t registrar_driver::last_message(core::peer_id peer) const {
+  auto at = sessions_.find(peer);
+  return at == sessions_.end() ? 0 : at->second.last_message->load(std::memory_order_relaxed);
 }
 
 void registrar_driver::detach(core::peer_id peer) {

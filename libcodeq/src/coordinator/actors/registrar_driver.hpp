@@ -53,6 +53,7 @@ public:
   void refuse(std::uint64_t hello, const error& reason) override;
   void probe(core::peer_id peer, std::uint64_t hello) override;
   void end_session(core::peer_id peer, const error& reason) override;
+  [[nodiscard]] std::int64_t last_message(core::peer_id peer) const override;
   void detach(core::peer_id peer) override;
   void to_shards(core::command command) override;
   [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override;
@@ -62,6 +63,8 @@ private:
     session_actor session;
     actors::connection_actor connection;
     std::string node_name;
+    /// See `session_driver_options`.
+    std::shared_ptr<const std::atomic<std::int64_t>> last_message;
   };
 
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }

@@ -40,6 +40,12 @@ void session_driver::start(session_actor::pointer self, const session_driver_opt
   self_->monitor(options_.connection);
 }
 
+session& session_driver::used() {
+  auto since = self_->clock().now().time_since_epoch();
+  options_.last_message->store(since.count(), std::memory_order_relaxed);
+  return *session_;
+}
+
 void session_driver::ask_shard(shard_id to, peer_request request) {
   self_->send(options_.shards[value(to)], std::move(request));
 }
@@ -87,6 +93,11 @@ result<backup_status> session_driver::back_up(bool start) {
   return options_.backups(start);
 }
 
+void session_driver::note_limit(std::string_view name, std::uint64_t max) {
+  const auto& bearer = options_.session.bearer;
+  options_.meter->note({name, max, "tenant", bearer ? std::string_view(bearer->tenant) : "-"});
+}
+
 void session_driver::note_goodbye() {
   CODEQ_LOG_INFO("node says goodbye name={} remote={}", options_.node_name, options_.remote);
 }
@@ -110,9 +121,9 @@ session_actor::behavior_type drive_session(
     [self](const credit_news& m) { self->state.hosted().take(m); },
     [](const queues_added&) {},
     [self](const peer_misbehaved& m) { self->state.hosted().end(m.reason); },
-    [self](const protocol::session_request& m) { self->state.hosted().take(m); },
-    [self](const peer_enqueue& m) { self->state.hosted().take(m.request, m.share); },
-    [self](const enqueue_without_share& m) { self->state.hosted().take(m); },
+    [self](const protocol::session_request& m) { self->state.used().take(m); },
+    [self](const peer_enqueue& m) { self->state.used().take(m.request, m.share); },
+    [self](const enqueue_without_share& m) { self->state.used().take(m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
     [self](const actors::outgoing_pressure& m) { self->state.hosted().pause(m.high); },
     [self](const actors::connection_lost&) { self->quit(); },

@@ -4,8 +4,10 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/session/session.hpp"
+#include "observe/limit_meter.hpp"
 #include "security/rate_limiter.hpp"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +37,11 @@ struct session_driver_options {
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
   backup_control backups{};
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
+  /// not count.
+  std::shared_ptr<std::atomic<std::int64_t>> last_message =
+    std::make_shared<std::atomic<std::int64_t>>(0);
 };
 
 /// The actor of one connected node: passes its session's messages to shards and connection.
@@ -45,6 +52,9 @@ public:
   void start(session_actor::pointer self, const session_driver_options& options);
 
   [[nodiscard]] session& hosted() { return *session_; }
+
+  /// The session, which handles a message of the peer next.
+  [[nodiscard]] session& used();
 
   void ask_shard(shard_id to, peer_request request) override;
   void command_shard(shard_id to, core::command command) override;
@@ -57,6 +67,7 @@ public:
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
   void note_refused(const error& reason) override;
 

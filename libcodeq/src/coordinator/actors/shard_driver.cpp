@@ -56,6 +56,10 @@ caf::result<bool> shard_driver::stop() {
   return promise;
 }
 
+void shard_driver::note_limit(std::string_view name, std::uint64_t max, std::string_view owner) {
+  options_.meter->note({name, max, "tenant", owner});
+}
+
 void shard_driver::settled() {
   if (stopping_)
     std::exchange(stopping_, std::nullopt)->deliver(true);

@@ -5,6 +5,7 @@
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/free_space.hpp"
 #include "coordinator/shard/shard.hpp"
+#include "observe/limit_meter.hpp"
 #include "storage/task_store.hpp"
 
 #include <memory>
@@ -25,6 +26,7 @@ struct shard_driver_options {
   std::shared_ptr<const storage::task_store> store;
   /// Decides when tasks may be added; used by this shard's actor only; null: always.
   std::shared_ptr<free_space> space{};
+  std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
 /// The actor of one shard: passes it the time, and its messages to other actors.
@@ -64,6 +66,7 @@ public:
   bool drop_timer(fencing_token token) override;
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
+  void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
   void settled() override;
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;

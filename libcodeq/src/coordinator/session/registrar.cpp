@@ -73,7 +73,7 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
 }
 
 result<void> registrar::check_share(const std::string& tenant) const {
-  if (shares_.has_room(tenant))
+  if (shares_.has_room(tenant) || shares_.debtor_of(tenant))
     return {};
   port_.note_full(tenant);
   return error{
@@ -81,6 +81,38 @@ result<void> registrar::check_share(const std::string& tenant) const {
     "tenant " + tenant + " has " + std::to_string(shares_.used_by(tenant)) + " of "
       + std::to_string(shares_.used()) + " connections; all tenants share "
       + std::to_string(shares_.total())};
+}
+
+core::peer_id registrar::most_idle_of(const std::string& tenant) const {
+  core::peer_id found = 0;
+  std::int64_t last = 0;
+  for (const auto& [peer, c] : sessions_) {
+    if (!c.bearer || c.bearer->tenant != tenant)
+      continue;
+    auto used = port_.last_message(peer);
+    if (found == 0 || used < last) {
+      found = peer;
+      last = used;
+    }
+  }
+  return found;
+}
+
+void registrar::take_share(const std::string& tenant) {
+  auto debtor = shares_.has_room(tenant) ? std::nullopt : shares_.debtor_of(tenant);
+  if (debtor) {
+    auto peer = most_idle_of(*debtor);
+    port_.note_full(*debtor);
+    port_.end_session(
+      peer,
+      {errc::overloaded,
+       "tenant " + *debtor + " has " + std::to_string(shares_.used_by(*debtor)) + " of "
+         + std::to_string(shares_.total())
+         + " connections; this one was idle for the longest time and made room for tenant "
+         + tenant});
+    drop(peer);
+  }
+  shares_.force(tenant);
 }
 
 void registrar::welcome(std::uint64_t hello, const protocol::hello& message, timestamp now) {
@@ -179,7 +211,7 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
     workers_[node.identity.name].peer = session.peer;
   }
   if (c.bearer)
-    shares_.force(c.bearer->tenant);
+    take_share(c.bearer->tenant);
   sessions_.emplace(session.peer, std::move(c));
   port_.open_session(hello, {std::move(session), node, make_ack(now)});
 }

@@ -55,6 +55,10 @@ public:
   /// Ends a session and sends the node the reason.
   virtual void end_session(core::peer_id peer, const error& reason) = 0;
 
+  /// When the node of a session sent its latest message, on a monotonic clock; 0 before the first
+  /// one.
+  [[nodiscard]] virtual std::int64_t last_message(core::peer_id peer) const = 0;
+
   /// Detaches a peer from every shard.
   virtual void detach(core::peer_id peer) = 0;
 
@@ -115,8 +119,16 @@ private:
   void take_over(std::uint64_t hello, const newcomer& who, timestamp now);
   void accept(std::uint64_t hello, const newcomer& who, timestamp now);
 
-  /// Checks that the tenant may have one more session. Errors: `overloaded`.
+  /// Checks that the tenant may have one more session, if need be in place of another tenant's.
+  /// Errors: `overloaded`.
   [[nodiscard]] result<void> check_share(const std::string& tenant) const;
+
+  /// Takes a place for a session of the tenant. If it has no room but less than its equal part, it
+  /// replaces the session of the tenant with most that sent no message for the longest time.
+  void take_share(const std::string& tenant);
+
+  /// @pre the tenant has a session
+  [[nodiscard]] core::peer_id most_idle_of(const std::string& tenant) const;
   [[nodiscard]] protocol::hello_ack make_ack(timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
   void drop(core::peer_id peer);

@@ -77,7 +77,10 @@ result<void> session::count_request() {
   using security::rate_scope;
   bool is_admin = options_.bearer && options_.bearer->may_operate();
   auto wait = take_rate(is_admin ? rate_scope::admin : rate_scope::producer, 1);
-  return wait == duration{0} ? result<void>{} : over_rate(wait);
+  if (wait == duration{0})
+    return {};
+  port_.note_limit("token_rate", 0);
+  return over_rate(wait);
 }
 
 void session::take(const enqueue_without_share& m) {
@@ -88,8 +91,11 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   auto number = protocol::number_of(m);
   if (!number)
     return refuse(number.error());
+  if (auto ok = note_producer(m); !ok)
+    return refuse(ok.error());
   auto size = m.body().size();
   if (inflight_bytes_ + size > limits::producer_inflight_bytes_max && inflight_bytes_ > 0) {
+    port_.note_limit("producer_inflight_bytes_max", limits::producer_inflight_bytes_max);
     error reason{
       errc::overloaded,
       "over " + std::to_string(limits::producer_inflight_bytes_max)
@@ -101,11 +107,34 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   });
   if (!tasks)
     return refuse(tasks.error());
-  if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0})
+  if (auto wait = take_rate(security::rate_scope::producer, *tasks); wait > duration{0}) {
+    port_.note_limit("token_rate", 0);
     return refuse_enqueue(*number, over_rate(wait), wait);
+  }
   enqueue_bytes_.emplace(*number, size);
   inflight_bytes_ += size;
   forward(m, std::move(share));
+}
+
+result<void> session::note_producer(const protocol::enqueue_request& m) {
+  auto producer = protocol::producer_of(m);
+  auto shard = protocol::shard_of(m, options_.shard_count);
+  if (!producer || !shard)
+    return producer ? shard.error() : producer.error();
+  if (*producer != producer_)
+    producer_shards_.clear();
+  producer_ = *producer;
+  producer_shards_.insert(*shard);
+  return {};
+}
+
+void session::end_producer_session(const protocol::goodbye& m) {
+  auto finished = protocol::finished_session_of(m);
+  bool is_ours = finished && *finished == producer_;
+  if (!is_ours || !enqueue_bytes_.empty())
+    return;
+  for (auto shard : producer_shards_)
+    port_.command_shard(shard, core::end_session{producer_});
 }
 
 void session::refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after) {
@@ -322,8 +351,9 @@ void session::drain() {
   pause(true);
 }
 
-void session::take_request(const protocol::goodbye&) {
+void session::take_request(const protocol::goodbye& m) {
   port_.note_goodbye();
+  end_producer_session(m);
   if (options_.worker) {
     // First, since the shards would grant the tasks that are given back here to this worker again.
     drain();

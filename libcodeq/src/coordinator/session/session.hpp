@@ -93,6 +93,9 @@ public:
 
   // For the log.
 
+  /// A request met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when it is the
+  /// token's.
+  virtual void note_limit(std::string_view name, std::uint64_t max) = 0;
   virtual void note_goodbye() = 0;
   virtual void note_refused(const error& reason) = 0;
 };
@@ -189,6 +192,11 @@ private:
 
   /// Takes all credits back, permanently.
   void drain();
+  /// Records where the producer's session is used.
+  [[nodiscard]] result<void> note_producer(const protocol::enqueue_request& m);
+  /// Lets the shards forget the producer session that the goodbye names. Does nothing unless it is
+  /// the one of this connection and all of its requests have been answered.
+  void end_producer_session(const protocol::goodbye& m);
   void refuse_enqueue(std::uint64_t number, const error& reason, duration retry_after);
 
   /// How long the bearer has to wait before it may use `cost`; zero: not at all.
@@ -220,6 +228,9 @@ private:
   // A producer's unanswered requests.
   std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;
   std::size_t inflight_bytes_ = 0;
+  /// The session of the latest request, and the shards that it was used at.
+  producer_id producer_{};
+  std::set<shard_id> producer_shards_;
 };
 
 } // namespace codeq::coordinator

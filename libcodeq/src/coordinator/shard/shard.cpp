@@ -89,11 +89,8 @@ void shard::attach(const peer_attached& m, const instant& now) {
   if (m.worker)
     decide(core::attach_worker{m.peer, m.worker, m.queues}, now);
   if (m.watches_queues) {
-    queue_watchers_.insert_or_assign(m.peer, state_->queues.size());
-    queues_added all{state_->id, {}};
-    for (const auto& queue : state_->queues)
-      all.queues.push_back(queue->address);
-    port_.tell_queues(m.peer, std::move(all));
+    queue_watchers_.insert_or_assign(m.peer, state_->queues_created);
+    port_.tell_queues(m.peer, queues_from(0));
   }
 }
 
@@ -123,6 +120,8 @@ void shard::commit(std::vector<core::event> events) {
       turn.horizon =
         std::make_shared<const storage::shard_horizon>(storage::horizon_of(*state_, *snapshot));
       note_closed(*snapshot);
+      note_forgotten();
+      note_removed(*snapshot);
       snapshot_commit_ = turns_.submitted();
     }
   }
@@ -139,6 +138,20 @@ void shard::note_closed(const core::snapshot_taken& snapshot) {
     return;
   lookups_.note_closed(snapshot.closed_keys);
   closed_keys_commit_ = turns_.submitted();
+}
+
+void shard::note_forgotten() {
+  auto before = std::exchange(sessions_forgotten_, state_->sessions_forgotten);
+  if (sessions_forgotten_ > before)
+    port_.note_limit(
+      "producer_sessions_per_shard_max", limits::producer_sessions_per_shard_max, "-");
+}
+
+void shard::note_removed(const core::snapshot_taken& snapshot) {
+  if (queue_watchers_.empty())
+    return;
+  for (const auto& removed : snapshot.removed_queues)
+    removed_queues_.push_back(removed.queue);
 }
 
 void shard::read_survivors() {

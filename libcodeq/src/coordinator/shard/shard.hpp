@@ -87,6 +87,10 @@ public:
   /// Requests a call of `wake(number)` after `wait`.
   virtual void wake_after(duration wait, std::uint64_t number) = 0;
 
+  /// A request of the peer met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when
+  /// it differs between queues. `owner`: the tenant of the peer's token, if it has one.
+  virtual void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) = 0;
+
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 
@@ -204,6 +208,8 @@ private:
   void carry_out(core::claim_parked& e, const instant& now);
   void carry_out(core::work_available& e, const instant& now);
   void carry_out(core::credits_revoked& e, const instant& now);
+  void carry_out(core::enqueue_answered& e, const instant& now);
+  void carry_out(core::queue_answered& e, const instant& now);
   void carry_out(core::reports_answered& e, const instant& now);
   void carry_out(core::deliver_follow_ups& e, const instant& now);
   void carry_out(core::follow_ups_taken& e, const instant& now);
@@ -218,10 +224,15 @@ private:
   void carry_out(Effect& e, const instant& now);
 
   void reply_to(core::peer_id peer, protocol::peer_reply reply);
+  /// Counts the limit that a request was refused for, if it was one.
+  void note_refusal(core::peer_id peer, const error& reason);
+  [[nodiscard]] std::string_view owner_of(core::peer_id peer) const;
   void tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits = 0);
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);
   void tell_ended();
   void tell_queues();
+  /// The names of the queues that arrived from that number on.
+  [[nodiscard]] queues_added queues_from(std::uint64_t arrival) const;
   void note_dispatch(const core::tasks_granted& granted, const instant& now);
 
   // shard.cpp: turns.
@@ -238,6 +249,10 @@ private:
   /// Passes the events of a turn to the journal.
   void commit(std::vector<core::event> events);
   void note_closed(const core::snapshot_taken& snapshot);
+  /// Counts producer sessions that were forgotten for lack of room.
+  void note_forgotten();
+  /// Lets watchers know of the queues that the snapshot removes.
+  void note_removed(const core::snapshot_taken& snapshot);
 
   /// Asks for the bodies that the next snapshot copies, once the latest snapshot is committed.
   void read_survivors();
@@ -264,11 +279,16 @@ private:
   std::uint64_t closed_keys_commit_ = 0;
   /// The commit of the latest snapshot; 0 once the survivors that it found were asked for.
   std::uint64_t snapshot_commit_ = 0;
+  /// `shard_state::sessions_forgotten` as of the last snapshot.
+  std::uint64_t sessions_forgotten_ = 0;
   timing_wheel wheel_;
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;
-  /// For each peer that watches queues: the number of queues that it was sent.
-  std::map<core::peer_id, std::size_t> queue_watchers_;
+  /// For each peer that watches queues: `shard_state::queues_created` when it was sent the last
+  /// ones.
+  std::map<core::peer_id, std::uint64_t> queue_watchers_;
+  /// Queues that were removed since the watchers were sent news.
+  std::vector<queue_address> removed_queues_;
   /// Ended tasks that awaiting peers are sent after the turn's other effects.
   std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
   // Since the start.

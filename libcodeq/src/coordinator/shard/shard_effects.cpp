@@ -29,6 +29,37 @@ void shard::tell_credits(core::peer_id peer, credit_news::kind what, std::uint32
     port_.tell_credits(peer, {state_->id, what, credits});
 }
 
+std::string_view shard::owner_of(core::peer_id peer) const {
+  auto at = peers_.find(peer);
+  bool has_tenant = at != peers_.end() && at->second.bearer;
+  return has_tenant ? std::string_view(at->second.bearer->tenant) : "-";
+}
+
+void shard::note_refusal(core::peer_id peer, const error& reason) {
+  if (reason.code == errc::queue_full)
+    port_.note_limit("max_depth", 0, owner_of(peer));
+  else if (reason.code == errc::too_large)
+    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner_of(peer));
+  else if (reason.code == errc::overloaded)
+    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner_of(peer));
+  else if (reason.code == errc::disk_full)
+    port_.note_limit("free_bytes", 0, owner_of(peer));
+}
+
+void shard::carry_out(core::enqueue_answered& e, const instant&) {
+  auto peer = e.peer;
+  if (!e.allowed)
+    note_refusal(peer, e.allowed.error());
+  reply_to(peer, std::move(e));
+}
+
+void shard::carry_out(core::queue_answered& e, const instant&) {
+  auto peer = e.peer;
+  if (!e.allowed)
+    note_refusal(peer, e.allowed.error());
+  reply_to(peer, std::move(e));
+}
+
 void shard::carry_out(core::tasks_granted& e, const instant& now) {
   if (!peers_.contains(e.peer))
     return;
@@ -118,6 +149,7 @@ void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const inst
     return;
   inquiry.now = now.shard;
   inquiry.asker = at->second.bearer;
+  inquiry.is_bounded = !queue_watchers_.contains(why.peer);
   port_.answer_inquiry(why.peer, std::move(inquiry));
 }
 
@@ -134,14 +166,23 @@ void shard::tell_ended() {
 
 void shard::tell_queues() {
   // Names may be sent before they are durable: at worst a worker waits at a queue that stays empty.
+  auto removed = std::exchange(removed_queues_, {});
   for (auto& [peer, told] : queue_watchers_) {
-    if (told == state_->queues.size())
+    if (told == state_->queues_created && removed.empty())
       continue;
-    queues_added news{state_->id, {}};
-    for (; told < state_->queues.size(); ++told)
-      news.queues.push_back(state_->queues[told]->address);
+    auto news = queues_from(told);
+    news.removed = removed;
     port_.tell_queues(peer, std::move(news));
+    told = state_->queues_created;
   }
+}
+
+queues_added shard::queues_from(std::uint64_t arrival) const {
+  queues_added news{state_->id, {}};
+  const auto& all = state_->queues_by_arrival;
+  for (auto at = all.lower_bound(arrival); at != all.end(); ++at)
+    news.queues.push_back(state_->queues[at->second]->address);
+  return news;
 }
 
 void shard::note_dispatch(const core::tasks_granted& granted, const instant& now) {

@@ -95,6 +95,8 @@ struct credit_news {
 struct queues_added {
   shard_id shard{};
   std::vector<queue_address> queues;
+  /// Queues that the shard has removed. One of them may exist again: then it is also in `queues`.
+  std::vector<queue_address> removed{};
 };
 
 /// Granted tasks whose bodies are not all in the shard's cache.
@@ -118,6 +120,9 @@ struct stored_inquiry {
   timestamp now{};
   /// The principal that asks; null in a single-user setup.
   std::shared_ptr<const security::principal> asker{};
+  /// The peer is a connection, whose waiting look-ups are bounded. The gateway is not: its callers
+  /// have bounds of their own.
+  bool is_bounded = false;
 };
 
 /// Keys whose owners the store has to look up. @pre every earlier snapshot that closed one of them

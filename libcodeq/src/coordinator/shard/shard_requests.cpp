@@ -131,6 +131,7 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
       errc::overloaded,
       std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
         + std::to_string(limits::awaited_tasks_max)};
+    port_.note_limit("awaited_tasks_max", limits::awaited_tasks_max, owner_of(by.peer));
     port_.end_peer(by.peer, reason);
     return std::nullopt;
   }

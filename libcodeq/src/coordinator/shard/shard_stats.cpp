@@ -8,7 +8,8 @@ namespace codeq::coordinator {
 
 coordinator_stats shard::stats() const {
   coordinator_stats s;
-  for (const auto& q : state_->queues) {
+  for (const auto& [arrival, index] : state_->queues_by_arrival) {
+    const auto& q = state_->queues[index];
     queue_stats counts;
     counts.queue = q->address;
     counts.scheduled = q->scheduled;

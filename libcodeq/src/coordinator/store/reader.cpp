@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/store/reader.hpp"
 
-#include "coordinator/shard/access.hpp"
 #include "storage/recovery/timeline_reader.hpp"
 
 #include <string>
@@ -236,10 +235,10 @@ void reader::tell_history(const stored_inquiry& asked, const core::task_view& vi
     answer_unknown(asked);
 }
 
-void reader::answer_unknown(const stored_inquiry& asked) {
+void reader::refuse(const stored_inquiry& asked, const error& reason) {
   const auto& why = asked.why;
   auto refuse = [&]<class S>(std::type_identity<S>) {
-    reply_to(asked, protocol::request_refused<S>{why.number, access::unknown_task()});
+    reply_to(asked, protocol::request_refused<S>{why.number, reason});
   };
   switch (why.what) {
   case core::inquiry::kind::explain:
@@ -251,10 +250,9 @@ void reader::answer_unknown(const stored_inquiry& asked) {
   case core::inquiry::kind::change:
     return refuse(std::type_identity<schema::ChangeRequest>{});
   case core::inquiry::kind::ending:
-    return reply_to(asked, protocol::tasks_told{{{asked.seq, errc::unknown_task, {}, 0, {}}}});
+    return reply_to(asked, protocol::tasks_told{{{asked.seq, reason.code, {}, 0, {}}}});
   case core::inquiry::kind::repeated_report:
-    return reply_to(
-      asked, core::reports_answered{why.peer, {{asked.seq, why.token, errc::unknown_task}}});
+    return reply_to(asked, core::reports_answered{why.peer, {{asked.seq, why.token, reason.code}}});
   }
 }
 

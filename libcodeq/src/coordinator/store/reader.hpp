@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "coordinator/shard/access.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "storage/recovery/task_reader.hpp"
@@ -62,6 +63,9 @@ public:
 
   void answer(const stored_inquiry& asked) { answer({&asked, 1}); }
 
+  /// Answers a look-up for which there is no room: nothing is read.
+  void refuse(const stored_inquiry& asked, const error& reason);
+
   /// A fate record that several consecutive queries need is read only once.
   void answer(std::span<const stored_inquiry> asked);
 
@@ -86,7 +90,9 @@ private:
   void describe(const stored_inquiry& asked, const core::task_view& view);
   void tell_text(const stored_inquiry& asked, const core::task_view& view);
   void tell_history(const stored_inquiry& asked, const core::task_view& view);
-  void answer_unknown(const stored_inquiry& asked);
+
+  void answer_unknown(const stored_inquiry& asked) { refuse(asked, access::unknown_task()); }
+
   void reply_to(const stored_inquiry& asked, protocol::peer_reply reply);
 
   /// Returns the value, or ends the process.

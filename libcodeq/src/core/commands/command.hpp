@@ -192,6 +192,12 @@ struct await_tasks {
 /// Handles only the passing of time: due tasks, leases that need a timer.
 struct tick {};
 
+/// The producer will repeat no request of its session, all of which were answered; the next
+/// snapshot forgets the session. No effects.
+struct end_session {
+  producer_id producer{};
+};
+
 /// Writes the changes since the last snapshot, so that recovery need not replay them.
 struct take_snapshot {};
 
@@ -226,6 +232,7 @@ using command = std::variant<
   list_tasks,
   recall_keys,
   copy_survivors,
+  end_session,
   tick,
   take_snapshot>;
 

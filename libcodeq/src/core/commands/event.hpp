@@ -210,6 +210,10 @@ struct snapshot_taken {
   timestamp at;
   /// Totals of new queues, and of queues whose totals changed since the last snapshot.
   std::vector<queue_totals> queues;
+  /// In the order of their ends, as the next.
+  std::vector<removed_queue> removed_queues{};
+  /// Removed queues whose marks are not needed any more.
+  std::vector<queue_address> expired_marks{};
   /// Sessions that were used since the last snapshot, in order of their ids.
   std::vector<producer_record> producers;
   /// Sessions that were idle for too long or for which there was no room, in order of their ids.

@@ -4,6 +4,7 @@
 #include "base/assert.hpp"
 #include "core/state/history.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/queue_removal.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_checkpoints.hpp"
 #include "core/state/task_index.hpp"
@@ -175,6 +176,7 @@ void drop_follow_ups(shard_state& state, log_position record) {
 
 void apply_event(shard_state& state, const snapshot_taken& e) {
   add_asides(state, leave_segments(state, e.copied));
+  note_records(state, e.closed);
   // Packs its own blocks in place of the event's: a follower may have released other due tasks than
   // the primary.
   settle_snapshot(state, e, pack_changed(state));
@@ -217,6 +219,7 @@ void settle_snapshot(
   state.dirty.clear();
   state.segments.install(blocks, [&](const queue_address& queue) { return state.intern(queue); });
   settle_sessions(state, e);
+  list_queue_ends(state);
   state.settle_totals();
   settle_holds(state);
   state.change_records.clear();
@@ -224,6 +227,7 @@ void settle_snapshot(
     drop_follow_ups(state, record);
   state.delivered_follow_ups.clear();
   state.records_since_snapshot = 0;
+  remove_queues(state, e);
 }
 
 segment& add_segment(shard_state& state, const segment_appended& e) {
@@ -328,6 +332,9 @@ void change_task(shard_state& state, const task_change& change, log_position pos
 void set_queue(shard_state& state, const queue_address& queue, const queue_settings& settings) {
   auto index = state.intern(queue);
   state.queues[index]->settings = settings;
+  // The next snapshot checks whether anything else keeps the queue.
+  if (settings == queue_settings{})
+    static_cast<void>(state.change_totals(index));
   state.stir(index);
 }
 
@@ -339,7 +346,7 @@ void note_purges(shard_state& state, const std::vector<queue_purge>& purges) {
   for (const auto& purge : purges) {
     auto queue = state.intern(purge.queue);
     if (purge.below > state.queues[queue]->totals.purged_below)
-      state.change_totals(queue).purged_below = purge.below;
+      mark_purged(state.change_totals(queue), purge.below);
     (*marks)[purge.queue] = state.queues[queue]->totals.purged_below;
   }
   state.purged = std::move(marks);

@@ -177,14 +177,15 @@ void check_claimers(const shard_state& state, std::vector<std::string>& found) {
           + " does not have a worker where it looks for it");
     }
   }
-  for (std::uint32_t i = 0; i < state.queues.size(); ++i)
+  for (const auto& [arrival, i] : state.queues_by_arrival)
     if (state.queues[i]->claimers.size() != listed[i])
       found.push_back("I11: queue " + state.queues[i]->address.queue + " has other claimers");
 }
 
 /// Checks that every possible match is considered at the end of the next turn.
 void check_matches(const shard_state& state, std::vector<std::string>& found) {
-  for (const auto& queue : state.queues) {
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = state.queues[index];
     bool any_free = !queue->claimers.waiting_for(claimer_need::tasks).empty();
     if (queue->grantable() > 0 && any_free && !queue->is_stirred)
       found.push_back(
@@ -194,19 +195,58 @@ void check_matches(const shard_state& state, std::vector<std::string>& found) {
 
 void check_purges(const shard_state& state, std::vector<std::string>& found) {
   purge_marks marks;
-  for (const auto& queue : state.queues) {
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = state.queues[index];
     if (queue->totals.purged_below > 0)
       marks.emplace(queue->address, queue->totals.purged_below);
   }
+  for (const auto& [tenant, removed] : state.removed_marks)
+    for (const auto& [name, mark] : removed)
+      marks.emplace(queue_address{tenant, name}, mark.below);
   if (marks != (state.purged ? *state.purged : purge_marks{}))
     found.push_back("I9: the marks of purged queues differ from the queues' own");
 }
 
+/// Checks the lists of queues, and that every queue that is to go will go.
+void check_queues(const shard_state& state, std::vector<std::string>& found) {
+  std::map<std::string, std::size_t> of_tenant;
+  std::set<std::uint32_t> indexes(state.free_queues.begin(), state.free_queues.end());
+  for (const auto& [arrival, index] : state.queues_by_arrival) {
+    const auto& queue = *state.queues[index];
+    auto named = state.queue_index.find(queue.address);
+    if (named == state.queue_index.end() || named->second != index || queue.arrival != arrival)
+      found.push_back("I8: queue " + queue.address.queue + " is not found by its name");
+    if (queue.listed_end && !state.queue_ends.contains({*queue.listed_end, queue.address}))
+      found.push_back("I8: queue " + queue.address.queue + " is not listed where it should be");
+    bool is_idle = queue.depth() == 0 && queue.dead == 0 && queue.settings == queue_settings{};
+    bool may_end = queue.totals.records_until != timestamp::max();
+    // The snapshot that closes the queue's last segments lists it.
+    bool is_listed = queue.listed_end || queue.has_changed_totals || !state.dirty.empty();
+    if (is_idle && may_end && !is_listed)
+      found.push_back("I8: queue " + queue.address.queue + " would never be removed");
+    ++of_tenant[queue.address.tenant];
+    indexes.insert(index);
+  }
+  bool is_whole = indexes.size() == state.queues.size()
+                  && indexes.size() == state.queue_index.size() + state.free_queues.size();
+  if (!is_whole)
+    found.push_back("I8: an index of queues is used twice or lost");
+  if (of_tenant != decltype(of_tenant)(state.tenant_queues.begin(), state.tenant_queues.end()))
+    found.push_back("I9: the queues of a tenant are counted wrongly");
+  for (const auto& [end, queue] : state.queue_ends) {
+    auto removed = state.removed_marks.find(queue.tenant);
+    bool is_mark = removed != state.removed_marks.end() && removed->second.contains(queue.queue);
+    if (is_mark == state.queue_index.contains(queue))
+      found.push_back("I8: " + queue.queue + " is to go, but is neither a queue nor a mark");
+  }
+}
+
 void check_totals(const shard_state& state, std::vector<std::string>& found) {
   std::vector<std::uint32_t> changed;
-  for (std::uint32_t i = 0; i < state.queues.size(); ++i)
+  for (const auto& [arrival, i] : state.queues_by_arrival)
     if (state.queues[i]->has_changed_totals)
       changed.push_back(i);
+  std::sort(changed.begin(), changed.end());
   auto listed = state.changed_totals;
   std::sort(listed.begin(), listed.end());
   if (listed != changed)
@@ -228,8 +268,8 @@ void write_entry(std::ostream& out, const task_entry& e, timestamp eligible_at, 
 
 void write_settings(std::ostream& out, const shard_state& state) {
   std::map<queue_address, const queue_settings*> all;
-  for (const auto& queue : state.queues)
-    all.emplace(queue->address, &queue->settings);
+  for (const auto& [arrival, index] : state.queues_by_arrival)
+    all.emplace(state.queues[index]->address, &state.queues[index]->settings);
   for (const auto& [address, s] : all) {
     if (*s == queue_settings{})
       continue;
@@ -282,11 +322,12 @@ std::vector<std::string> find_violations(const shard_state& state) {
   find_key_violations(state, found);
   check_purges(state, found);
   check_totals(state, found);
+  check_queues(state, found);
   check_follow_ups(state, found);
   check_outcomes(state, found);
   check_dead_ends(state, found);
   check_checkpoints(state, found);
-  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+  for (const auto& [arrival, i] : state.queues_by_arrival) {
     const auto& queue = *state.queues[i];
     const auto& count = counts[i];
     bool agrees = queue.gated == count.gated && queue.scheduled == count.scheduled
@@ -303,13 +344,17 @@ std::string durable_text(const shard_state& state) {
   std::ostringstream out;
   state.segments.for_each([&](const segment& s) { write_segment(out, state, s); });
   std::map<queue_address, queue_totals> totals;
-  for (const auto& queue : state.queues)
-    totals.emplace(queue->address, queue->totals);
-  for (const auto& [address, t] : totals) {
-    if (t.completed + t.dead + t.cancelled + t.lost + t.purged_below > 0)
-      out << address.tenant << '/' << address.queue << ' ' << t.completed << ' ' << t.dead << ' '
-          << t.cancelled << ' ' << t.lost << " purged below " << t.purged_below << '\n';
-  }
+  for (const auto& [arrival, index] : state.queues_by_arrival)
+    totals.emplace(state.queues[index]->address, state.queues[index]->totals);
+  for (const auto& [address, t] : totals)
+    out << address.tenant << '/' << address.queue << ' ' << t.completed << ' ' << t.dead << ' '
+        << t.cancelled << ' ' << t.lost << " purged below " << t.purged_below << " records until "
+        << t.records_until.time_since_epoch().count() << " below " << t.records_below
+        << " purged until " << t.purged_until.time_since_epoch().count() << '\n';
+  for (const auto& [tenant, removed] : state.removed_marks)
+    for (const auto& [name, mark] : removed)
+      out << tenant << '/' << name << " is removed, purged below " << mark.below << " until "
+          << mark.until.time_since_epoch().count() << '\n';
   write_settings(out, state);
   std::map<producer_id, const producer_session*> producers;
   for (const auto& [id, session] : state.producers)

@@ -133,6 +133,7 @@ result<void> check_tenant(
 
 void note_use(
   shard_state& state, const producer_id& producer, producer_session& session, timestamp at) {
+  session.is_ended = false;
   if (!std::exchange(session.dirty, true))
     state.dirty_producers.push_back(producer);
   at = std::max(at, session.last_used);
@@ -173,6 +174,17 @@ void remember_request(
     runs.back().count += tasks.count;
   else
     runs.push_back(tasks);
+}
+
+void end_session_of(shard_state& state, const producer_id& producer) {
+  auto at = state.producers.find(producer);
+  if (at == state.producers.end() || is_internal(producer))
+    return;
+  if (std::exchange(at->second.is_ended, true))
+    return;
+  state.ended_sessions.push_back(producer);
+  // This is not a log record, but it is work for the next snapshot.
+  ++state.records_since_snapshot;
 }
 
 bool has_many_sessions(const shard_state& state) {
@@ -250,6 +262,9 @@ used_sessions(const shard_state& state, const std::vector<producer_id>& ended) {
 void note_sessions(const shard_state& state, snapshot_taken& c) {
   auto ended = idle_sessions(state, c.at);
   auto forgotten_until = state.sessions_forgotten_until;
+  for (const auto& id : state.ended_sessions)
+    if (state.producers.at(id).is_ended)
+      ended.push_back(id);
   end_surplus(state, forgotten_until, ended);
   for (const auto& [tenant, until] : forgotten_until)
     // After that time the ids alone show that such sessions are too old.
@@ -267,10 +282,12 @@ void settle_sessions(shard_state& state, const snapshot_taken& c) {
   state.dirty_producers.clear();
   for (const auto& id : c.ended_producers) {
     auto at = state.producers.find(id);
-    state.sessions_forgotten += end_of(id, at->second.last_used) > c.at ? 1 : 0;
+    bool is_over = at->second.is_ended || end_of(id, at->second.last_used) <= c.at;
+    state.sessions_forgotten += is_over ? 0 : 1;
     leave_order(state, id, at->second);
     state.producers.erase(at);
   }
+  state.ended_sessions.clear();
   state.sessions_forgotten_until.clear();
   restore_forgotten(state, c.forgotten);
 }

@@ -13,7 +13,7 @@
 /// The producer sessions of a shard, which keep the answers of requests. A forgotten session must
 /// never pass for a new one, since a late retry would be executed a second time. Therefore the id
 /// of a session contains its creation time, and a session is forgotten only when it is older than
-/// the maximum age of a new one, or when the shard has no room.
+/// the maximum age of a new one, when its producer has ended it, or when the shard has no room.
 ///
 /// A shard has room for a fixed number of sessions. When there are more, the tenant with the most
 /// sessions loses those that it used longest ago. From then on the shard refuses every unknown
@@ -61,6 +61,11 @@ void remember_request(
 /// producer no longer needs.
 producer_session& touch_session(
   shard_state& state, const request_id& request, const std::string& tenant, timestamp at);
+
+/// Lets the next snapshot forget a session that its producer has ended. Until then, and when the
+/// producer uses it again, it is like any other. @pre the producer repeats none of its requests,
+/// because a forgotten session may begin anew
+void end_session_of(shard_state& state, const producer_id& producer);
 
 /// True when a snapshot should come soon, because there are more sessions than there is room for.
 [[nodiscard]] bool has_many_sessions(const shard_state& state);

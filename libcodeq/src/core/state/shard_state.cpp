@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/shard_state.hpp"
 
+#include "core/state/queue_removal.hpp"
+
 namespace codeq::core {
 
 shard_state::shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_seed)
@@ -13,11 +15,18 @@ shard_state::shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_se
 }
 
 std::uint32_t shard_state::intern(const queue_address& address) {
-  auto [at, is_new] = queue_index.try_emplace(address, static_cast<std::uint32_t>(queues.size()));
+  auto place = free_queues.empty() ? queues.size() : free_queues.back();
+  auto [at, is_new] = queue_index.try_emplace(address, static_cast<std::uint32_t>(place));
   if (is_new) {
-    auto queue = std::make_unique<queue_state>();
-    queue->address = address;
-    queues.push_back(std::move(queue));
+    if (free_queues.empty())
+      queues.emplace_back();
+    else
+      free_queues.pop_back();
+    auto& queue = *(queues[place] = std::make_unique<queue_state>());
+    queue.address = address;
+    queue.arrival = queues_created++;
+    queues_by_arrival.emplace(queue.arrival, at->second);
+    take_mark(*this, queue);
     // The name must be stored even when the queue has no other records.
     change_totals(at->second).queue = address;
     ++tenant_queues[address.tenant];

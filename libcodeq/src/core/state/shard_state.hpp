@@ -49,6 +49,10 @@ struct queue_state {
   bool is_stirred = false;
   /// True when the queue is in `shard_state::changed_totals`.
   bool has_changed_totals = false;
+  /// The queue's time in `shard_state::queue_ends`, if it is in it. Volatile.
+  std::optional<timestamp> listed_end;
+  /// Number of queues that were created before, by this process. Volatile.
+  std::uint64_t arrival = 0;
   /// Number of the turn that leased its tasks last. Volatile.
   std::uint64_t served = 0;
 
@@ -114,6 +118,8 @@ struct producer_session {
   timestamp last_used;
   /// Used since the last snapshot.
   bool dirty = false;
+  /// The producer ended the session; the next snapshot forgets it. Volatile.
+  bool is_ended = false;
   std::map<std::uint64_t, request_answer> answers;
   /// The tenant of all tasks that were enqueued; empty when there were several, and for the
   /// coordinator's own sessions.
@@ -155,10 +161,14 @@ struct shard_state {
   id_counter tokens;
   id_counter positions;
   segment_table segments;
+  /// By index; null where a queue was removed, until another one takes the index. Indexes are
+  /// volatile.
   std::vector<std::unique_ptr<queue_state>> queues;
   std::unordered_map<queue_address, std::uint32_t> queue_index;
   /// Number of queues of each tenant.
   std::unordered_map<std::string, std::size_t> tenant_queues;
+  /// The purge marks of removed queues, by tenant and name.
+  std::map<std::string, std::map<std::string, purge_mark>> removed_marks;
   /// Tasks that wait for a time, by `place_of`.
   packed_set due;
   /// When dead tasks with a limited retention are removed.
@@ -180,8 +190,8 @@ struct shard_state {
   /// `held_outcomes` as of the last snapshot, for the threads that drop records; replaced, never
   /// changed.
   position_set held_at_snapshot;
-  /// All `queue_totals::purged_below`, for the threads that read fates. Null when no queue was ever
-  /// purged; replaced, never changed.
+  /// All `queue_totals::purged_below` and marks of removed queues, for the threads that read fates.
+  /// Null when no queue was ever purged; replaced, never changed.
   std::shared_ptr<const purge_marks> purged;
   /// Records of follow-ups for other shards; the number of unconfirmed ones is volatile.
   std::map<log_position, std::size_t> follow_up_records;
@@ -198,6 +208,15 @@ struct shard_state {
   std::uint64_t arrivals = 0;
   /// The attached peers by worker. An HTTP worker is attached once per claim.
   std::set<std::pair<worker_identity, peer_id>> peers_by_worker;
+  /// The indexes in `queues` that are free.
+  std::vector<std::uint32_t> free_queues;
+  /// The indexes of all queues in the order in which this process created them.
+  std::map<std::uint64_t, std::uint32_t> queues_by_arrival;
+  /// Number of queues that this process created.
+  std::uint64_t queues_created = 0;
+  /// When queues without tasks and settings, and marks of removed queues, are to go. A queue that
+  /// has been used since may still be in it.
+  std::set<std::pair<timestamp, queue_address>> queue_ends;
   /// The workers that wait for a queue to exist: a claim does not create one.
   std::unordered_map<queue_address, std::vector<peer_id>> wanted_queues;
   std::unordered_map<sequence, std::vector<peer_id>> awaited;
@@ -220,6 +239,8 @@ struct shard_state {
   std::vector<std::uint32_t> changed_totals;
   /// Sessions to write at the next snapshot.
   std::vector<producer_id> dirty_producers;
+  /// Sessions that their producers ended since the last snapshot. Some may have been used again.
+  std::vector<producer_id> ended_sessions;
   /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
   /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;

@@ -2,6 +2,7 @@
 #include "core/turn/turn.hpp"
 
 #include "core/state/apply.hpp"
+#include "core/state/queue_removal.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -59,6 +60,7 @@ sealed_turn turn::seal(const instant& now) {
     return position_of(a) < position_of(b);
   });
   state_.records_since_snapshot += sealed.events.size();
+  want_queue_ends(state_);
   if (snapshot_wanted_) {
     sealed.events.emplace_back(make_snapshot());
     const auto& taken = std::get<snapshot_taken>(sealed.events.back());
@@ -91,6 +93,9 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
     sooner(time_of(state.due.front()));
   if (!state.dead_ends.empty())
     sooner(time_of(state.dead_ends.front()));
+  // When it is past, the next snapshot is due for it.
+  if (!state.queue_ends.empty() && state.queue_ends.begin()->first > now.shard)
+    sooner(state.queue_ends.begin()->first);
   if (auto timer_due = state.leases.next_due_for_timer()) {
     auto until = std::max(duration{0}, *timer_due - now.steady);
     wait = wait ? std::min(*wait, until) : until;

@@ -194,6 +194,8 @@ private:
   [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);
 
+  void run(const end_session& c);
+
   void run(const tick&) {}
 
   void run(const copy_survivors& c);

@@ -71,6 +71,10 @@ void turn::run(const enqueue& c) {
   effects_.emplace_back(std::move(answer));
 }
 
+void turn::run(const end_session& c) {
+  end_session_of(state_, c.producer);
+}
+
 request_answer turn::add(const request_id& request, const std::vector<enqueue_run>& runs) {
   joined_from_ = 0;
   if (has_key(runs))

@@ -89,7 +89,8 @@ void turn::mark_purged(const task_part& part) {
   auto next = state_.sequences.next;
   auto below = part.below == 0 ? next : std::min(part.below, next);
   std::vector<queue_purge> purges;
-  for (const auto& queue : state_.queues) {
+  for (const auto& [arrival, index] : state_.queues_by_arrival) {
+    const auto& queue = state_.queues[index];
     bool is_meant = queue->address.tenant == filter.tenant
                     && (filter.queue.empty() || queue->address.queue == filter.queue);
     if (is_meant && queue->totals.purged_below < below)

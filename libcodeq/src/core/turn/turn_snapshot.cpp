@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/queue_removal.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/turn/turn.hpp"
@@ -38,8 +39,6 @@ snapshot_taken turn::make_snapshot() {
   c.position = state_.positions.take(1);
   c.at = now_.shard;
   note_sessions(state_, c);
-  for (auto queue : state_.changed_totals)
-    c.queues.push_back(state_.queues[queue]->totals);
   c.copied = take_copies(state_);
   auto asides = leave_segments(state_, c.copied);
   for (auto first : state_.dirty) {
@@ -50,6 +49,11 @@ snapshot_taken turn::make_snapshot() {
     note_closed_key(state_, s, c);
   }
   add_asides(state_, std::move(asides));
+  note_records(state_, c.closed);
+  list_queue_ends(state_);
+  note_queue_ends(state_, c);
+  for (auto queue : state_.changed_totals)
+    c.queues.push_back(state_.queues[queue]->totals);
   c.blocks = pack_changed(state_);
   c.next_sequence = state_.sequences.next;
   c.merged_changes = state_.change_records;

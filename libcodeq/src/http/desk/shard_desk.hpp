@@ -138,6 +138,7 @@ public:
 
   void take(const coordinator::shard_reply& m);
   void take(const coordinator::queues_added& m);
+  void remove_queue(shard_id shard, const queue_address& queue);
   void take(claim_ended& m);
   void misbehaved(const error& reason);
   void tick();
@@ -197,8 +198,8 @@ private:
   std::deque<std::function<void()>> waiting_bodies_;
   std::size_t open_bodies_ = 0;
   bool reads_bodies_ = false;
-  /// For each tenant, the names of the queues that any shard knows.
-  std::map<std::string, std::set<std::string>> queues_;
+  /// For each tenant, the names of its queues, each with the shards that have it.
+  std::map<std::string, std::map<std::string, std::set<shard_id>>> queues_;
   /// The shards that have sent their queues, and the claims that wait until all have.
   std::set<shard_id> known_shards_;
   std::map<std::uint64_t, std::function<void()>> early_claims_;

@@ -118,8 +118,9 @@ std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<
 void shard_desk::start_claim(
   std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done) {
   bool is_of_all = wish.queues.empty();
-  if (is_of_all)
-    for (const auto& queue : queues_[wish.tenant])
+  auto known = is_of_all ? queues_.find(wish.tenant) : queues_.end();
+  if (known != queues_.end())
+    for (const auto& [queue, shards] : known->second)
       if (wish.queues.size() < limits::http_claim_queues_max)
         wish.queues.push_back({wish.tenant, queue});
   bool is_over = wish.queues.empty() && wish.wait == duration{0};
@@ -147,11 +148,28 @@ void shard_desk::start_claim(
   claims_.emplace(name, open_claim{actor, timer, std::move(done), std::move(tenant), queues});
 }
 
+void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {
+  auto& names = queues_[queue.tenant];
+  auto at = names.find(queue.queue);
+  if (at == names.end())
+    return;
+  at->second.erase(shard);
+  if (at->second.empty())
+    names.erase(at);
+  if (names.empty())
+    queues_.erase(queue.tenant);
+}
+
 void shard_desk::take(const coordinator::queues_added& m) {
+  for (const auto& queue : m.removed)
+    remove_queue(m.shard, queue);
   std::map<std::string, std::vector<queue_address>> fresh;
-  for (const auto& queue : m.queues)
-    if (queues_[queue.tenant].insert(queue.queue).second)
+  for (const auto& queue : m.queues) {
+    auto [at, is_new] = queues_[queue.tenant].try_emplace(queue.queue);
+    at->second.insert(m.shard);
+    if (is_new)
       fresh[queue.tenant].push_back(queue);
+  }
   for (auto& [name, open] : claims_) {
     auto news = fresh.find(open.tenant);
     if (open.tenant.empty() || news == fresh.end())

@@ -21,8 +21,8 @@
 ///   'G' shard:u16 position:u64    GrantRecord                once               single_remove
 ///   'R' shard:u16 position:u64    OutcomeRecord              once               by compaction
 ///   'B' shard:u16 first_seq:u64   BlockRecord                overwritten        remove
-///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        never
-///   'L' shard:u16 tenant 0 queue  TotalsRecord               overwritten        never
+///   'Q' shard:u16 tenant 0 queue  QueueRecord                overwritten        remove
+///   'L' shard:u16 tenant 0 queue  TotalsRecord               overwritten        remove
 ///   'E' shard:u16 position:u64    ChangeRecord               once               single_remove
 ///   'U' shard:u16 position:u64    FollowUpRecord             once               single_remove
 ///   'F' shard:u16 first_seq:u64   FateRecord                 once               by compaction

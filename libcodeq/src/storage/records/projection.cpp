@@ -79,6 +79,16 @@ void project_event(shard_id shard, const core::snapshot_taken& e, write_set& wri
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& totals : e.queues)
     writes.put(totals_key{shard, totals.queue}.encode(), encode(totals));
+  for (const auto& removed : e.removed_queues) {
+    writes.remove(queue_key{shard, removed.queue}.encode());
+    auto key = totals_key{shard, removed.queue}.encode();
+    if (removed.mark.below > 0)
+      writes.put(std::move(key), encode(removed.mark));
+    else
+      writes.remove(std::move(key));
+  }
+  for (const auto& queue : e.expired_marks)
+    writes.remove(totals_key{shard, queue}.encode());
   for (const auto& session : e.producers)
     writes.put(producer_key{shard, session.producer}.encode(), encode(session));
   for (const auto& producer : e.ended_producers)

@@ -94,7 +94,10 @@ core::queue_totals read_totals(Reader r, queue_address queue) {
     r.getDead(),
     r.getCancelled(),
     r.getLost(),
-    r.getPurgedBelow()};
+    r.getPurgedBelow(),
+    {},
+    0,
+    {}};
 }
 
 } // namespace
@@ -340,12 +343,30 @@ std::string encode(const core::queue_totals& totals) {
     r.setCancelled(totals.cancelled);
     r.setLost(totals.lost);
     r.setPurgedBelow(totals.purged_below);
+    r.setHasRecordTimes(true);
+    r.setRecordsUntilMs(ms_of(totals.records_until));
+    r.setRecordsBelow(totals.records_below);
+    r.setPurgedUntilMs(ms_of(totals.purged_until));
   });
 }
 
-result<core::queue_totals> decode_totals(std::string_view value, const queue_address& queue) {
-  return parse<schema::TotalsRecord>(
-    value, [&](auto r) -> result<core::queue_totals> { return read_totals(r, queue); });
+std::string encode(const core::purge_mark& mark) {
+  return build<schema::TotalsRecord>(small_words, [&](auto r) {
+    r.setPurgedBelow(mark.below);
+    r.setHasRecordTimes(true);
+    r.setPurgedUntilMs(ms_of(mark.until));
+    r.setIsRemoved(true);
+  });
+}
+
+result<totals_record> decode_totals(std::string_view value, const queue_address& queue) {
+  return parse<schema::TotalsRecord>(value, [&](auto r) -> result<totals_record> {
+    totals_record record{read_totals(r, queue), r.getIsRemoved(), r.getHasRecordTimes()};
+    record.totals.records_until = time_of(r.getRecordsUntilMs());
+    record.totals.records_below = r.getRecordsBelow();
+    record.totals.purged_until = time_of(r.getPurgedUntilMs());
+    return record;
+  });
 }
 
 result<core::queue_configured> decode_queue(std::string_view value, const queue_address& queue) {

@@ -39,6 +39,9 @@ struct store_record {
 /// Does not encode the queue's name, which is in the record's key.
 [[nodiscard]] std::string encode(const core::queue_totals& totals);
 
+/// The totals record that is left of a removed queue.
+[[nodiscard]] std::string encode(const core::purge_mark& mark);
+
 /// Encodes only the shard's own part of a snapshot; totals, blocks, fates and sessions have their
 /// own records.
 [[nodiscard]] std::string encode(const core::snapshot_taken& e);
@@ -90,7 +93,15 @@ decode_queue(std::string_view value, const queue_address& queue);
 /// Decodes the tasks' bodies, too.
 [[nodiscard]] result<core::follow_ups_sent> decode_follow_ups(std::string_view value);
 
-[[nodiscard]] result<core::queue_totals>
+/// The totals of a queue, or the mark that is left of a removed one.
+struct totals_record {
+  core::queue_totals totals;
+  bool is_removed = false;
+  /// False in records of older versions: how long the records of ended tasks are kept is not known.
+  bool has_record_times = false;
+};
+
+[[nodiscard]] result<totals_record>
 decode_totals(std::string_view value, const queue_address& queue);
 
 /// Decodes only the shard's own part, with the totals of all queues if the record has format 1.

@@ -3,6 +3,7 @@
 
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
+#include "core/state/queue_removal.hpp"
 #include "core/state/restore.hpp"
 #include "core/state/task_checkpoints.hpp"
 #include "core/state/task_keys.hpp"
@@ -55,8 +56,9 @@ private:
   core::shard_state& state_;
   shard_id shard_;
   core::log_position snapshot_ = 0;
-  /// Totals of all queues, when the snapshot has format 1.
-  std::vector<core::queue_totals> totals_in_snapshot_;
+  /// Totals that older versions wrote, in format 1 within the snapshot: the next snapshot writes
+  /// them anew.
+  std::vector<core::queue_totals> totals_to_write_;
   /// Blocks contain the segments below this sequence.
   sequence next_sequence_ = 0;
   core::gathered_index gathered_;
@@ -87,7 +89,7 @@ result<void> shard_recovery::load_snapshot() {
   snapshot_ = snapshot->position;
   next_sequence_ = snapshot->next_sequence;
   state_.at = snapshot->at;
-  totals_in_snapshot_ = std::move(snapshot->queues);
+  totals_to_write_ = std::move(snapshot->queues);
   core::restore_forgotten(state_, snapshot->forgotten);
   return {};
 }
@@ -97,25 +99,27 @@ result<void> shard_recovery::load_totals() {
     auto queue = totals_key::decode(key);
     if (!queue)
       return error{errc::corruption, "a key that is not a queue's among the totals"};
-    auto totals = decode_totals(value, queue->queue);
-    if (!totals)
-      return totals.error();
-    state_.change_totals(state_.intern(queue->queue)) = std::move(*totals);
+    auto record = decode_totals(value, queue->queue);
+    if (!record)
+      return record.error();
+    auto& totals = record->totals;
+    if (record->is_removed)
+      core::restore_mark(state_, queue->queue, {totals.purged_below, totals.purged_until});
+    else if (record->has_record_times)
+      state_.queues[state_.intern(queue->queue)]->totals = std::move(totals);
+    else
+      totals_to_write_.push_back(std::move(totals));
     return {};
   };
   if (auto ok = each(totals_of(shard_), load); !ok)
     return ok;
   state_.settle_totals();
-  // These totals have no records of their own yet, so the next snapshot has to write them.
-  for (auto& totals : totals_in_snapshot_) {
+  for (auto& totals : totals_to_write_) {
+    core::assume_records(state_, totals);
     auto queue = state_.intern(totals.queue);
     state_.change_totals(queue) = std::move(totals);
   }
-  std::vector<core::queue_purge> purges;
-  for (const auto& queue : state_.queues)
-    if (queue->totals.purged_below > 0)
-      purges.push_back({queue->address, queue->totals.purged_below});
-  core::note_purges(state_, purges);
+  core::restore_purges(state_);
   return {};
 }
 
@@ -296,6 +300,7 @@ void shard_recovery::replay() {
     core::apply(state_, e);
   // Counts as written, so that a snapshot soon covers the tail and the next recovery replays less.
   state_.records_since_snapshot = tail_.size();
+  core::list_all_queue_ends(state_);
 }
 
 } // namespace
