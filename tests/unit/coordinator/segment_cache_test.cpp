@@ -70,7 +70,7 @@ TEST(SegmentCache, LetsASegmentGoWithItsLastTask) {
 
 core::event ended(task_state next) {
   core::leases_ended record;
-  record.ends.push_back({10, fencing_token{1}, core::lease_end_kind::failed, true, next});
+  record.ends.emplace_back().next = next;
   return record;
 }
 

@@ -223,6 +223,30 @@ TEST_F(Enqueue, NextWakeupIsTheNextDueTime) {
   EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 2850ms);
 }
 
+TEST_F(Enqueue, ManyTasksThatComeDueTogetherLetTheNextOnesWaitForEachOther) {
+  enqueue_all("q", std::vector<enqueue_options>(64, {.delay = 1000ms}));
+  enqueue("q", 1, {.delay = 1005ms});
+  enqueue("q", 1, {.delay = 1035ms});
+  attach("w", {"q"});
+  claim("w", 100);
+  advance(1000ms);
+  ASSERT_EQ(state().leases.size(), 64u);
+
+  EXPECT_EQ(advance(5ms), "");
+  EXPECT_EQ(core::next_wakeup(state(), base::manual_clock(clock()).now()), 35ms);
+  EXPECT_EQ(advance(35ms), "w: got 65/t65 66/t66");
+}
+
+TEST_F(Enqueue, FewTasksThatComeDueDoNotWait) {
+  enqueue_all("q", std::vector<enqueue_options>(63, {.delay = 1000ms}));
+  enqueue("q", 1, {.delay = 1001ms});
+  attach("w", {"q"});
+  claim("w", 100);
+  advance(1000ms);
+
+  EXPECT_EQ(advance(1ms), "w: got 64/t64");
+}
+
 TEST_F(Enqueue, DeferredTaskHasItsPlaceByItsEnqueue) {
   enqueue("q", 1, {.delay = 5s});
   enqueue("q", 2);

@@ -126,6 +126,12 @@ struct producer_session {
   std::string tenant;
 };
 
+/// How many tasks became ready by their time since `begin`; see `release_due_tasks`.
+struct due_window {
+  monotonic_time begin;
+  std::size_t released = 0;
+};
+
 /// A counter whose high bits are the epoch, so that no number is ever used twice, whatever was
 /// lost.
 struct id_counter {
@@ -246,6 +252,7 @@ struct shard_state {
   std::vector<std::uint32_t> stirred;
   /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
+  due_window released;
   /// Number of sealed turns.
   std::uint64_t turns = 0;
   /// Number of log records since the last snapshot.

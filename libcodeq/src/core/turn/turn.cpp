@@ -15,6 +15,17 @@ log_position position_of(const event& e) {
   return std::visit([](const auto& x) { return x.position; }, e);
 }
 
+/// Once this many tasks became ready by their time within a window, the next ones wait for its end.
+constexpr std::size_t due_window_tasks = 64;
+
+/// Less than the lateness that the contract allows.
+constexpr duration due_window_length{40};
+
+/// True while due tasks wait for the end of the window.
+bool is_full(const due_window& window, monotonic_time now) {
+  return window.released >= due_window_tasks && now < window.begin + due_window_length;
+}
+
 template <class From>
 void move_all(std::vector<From>& from, std::vector<event>& to) {
   for (auto& x : from)
@@ -40,11 +51,23 @@ void turn::decide(const command& c, const instant& now) {
   std::visit([this](const auto& x) { run(x); }, c);
 }
 
+void turn::release_due_tasks() {
+  auto& window = state_.released;
+  if (is_full(window, now_.steady))
+    return;
+  if (now_.steady >= window.begin + due_window_length)
+    window = {now_.steady, 0};
+  auto released = release_due(state_, now_.shard, limits::due_released_per_turn_max);
+  // Those that were left over do not wait.
+  bool any_left = released == limits::due_released_per_turn_max;
+  window.released = any_left ? 0 : window.released + released;
+}
+
 sealed_turn turn::seal(const instant& now) {
   close_checkpoints();
   advance(now);
   purge_past_dead();
-  release_due(state_, now_.shard, limits::due_released_per_turn_max);
+  release_due_tasks();
   tell_claimers(match());
   want_timers();
   say_follow_ups();
@@ -85,10 +108,11 @@ duration at_the_fastest(duration wait) {
 
 std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   std::optional<duration> wait;
-  auto sooner = [&](timestamp at) {
-    auto until = at_the_fastest(std::max(duration{0}, at - now.shard));
-    wait = wait ? std::min(*wait, until) : until;
+  auto sooner = [&](duration until) { wait = wait ? std::min(*wait, until) : until; };
+  auto time_until = [&](timestamp at) {
+    return at_the_fastest(std::max(duration{0}, at - now.shard));
   };
+<<<<<<< HEAD
   if (!state.due.empty())
     sooner(time_of(state.due.front()));
   if (!state.dead_ends.empty())
@@ -99,7 +123,18 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   if (auto timer_due = state.leases.next_due_for_timer()) {
     auto until = std::max(duration{0}, *timer_due - now.steady);
     wait = wait ? std::min(*wait, until) : until;
+=======
+  if (!state.due.empty()) {
+    auto until = time_until(time_of(state.due.front()));
+    if (is_full(state.released, now.steady))
+      until = std::max(until, state.released.begin + due_window_length - now.steady);
+    sooner(until);
+>>>>>>> retry
   }
+  if (!state.dead_ends.empty())
+    sooner(time_until(time_of(state.dead_ends.front())));
+  if (auto timer_due = state.leases.next_due_for_timer())
+    sooner(std::max(duration{0}, *timer_due - now.steady));
   return wait;
 }
 

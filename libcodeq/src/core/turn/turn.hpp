@@ -55,6 +55,10 @@ private:
 
   void advance(const instant& now);
 
+  /// Makes tasks ready whose time has come: each at once, but once there are many, all those of a
+  /// window together. So tasks of the same segments are leased and read together.
+  void release_due_tasks();
+
   // Enqueue.
   void run(const enqueue& c);
   [[nodiscard]] result<void> check(const enqueue& c) const;

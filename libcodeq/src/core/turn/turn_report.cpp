@@ -138,7 +138,7 @@ void turn::append_end(lease_end e) {
     e.next = task_state::cancelled;
     e.due = {};
   }
-  const auto& settings = find_segment(state_.segments, e.seq)->settings;
+  const auto& settings = s.settings;
   if (e.next == task_state::dead) {
     e.attempt = entry.attempt;
     if (settings.dead_retention > duration{0})
