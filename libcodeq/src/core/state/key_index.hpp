@@ -4,7 +4,7 @@
 #include "codeq/ids.hpp"
 
 #include "core/commands/event.hpp"
-#include "core/state/name_index.hpp"
+#include "core/blocks/name_index.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -112,27 +112,17 @@ std::optional<duration> next_wakeup(shard_state& state, const instant& now) {
   auto time_until = [&](timestamp at) {
     return at_the_fastest(std::max(duration{0}, at - now.shard));
   };
-<<<<<<< HEAD
-  if (!state.due.empty())
-    sooner(time_of(state.due.front()));
-  if (!state.dead_ends.empty())
-    sooner(time_of(state.dead_ends.front()));
-  // When it is past, the next snapshot is due for it.
-  if (!state.queue_ends.empty() && state.queue_ends.begin()->first > now.shard)
-    sooner(state.queue_ends.begin()->first);
-  if (auto timer_due = state.leases.next_due_for_timer()) {
-    auto until = std::max(duration{0}, *timer_due - now.steady);
-    wait = wait ? std::min(*wait, until) : until;
-=======
   if (!state.due.empty()) {
     auto until = time_until(time_of(state.due.front()));
     if (is_full(state.released, now.steady))
       until = std::max(until, state.released.begin + due_window_length - now.steady);
     sooner(until);
->>>>>>> retry
   }
   if (!state.dead_ends.empty())
     sooner(time_until(time_of(state.dead_ends.front())));
+  // When it is past, the next snapshot is due for it.
+  if (!state.queue_ends.empty() && state.queue_ends.begin()->first > now.shard)
+    sooner(time_until(state.queue_ends.begin()->first));
   if (auto timer_due = state.leases.next_due_for_timer())
     sooner(std::max(duration{0}, *timer_due - now.steady));
   return wait;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/state/name_index.hpp"
+#include "core/blocks/name_index.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
