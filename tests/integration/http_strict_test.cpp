@@ -213,6 +213,20 @@ TEST_F(HttpStrict, NumbersOutOfRangeAreRefusedWithTheirLimits) {
     why("GET", "/admin/queues/a%20b", ""));
 }
 
+TEST_F(HttpStrict, AFieldIsGivenOnce) {
+  EXPECT_EQ("field 'priority' is given twice", why_not_added(R"("priority":1,"priority":2)"));
+  EXPECT_EQ(
+    "field 'retry.baseMs' is given twice", why_not_added(R"("retry":{"baseMs":1,"baseMs":1})"));
+}
+
+TEST_F(HttpStrict, PayloadsOfCompletedTasksCannotBeKept) {
+  EXPECT_EQ(
+    "'keepPayload' is true; it must be false, since this version does not keep payloads of "
+    "completed tasks",
+    why("PUT", "/admin/queues/q/settings", R"({"keepPayload":true})"));
+  EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"keepPayload":false})").status);
+}
+
 TEST_F(HttpStrict, SizesOverALimitAreRefusedWithIt) {
   auto text = [](std::size_t bytes) { return "\"" + std::string(bytes, 'x') + "\""; };
 

@@ -139,6 +139,8 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
+  if (auto ok = check_settings(call->fields->body); !ok)
+    return call->answer(refusal_of(ok.error()));
   auto change = [&context, call, queue = *queue](const result<parts>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
