@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/router.hpp"
 
+#include "http/json/task_fields.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
 
@@ -125,7 +126,8 @@ result<route_input> read_fields(const route& r, const request& in) {
   bool is_left_out = in.body.empty() && r.fields.need != body_need::required;
   if (is_left_out || r.fields.need == body_need::unread)
     return route_input{std::move(*query), {}};
-  auto body = input::read(in.body, r.fields.body);
+  bool is_extended = !r.fields.extended.fields.empty() && query->has(extended_field.name);
+  auto body = input::read(in.body, is_extended ? r.fields.extended : r.fields.body);
   if (!body)
     return body.error();
   return route_input{std::move(*query), std::move(*body)};
@@ -176,6 +178,8 @@ std::vector<std::span<const route>> all_routes() {
     task_routes(),
     queue_routes(),
     admin_routes(),
+    subscription_routes(),
+    policy_routes(),
     process_routes()};
 }
 
