@@ -11,7 +11,8 @@ packages="
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libmimalloc-dev libssl-dev openssl
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
-  pkgconf procps python3 libfaketime valgrind curl ca-certificates
+  pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl
+  ca-certificates
 "
 
 # --fuzz adds the packages that the fuzz targets need.
