@@ -220,6 +220,8 @@ TEST_F(HttpStrict, NumbersOutOfRangeAreRefusedWithTheirLimits) {
 }
 
 TEST_F(HttpStrict, AFieldIsGivenOnce) {
+  EXPECT_EQ(
+    "query parameter 'limit' is given twice", why("GET", "/tasks?limit=1&queue=q&limit=2", ""));
   EXPECT_EQ("field 'priority' is given twice", why_not_added(R"("priority":1,"priority":2)"));
   EXPECT_EQ(
     "field 'retry.baseMs' is given twice", why_not_added(R"("retry":{"baseMs":1,"baseMs":1})"));

@@ -186,8 +186,6 @@ TEST_F(HttpWorkers, ACompletionAddsItsFollowUps) {
     R"({"command":"later","payload":2,"delay":"1m"}])");
 
   EXPECT_EQ(200u, done.status) << done.body;
-  // The shard of a key takes it later.
-  advance(1s);
   auto mail = claim("mail");
   EXPECT_EQ(R"({"to": "ada"})", mail.text("payload"));
   EXPECT_EQ(R"({"a":"b"})", mail["headers"]);

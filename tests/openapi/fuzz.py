@@ -204,7 +204,7 @@ class Fuzzer:
         end = time.monotonic() + seconds
         batch = 0
         while time.monotonic() < end:
-            @hypothesis.seed(seed + batch)
+            @hypothesis.seed(f"{seed} {batch}")
             @hypothesis.settings(
                 max_examples=BATCH, deadline=None, database=None,
                 phases=[hypothesis.Phase.generate],

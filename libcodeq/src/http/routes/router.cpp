@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/router.hpp"
 
+#include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
@@ -120,6 +121,9 @@ std::optional<response> let_in(gateway_context& context, const route& r, exchang
 
 /// What the request says, if its route takes all of it.
 result<route_input> read_fields(const route& r, const request& in) {
+  if (!in.repeated_parameter.empty())
+    return refuse_input(
+      {}, "query parameter " + quote_name({}, in.repeated_parameter) + " is given twice");
   auto query = input::read(in.query, r.fields.query);
   if (!query)
     return query.error();

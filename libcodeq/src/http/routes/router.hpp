@@ -21,11 +21,11 @@ namespace codeq::http {
 
 /// What all routes share. Owned by the gateway's actor.
 struct gateway_context {
+  /// The queues whose policies are being changed. Outlives the desk, whose callbacks take them out.
+  std::set<queue_address> changing_policies;
   shard_desk desk;
   webhook_desk webhooks;
   wakeup_desk wakeups;
-  /// The topics, as tenant and name, that are being changed.
-  std::set<queue_address> changing_policies;
   authenticate who;
   limit_rate limit;
   /// A single-user setup: only pages of this machine may call, and those of origins named to

@@ -183,27 +183,33 @@ void wakeup_desk::wake(const coordinator_stats& stats) {
   for (const auto& q : stats.queues)
     if (q.ready > 0 && tenants.contains(q.queue.tenant))
       ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
-  for (const auto& due : list_.take_due(ready, desk_->steady_now()))
-    find_oldest(due, 0, std::nullopt);
+  std::map<queue_address, std::vector<wakeup>> by_queue;
+  for (auto& due : list_.take_due(ready, desk_->steady_now()))
+    by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
+  for (auto& [queue, due] : by_queue)
+    find_oldest(std::make_shared<const std::vector<wakeup>>(std::move(due)), 0, std::nullopt);
 }
 
 void wakeup_desk::find_oldest(
-  const wakeup& w, std::uint16_t shard, std::optional<timestamp> oldest) {
-  if (shard == desk_->shard_count())
-    return call(w, oldest);
+  const calls& due, std::uint16_t shard, std::optional<timestamp> oldest) {
+  if (shard == desk_->shard_count()) {
+    for (const auto& one : *due)
+      call(one, oldest);
+    return;
+  }
   task_filter filter;
-  filter.tenant = w.to.tenant;
-  filter.queue = w.queue;
+  filter.tenant = due->front().to.tenant;
+  filter.queue = due->front().queue;
   filter.state = task_state::ready;
   client::walk_position at;
   at.shard = shard;
   at.limit = limits::http_listed_tasks_max;
-  auto next = [this, w, shard, oldest](const result<client::list_part>& part) {
+  auto next = [this, due, shard, oldest](const result<client::list_part>& part) {
     auto found = oldest;
     if (part && !part->tasks.empty())
       found = std::min(found.value_or(timestamp::max()), part->tasks.front().enqueued_at);
     if (!stopped_)
-      find_oldest(w, shard + 1, found);
+      find_oldest(due, shard + 1, found);
   };
   desk_->ask<client::list_part>(
     shard,

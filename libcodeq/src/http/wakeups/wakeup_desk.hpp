@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace codeq::http {
 
@@ -53,8 +56,11 @@ private:
   void close(task_id record);
   void wake(const coordinator_stats& stats);
 
-  /// Finds the oldest ready task from that shard on, then calls.
-  void find_oldest(const wakeup& w, std::uint16_t shard, std::optional<timestamp> oldest);
+  /// Calls that are due for one queue.
+  using calls = std::shared_ptr<const std::vector<wakeup>>;
+
+  /// Finds the queue's oldest ready task from that shard on, then makes the calls.
+  void find_oldest(const calls& due, std::uint16_t shard, std::optional<timestamp> oldest);
   void call(const wakeup& w, std::optional<timestamp> oldest);
 
   shard_desk* desk_ = nullptr;
