@@ -76,7 +76,7 @@ TEST_F(SavedCheckpoint, OneWithoutANumberIsTheNextOfItsAttempt) {
   expire_late(held(1, 1));
 
   EXPECT_EQ(save("w", held(1, 1), 0), "w: lost 1/t1");
-  EXPECT_EQ(save("w", held(1, 2), 0), "w: saved 1 of 1/t1");
+  EXPECT_EQ(save("w", held(1, 2), 0), "w: saved 1 of 1/t2");
 
   EXPECT_EQ(written(), "state 0");
   EXPECT_EQ(state().checkpoints.at(task(1)), (core::checkpoint_mark{held(1, 2).token, 1}));
