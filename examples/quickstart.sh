@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds codeq, counts the words of real files on two worker nodes, kills one of them midway with
 # SIGKILL, and checks the results against wc. Leaves no process and no directory behind.
+# CODEQ_BUILD names an existing build; without it this script builds into build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-bin=build/bin
+build=${CODEQ_BUILD:-build}
+bin=$build/bin
 work=""
 pids=()
 succeeded=false
@@ -50,8 +52,8 @@ start() {
 }
 
 start_worker() {
-  start "$1" $bin/codeq-worker --coordinator "$address" --name "$1" \
-    --handlers build/lib/libwordcount.so --slots 4
+  start "$1" "$bin"/codeq-worker --coordinator "$address" --name "$1" \
+    --handlers "$build/lib/libwordcount.so" --slots 4
 }
 
 wait_for_file() {
@@ -80,14 +82,16 @@ stop() {
   collect "$1" || fail "process $1 did not end with status 0 after SIGTERM"
 }
 
-say "installing what is missing and building"
-./examples/install-packages.sh
 work=$(mktemp -d)
-cmake -G Ninja -S . -B build >"$work/configure.log" 2>&1 || fail "configuring failed"
-ninja -C build codeq-coordinator codeq-worker wordcount count_files
+if [ -z "${CODEQ_BUILD:-}" ]; then
+  say "installing what is missing and building"
+  ./examples/install-packages.sh
+  cmake -G Ninja -S . -B "$build" >"$work/configure.log" 2>&1 || fail "configuring failed"
+  ninja -C "$build" codeq-coordinator codeq-worker wordcount count_files
+fi
 
 say "starting a coordinator with its store in $work/store"
-start coordinator $bin/codeq-coordinator --dev --data "$work/store" --listen 127.0.0.1:0 \
+start coordinator "$bin"/codeq-coordinator --dev --data "$work/store" --listen 127.0.0.1:0 \
   --port-file "$work/port"
 coordinator=$started
 wait_for_file "$work/port" "$coordinator"
@@ -101,7 +105,7 @@ say "enqueueing $files files for worker w2"
 start_worker w2
 w2=$started
 mkfifo "$work/results"
-timeout 120 $bin/examples/count_files "$address" <"$work/paths" >"$work/results" \
+timeout 120 "$bin"/examples/count_files "$address" <"$work/paths" >"$work/results" \
   2>"$work/count_files.log" &
 producer=$!
 pids+=("$producer")

@@ -166,6 +166,8 @@ enum OnDuplicate @0x93a4b5c6d7e80f1a {
   reject @1;
   defer @2;
   promote @3;
+  replaceEnded @4;
+  # `existing` while the record is live; once it has ended, a new task takes the key.
 }
 
 struct EnqueueReply {

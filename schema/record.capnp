@@ -95,7 +95,7 @@ struct ProducerRecord {
   # Shard time.
   answers @2 :List(Answer);
   tenant @3 :Text;
-  # Tenant of the first task that the session enqueued.
+  # Tenant of all tasks that the session enqueued; empty when there were several.
 
   struct Answer {
     number @0 :UInt64;
@@ -371,8 +371,8 @@ struct HistoryRecord {
   text @10 :Data;
   # Result or error text, cut to 1 KiB with a mark.
   segment @11 :UInt64;
-  # First sequence of the task's segment. When neither the segment nor its fate record exists,
-  # nothing else of the task is left, and this record can be removed, too.
+  # First sequence of the task's segment. This record can be removed when neither the segment nor
+  # its fate record exists, nor a copy of the task, nor the copy's fate.
   aside @12 :Bool;
   # The segment is stored under an aside key.
 }

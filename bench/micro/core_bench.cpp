@@ -5,6 +5,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+
 namespace codeq::bench {
 
 namespace {
@@ -25,6 +27,23 @@ void decide(benchmark::State& state, depth how_far) {
       shard.claim(batch);
     if (how_far == depth::finished)
       shard.finish();
+    if (++turns % turns_per_snapshot == 0)
+      shard.take_snapshot();
+  }
+  state.SetItemsProcessed(state.iterations() * batch);
+}
+
+/// Each task fails once and is retried after the default delay: its second attempt is one of many
+/// that come due together, each in another segment.
+void retry(benchmark::State& state) {
+  auto batch = static_cast<std::uint32_t>(state.range(0));
+  test::steady_shard shard;
+  int turns = 0;
+  for (auto _ : state) {
+    shard.advance(std::chrono::milliseconds(10));
+    shard.enqueue(batch);
+    shard.claim(2 * batch);
+    shard.fail_first_attempts();
     if (++turns % turns_per_snapshot == 0)
       shard.take_snapshot();
   }
@@ -63,6 +82,7 @@ BENCHMARK_CAPTURE(decide, enqueue_claim_complete, depth::finished)
   ->Arg(1)
   ->Arg(64)
   ->Apply(fix_iterations);
+BENCHMARK(retry)->ArgName("batch")->Arg(64)->Apply(fix_iterations);
 BENCHMARK(apply)->ArgName("batch")->Arg(1)->Arg(64)->Apply(fix_iterations);
 
 } // namespace

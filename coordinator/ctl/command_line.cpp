@@ -13,19 +13,18 @@ namespace {
 
 constexpr auto footer =
   "Durations have a unit: 500ms, 30s, 5m, 1h, 7d. Exit status: 0 done; 1 failed; 2 wrong usage; 3 "
-  "the task has not ended yet; 4 the task is dead or cancelled; of verify: 0 sound; 1 findings; 2 "
-  "cannot be opened. The options above may also be "
-  "given "
-  "in the environment (CODEQ_COORDINATOR) or in the TOML file of --config; a flag wins over the "
-  "environment, the environment over the file.";
+  "the task has not ended; 4 the task is dead or cancelled. Exit status of verify: 0 sound; 1 "
+  "findings; 2 cannot be opened. The options of `codeqctl --help` may stand before or after the "
+  "subcommand, in the environment (--coordinator is CODEQ_COORDINATOR) or in the TOML file "
+  "of --config; a flag takes precedence over the environment, the environment over the file.";
 
 void add_global_options(config::option_set& options, invocation& given) {
   options.add(config::coordinator_option(given.node.coordinators));
   options.add(
     {.name = "http",
      .value = "URL",
-     .help = "Ask the HTTP gateway there instead, http://HOST:PORT or https://HOST:PORT; answers "
-             "are then the gateway's [default: none]",
+     .help = "Send requests to this HTTP gateway instead, http://HOST:PORT or https://HOST:PORT; "
+             "the output then has the gateway's field names [default: none]",
      .take = [&given](const std::string& text) -> result<void> {
        bool is_url = text.starts_with("http://") || text.starts_with("https://");
        if (!is_url)

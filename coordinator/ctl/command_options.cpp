@@ -44,7 +44,7 @@ option id_option(task_id& target) {
 }
 
 option tenant_option(std::string& target) {
-  return name_option("tenant", "Namespace of the queue [default: default]", target);
+  return name_option("tenant", "Tenant of the queue [default: default]", target);
 }
 
 option queue_filter_option(std::string& target) {

@@ -31,8 +31,8 @@ inline constexpr duration wait_max = 7 * std::chrono::hours(24);
 
 inline constexpr std::array<std::string_view, 7> state_names{
   "scheduled", "gated", "ready", "leased", "completed", "dead", "cancelled"};
-inline constexpr std::array<std::string_view, 4> duplicate_names{
-  "existing", "reject", "defer", "promote"};
+inline constexpr std::array<std::string_view, 5> duplicate_names{
+  "existing", "reject", "defer", "promote", "replace_ended"};
 
 /// Accepts one of `names`, which stand for the values 0, 1, ... of an enum.
 template <class Target, std::size_t N>

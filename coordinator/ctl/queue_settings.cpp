@@ -74,7 +74,7 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       {limits::lease_min, limits::lease_max}),
     count_option(
       "max-attempts",
-      "Deliveries before a task is dead, 1 to 1000 " + default_of("5"),
+      "Attempts before a task is dead, 1 to 1000 " + default_of("5"),
       to.max_attempts,
       {1, limits::attempts_max}),
     chosen(
@@ -95,12 +95,12 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
       {zero, limits::retry_max}),
     duration_option(
       "run-timeout",
-      "Longest an attempt may run, at most 30d; 0 is no limit " + default_of("0"),
+      "Maximum run time of an attempt, at most 30d; 0 is no limit " + default_of("0"),
       to.run_timeout,
       {zero, limits::run_timeout_max}),
     duration_option(
       "progress-timeout",
-      "Longest an attempt may run without a sign of progress, at most 30d; 0 is no limit "
+      "Maximum time that an attempt may run without reporting progress, at most 30d; 0 is no limit "
         + default_of("0"),
       to.progress_timeout,
       {zero, limits::run_timeout_max}),
@@ -113,7 +113,9 @@ settings_options(queue_changes& to, const std::function<std::string(const char*)
     chosen(
       "dead-retention",
       "CLASS",
-      "The same for a dead task; 0 keeps it until it is purged " + default_of("0"),
+      "How long the record of a dead task is kept: 1h, 1d, 7d, 30d or 1y; 0 keeps it until it is "
+      "purged "
+        + default_of("0"),
       put_into(to.dead_retention, parse_dead_retention)),
     chosen(
       "on-dead",

@@ -58,7 +58,7 @@ def _die_with_parent():
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _refuse_report(name, text):
+def refuse_report(name, text):
     found = _REPORT.search(text)
     if found:
         start = text.rfind("\n", 0, found.start()) + 1
@@ -203,7 +203,7 @@ class Cluster:
         done = subprocess.run(
             [str(word) for word in (BIN / "codeqctl", *coordinator, *arguments)],
             input=payload, capture_output=True, timeout=60, check=False, env=env)
-        _refuse_report("codeqctl", done.stderr.decode(errors="replace"))
+        refuse_report("codeqctl", done.stderr.decode(errors="replace"))
         return done
 
     def ctl(self, *arguments, payload=None, status=0):
@@ -264,7 +264,7 @@ class Cluster:
         logs = {process.name: process.text() for process in self.processes if process.log.exists()}
         shutil.rmtree(self.directory, ignore_errors=True)
         for name, text in logs.items():
-            _refuse_report(name, text)
+            refuse_report(name, text)
 
 
 class ClusterTest(unittest.TestCase):

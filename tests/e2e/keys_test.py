@@ -7,6 +7,7 @@ import unittest
 
 import cluster
 from cluster import wait_until
+from gateway import Gateway
 
 
 class KeyTest(cluster.ClusterTest):
@@ -113,6 +114,8 @@ class Policies(KeyTest):
             self.put("echo", "y", "--on-duplicate", "defer", "--delay", "1h"), (task, "unchanged"))
         with self.assertRaisesRegex(AssertionError, "duplicate"):
             self.put("echo", "y", "--on-duplicate", "reject")
+        self.assertEqual(
+            self.put("echo", "y", "--on-duplicate", "replace_ended"), (task, "existing"))
 
     def test_leased_record(self):
         self.cluster.start_worker("w")
@@ -121,7 +124,8 @@ class Policies(KeyTest):
 
         for policy in ("defer", "promote"):
             self.assertEqual(self.put("sleep", "y", "--on-duplicate", policy), (task, "running"))
-        self.assertEqual(self.put("sleep", "y"), (task, "existing"))
+        for policy in ("existing", "replace_ended"):
+            self.assertEqual(self.put("sleep", "y", "--on-duplicate", policy), (task, "existing"))
 
     def test_terminal_record(self):
         self.cluster.start_worker("w")
@@ -134,6 +138,32 @@ class Policies(KeyTest):
         self.assertEqual(kind, "created")
         self.assertNotEqual(fresh, task)
         self.assertEqual(self.cluster.result(fresh), "y")
+
+    def test_ended_record_is_replaced_by_each_policy_that_may(self):
+        self.cluster.start_worker("w")
+        task, _ = self.put("echo", "0")
+        self.cluster.result(task)
+
+        for policy in ("replace_ended", "defer", "promote"):
+            fresh, kind = self.put("echo", policy, "--on-duplicate", policy)
+            self.assertEqual((kind, self.cluster.result(fresh)), ("created", policy))
+            self.assertNotEqual(fresh, task)
+        for policy in ("existing", "reject"):
+            tried = self.cluster.try_ctl("enqueue", "echo", "y", "--key", "X",
+                                         "--on-duplicate", policy)
+            self.assertIn(fresh, (tried.stdout + tried.stderr).decode())
+
+    def test_dead_record_is_replaced_and_stays(self):
+        self.cluster.start_worker("w")
+        task, _ = self.put("fail", "x", "--max-attempts", "1")
+        wait_until(lambda: self.cluster.status(task)["state"] == "dead", 20, "it fails")
+
+        self.assertEqual(self.put("fail", "y"), (task, "existing"))
+        fresh, kind = self.put("fail", "y", "--on-duplicate", "replace_ended", "--delay", "1h")
+
+        self.assertEqual(kind, "created")
+        self.assertNotEqual(fresh, task)
+        self.assertEqual(self.cluster.status(task)["state"], "dead")
 
     def test_replaced_payload_is_what_runs(self):
         task, _ = self.put("echo", "old", "--delay", "1h", "--allow-promotion")
@@ -160,6 +190,24 @@ class Policies(KeyTest):
         self.assertEqual(json.loads(self.by_key("cancel", "echo"))["state"], "cancelled")
 
         self.assertEqual(self.cluster.status(task)["state"], "cancelled")
+
+
+class OverHttp(cluster.ClusterTest):
+    def test_ended_record_is_replaced_when_asked(self):
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+        keyed = {"idempotencyKey": "k", "onDuplicate": "replace_ended"}
+        first = http.enqueue("echo", "x", **keyed)["id"]
+        self.assertEqual(http.enqueue("echo", "y", **keyed)["id"], first)
+        self.cluster.start_worker("w")
+        self.cluster.result(first)
+
+        fresh = http.enqueue("echo", "z", **keyed)["id"]
+
+        self.assertNotEqual(fresh, first)
+        self.assertEqual(self.cluster.result(fresh), '"z"')
 
 
 if __name__ == "__main__":

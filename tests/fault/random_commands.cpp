@@ -119,7 +119,7 @@ core::enqueue_run random_commands::named_run(const instant& now) {
     r.group = "g" + std::to_string(below(4));
   if (r.not_before == timestamp{} || one_in(2)) {
     r.key = "k" + std::to_string(below(20));
-    r.duplicate = static_cast<on_duplicate>(below(4));
+    r.duplicate = static_cast<on_duplicate>(below(5));
     r.replace_payload = one_in(2);
     r.allow_promotion = one_in(2);
   }

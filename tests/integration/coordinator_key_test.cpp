@@ -61,8 +61,8 @@ protected:
 TEST_F(StoredKey, TakesNoMemory) {
   close_first("x");
 
-  EXPECT_THAT(state_->keys.holders(), IsEmpty());
-  EXPECT_THAT(state_->keys.retained(), IsEmpty());
+  EXPECT_TRUE(state_->keys.holders.empty());
+  EXPECT_TRUE(state_->keys.retained.empty());
 }
 
 TEST_F(StoredKey, IsFoundByADuplicate) {

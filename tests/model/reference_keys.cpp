@@ -23,9 +23,9 @@ enqueue_kind reference_shard::meet(const core::enqueue_run& r, reference_task& t
   bool is_leased = task.state == task_state::leased;
   if (r.duplicate == on_duplicate::reject)
     return enqueue_kind::duplicate;
-  bool moves = r.duplicate != on_duplicate::existing;
-  if (moves && !is_live)
+  if (!is_live && r.duplicate != on_duplicate::existing)
     return enqueue_kind::created;
+  bool moves = r.duplicate == on_duplicate::defer || r.duplicate == on_duplicate::promote;
   if (moves && is_leased)
     return enqueue_kind::running;
   auto kind = moves ? move_time(r, task) : enqueue_kind::existing;

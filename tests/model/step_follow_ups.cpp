@@ -18,7 +18,7 @@ std::vector<core::follow_up> step_maker::random_follow_ups(dice& d, const instan
     // Fields that only the other shard interprets.
     auto& run = made.back().run;
     run.key = std::string(d.below(4), 'k');
-    run.duplicate = static_cast<on_duplicate>(d.below(4));
+    run.duplicate = static_cast<on_duplicate>(d.below(5));
     run.replace_payload = d.one_in(2);
     run.left_to_queue = static_cast<std::uint16_t>(d.below(128));
   }

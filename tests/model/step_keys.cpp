@@ -27,7 +27,7 @@ core::enqueue_run step_maker::keyed_run(dice& d, const instant& now) {
   r.queue = key.queue;
   r.group = key.group;
   r.key = key.key;
-  r.duplicate = static_cast<on_duplicate>(d.below(4));
+  r.duplicate = static_cast<on_duplicate>(d.below(5));
   r.replace_payload = d.one_in(3);
   r.not_before = d.one_in(3) ? timestamp{} : now.shard + d.pick(delays);
   r.settings.retention = d.one_in(4) ? 24h : 1h;

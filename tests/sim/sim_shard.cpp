@@ -2,6 +2,7 @@
 #include "sim/sim_shard.hpp"
 
 #include "core/state/epoch.hpp"
+#include "core/state/task_index.hpp"
 #include "sim/sim_session.hpp"
 #include "sim/sim_store.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -266,13 +267,16 @@ core::shard_state* sim_shard::settled_state() {
 }
 
 std::vector<task_id> sim_shard::blockers() const {
-  std::vector<task_id> found;
-  for (const auto& [name, group] : state_.groups) {
-    auto head = *group.members.begin();
-    if (core::find_segment(state_.segments, head)->view(head).state == task_state::dead)
-      found.push_back({state_.id, head});
-  }
-  return found;
+  std::map<std::pair<std::uint32_t, std::string>, task_id> found;
+  state_.segments.for_each([&](const core::segment& s) {
+    bool may_block = !s.group.empty() && s.view(s.first).state == task_state::dead;
+    if (may_block && core::open_member(state_, s) == s.first)
+      found.emplace(std::pair(s.queue, s.group), state_.id_of(s.first));
+  });
+  std::vector<task_id> tasks;
+  for (const auto& [group, task] : found)
+    tasks.push_back(task);
+  return tasks;
 }
 
 } // namespace codeq::sim

@@ -80,6 +80,11 @@ public:
   void
   keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
   void survivors_read(shard_id shard, core::copy_survivors found) override;
+
+  void survivors_damaged(const coordinator::survivors_wanted&, const error& reason) override {
+    fail(reason);
+  }
+
   void deliver(core::peer_id peer, coordinator::task_delivery tasks) override;
   void tell_credits(core::peer_id peer, const coordinator::credit_news& news) override;
   [[noreturn]] void fail(const error& reason) override;

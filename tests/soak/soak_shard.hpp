@@ -78,6 +78,10 @@ public:
     commands_.emplace_back(std::move(found));
   }
 
+  void survivors_damaged(const coordinator::survivors_wanted&, const error& reason) override {
+    fail(reason);
+  }
+
   [[nodiscard]] bool may_hold_key(const task_key& name) override;
 
   void to_shard(shard_id, core::command command) override {

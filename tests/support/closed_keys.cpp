@@ -39,7 +39,7 @@ std::optional<core::key_holder>
 closed_keys::owner_of(core::shard_state& state, const task_key& name, timestamp now) const {
   core::recall(state, recall({name}));
   auto owner = core::owner_of(state, name, now);
-  state.keys.forget_recalled();
+  state.keys.recalled.clear();
   return owner;
 }
 

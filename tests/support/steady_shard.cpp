@@ -66,6 +66,7 @@ void steady_shard::take(const core::tasks_granted& granted) {
       report.seq = lease_run.first + i;
       report.token = fencing_token{value(lease_run.first_token) + i};
       report.text = bytes::from(std::string(result_bytes, 'r'));
+      is_retried_.push_back(!lease_run.attempts.empty() && lease_run.attempts[i] > 1);
     }
   }
 }
@@ -77,6 +78,15 @@ std::vector<core::event> steady_shard::finish(std::uint32_t failing) {
     report.how = fails ? disposition::nack : disposition::completed;
     report.delay = fails ? std::optional{duration{0}} : std::nullopt;
   }
+  is_retried_.clear();
+  return run(c);
+}
+
+std::vector<core::event> steady_shard::fail_first_attempts() {
+  core::report c{worker, std::exchange(held_, {})};
+  for (std::size_t i = 0; i < c.reports.size(); ++i)
+    c.reports[i].how = is_retried_[i] ? disposition::completed : disposition::failed;
+  is_retried_.clear();
   return run(c);
 }
 

@@ -38,6 +38,9 @@ public:
   /// Ends all leases. Every `failing`-th attempt fails and is retried; 0: none fails.
   std::vector<core::event> finish(std::uint32_t failing = 0);
 
+  /// Ends all leases: a first attempt fails and is retried by its task's policy, others complete.
+  std::vector<core::event> fail_first_attempts();
+
   std::vector<core::event> take_snapshot();
 
   void advance(duration by) { clock_.advance(by); }
@@ -60,6 +63,8 @@ private:
   std::uint64_t requests_ = 0;
   std::uint64_t ended_ = 0;
   std::vector<core::lease_report> held_;
+  /// One for each report: the task was leased before.
+  std::vector<bool> is_retried_;
 };
 
 } // namespace codeq::test

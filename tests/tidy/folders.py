@@ -5,6 +5,7 @@ import posixpath
 import re
 
 from finding import Finding
+from guides import GUIDES, blocks
 
 # Folders whose README also describes the folders below them.
 _SPEAKS_BELOW = (
@@ -83,13 +84,17 @@ def check_own_header_first(sources):
 
 
 def check_snippets(sources):
-    """The snippets in README.md are identical to the compiled examples."""
-    by_path = {source.path: source for source in sources}
-    readme = by_path.get("README.md")
-    if not readme:
-        return
+    """The C++ in the guides is identical to compiled examples, and they show all that is marked."""
+    shown = [(source, block) for source in sources if source.path in GUIDES
+             for block in blocks(source.text) if block.language == "cpp"]
+    snippets = {}
     for source in sources:
         if source.path.startswith("examples/") and _BEGIN in source.text:
             snippet = source.text.split(_BEGIN)[1].split(_END)[0].rstrip() + "\n"
-            if f"```cpp\n{snippet}```" not in readme.text:
-                yield readme.found(1, "snippet", f"show {source.path} between its marks")
+            snippets[snippet] = source
+    for snippet, source in snippets.items():
+        if not any(block.text == snippet for _, block in shown):
+            yield source.found(1, "snippet", "show what is between the marks in a guide")
+    for guide, block in shown:
+        if block.text not in snippets:
+            yield guide.found(block.line, "snippet", "mark this in an example that is compiled")

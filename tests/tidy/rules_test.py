@@ -5,6 +5,7 @@ import unittest
 
 import contract
 import folders
+import guides
 import layer_table
 import layering
 import sizes
@@ -174,7 +175,7 @@ class Contract(unittest.TestCase):
         self.assertEqual(self.hints({"I1": self.row("I1", "", "`Disk.Fails`")}), [])
 
     def test_every_statement_has_one_row(self):
-        self.assertEqual(len(contract.statements()), 17 + 11 + 13 + 6 + 8 + 12 + 10 + 13)
+        self.assertEqual(len(contract.statements()), 17 + 11 + 13 + 6 + 9 + 12 + 10 + 13)
         self.assertEqual(self.hints({"5 (f)": None}), ["add a row for statement 5 (f)"])
         twice = self.row("I4", f"`{self.CORE}`", "")
         self.assertEqual(self.hints({"I4": f"{twice}\n{twice}"}), ["I4 has a row already"])
@@ -236,14 +237,55 @@ class Project(unittest.TestCase):
                                     ("README.md", "```cpp\nint a;\n```")), [])
         self.assertEqual(self.found(folders.check_snippets, example, ("README.md", "")),
                          ["snippet"])
+        self.assertEqual(self.found(folders.check_snippets, example,
+                                    ("worker/README.md", "```cpp\nint a;\n```\n")), [])
+        self.assertEqual(self.found(folders.check_snippets,
+                                    ("README.md", "```cpp\nint other;\n```\n")), ["snippet"])
 
     def test_exceptions_cover_or_are_stale(self):
-        bad = Source("bench/README.md", "x\n" * 41)
+        bad = Source("bench/load/README.md", "x\n" * 41)
         listed = Source("tests/tidy/exceptions.txt",
                         "bench/* | readme-lines | long\nbench/* | columns | none\n")
         readme = Source("tests/tidy/README.md", "x\n")
         self.assertEqual([f.rule for f in tidy.find_all([bad, listed, readme])],
                          ["stale-exception"])
+
+
+class Guides(unittest.TestCase):
+    def found(self, *files):
+        return [f.rule for f in guides.check([Source(path, text) for path, text in files])]
+
+    def test_commands_stand_in_blocks_that_are_run(self):
+        for text in ("    codeqctl stats\n", "```\ncodeqctl stats\n```\n",
+                     "```bash\ncodeqctl stats\n```\n"):
+            self.assertEqual(self.found(("README.md", text)), ["guide-block"], text)
+        self.assertEqual(self.found(("README.md", "```sh\ncodeqctl stats\n```\n")), [])
+
+    def test_command_that_a_sentence_names_is_run_by_a_block(self):
+        for named in ("codeqctl stats", "codeqctl --json stats", "./examples/a.sh",
+                      "bench/a.py --tasks 3"):
+            text = f"Try `{named}`.\n"
+            self.assertEqual(self.found(("README.md", text)), ["guide-command"], text)
+            self.assertEqual(self.found(("README.md", text),
+                                        ("bench/README.md", f"```sh\n{named}\n```\n")), [])
+
+    def test_command_that_the_test_leaves_out_is_run_elsewhere(self):
+        self.assertEqual(self.found((".ci/run", "true\n")), ["guide-command"])
+        self.assertEqual(self.found((".ci/run", "exec ./tests/run.sh\n")), [])
+
+    def test_links_lead_somewhere(self):
+        there = ("schema/README.md", "[A b](#a-b)\n\n## A b\n")
+        for link in ("schema/README.md#a-b", "schema", "schema/README.md", "https://a.example/#c"):
+            self.assertEqual(self.found(there, ("README.md", f"[x]({link})\n")), [], link)
+        for link in ("schema/README.md#c", "schema/a.md", "#a-b"):
+            self.assertEqual(self.found(there, ("README.md", f"[x]({link})\n")), ["guide-link"])
+
+    def test_contents_name_each_section(self):
+        self.assertEqual(self.found(("worker/README.md", "## A\n")), ["guide-contents"])
+
+    def test_guides_stay_short(self):
+        self.assertEqual(self.found(("README.md", "x\n" * 151)), ["guide-lines"])
+        self.assertEqual(self.found(("worker/README.md", "x\n" * 300)), [])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 
 import contract
 import folders
+import guides
 import layer_table
 import layering
 import sizes
@@ -20,7 +21,7 @@ _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.chec
              words.check_cpp, words.check_head]
 _PER_PROJECT = [folders.check_readmes, folders.check_folder_sizes, folders.check_own_header_first,
                 folders.check_listed_sources, folders.check_snippets, contract.check,
-                layer_table.check]
+                guides.check, layer_table.check]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 

@@ -30,10 +30,10 @@ std::vector<option> dead_grammar(dead_filter& filter) {
   return {
     queue_filter_option(filter.queue),
     tenant_option(filter.tenant),
-    count_option("limit", "How many tasks at most [default: all]", filter.limit, {1, any}),
+    count_option("limit", "Maximum number of tasks [default: all]", filter.limit, {1, any}),
     count_option(
       "rate",
-      "How many tasks per second at most, 1 to 1000000 [default: as fast as it goes]",
+      "Maximum number of tasks per second, 1 to 1000000 [default: no limit]",
       filter.rate,
       {1, limits::bulk_rate_max})};
 }
@@ -46,7 +46,8 @@ struct tenant_options {
 std::vector<option> tenant_grammar(tenant_options& to) {
   return {
     required(placed(name_option("TENANT", "The tenant's name", to.tenant))),
-    switch_option("yes", "Really do it [default: off]", to.is_confirmed)};
+    switch_option(
+      "yes", "Confirm; without this option nothing is removed [default: off]", to.is_confirmed)};
 }
 
 result<void> check_tenant(const tenant_options& given) {

@@ -129,8 +129,8 @@ void add_change(command_table& to) {
   add_live(
     to,
     "promote",
-    "Make a task that waits for a time ready now; a delay of its producer counts on unless the "
-    "task was enqueued with --allow-promotion",
+    "Make a waiting task ready now; the producer's own delay stays unless the task was enqueued "
+    "with --allow-promotion",
     task_change::promote);
   add_dead(to, "redrive", "Give a dead task all its attempts again", task_change::redrive);
   add_dead(to, "purge", "Remove a dead task for good", task_change::purge);

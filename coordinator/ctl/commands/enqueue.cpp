@@ -40,9 +40,13 @@ std::vector<option> place_options(enqueue_options& to) {
     placed(plain_option(
       "PAYLOAD", "PAYLOAD", "The task's payload; - or nothing reads it from stdin", to.payload)),
     tenant_option(to.task.tenant),
-    count_option("priority", "0 to 9, 9 first [default: 0]", to.task.priority, {0, 9}),
     count_option(
-      "count", "How many tasks with this payload [default: 1]", to.count, {1, enqueue_count_max}),
+      "priority", "Priority, 0 to 9; 9 runs first [default: 0]", to.task.priority, {0, 9}),
+    count_option(
+      "count",
+      "Number of tasks to add with this payload [default: 1]",
+      to.count,
+      {1, enqueue_count_max}),
     duration_option(
       "wait",
       "Wait until the tasks end, at most this long [default: do not wait]",
@@ -50,35 +54,40 @@ std::vector<option> place_options(enqueue_options& to) {
       {duration{0}, wait_max}),
     duration_option(
       "delay",
-      "Not claimable before this long from now [default: 0]",
+      "Time until the task may be claimed [default: 0]",
       to.task.delay,
       {duration{0}, limits::not_before_ahead_max}),
     switch_option(
-      "allow-promotion", "Let promote lift the delay too [default: off]", to.task.allow_promotion)};
+      "allow-promotion",
+      "Let `codeqctl promote` lift --delay, too [default: off]",
+      to.task.allow_promotion)};
 }
 
 std::vector<option> key_options(task_spec& task) {
   return {
     text_option(
       "group",
-      "At most one task of a group runs at a time, in order of arrival; at most 256 bytes "
-      "[default: none]",
+      "Group of the task, at most 256 bytes; tasks of a group run one at a time, in order of "
+      "arrival [default: none]",
       task.group,
       limits::group_bytes_max),
     text_option(
       "key",
-      "Your own name for the task, unique within queue and group; at most 256 bytes [default: "
-      "none]",
+      "Your own name for the task, unique within queue and group; at most 256 bytes. An ended task "
+      "keeps its key for its --retention, a dead one for its --dead-retention [default: none]",
       task.key,
       limits::key_bytes_max),
     {.name = "on-duplicate",
      .value = "WHAT",
-     .help = "When the key has a task already: existing prints that one's id, reject fails, defer "
-             "waits for the later delay, promote takes the new one [default: existing]",
+     .help =
+       "What to do if a task has the key. existing prints its id and reject fails, even if that "
+       "task has ended. If it is live, replace_ended prints its id, defer sets the later of "
+       "both delays and promote the new one; if it has ended, these three add a new task "
+       "[default: existing]",
      .take = choice_into(task.duplicate, duplicate_names)},
     switch_option(
       "replace-payload",
-      "Let a duplicate also replace the payload of a task that does not run [default: off]",
+      "Let a duplicate also replace the payload of a live task that does not run [default: off]",
       task.replace_payload)};
 }
 

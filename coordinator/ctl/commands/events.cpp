@@ -103,7 +103,7 @@ int run(context& with, const task_id& task) {
 void add_events(command_table& to) {
   to.add(command<task_id>{
     .name = "events",
-    .help = "Show what happened to a task",
+    .help = "Show the history of a task",
     .grammar = [](task_id& task) { return std::vector{id_option(task)}; },
     .run = run});
 }

@@ -52,7 +52,7 @@ int run(context& with, const task_id& task) {
 void add_explain(command_table& to) {
   to.add(command<task_id>{
     .name = "explain",
-    .help = "Say in one sentence why a task does not run",
+    .help = "Show why a task does not run, and the settings of its queue",
     .grammar = [](task_id& task) { return std::vector{id_option(task)}; },
     .run = run});
 }

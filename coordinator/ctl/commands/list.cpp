@@ -26,7 +26,7 @@ std::vector<option> shared_options(list_options& to) {
     tenant_option(to.filter.tenant),
     count_option(
       "limit",
-      "How many tasks, 1 to 10000 [default: 100]",
+      "Maximum number of tasks, 1 to 10000 [default: 100]",
       to.limit,
       {1, limits::listed_tasks_max})};
 }

@@ -32,20 +32,21 @@ std::vector<option> set_grammar(queue_options& to) {
     options.push_back(std::move(one));
   options.push_back(count_option(
     "max-depth",
-    "Tasks that have not ended at most, 0 is no limit; each shard takes an equal part, rounded up "
-    "[default: unchanged]",
+    "Maximum number of tasks that have not ended; 0 is no limit; each shard takes an equal part, "
+    "rounded up [default: unchanged]",
     to.changes.max_depth,
     {0, queue_limit_max}));
   options.push_back(count_option(
     "max-leased",
-    "Tasks that run at the same time at most, 0 is no limit; each shard takes an equal part, "
-    "rounded up [default: unchanged]",
+    "Maximum number of leased tasks; 0 is no limit; each shard takes an equal part, rounded up "
+    "[default: unchanged]",
     to.changes.max_leased,
     {0, queue_limit_max}));
   options.push_back(
     {.name = "keep-payload",
      .value = "true|false",
-     .help = "Keep the payload of a completed task as long as its record [default: unchanged]",
+     .help = "Must be false: this version deletes the payload of a task when it is completed "
+             "[default: unchanged]",
      .take = put_into(to.changes.keep_payload, config::parse_switch)});
   return options;
 }
@@ -99,14 +100,14 @@ void add_queue(command_table& to) {
   add(
     to,
     "queue show",
-    "Show what is configured of a queue",
+    "Show the settings of a queue",
     [](context& with, const queue_options& given) {
       return show_info(with, with.api.show_queue(given.queue));
     });
   to.add(command<queue_options>{
     .name = "queue set",
-    .help = "Change what a queue gives its tasks, from the next enqueue on, and how much it takes; "
-            "the rest stays",
+    .help = "Change settings of a queue: its limits, and the defaults of tasks that are enqueued "
+            "from now on; settings that are not named stay",
     .grammar = set_grammar,
     .run = [](context& with, const queue_options& given) {
       return show_info(with, with.api.configure_queue(given.queue, given.changes));
@@ -114,7 +115,7 @@ void add_queue(command_table& to) {
   add(
     to,
     "queue pause",
-    "Hand out no more tasks of a queue; what runs goes on",
+    "Hand out no more tasks of a queue; running tasks continue",
     [](context& with, const queue_options& given) {
       return show_info(with, with.api.pause_queue(given.queue, true));
     });

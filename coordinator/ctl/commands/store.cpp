@@ -39,12 +39,12 @@ std::vector<option> verify_grammar(verify_options& to) {
   return {
     place_option("DIR", "The coordinator's data directory", to.directory),
     config::durability_option(
-      "What the coordinator is started with; os: the log may lack its last second after a power "
-      "cut [default: sync]",
+      "The coordinator's --durability; with os, the log may lack its last second after a power cut "
+      "[default: sync]",
       to.sync),
     count_option(
       "limit",
-      "How many findings are printed, 1 to 1000000; all are counted [default: 100]",
+      "Maximum number of findings to print, 1 to 1000000; all are counted [default: 100]",
       to.findings_max,
       {1, findings_told_max})};
 }
@@ -55,7 +55,7 @@ std::vector<option> restore_grammar(restore_options& to) {
     place_option("DIR", "The new data directory; missing or empty", to.directory),
     count_option(
       "number",
-      "Which backup, as printed by backup [default: the newest]",
+      "Number of the backup, as `codeqctl backup` printed it [default: the newest]",
       to.number,
       {1, std::numeric_limits<std::uint32_t>::max()})};
 }
@@ -153,16 +153,16 @@ int restore(context& with, const restore_options& given) {
 void add_store(command_table& to) {
   to.add(command<no_options>{
     .name = "backup",
-    .help = "Have the coordinator back its store up, and wait until that is done",
+    .help = "Make the coordinator back up its store, and wait until that is done",
     .run = back_up});
   to.add(command<verify_options>{
     .name = "verify",
-    .help = "Check everything in a data directory that no coordinator has open",
+    .help = "Check a data directory that no coordinator has open",
     .grammar = verify_grammar,
     .run = verify});
   to.add(command<restore_options>{
     .name = "restore",
-    .help = "Make a data directory of a backup, with an identity of its own, and verify it",
+    .help = "Create a data directory from a backup, with a store id of its own, and verify it",
     .grammar = restore_grammar,
     .run = restore});
 }

@@ -65,7 +65,7 @@ int result_of(context& with, const result_options& given) {
 void add_task(command_table& to) {
   to.add(command<named_task>{
     .name = "get",
-    .help = "Show what is known of a task",
+    .help = "Show a task and its last error",
     .grammar = [](named_task& task) { return task.options(); },
     .run = get,
     .check = [](const named_task& task) { return task.check(); }});

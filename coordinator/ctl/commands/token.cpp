@@ -46,23 +46,29 @@ std::vector<option> create_grammar(create_options& to) {
   constexpr auto rate = "PER_SECOND[:BURST]";
   return {
     file_option(to.file),
-    required(name_option("subject", "Whom the token is for, shown in logs. Required", to.subject)),
+    required(
+      name_option("subject", "Name of the token's holder, shown in logs. Required", to.subject)),
     required(plain_option(
       "tenant",
       "NAME",
-      "The bearer's tenant; `*` is all tenants, for admins. Required",
+      "Tenant that the token gives access to; `*`, for admins, is all. Required",
       to.tenant)),
-    required(plain_option("role", "ROLE", "producer, worker or admin. Required", to.role)),
+    required(plain_option(
+      "role", "ROLE", "What the token allows: producer, worker or admin. Required", to.role)),
     plain_option(
       "queues",
       "NAMES",
-      "What a worker may claim: names with commas between them, or `*` "
-      "[default: none]",
+      "Queues that a worker may claim from, separated by commas, or `*` for all [default: none]",
       to.queues),
-    plain_option("rate-producer", rate, "Tasks enqueued at most [default: no limit]", to.rates[0]),
-    plain_option("rate-claim", rate, "Tasks claimed at most [default: no limit]", to.rates[1]),
     plain_option(
-      "rate-admin", rate, "Requests to a shard at most [default: no limit]", to.rates[2])};
+      "rate-producer", rate, "Maximum rate of enqueued tasks [default: no limit]", to.rates[0]),
+    plain_option(
+      "rate-claim", rate, "Maximum rate of claimed tasks [default: no limit]", to.rates[1]),
+    plain_option(
+      "rate-admin",
+      rate,
+      "Maximum rate of an admin's requests to each shard [default: no limit]",
+      to.rates[2])};
 }
 
 std::vector<option> revoke_grammar(revoke_options& to) {

@@ -26,7 +26,8 @@ struct watch_options {
 std::vector<option> grammar(watch_options& to) {
   return {
     id_option(to.task),
-    duration_option("wait", "At most this long [default: 7d]", to.wait, {duration{0}, wait_max})};
+    duration_option(
+      "wait", "How long to watch at most [default: 7d]", to.wait, {duration{0}, wait_max})};
 }
 
 std::string to_json(const task_progress& progress) {
@@ -73,7 +74,7 @@ int run(context& with, const watch_options& given) {
 void add_watch(command_table& to) {
   to.add(command<watch_options>{
     .name = "watch",
-    .help = "Show how far a task's handler is until the task ends",
+    .help = "Show the progress of a task until it ends",
     .grammar = grammar,
     .run = run});
 }

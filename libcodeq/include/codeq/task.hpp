@@ -50,12 +50,16 @@ struct task_settings {
   friend bool operator==(const task_settings&, const task_settings&) = default;
 };
 
-/// What an enqueue does when its key already has a record. Stored on disk, never renumber.
+/// How an enqueue treats a key that already has a record. An ended task keeps its record, and with
+/// it the key, for its `retention` (a dead one until it is purged, by default). Under `existing`
+/// and `reject` an ended record counts as a duplicate; under the others a fresh task takes its key.
+/// Stored on disk, never renumber.
 enum class on_duplicate : std::uint8_t {
-  existing = 0, ///< Nothing; the answer names the record.
+  existing = 0, ///< Nothing; the answer names the record, whether it is live or has ended.
   reject = 1,   ///< The enqueue is refused with `duplicate`.
   defer = 2,    ///< An unleased record waits for the later of both times.
   promote = 3,  ///< As `defer`, also forward when the record was created with `allow_promotion`.
+  replace_ended = 4, ///< As `existing` while the record is live: one live task per key.
 };
 
 /// Outcome of one task of an enqueue. Stored on disk, never renumber.
@@ -126,12 +130,12 @@ struct task_spec {
   /// At most one task of a group (within its queue) is leased at a time, in order of arrival. At
   /// most 256 bytes; empty: no group.
   std::string group{};
-  /// What the task does to its group when it is dead. Default: `skip`.
+  /// The effect of this task's death on its group. Default: `skip`.
   std::optional<on_dead> when_dead{};
   /// The producer's key for the task, unique within queue and group. At most 256 bytes; empty:
-  /// none.
+  /// none. The task keeps it after its end, until its retention is over.
   std::string key{};
-  /// What happens when the key already has a record.
+  /// How the enqueue treats a key that already has a record, live or ended. Default: `existing`.
   on_duplicate duplicate = on_duplicate::existing;
   /// Lets a duplicate replace the payload and headers of a record that is not leased, too.
   bool replace_payload = false;

@@ -14,20 +14,23 @@ option file_option(const char* name, std::string help, std::filesystem::path& ta
 void add_access_options(option_set& options, credentials& target) {
   options.add(file_option(
     "token-file",
-    "File that holds the access token and nothing else; without it the token is taken from "
-    "CODEQ_TOKEN [default: none]",
+    "File that contains only the access token [default: none; the token is then taken from "
+    "CODEQ_TOKEN]",
     target.token_file));
   options.add(file_option(
     "tls-ca",
-    "PEM file with the certificates of those who may vouch for a coordinator; turns TLS on "
+    "PEM file with the CAs that must have signed the coordinator's certificate; turns TLS on "
     "[default: no TLS]",
     target.tls_authority));
   options.add(file_option(
     "tls-cert",
-    "PEM file with the own certificate chain, for coordinators that ask for one [default: none]",
+    "PEM file with the client's certificate chain, for coordinators that require one [default: "
+    "none]",
     target.tls_certificate));
   options.add(file_option(
-    "tls-key", "PEM file with its key, without a password [default: none]", target.tls_key));
+    "tls-key",
+    "PEM file with the key of that certificate, without a password [default: none]",
+    target.tls_key));
 }
 
 void take_token(credentials& target, const environment& env) {

@@ -55,14 +55,15 @@ void add_store_options(option_set& options, coordinator_config& config) {
   options.add(std::move(data));
   options.add(count_option(
     "shards",
-    "Number of shards, 1 to 1024; fixed when the store is created, another number is refused later "
-    "[default: the store's; 4 for a new one]",
+    "Number of shards, 1 to 1024. Fixed when the store is created: another number is refused later "
+    "[default: the store's; 4 for a new store]",
     config.node.shards,
     {1, limits::shards_max}));
   options.add(durability_option(durability_help, config.node.sync));
   options.add(count_option(
     "threads",
-    "Threads that shards share, 1 to 256; sockets, journal and reader have their own [default: 2]",
+    "Threads for shards and sessions, 1 to 256; sockets, journal and reader have threads of their "
+    "own [default: 2]",
     config.node.threads,
     {1, limits::scheduler_threads_max}));
 }
@@ -70,14 +71,14 @@ void add_store_options(option_set& options, coordinator_config& config) {
 void add_retention_options(option_set& options, coordinator_config& config) {
   options.add(count_option(
     "retention-bytes",
-    "Space for results and fates of ended tasks, in bytes, at least 1048576; beyond it the "
-    "oldest go before their retention has passed [default: 10737418240]",
+    "Disk space for the records of ended tasks, in bytes, at least 1048576. When they need more, "
+    "the oldest are deleted before their retention is over [default: 10737418240]",
     config.node.retention_bytes,
     {limits::retention_bytes_min, UINT64_MAX}));
   options.add(count_option(
     "free-bytes",
-    "Refuse new tasks while the disk has fewer bytes free; claims and results go on "
-    "[default: 536870912]",
+    "Refuse new tasks while fewer bytes of the disk are free; claims and results are still "
+    "accepted [default: 536870912]",
     config.node.free_bytes_least,
     {0, UINT64_MAX}));
 }
@@ -86,58 +87,57 @@ void add_http_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "http",
      .value = "ADDR:PORT",
-     .help = "Where the HTTP gateway listens; loopback only without tokens and TLS; port 0 picks a "
-             "free one [default: no gateway]",
+     .help = "Address for the HTTP gateway; without tokens and TLS a loopback address; port 0 "
+             "picks a free port [default: no gateway]",
      .take = put_into(config.node.http, parse_listen)});
   options.add(file_option(
     "http-cert",
-    "PEM file with the certificate chain of the gateway; turns TLS on for it; read again on SIGHUP "
-    "[default: that of --tls-cert]",
+    "PEM file with the gateway's certificate chain; turns its TLS on; reread on SIGHUP [default: "
+    "that of --tls-cert]",
     config.node.http_certificate));
   options.add(file_option(
     "http-key",
-    "PEM file with its key, without a password [default: that of --tls-key]",
+    "PEM file with the key of that certificate, without a password [default: that of --tls-key]",
     config.node.http_key));
   options.add(plain_option(
     "http-port-file",
     "FILE",
-    "Gets the gateway's port, in decimal, once it listens [default: none]",
+    "File to write the gateway's port to, in decimal, once it listens [default: none]",
     config.http_port_file));
   options.add(
     {.name = "metrics",
      .value = "ADDR:PORT",
-     .help = "Where /metrics is served without a token; loopback only; needs --http "
-             "[default: on the address of --http, to admins]",
+     .help = "Loopback address that serves /metrics without a token; needs --http [default: none; "
+             "--http serves it to admins of all tenants]",
      .take = put_into(config.node.metrics, parse_loopback)});
   options.add(
     {.name = "cors-origin",
      .value = "ORIGIN",
-     .help =
-       "Origin whose pages may call the gateway from a browser, such as "
-       "https://app.example:8443, or * for all; may be repeated; needs --http [default: none]",
+     .help = "Origin of web pages that may call the gateway, such as https://app.example:8443, or "
+             "* for all; may be repeated; needs --http [default: none]",
      .take = add_to(config.node.http_cors_origins, parse_origin),
      .repeatable = true});
   options.add(switch_option(
     "require-fencing-token",
-    "HTTP workers have to name the fencing token of the lease that they report on "
-    "[default: off: their identity and latest claim decide]",
+    "HTTP workers must send the fencing token of their lease with heartbeats and reports [default: "
+    "off; without it, their identity and latest claim decide]",
     config.node.http_needs_token));
 }
 
 void add_webhook_options(option_set& options, coordinator_node_options& node) {
   options.add(file_option(
     "webhook-secret-file",
-    "File that holds the secret that deliveries to webhooks are signed with and nothing else "
-    "[default: none, they are not signed]",
+    "File that contains only the secret that signs webhook deliveries [default: none, they are not "
+    "signed]",
     node.webhook_secret_file));
   options.add(file_option(
     "webhook-ca",
-    "PEM file with the certificates of those who may vouch for webhooks, beside those that this "
-    "machine trusts [default: none]",
+    "PEM file with CAs that webhook servers' certificates may be signed by, in addition to the "
+    "system's [default: none]",
     node.webhook_authority));
   options.add(switch_option(
     "webhook-allow-private",
-    "Deliver to webhooks on loopback and private networks, too [default: off]",
+    "Deliver webhooks to loopback and private addresses, too [default: off]",
     node.webhook_allow_private));
 }
 
@@ -145,12 +145,12 @@ void add_backup_options(option_set& options, coordinator_config& config) {
   options.add(plain_option(
     "backup-dir",
     "DIR",
-    "Where backups go when codeqctl asks for one; best on another disk [default: none, "
+    "Directory for the backups that `codeqctl backup` makes, best on another disk [default: none, "
     "backups are refused]",
     config.node.backups));
   options.add(count_option(
     "backups-kept",
-    "How many backups stay there, 1 to 1000 [default: 7]",
+    "Number of backups to keep, 1 to 1000; older ones are deleted [default: 7]",
     config.node.backups_kept,
     {1, backups_kept_max}));
 }
@@ -159,60 +159,65 @@ void add_network_options(option_set& options, coordinator_config& config) {
   options.add(
     {.name = "listen",
      .value = "ADDR:PORT",
-     .help = "Where nodes connect; loopback only without tokens and TLS; port 0 picks a free one "
-             "[default: 127.0.0.1:7400]",
+     .help = "Address for workers, producers and codeqctl; without tokens and TLS a loopback "
+             "address; port 0 picks a free port [default: 127.0.0.1:7400]",
      .take = put_into(config.node.listen, parse_listen)});
   options.add(plain_option(
     "port-file",
     "FILE",
-    "Gets the port, in decimal, once the coordinator listens [default: none]",
+    "File to write the port to, in decimal, once the coordinator listens [default: none]",
     config.port_file));
   options.add(count_option(
     "connections",
-    "Connections of nodes at once, 8 to 1000000; one remote address or tenant gets half at most "
-    "[default: 4096]",
+    "Maximum number of node connections, 8 to 1000000; one remote address or tenant gets at most "
+    "half of them [default: 4096]",
     config.node.connections_max,
     {connections_least, connections_most}));
   options.add(count_option(
     "http-connections",
-    "Connections to the HTTP gateway at once, 8 to 1000000; one remote address or tenant gets half "
-    "at most [default: 4096]",
+    "Maximum number of HTTP connections, 8 to 1000000; one remote address or tenant gets at most "
+    "half of them [default: 4096]",
     config.node.http_connections_max,
     {connections_least, connections_most}));
   options.add(count_option(
     "enqueue-bytes",
-    "Bytes of enqueues that are not durable yet, of all nodes and HTTP clients together, at least "
-    "67108864; one tenant gets half at most, more are refused as overloaded; memory takes up to "
-    "three times as much [default: 268435456]",
+    "Maximum size of all enqueue requests that are not durable yet, in bytes, at least 67108864. "
+    "One tenant gets at most half of it; further requests are refused as overloaded. They may use "
+    "three times as much memory [default: 268435456]",
     config.node.enqueue_bytes_max,
     {limits::enqueue_bytes_min, UINT64_MAX}));
   add_http_options(options, config);
   add_webhook_options(options, config.node);
   options.add(switch_option(
-    "dev", "Single-user setup: no tokens, loopback only [default: off]", config.node.development));
+    "dev",
+    "Single-user setup: every client may do everything, without a token; loopback only [default: "
+    "off]",
+    config.node.development));
 }
 
 void add_access_options(option_set& options, coordinator_node_options& node) {
   options.add(file_option(
     "tokens",
-    "File with the access tokens of those who may come in, see `codeqctl token create`; read again "
-    "on SIGHUP [default: none; --dev does without]",
+    "File with the access tokens of clients, as `codeqctl token create` writes it; reread on "
+    "SIGHUP [default: none; required without --dev]",
     node.tokens));
   options.add(file_option(
     "tls-cert",
-    "PEM file with the own certificate chain; turns TLS on; read again on SIGHUP "
-    "[default: no TLS]",
+    "PEM file with the coordinator's certificate chain; turns TLS on; reread on SIGHUP [default: "
+    "no TLS]",
     node.tls_certificate));
   options.add(file_option(
-    "tls-key", "PEM file with its key, without a password [default: none]", node.tls_key));
+    "tls-key",
+    "PEM file with the key of that certificate, without a password [default: none]",
+    node.tls_key));
   options.add(file_option(
     "tls-ca",
-    "PEM file with the certificates of those who may vouch for peers; their certificates are then "
-    "checked [default: none]",
+    "PEM file with the CAs that must have signed the certificates of clients [default: none, they "
+    "are not checked]",
     node.tls_authority));
   options.add(switch_option(
     "tls-require-client-cert",
-    "Take no peer in without a certificate [default: off]",
+    "Refuse clients without a certificate [default: off]",
     node.tls_require_client_certificate));
 }
 
@@ -279,7 +284,7 @@ std::string missing_gateway(const coordinator_node_options& node) {
 parsed<coordinator_config> parse_coordinator(const command_line& line) {
   coordinator_config config;
   option_set options(
-    "codeq-coordinator", "Owns task shards on disk and hands their tasks to workers.", footer);
+    "codeq-coordinator", "Stores tasks on disk and hands them to workers.", footer);
   add_store_options(options, config);
   add_retention_options(options, config);
   add_backup_options(options, config);

@@ -87,7 +87,7 @@ option_set::option_set(std::string program, std::string description, std::string
   add(
     {.name = "config",
      .value = "FILE",
-     .help = "TOML file with options, same names [default: none]",
+     .help = "TOML file with options, under the same names [default: none]",
      .take = [](const std::string&) { return result<void>{}; }});
 }
 

@@ -42,8 +42,8 @@ option log_level_option(std::string& target) {
   return {
     .name = "log-level",
     .value = "LEVEL",
-    .help =
-      "Least severe lines to log: trace, debug, info, warn, error or off [default: " + target + "]",
+    .help = "Log lines of this level and above: trace, debug, info, warn, error or off [default: "
+            + target + "]",
     .take = put_into(target, parse)};
 }
 
@@ -51,7 +51,7 @@ option coordinator_option(std::vector<std::string>& target) {
   return {
     .name = "coordinator",
     .value = "ADDR:PORT",
-    .help = "Coordinators to connect to, with commas between them [default: 127.0.0.1:7400]",
+    .help = "Address of the coordinator; several are separated by commas [default: 127.0.0.1:7400]",
     .take = put_into(target, parse_coordinators)};
 }
 

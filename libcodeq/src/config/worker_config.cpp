@@ -54,7 +54,7 @@ void add_handler_options(option_set& options, worker_config& config) {
   options.add(
     {.name = "handlers",
      .value = "LIB",
-     .help = "Shared object with handlers to load; may be repeated [default: none]",
+     .help = "Handler library (a shared object) to load; may be repeated [default: none]",
      .take = [&config](const std::string& text) -> result<void> {
        if (text.empty())
          return error{errc::invalid_argument, "must not be empty"};
@@ -65,8 +65,8 @@ void add_handler_options(option_set& options, worker_config& config) {
   options.add(
     {.name = "exec",
      .value = "QUEUE=COMMAND",
-     .help = "Program that handles a queue: payload on stdin, result from stdout; may be repeated "
-             "[default: none]",
+     .help = "Program that handles a queue: it gets the payload on stdin and writes the result to "
+             "stdout; may be repeated [default: none]",
      .take = add_to(config.programs, parse_program),
      .repeatable = true});
 }
@@ -75,27 +75,27 @@ void add_queue_options(option_set& options, worker_config& config) {
   options.add(
     {.name = "queue",
      .value = "QUEUE=HOW",
-     .help = "How a queue is served: slots:N at once, 1 to 4096 [default: all], weight:N when "
-             "queues wait for slots, 1 to 1000 [default: 1], isolation:shared, thread or process "
-             "[default: shared], such as mail=slots:2,weight:3; may be repeated [default: as its "
-             "handler says]",
+     .help = "How to serve a queue, such as mail=slots:2,weight:3. slots:N: its tasks that run at "
+             "once, 1 to 4096, else all slots. weight:N: its share of starts when queues wait for "
+             "slots, 1 to 1000, else 1. isolation:shared, thread or process, else shared. May be "
+             "repeated [default: as its handler was registered]",
      .take = add_to(config.queues, parse_queue_wish),
      .repeatable = true});
   options.add(
     {.name = "only",
      .value = "QUEUE",
-     .help = "Serve this queue and no others; may be repeated [default: all that have handlers]",
+     .help = "Serve only this queue; may be repeated [default: all that have handlers]",
      .take = add_to(config.only, parse_name),
      .repeatable = true});
   options.add(switch_option(
     "list-handlers",
-    "Print each queue with its handler's kind, slots, weight and isolation, and end "
+    "Print each queue with the kind, slots, weight and isolation of its handler, and exit "
     "[default: off]",
     config.list_handlers));
   auto isolated = name_option(
     "isolated",
-    "Serve the function of one queue over stdin and stdout; a worker starts itself so for "
-    "isolation:process [default: none]",
+    "Serve the function of one queue over stdin and stdout; workers start such child processes "
+    "themselves, for isolation:process [default: none]",
     config.isolated);
   isolated.value = "QUEUE";
   options.add(std::move(isolated));
@@ -105,25 +105,25 @@ void add_capacity_options(
   option_set& options, worker_config& config, std::optional<std::size_t>& prefetch) {
   options.add(count_option(
     "slots",
-    "Tasks that run at once, over all queues, 1 to 4096 [default: 8]",
+    "Maximum number of tasks that run at once, over all queues, 1 to 4096 [default: 8]",
     config.slots,
     {1, limits::slots_max}));
   options.add(count_option(
     "prefetch",
-    "Tasks taken beyond the slots so that none waits for the network, 0 to 4096 "
-    "[default: as many as slots]",
+    "Tasks claimed beyond the slots, so that no slot waits for the network, 0 to 4096 [default: as "
+    "many as slots]",
     prefetch,
     {0, limits::slots_max}));
   options.add(count_option(
     "batch",
-    "Tasks of one message at most, of those taken and of those reported, 1 to 4096 "
-    "[default: 4096]",
+    "Maximum number of tasks that are claimed or reported in one message, 1 to 4096 [default: "
+    "4096]",
     config.batch,
     {1, limits::reports_per_request_max}));
   options.add(duration_option(
     "drain",
-    "How long handlers may finish when the worker is told to stop, 0 to 12h, with its "
-    "unit, such as 500ms or 30s [default: 30s]",
+    "How long handlers may run on after SIGTERM, 0 to 12h, with its unit, such as 500ms or 30s "
+    "[default: 30s]",
     config.drain,
     {duration{0}, limits::lease_max}));
 }
@@ -137,10 +137,10 @@ parsed<worker_config> parse_worker(const command_line& line) {
   options.add(coordinator_option(config.coordinators));
   options.add(name_option(
     "name",
-    "Unique among living workers; letters, digits, `.`, `_` and `-` "
+    "Name of the worker, unique among connected workers; letters, digits, `.`, `_` and `-` "
     "[default: host name and process id]",
     config.name));
-  options.add(name_option("tenant", "Whose tasks to run [default: default]", config.tenant));
+  options.add(name_option("tenant", "Tenant whose tasks to run [default: default]", config.tenant));
   add_handler_options(options, config);
   add_queue_options(options, config);
   add_capacity_options(options, config, prefetch);

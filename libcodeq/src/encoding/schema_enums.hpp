@@ -70,7 +70,8 @@ struct names_of<on_duplicate> {
     {ours::existing, theirs::EXISTING},
     {ours::reject, theirs::REJECT},
     {ours::defer, theirs::DEFER},
-    {ours::promote, theirs::PROMOTE}};
+    {ours::promote, theirs::PROMOTE},
+    {ours::replace_ended, theirs::REPLACE_ENDED}};
 };
 
 template <>

@@ -2,6 +2,7 @@
 #include "node/shard_recovery.hpp"
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "observe/log.hpp"
 #include "storage/recovery/recovery.hpp"
 
@@ -14,12 +15,14 @@ namespace codeq::node {
 result<std::vector<std::shared_ptr<core::shard_state>>>
 recover_shards(const storage::task_store& store, const storage::store_record& identity) {
   auto steady = base::system_clock(timestamp{}).now().steady;
+  auto name_seed = base::random_bits();
   std::vector<std::shared_ptr<core::shard_state>> states(identity.shard_count);
   std::vector<error> failures(identity.shard_count);
   std::atomic<std::size_t> next{0};
   auto recover_some = [&] {
     for (auto i = next++; i < states.size(); i = next++) {
-      auto state = storage::recover(store, static_cast<shard_id>(i), identity.epoch, steady);
+      auto state =
+        storage::recover(store, static_cast<shard_id>(i), identity.epoch, steady, name_seed);
       if (state)
         states[i] = std::move(*state);
       else

@@ -129,11 +129,9 @@ check_key(std::string_view group, std::string_view key, on_duplicate duplicate, 
     return ok;
   if (auto ok = check_size("key", key.size(), limits::key_bytes_max); !ok)
     return ok;
-  if (duplicate > on_duplicate::promote)
+  if (duplicate > on_duplicate::replace_ended)
     return out_of_range(
-      "on_duplicate",
-      to_string(static_cast<unsigned>(duplicate)),
-      "existing, reject, defer or promote");
+      "on_duplicate", to_string(static_cast<unsigned>(duplicate)), duplicate_policies);
   if (key.empty() && duplicate != on_duplicate::existing)
     return error{errc::invalid_argument, "on_duplicate is set without a key; set key"};
   if (key.empty() && replaces)

@@ -115,7 +115,7 @@ result<void> read_key(schema::EnqueueRun::Reader run, core::enqueue_run& to) {
     return out_of_range(
       "on_duplicate",
       std::to_string(static_cast<unsigned>(run.getOnDuplicate())),
-      "existing, reject, defer or promote");
+      duplicate_policies);
   auto ok = check_key(
     {group.begin(), group.size()}, {key.begin(), key.size()}, duplicate, run.getReplacePayload());
   if (!ok)

@@ -81,6 +81,11 @@ public:
   void
   keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
   void survivors_read(shard_id shard, core::copy_survivors found) override;
+
+  void survivors_damaged(const coordinator::survivors_wanted&, const error& reason) override {
+    fail(reason);
+  }
+
   void to_shard(shard_id to, core::command command) override;
   bool make_timer(sequence seq, fencing_token token) override;
 

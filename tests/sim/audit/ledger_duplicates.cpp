@@ -18,7 +18,7 @@ bool may_answer(on_duplicate policy, enqueue_kind kind) {
   case enqueue_kind::created:
     return true;
   case enqueue_kind::existing:
-    return policy == on_duplicate::existing;
+    return policy == on_duplicate::existing || policy == on_duplicate::replace_ended;
   case enqueue_kind::duplicate:
     return policy == on_duplicate::reject;
   case enqueue_kind::promoted:

@@ -148,7 +148,7 @@ void ledger::take_key(const core::segment_appended& e) {
   // Follow-ups that are not in the request have the default policy.
   auto by = turn_.items.find(t.first_payload);
   auto policy = by == turn_.items.end() ? on_duplicate::existing : by->second.run.duplicate;
-  bool waits_for_end = policy == on_duplicate::defer || policy == on_duplicate::promote;
+  bool waits_for_end = policy != on_duplicate::existing && policy != on_duplicate::reject;
   const auto* latest = latest_of(t.key);
   // When that record is gone, an earlier one may have the key, or none.
   bool is_taken =

@@ -38,13 +38,13 @@ TEST(SegmentCache, GivesTheBodyThatReplacedAnother) {
   appended.first = 10;
   appended.pieces = {pieces("old", {3})};
   core::event enqueued = std::move(appended);
-  cache.take_bodies(enqueued);
+  cache.take(enqueued);
   core::task_change change{10, core::change_kind::body_replaced};
   change.body = bytes::from("newer");
   change.body_bytes = 5;
   core::event changed = core::tasks_changed{1, {}, {change}};
 
-  cache.take_bodies(changed);
+  cache.take(changed);
 
   ASSERT_TRUE(cache.find(10, 10, 1));
   EXPECT_EQ(cache.find(10, 10, 1)->body.view(), "newer");
@@ -61,6 +61,56 @@ TEST(SegmentCache, LetsASegmentGoWithItsLastTask) {
   cache.granted(10, 10, 2);
   EXPECT_TRUE(cache.find(10, 12, 1));
   cache.granted(10, 12, 1);
+
+  EXPECT_FALSE(cache.find(10, 10, 1));
+  EXPECT_TRUE(cache.find(20, 20, 1));
+  cache.granted(20, 20, 1);
+  EXPECT_EQ(cache.byte_size(), 0u);
+}
+
+core::event ended(task_state next) {
+  core::leases_ended record;
+  record.ends.push_back({10, fencing_token{1}, core::lease_end_kind::failed, true, next});
+  return record;
+}
+
+core::event snapshot(std::vector<sequence> closed = {}) {
+  core::snapshot_taken taken;
+  for (auto first : closed)
+    taken.closed.emplace_back().first = first;
+  return taken;
+}
+
+void take(segment_cache& cache, core::event e) {
+  cache.take(e);
+}
+
+TEST(SegmentCache, KeepsGrantedSegmentsForRetriesUntilTheyAreClosed) {
+  segment_cache cache(1000);
+  cache.insert(10, {pieces("a", {1})});
+  cache.insert(20, {pieces("b", {1})});
+  take(cache, ended(task_state::scheduled));
+
+  cache.granted(10, 10, 1);
+  cache.granted(20, 20, 1);
+  EXPECT_TRUE(cache.find(10, 10, 1));
+
+  take(cache, snapshot({10}));
+  EXPECT_FALSE(cache.find(10, 10, 1));
+  EXPECT_TRUE(cache.find(20, 20, 1));
+}
+
+TEST(SegmentCache, KeepsNoGrantedSegmentOnceNoAttemptFails) {
+  segment_cache cache(1000);
+  cache.insert(10, {pieces("a", {1})});
+  cache.insert(20, {pieces("b", {1})});
+  take(cache, ended(task_state::scheduled));
+  cache.granted(10, 10, 1);
+  take(cache, snapshot());
+  EXPECT_TRUE(cache.find(10, 10, 1));
+
+  take(cache, ended(task_state::completed));
+  take(cache, snapshot());
 
   EXPECT_FALSE(cache.find(10, 10, 1));
   EXPECT_TRUE(cache.find(20, 20, 1));

@@ -21,13 +21,14 @@ protected:
     return enqueue("q", 1, options);
   }
 
-  std::string duplicate(on_duplicate policy, duration delay = {}, bool replace = false) {
+  std::string duplicate(
+    on_duplicate policy, duration delay = {}, bool replace = false, std::size_t bytes = 32) {
     enqueue_options options;
     options.key = "x";
     options.duplicate = policy;
     options.delay = delay;
     options.replace_payload = replace;
-    options.body_size = 32;
+    options.body_size = bytes;
     return enqueue("q", 1, options);
   }
 
@@ -131,6 +132,30 @@ TEST_F(KeyedTask, DeferAndPromoteCreateAFreshTaskWhenTheRecordIsOver) {
 
   EXPECT_EQ(defer(), "p: enqueued 2; w: work available");
   EXPECT_EQ(push(), "p: enqueued 2 unchanged");
+}
+
+TEST_F(KeyedTask, ReplaceEndedChangesNothingOfALiveRecord) {
+  lease_first();
+  EXPECT_EQ(duplicate(on_duplicate::replace_ended, hour), "p: enqueued 1 existing");
+  abandon("w", held(1, 1));
+  EXPECT_EQ(duplicate(on_duplicate::replace_ended, hour), "p: enqueued 1 existing");
+  EXPECT_EQ(state_of(1), "ready");
+}
+
+TEST_F(KeyedTask, ReplaceEndedCreatesAFreshTaskWhenTheRecordIsOver) {
+  complete_first();
+  EXPECT_EQ(duplicate(on_duplicate::replace_ended), "p: enqueued 2; w: work available");
+  EXPECT_EQ(duplicate(on_duplicate::replace_ended), "p: enqueued 2 existing");
+}
+
+TEST_F(KeyedTask, ReplaceEndedCreatesAFreshTaskWhenTheRecordIsClosed) {
+  complete_first();
+  take_snapshot();
+  EXPECT_EQ(state_of(1), "not in memory");
+
+  EXPECT_EQ(duplicate(on_duplicate::replace_ended), "p: enqueued 2; w: work available");
+
+  EXPECT_EQ(duplicate(on_duplicate::existing), "p: enqueued 2 existing");
 }
 
 TEST_F(KeyedTask, ADeadRecordLosesItsKeyToAFreshTask) {
@@ -411,8 +436,8 @@ TEST_F(KeyedTask, ClosedTaskOccupiesNoMemory) {
   complete_first();
   take_snapshot();
 
-  EXPECT_TRUE(state().keys.holders().empty());
-  EXPECT_TRUE(state().keys.retained().empty());
+  EXPECT_TRUE(state().keys.holders.empty());
+  EXPECT_TRUE(state().keys.retained.empty());
   EXPECT_EQ(duplicate(on_duplicate::reject), "p: enqueued 1 duplicate");
 }
 
@@ -440,6 +465,8 @@ TEST_F(KeyedTask, BodyOfAnUnleasedRecordIsReplacedByEveryPolicyThatMeetsIt) {
   EXPECT_EQ(bytes_of(1), 16u);
   EXPECT_EQ(duplicate(on_duplicate::existing, 0ms, true), "p: enqueued 1 existing");
   EXPECT_EQ(bytes_of(1), 32u);
+  EXPECT_EQ(duplicate(on_duplicate::replace_ended, 0ms, true, 48), "p: enqueued 1 existing");
+  EXPECT_EQ(bytes_of(1), 48u);
 }
 
 TEST_F(KeyedTask, ReplacedBodyIsRememberedByARecoveredShard) {

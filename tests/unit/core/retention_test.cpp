@@ -22,7 +22,7 @@ protected:
     return records;
   }
 
-  std::size_t held_outcomes() { return state().held_outcomes.size(); }
+  std::size_t held_outcomes() { return state().held_outcomes.all().size(); }
 };
 
 TEST_F(Retention, OfAnOutcomeIsThatOfItsTasks) {
@@ -87,7 +87,7 @@ TEST_F(Retention, OutcomesOfLiveTasksAreHeldUntilTheirNextEnd) {
   EXPECT_EQ(held_outcomes(), 1u) << "the task was leased again, its error stands";
   nack("w", held(1, 3), 1s);
   EXPECT_EQ(held_outcomes(), 1u);
-  EXPECT_EQ(state().held_outcomes.front().first, entry_of(1).outcome);
+  EXPECT_EQ(state().held_outcomes.all().front().first, entry_of(1).outcome);
 
   cancel(1);
   EXPECT_EQ(held_outcomes(), 0u);

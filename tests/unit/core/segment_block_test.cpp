@@ -165,6 +165,29 @@ TEST(SegmentBlock, FindsTheSegmentOfATask) {
   EXPECT_FALSE(block_reader(packed, queues).next(added.back().first + added.back().count));
 }
 
+TEST(SegmentBlock, LookUpOfATaskBetweenSegmentsReadsNone) {
+  block_builder builder(name_of);
+  for (sequence first : {10, 20}) {
+    segment s;
+    s.first = first;
+    s.count = s.kept = 2;
+    s.queue = 7;
+    builder.add(s);
+  }
+  auto packed = builder.take();
+  auto queues = numbers_of(packed);
+  block_reader reader(packed, queues);
+
+  EXPECT_FALSE(reader.find(9));
+  EXPECT_EQ(reader.end(), 0u);
+  EXPECT_FALSE(reader.find(15));
+  EXPECT_EQ(reader.end(), 12u);
+  auto found = reader.find(21);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->first, 20u);
+  EXPECT_FALSE(reader.find(30));
+}
+
 TEST(SegmentBlock, DamagedBytesAreRefusedOrReadAsSomething) {
   segment_maker maker(test::choose_seed());
   block_builder builder(name_of);

@@ -194,7 +194,7 @@ TEST(CtlCommandLine, KeysAndGroupsAreChecked) {
     "codeqctl: enqueue: --replace-payload needs --key");
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--key", "k", "--on-duplicate", "maybe"}}),
-    "codeqctl: --on-duplicate: `maybe` is not existing, reject, defer or promote");
+    "codeqctl: --on-duplicate: `maybe` is not existing, reject, defer, promote or replace_ended");
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--retention", "2h"}}),
     "codeqctl: --retention: `2h` is not 1h, 1d, 7d, 30d or 1y");

@@ -175,7 +175,8 @@ TEST(TaskInput, AnUnknownChoiceNamesWhatThereIs) {
 
   ASSERT_FALSE(task);
   EXPECT_EQ(
-    "'onDuplicate' is \"ignore\"; it must be one of existing, reject, defer, promote",
+    "'onDuplicate' is \"ignore\"; it must be one of existing, reject, defer, promote, "
+    "replace_ended",
     task.error().context);
 }
 

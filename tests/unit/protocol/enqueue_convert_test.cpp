@@ -177,9 +177,10 @@ const bad_input cases[] = {
   {"OnDuplicate",
    [](auto, auto run) {
      run.setKey(as_data("k"));
-     run.setOnDuplicate(static_cast<schema::OnDuplicate>(4));
+     run.setOnDuplicate(static_cast<schema::OnDuplicate>(5));
    },
-   "invalid_argument: on_duplicate is 4; it must be existing, reject, defer or promote"},
+   "invalid_argument: on_duplicate is 5; it must be existing, reject, defer, promote or "
+   "replace_ended"},
   {"OnDuplicateWithoutKey",
    [](auto, auto run) { run.setOnDuplicate(schema::OnDuplicate::REJECT); },
    "invalid_argument: on_duplicate is set without a key; set key"},

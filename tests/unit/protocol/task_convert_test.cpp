@@ -120,9 +120,9 @@ TEST(TaskValidation, KeysGroupsAndRetentionAreChecked) {
   EXPECT_EQ(
     why([](auto& t) {
       t.key = "k";
-      t.duplicate = static_cast<on_duplicate>(4);
+      t.duplicate = static_cast<on_duplicate>(5);
     }),
-    "on_duplicate is 4; it must be existing, reject, defer or promote");
+    "on_duplicate is 5; it must be existing, reject, defer, promote or replace_ended");
   EXPECT_EQ(
     why([](auto& t) { t.duplicate = on_duplicate::reject; }),
     "on_duplicate is set without a key; set key");

@@ -7,6 +7,7 @@
 #include "storage/records/record_build.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/recovery/recovery.hpp"
+#include "support/equal_hashes.hpp"
 #include "support/shard_fixture.hpp"
 #include "support/write_sets.hpp"
 
@@ -106,8 +107,8 @@ TEST_F(Recovery, ReadsNoSegmentThatTheSnapshotKnows) {
   auto recovered = recover(store_, shard_id{}, 2, {});
 
   ASSERT_TRUE(recovered) << to_string(recovered.error());
-  EXPECT_EQ((*recovered)->segments.unpacked_segments(), 2u)
-    << "one has a lease, one is of a group; the rest waits packed";
+  EXPECT_EQ((*recovered)->segments.unpacked_segments(), 1u)
+    << "one has a lease; the rest waits packed";
   EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
   EXPECT_EQ(core::find_violations(**recovered), std::vector<std::string>{});
 }
@@ -125,6 +126,42 @@ TEST_F(Recovery, ReadsTheSegmentsBehindTheSnapshot) {
 
   ASSERT_TRUE(recovered) << to_string(recovered.error());
   EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+}
+
+TEST_F(Recovery, KeepsGroupsApartWhoseNamesHaveEqualHashes) {
+  std::string first(test::equal_groups.first);
+  std::string second(test::equal_groups.second);
+  enqueue("q", 2, {.group = first});
+  take_snapshot();
+  enqueue("q", 2, {.group = second});
+  write();
+  auto with_one_in_blocks = recover(store_, shard_id{}, 2, {});
+  ASSERT_TRUE(with_one_in_blocks) << to_string(with_one_in_blocks.error());
+  EXPECT_EQ(core::durable_text(**with_one_in_blocks), core::durable_text(state()));
+
+  take_snapshot();
+  enqueue("q", 1, {.group = second});
+  write();
+  auto with_both_in_blocks = recover(store_, shard_id{}, 2, {});
+  ASSERT_TRUE(with_both_in_blocks) << to_string(with_both_in_blocks.error());
+  EXPECT_EQ(core::durable_text(**with_both_in_blocks), core::durable_text(state()));
+}
+
+TEST_F(Recovery, FindsAnEarlierTaskThatCameBackWhileALaterOneOfItsGroupWasLeased) {
+  attach("w", {"q"});
+  claim("w", 2);
+  enqueue("q", 3, {.group = "g"});
+  fail_permanently("w", held(1, 1));
+  redrive(1);
+  take_snapshot();
+  write();
+
+  auto recovered = recover(store_, shard_id{}, 2, {});
+
+  ASSERT_TRUE(recovered) << to_string(recovered.error());
+  EXPECT_EQ(core::durable_text(**recovered), core::durable_text(state()));
+  EXPECT_EQ((*recovered)->groups.late, state().groups.late);
+  EXPECT_EQ(state().groups.late.size(), 1u);
 }
 
 TEST_F(Recovery, FindsTheTotalsOfQueuesThatLaterSnapshotsDidNotName) {

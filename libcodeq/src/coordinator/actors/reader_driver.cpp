@@ -83,6 +83,14 @@ void reader_driver::survivors_read(shard_id shard, core::copy_survivors found) {
   self_->send(shards_.at(shard), shard_command{std::move(found)});
 }
 
+void reader_driver::survivors_damaged(const survivors_wanted& wanted, const error& reason) {
+  CODEQ_LOG_ERROR(
+    "reader leaves a damaged segment as it is shard={} segment={} error=\"{}\"",
+    value(wanted.shard),
+    wanted.tasks.segment,
+    to_string(reason));
+}
+
 void reader_driver::forget(const caf::actor_addr& gone) {
   std::erase_if(askers_, [&](const auto& entry) {
     if (entry.second.actor.address() != gone)

@@ -48,6 +48,7 @@ public:
   keys_found(shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) override;
 
   void survivors_read(shard_id shard, core::copy_survivors found) override;
+  void survivors_damaged(const survivors_wanted& wanted, const error& reason) override;
 
   void fail(const error& reason) override { options_.on_failure(reason); }
 

@@ -2,6 +2,7 @@
 #include "coordinator/shard/segment_cache.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -42,7 +43,7 @@ void segment_cache::insert(sequence segment, std::vector<core::encoded_tasks> pi
   if (size > bytes_max_ || segments_.contains(segment))
     return;
   auto place = order_.insert(order_.end(), segment);
-  segments_.emplace(segment, entry{std::move(pieces), size, place});
+  segments_.emplace(segment, entry{std::move(pieces), size, false, place});
   bytes_ += size;
   drop_oldest();
 }
@@ -58,13 +59,40 @@ void segment_cache::replace(sequence segment, core::encoded_tasks body) {
   drop_oldest();
 }
 
-void segment_cache::take_bodies(core::event& e) {
+void segment_cache::take(core::event& e) {
   if (auto* appended = std::get_if<core::segment_appended>(&e))
-    return insert(appended->first, std::move(appended->pieces));
-  auto* changed = std::get_if<core::tasks_changed>(&e);
-  if (!changed)
-    return;
-  for (auto& change : changed->changes)
+    take(*appended);
+  else if (auto* changed = std::get_if<core::tasks_changed>(&e))
+    take(*changed);
+  else if (const auto* ended = std::get_if<core::leases_ended>(&e))
+    take(*ended);
+  else if (const auto* snapshot = std::get_if<core::snapshot_taken>(&e))
+    take(*snapshot);
+}
+
+void segment_cache::take(core::segment_appended& e) {
+  insert(e.first, std::move(e.pieces));
+}
+
+void segment_cache::take(const core::leases_ended& e) {
+  bool is_retried = std::any_of(e.ends.begin(), e.ends.end(), [](const core::lease_end& end) {
+    return end.next == task_state::scheduled;
+  });
+  has_new_retries_ = has_new_retries_ || is_retried;
+  has_retries_ = has_retries_ || is_retried;
+}
+
+void segment_cache::take(const core::snapshot_taken& e) {
+  for (const auto& closed : e.closed)
+    if (auto at = segments_.find(closed.first); at != segments_.end())
+      drop(at);
+  has_retries_ = std::exchange(has_new_retries_, false);
+  if (!has_retries_)
+    drop_granted();
+}
+
+void segment_cache::take(core::tasks_changed& e) {
+  for (auto& change : e.changes)
     if (change.kind == core::change_kind::body_replaced)
       replace(
         change.seq, {std::move(change.body), {static_cast<std::uint32_t>(change.body_bytes)}});
@@ -77,7 +105,10 @@ void segment_cache::granted(sequence segment, sequence first, std::uint32_t coun
   std::size_t tasks = 0;
   for (const auto& piece : at->second.pieces)
     tasks += piece.count();
-  if (first + count == segment + tasks)
+  if (first + count < segment + tasks)
+    return;
+  at->second.is_granted = true;
+  if (!has_retries_)
     drop(at);
 }
 
@@ -85,6 +116,15 @@ void segment_cache::drop(entry_map::iterator at) {
   bytes_ -= at->second.bytes;
   order_.erase(at->second.place);
   segments_.erase(at);
+}
+
+void segment_cache::drop_granted() {
+  for (auto at = segments_.begin(); at != segments_.end();) {
+    auto next = std::next(at);
+    if (at->second.is_granted)
+      drop(at);
+    at = next;
+  }
 }
 
 void segment_cache::drop_oldest() {

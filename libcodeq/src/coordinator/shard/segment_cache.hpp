@@ -14,9 +14,9 @@
 namespace codeq::coordinator {
 
 /// The bodies of recent segments, within a bound of bytes: a task that is claimed soon after its
-/// enqueue is not read back from the store. A segment is dropped when its last task was granted,
-/// since only a lost lease or a retry needs it again; otherwise first in, first out. Used by one
-/// actor.
+/// enqueue is not read back from the store. First in, first out; but a segment is dropped early
+/// when its last task was granted, or, as long as attempts fail and their tasks will be needed
+/// again, when all its tasks have ended. Used by one actor.
 class segment_cache {
 public:
   explicit segment_cache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
@@ -27,8 +27,9 @@ public:
   /// Replaces the body of the task in an aside.
   void replace(sequence segment, core::encoded_tasks body);
 
-  /// Takes over the bodies that the event contains, if any.
-  void take_bodies(core::event& e);
+  /// Takes over the bodies that the event contains, if any, and notes which segments are still
+  /// needed.
+  void take(core::event& e);
 
   /// The bodies of `count` tasks from `first` on, in one piece; empty if they are not cached. They
   /// share the cached bytes unless they are in several pieces.
@@ -44,17 +45,28 @@ private:
   struct entry {
     std::vector<core::encoded_tasks> pieces;
     std::size_t bytes = 0;
+    /// Its last task was granted.
+    bool is_granted = false;
     /// Its position in `order_`.
     std::list<sequence>::iterator place;
   };
 
   using entry_map = std::unordered_map<sequence, entry>;
 
+  void take(core::segment_appended& e);
+  void take(core::tasks_changed& e);
+  void take(const core::leases_ended& e);
+  void take(const core::snapshot_taken& e);
   void drop(entry_map::iterator at);
+  void drop_granted();
   void drop_oldest();
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
+  /// Tasks will be retried: their attempts failed since the snapshot before the latest one.
+  bool has_retries_ = false;
+  /// Attempts failed since the latest snapshot.
+  bool has_new_retries_ = false;
   entry_map segments_;
   /// Oldest first.
   std::list<sequence> order_;

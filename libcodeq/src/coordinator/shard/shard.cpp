@@ -131,7 +131,7 @@ void shard::commit(std::vector<core::event> events) {
   turn.writes = std::move(writes);
   port_.commit(std::move(turn), events);
   for (auto& e : events)
-    cache_.take_bodies(e);
+    cache_.take(e);
 }
 
 void shard::note_closed(const core::snapshot_taken& snapshot) {

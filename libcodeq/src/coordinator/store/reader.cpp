@@ -46,6 +46,8 @@ std::optional<core::encoded_tasks> reader::body_of(shard_id shard, const core::g
   auto bodies = or_fail(storage::read_bodies(*options_.store, shard, run.segment, run.aside));
   if (bodies)
     return bodies->part(run.first - run.segment, run.count);
+  if (run.aside)
+    return std::nullopt;
   // A snapshot may have copied the task since it was asked about.
   return or_fail(storage::read_bodies(*options_.store, shard, run.first, true));
 }
@@ -151,9 +153,9 @@ void reader::find(const keys_wanted& wanted) {
 void reader::read(const survivors_wanted& wanted) {
   auto segment = wanted.tasks.segment;
   auto read = storage::read_bodies(*options_.store, wanted.shard, segment, false);
-  // A damaged segment stays as it is: nobody has asked for its tasks.
+  // No peer waits for these tasks, so the damage must not stop the process.
   if (!read && read.error().code == errc::corruption)
-    return;
+    return port_.survivors_damaged(wanted, read.error());
   auto bodies = or_fail(std::move(read));
   if (!bodies)
     return;

@@ -37,6 +37,9 @@ public:
 
   virtual void survivors_read(shard_id shard, core::copy_survivors found) = 0;
 
+  /// A segment that the shard wants to close is damaged, and so stays as it is.
+  virtual void survivors_damaged(const survivors_wanted& wanted, const error& reason) = 0;
+
   /// The store failed to return committed data: must not return.
   virtual void fail(const error& reason) = 0;
 };

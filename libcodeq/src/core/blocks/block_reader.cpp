@@ -137,29 +137,53 @@ void block_reader::read_header() {
   at_ = from.at();
 }
 
+std::optional<block_reader::place> block_reader::look() {
+  if (read_ == segments_ || failed_)
+    return std::nullopt;
+  number_reader records(packed_, at_);
+  place found;
+  found.record = records.text();
+  number_reader from(found.record);
+  found.first = last_ + from.number();
+  auto count = from.number();
+  failed_ =
+    records.failed() || from.failed() || count == 0 || count > block_format::segment_tasks_max;
+  found.end_of_record = records.at();
+  found.end = found.first + count;
+  return failed_ ? std::nullopt : std::optional{found};
+}
+
+void block_reader::pass(const place& at) {
+  ++read_;
+  at_ = at.end_of_record;
+  last_ = at.first;
+  end_ = at.end;
+}
+
 std::optional<segment> block_reader::next(sequence from) {
-  while (read_ < segments_ && !failed_) {
-    number_reader records(packed_, at_);
-    auto record = records.text();
-    number_reader place(record);
-    auto before = std::exchange(last_, last_ + place.number());
-    auto count = place.number();
-    failed_ =
-      records.failed() || place.failed() || count == 0 || count > block_format::segment_tasks_max;
-    ++read_;
-    at_ = records.at();
-    end_ = last_ + count;
-    if (failed_ || end_ <= from)
-      continue;
-    return read_segment(record, before);
+  while (auto at = look()) {
+    if (at->end > from)
+      return read_segment(*at);
+    pass(*at);
   }
   return std::nullopt;
 }
 
-segment block_reader::read_segment(std::string_view record, sequence before) const {
-  number_reader from(record);
+std::optional<segment> block_reader::find(sequence seq) {
+  for (auto at = look(); at && at->first <= seq; at = look()) {
+    if (seq < at->end)
+      return read_segment(*at);
+    pass(*at);
+  }
+  return std::nullopt;
+}
+
+segment block_reader::read_segment(const place& at) {
+  pass(at);
+  number_reader from(at.record);
   segment s;
-  s.first = before + from.number();
+  s.first = at.first;
+  std::ignore = from.number();
   s.count = static_cast<std::uint32_t>(from.number());
   auto index = from.number();
   failed_ = failed_ || index >= kinds_.size();
@@ -187,13 +211,13 @@ segment block_reader::read_segment(std::string_view record, sequence before) con
   }
   s.kept = s.count;
   if ((flags & block_format::is_touched) != 0) {
-    s.entries.reserve(std::min<std::size_t>(s.count, record.size()));
+    s.entries.reserve(std::min<std::size_t>(s.count, at.record.size()));
     auto previous = typical_;
     for (std::uint32_t i = 0; i < s.count && !from.failed(); ++i)
       s.entries.push_back(block_format::read_entry(from, previous));
     s.kept = static_cast<std::uint32_t>(std::count_if(s.entries.begin(), s.entries.end(), is_kept));
   }
-  failed_ = failed_ || from.failed() || from.at() != record.size();
+  failed_ = failed_ || from.failed() || from.at() != at.record.size();
   return s;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,10 +11,16 @@
 /// bytes follow. Used in memory and on disk.
 namespace codeq::core {
 
+/// Maximum size of a number.
+inline constexpr std::size_t number_bytes_max = 10;
+
 inline void append_number(std::string& out, std::uint64_t number) {
+  std::array<char, number_bytes_max> bytes;
+  std::size_t size = 0;
   for (; number >= 0x80; number >>= 7)
-    out.push_back(static_cast<char>(number | 0x80));
-  out.push_back(static_cast<char>(number));
+    bytes[size++] = static_cast<char>(number | 0x80);
+  bytes[size++] = static_cast<char>(number);
+  out.append(bytes.data(), size);
 }
 
 /// Appends the signed distance of `number` from `base`; small distances are short.

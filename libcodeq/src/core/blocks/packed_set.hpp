@@ -17,14 +17,20 @@ using number_pair = std::pair<std::uint64_t, std::uint64_t>;
 
 /// An ordered set of pairs of numbers that needs a few bytes per pair: leaves of adjacent elements,
 /// of which all but the first are stored as distances. For indexes with an element per waiting
-/// task. Every operation is logarithmic in the number of leaves and linear in one leaf; at the
-/// front and after the last element it is constant in the leaf.
+/// task. Every operation is logarithmic in the number of leaves. Within a leaf, `insert` and
+/// `pop_front` take constant time, amortised: new elements are only appended, and a leaf is sorted
+/// when it is split or becomes the first one. The others are linear in one leaf.
 class packed_set {
 public:
-  packed_set() = default;
+  /// Of a default leaf: long ones need the fewest bytes per element.
+  static constexpr std::size_t long_leaf = 128;
 
-  /// False when the pair is already in the set.
-  bool insert(const number_pair& pair);
+  /// `leaf_elements_max`: the number of elements in a full leaf.
+  explicit packed_set(std::size_t leaf_elements_max = long_leaf)
+    : leaf_elements_max_(leaf_elements_max) {}
+
+  /// @pre the pair is not in the set
+  void insert(const number_pair& pair);
 
   /// False when the pair is not in the set.
   bool erase(const number_pair& pair);
@@ -55,12 +61,18 @@ public:
   }
 
 private:
-  /// The key is the first element; `bytes` from `skipped` on are the distances of the others.
+  /// The key is the smallest element; `bytes` from `skipped` on are the distances of the others,
+  /// each from the one before it in the order of insertion.
   struct leaf {
+    /// The element that was appended last.
     number_pair last;
     std::uint32_t count = 0;
+    /// The first elements, as many as this, are in ascending order.
+    std::uint32_t ordered = 0;
     std::uint32_t skipped = 0;
     std::string bytes;
+
+    [[nodiscard]] bool is_ordered() const noexcept { return ordered == count; }
   };
 
   using leaf_map = std::map<number_pair, leaf>;
@@ -68,12 +80,19 @@ private:
   /// The only leaf that may contain the pair, or the end.
   [[nodiscard]] leaf_map::const_iterator leaf_of(const number_pair& pair) const;
 
-  static std::vector<number_pair> unpack(const leaf_map::value_type& packed);
+  /// The elements of a leaf, in ascending order.
+  [[nodiscard]] std::vector<number_pair> unpack(const leaf_map::value_type& packed) const;
+
+  static void append(leaf& target, const number_pair& pair);
+
+  /// Replaces a leaf by one, or two halves, with these elements.
+  void replace(leaf_map::const_iterator old, const std::vector<number_pair>& ascending);
 
   /// Adds a leaf with the elements [from, to) of `ascending`.
   void add_leaf(const std::vector<number_pair>& ascending, std::size_t from, std::size_t to);
   [[nodiscard]] std::vector<number_pair> elements() const;
 
+  std::size_t leaf_elements_max_;
   leaf_map leaves_;
   std::size_t size_ = 0;
 };

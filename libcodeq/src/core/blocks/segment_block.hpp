@@ -86,6 +86,10 @@ public:
   /// The next segment with tasks at `from` or beyond; empty when there is none.
   [[nodiscard]] std::optional<segment> next(sequence from = 0);
 
+  /// The segment that contains `seq`; empty when it is not in the block, or before those that were
+  /// read. Reads no other segment.
+  [[nodiscard]] std::optional<segment> find(sequence seq);
+
   /// The first sequence after all tasks that were read or skipped so far; 0 at the beginning.
   [[nodiscard]] sequence end() const noexcept { return end_; }
 
@@ -102,8 +106,24 @@ private:
     task_settings settings;
   };
 
+  /// Where a segment's record is, and its tasks.
+  struct place {
+    std::string_view record;
+    std::size_t end_of_record = 0;
+    sequence first = 0;
+    sequence end = 0;
+  };
+
   void read_header();
-  [[nodiscard]] segment read_segment(std::string_view record, sequence before) const;
+
+  /// The place of the next segment; empty when there is none.
+  [[nodiscard]] std::optional<place> look();
+
+  /// Goes behind the segment that was looked at, which begins after `last_`.
+  void pass(const place& at);
+
+  /// Reads a segment and goes behind it.
+  [[nodiscard]] segment read_segment(const place& at);
 
   std::string_view packed_;
   const std::vector<std::uint32_t>& queues_;
@@ -116,7 +136,7 @@ private:
   log_position position_ = 0;
   task_entry typical_;
   std::vector<kind> kinds_;
-  mutable bool failed_ = false;
+  bool failed_ = false;
 };
 
 } // namespace codeq::core

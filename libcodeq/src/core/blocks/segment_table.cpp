@@ -26,6 +26,16 @@ segment_table::block_map::const_iterator segment_table::block_of(sequence seq) c
   return at == blocks_.begin() ? blocks_.end() : std::prev(at);
 }
 
+std::optional<segment> segment_table::read_packed(sequence first) const {
+  auto packed = block_of(first);
+  if (packed == blocks_.end())
+    return std::nullopt;
+  block_reader reader(packed->second.packed.view(), packed->second.queues);
+  auto found = reader.next(first);
+  CODEQ_ASSERT(!reader.failed());
+  return found && found->first == first ? std::move(found) : std::nullopt;
+}
+
 block_reader& segment_table::reader_for(block_map::const_iterator packed, sequence seq) {
   const auto& [first, block] = *packed;
   bool goes_on = place_ && place_->block == first && place_->reader.end() <= seq;
@@ -42,9 +52,9 @@ segment* segment_table::find(sequence seq) {
   if (packed == blocks_.end())
     return nullptr;
   auto& reader = reader_for(packed, seq);
-  auto found = reader.next(seq);
+  auto found = reader.find(seq);
   CODEQ_ASSERT(!reader.failed());
-  if (!found || !found->contains(seq))
+  if (!found)
     return nullptr;
   touched_ += found->entries.size();
   return &unpacked_.emplace_hint(at, found->first, std::move(*found))->second;
@@ -258,12 +268,7 @@ std::vector<sequence> segment_table::forgotten_changes() const {
   for (const auto& [first, s] : unpacked_) {
     if (s.dirty)
       continue;
-    auto packed = block_of(first);
-    if (packed == blocks_.end()) {
-      forgotten.push_back(first);
-      continue;
-    }
-    auto kept = block_reader(packed->second.packed.view(), packed->second.queues).next(first);
+    auto kept = read_packed(first);
     if (!kept || !is_same(*kept, s))
       forgotten.push_back(first);
   }

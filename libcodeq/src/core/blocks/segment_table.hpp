@@ -52,8 +52,20 @@ public:
     return at == unpacked_.end() ? nullptr : &at->second;
   }
 
+  [[nodiscard]] bool is_unpacked(sequence first) const { return unpacked_.contains(first); }
+
   /// The segment that begins with this task. @pre it exists
   [[nodiscard]] segment& at(sequence first);
+
+  /// Calls `visit` for the segment that begins with this task, if it exists; unpacks it for the
+  /// duration of the call only.
+  template <typename Visit>
+  void peek(sequence first, Visit visit) const {
+    if (auto at = unpacked_.find(first); at != unpacked_.end())
+      visit(at->second);
+    else if (auto packed = read_packed(first))
+      visit(*packed);
+  }
 
   /// Adds a segment. @pre it is not in the table
   segment& add(segment s);
@@ -145,6 +157,9 @@ private:
   };
 
   [[nodiscard]] block_map::const_iterator block_of(sequence seq) const;
+
+  /// The segment that begins with this task as its block contains it; empty when there is none.
+  [[nodiscard]] std::optional<segment> read_packed(sequence first) const;
 
   /// Continues where the last look-up ended, if it was in the same block and before `seq`: the
   /// tasks of a lane are looked up in order, and a block should be read only once for all of them.

@@ -123,7 +123,7 @@ struct task_entry {
   std::uint8_t refunds = 0;
   /// The task is leased and will be cancelled when the lease ends, unless it completes.
   bool cancelling = false;
-  /// The task was purged; its state is `cancelled`.
+  /// The task was purged, or copied out of this segment; its state here is `cancelled`.
   bool gone = false;
 
   friend bool operator==(const task_entry&, const task_entry&) = default;

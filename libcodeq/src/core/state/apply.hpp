@@ -60,7 +60,4 @@ void settle_snapshot(
 /// Marks the segment to be packed, or closed, by the next snapshot. @pre it is not packed now
 void mark_dirty(shard_state& state, segment& s);
 
-/// Chooses the open task of every group; called by recovery when all segments are indexed.
-void settle_groups(shard_state& state);
-
 } // namespace codeq::core

@@ -11,7 +11,8 @@
 
 namespace codeq::core {
 
-/// What a claimer waits for; decides at the end of which turns it is considered.
+/// The kind of change that a claimer waits for. A turn considers only the claimers that wait for
+/// its changes.
 enum class claimer_need : std::uint8_t {
   /// It has open credits.
   tasks,

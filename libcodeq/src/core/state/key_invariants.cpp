@@ -18,12 +18,8 @@ std::string text_of(const task_key& name) {
 }
 
 void check_holder(const shard_state& state, const segment& s, std::vector<std::string>& found) {
-  auto id = key_id_of(s);
-  auto at = state.keys.holders().find(id);
-  key_holder holder{s.key->since, s.first};
-  bool is_known = at != state.keys.holders().end()
-                  && std::count(at->second.begin(), at->second.end(), holder) == 1;
-  if (!is_known)
+  auto holders = holders_of(state, key_of(s));
+  if (std::count(holders.begin(), holders.end(), key_holder{s.key->since, s.first}) != 1)
     found.push_back("I8: " + to_string(state.id_of(s.first)) + " is not in the index of keys");
   if (!s.aside || s.count != 1)
     found.push_back("I8: " + to_string(state.id_of(s.first)) + " has a key but is no aside");
@@ -41,7 +37,7 @@ std::string text_of(const segment& s) {
 } // namespace
 
 void find_key_violations(const shard_state& state, std::vector<std::string>& found) {
-  std::map<key_id, std::size_t> live;
+  std::map<task_key, std::size_t> live;
   std::size_t holders = 0;
   state.segments.for_each([&](const segment& s) {
     // A purged task has released its key before its segment closes.
@@ -51,38 +47,35 @@ void find_key_violations(const shard_state& state, std::vector<std::string>& fou
     check_holder(state, s, found);
     if (is_terminal(s.view(s.first).state))
       return;
-    if (++live[key_id_of(s)] > 1)
-      found.push_back("I10: " + text_of(name_of(state, key_id_of(s))) + " has two live tasks");
+    auto name = name_of(state, key_of(s));
+    if (++live[name] > 1)
+      found.push_back("I10: " + text_of(name) + " has two live tasks");
     auto owner = owner_of(state, s, state.at);
     if (!owner || owner->seq != s.first)
       found.push_back("I10: " + to_string(state.id_of(s.first)) + " is live without its key");
   });
-  std::size_t indexed = 0;
-  for (const auto& [id, of_key] : state.keys.holders())
-    indexed += of_key.size();
-  if (indexed != holders)
+  if (state.keys.holders.size() != holders)
     found.push_back("I8: the index of keys has tasks that are gone");
 }
 
 void write_keys(std::ostream& out, const shard_state& state) {
-  std::map<sequence, std::string> texts;
+  std::map<task_key, std::map<key_holder, std::string>> holders;
   state.segments.for_each([&](const segment& s) {
-    if (s.key)
-      texts.emplace(s.first, text_of(s));
+    if (s.key && !s.view(s.first).gone)
+      holders[name_of(state, key_of(s))].emplace(key_holder{s.key->since, s.first}, text_of(s));
   });
-  std::map<task_key, const std::vector<key_holder>*> holders;
-  for (const auto& [id, of_key] : state.keys.holders())
-    holders.emplace(name_of(state, id), &of_key);
   for (const auto& [name, of_key] : holders) {
     out << text_of(name) << " held by";
-    for (const auto& holder : *of_key)
-      out << texts.at(holder.seq);
+    for (const auto& [holder, text] : of_key)
+      out << text;
     out << '\n';
   }
   std::map<task_key, retained_key> closed;
-  for (const auto& [id, record] : state.keys.retained())
-    if (is_retained(state, name_of(state, id)))
-      closed.emplace(name_of(state, id), record);
+  for (const auto& [id, record] : state.keys.retained) {
+    auto name = name_of(state, parts_of(id));
+    if (is_retained(state, name))
+      closed.emplace(std::move(name), record);
+  }
   for (const auto& [name, record] : closed)
     out << text_of(name) << " was of " << record.since << ':' << record.seq << " until "
         << record.expires_at.time_since_epoch().count() << '\n';

@@ -20,6 +20,21 @@ void count_outcome(std::vector<number_pair>& counted, log_position outcome, std:
   counted.back().second += tasks;
 }
 
+void gather_key(const shard_state& state, const segment& s, gathered_index& gathered) {
+  auto key = key_of(s);
+  gathered.key_holders.emplace_back(state.names.of_key(key.queue, key.group, key.name), s.first);
+  if (is_terminal(s.view(s.first).state))
+    gathered.ended_keys.push_back(name_of(state, key));
+}
+
+void gather_member(
+  const shard_state& state, const segment& s, const task_entry& entry, gathered_index& gathered) {
+  number_pair member{state.names.of_group(s.queue, s.group), s.first};
+  gathered.members.push_back(member);
+  if (entry.state != task_state::gated)
+    gathered.open_members.push_back(member);
+}
+
 } // namespace
 
 void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
@@ -45,7 +60,7 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered) {
     if (holds_outcome(entry))
       count_outcome(gathered.outcomes, entry.outcome, 1);
     if (!s.group.empty() && keeps_place(s, entry))
-      state.groups[{s.queue, s.group}].members.insert(s.first);
+      gather_member(state, s, entry, gathered);
   }
 }
 
@@ -58,11 +73,15 @@ void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
   if (!s.aside && any_fresh)
     state.lane_of(s).append(s.first);
   if (s.key)
-    hold_key(state, s, s.key->since);
-  if (s.key && is_terminal(s.view(s.first).state))
-    gathered.ended_keys.push_back(name_of(state, key_id_of(s)));
+    gather_key(state, s, gathered);
   index_segment(state, s, gathered);
   note_sparse(state, s);
+}
+
+void fill_keys(shard_state& state, gathered_index& gathered) {
+  auto holders = std::exchange(gathered.key_holders, {});
+  std::sort(holders.begin(), holders.end());
+  state.keys.holders.assign(holders);
 }
 
 void fill_indexes(shard_state& state, gathered_index gathered) {
@@ -80,6 +99,7 @@ void fill_indexes(shard_state& state, gathered_index gathered) {
   for (const auto& [outcome, tasks] : held)
     positions.push_back(outcome);
   state.held_at_snapshot = position_set(std::move(positions));
+  fill_groups(state, std::move(gathered.members), std::move(gathered.open_members));
 }
 
 } // namespace codeq::core

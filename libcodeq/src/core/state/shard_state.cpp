@@ -3,12 +3,13 @@
 
 namespace codeq::core {
 
-shard_state::shard_state(shard_id id, std::uint32_t epoch)
+shard_state::shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_seed)
   : id(id),
     epoch(epoch),
     sequences{first_of_epoch(epoch)},
     tokens{first_of_epoch(epoch)},
-    positions{first_of_epoch(epoch)} {
+    positions{first_of_epoch(epoch)},
+    names(name_seed) {
 }
 
 std::uint32_t shard_state::intern(const queue_address& address) {

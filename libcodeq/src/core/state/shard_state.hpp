@@ -11,6 +11,7 @@
 #include "core/state/key_index.hpp"
 #include "core/state/lane.hpp"
 #include "core/state/lease_table.hpp"
+#include "core/state/outcome_holds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -67,14 +68,13 @@ struct queue_state {
   }
 };
 
-/// A queue's index, and a group's name within it.
-using group_name = std::pair<std::uint32_t, std::string>;
-
-/// The tasks of one group that keep their place in it: live ones, and dead ones that block it.
-struct task_group {
-  std::set<sequence> members;
-  /// The task that is not gated: the leased one, or else the first. 0 when none was chosen yet.
-  sequence open = 0;
+/// The tasks of groups that keep their place: live ones, and dead ones that block their group. One
+/// task of each group is open, which means that it is not gated: the leased one, or else the first.
+struct group_index {
+  name_index members;
+  /// Open tasks that are not the first of their group, by the hash of its name: an earlier task
+  /// came back while they were leased.
+  std::set<std::pair<name_hash, sequence>> late;
 };
 
 /// A worker's session at the shard. Volatile.
@@ -145,7 +145,8 @@ struct id_counter {
 /// The whole state of one shard. Changed only by a `turn` and by `apply`. Durable members are a
 /// function of the records on disk; volatile ones are lost with the process.
 struct shard_state {
-  explicit shard_state(shard_id id, std::uint32_t epoch);
+  /// `name_seed`: see `name_hasher`; random where clients choose the names.
+  explicit shard_state(shard_id id, std::uint32_t epoch, std::uint64_t name_seed = 0);
 
   // Durable.
   shard_id id;
@@ -163,7 +164,7 @@ struct shard_state {
   /// When dead tasks with a limited retention are removed.
   packed_set dead_ends;
   lease_table leases;
-  std::map<group_name, task_group> groups;
+  group_index groups;
   key_index keys;
   /// Change records that no snapshot contains yet.
   std::vector<log_position> change_records;
@@ -175,11 +176,7 @@ struct shard_state {
   std::map<std::string, std::set<std::pair<timestamp, producer_id>>> sessions_by_use;
   /// For each tenant that lost sessions for lack of room, the latest creation time of a lost one.
   std::map<std::string, timestamp> sessions_forgotten_until;
-  /// Outcome records that contain the latest text of a live task, each with the number of such
-  /// tasks.
-  packed_set held_outcomes;
-  /// Those that were added or removed since the last snapshot; some more than once. Volatile.
-  std::vector<log_position> changed_holds;
+  outcome_holds held_outcomes;
   /// `held_outcomes` as of the last snapshot, for the threads that drop records; replaced, never
   /// changed.
   position_set held_at_snapshot;
@@ -194,6 +191,7 @@ struct shard_state {
   timestamp at;
 
   // Volatile.
+  name_hasher names;
   monotonic_time steady;
   std::map<peer_id, attached_worker> attached;
   /// Number of arrivals of workers at queues.
@@ -216,7 +214,7 @@ struct shard_state {
   std::vector<sequence> dirty;
   /// The first tasks of segments whose survivors are to be copied; see `survivors.hpp`.
   std::set<sequence> sparse;
-  /// What the next snapshot is to copy, by segment.
+  /// The bodies that the next snapshot copies, by segment.
   std::map<sequence, copy_survivors> copies;
   /// Queues whose totals are to be written at the next snapshot.
   std::vector<std::uint32_t> changed_totals;

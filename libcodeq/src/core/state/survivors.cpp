@@ -90,7 +90,7 @@ std::vector<survivors> take_sparse(shard_state& state) {
     auto first = *state.sparse.begin();
     state.sparse.erase(state.sparse.begin());
     auto* s = find_segment(state.segments, first);
-    // One that is not sparse any more is noted again when it is.
+    // A segment that is no longer sparse is noted again by the snapshot that finds it sparse.
     if (!s || s->first != first || !is_sparse(state, *s))
       continue;
     taken.push_back({first, tasks_left(*s)});

@@ -5,6 +5,10 @@
 #include "core/state/apply.hpp"
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
 
 namespace codeq::core {
 
@@ -38,6 +42,93 @@ void open_gate(shard_state& state, sequence seq) {
 bool is_leased(shard_state& state, sequence seq) {
   auto* s = find_segment(state.segments, seq);
   return s && s->view(seq).state == task_state::leased;
+}
+
+/// True when the task that begins the segment `other` is of the same group as `s`.
+bool is_same_group(const shard_state& state, const segment& s, sequence other) {
+  if (other == s.first)
+    return true;
+  bool is_same = false;
+  state.segments.peek(other, [&](const segment& found) {
+    is_same = found.queue == s.queue && found.group == s.group;
+  });
+  return is_same;
+}
+
+/// The first task of the segment's group, whose name has this hash; empty when it has none.
+std::optional<sequence> first_member(const shard_state& state, name_hash name, const segment& s) {
+  const auto& members = state.groups.members;
+  auto seq = members.next(name, 0);
+  while (seq && !is_same_group(state, s, *seq))
+    seq = members.next(name, *seq + 1);
+  return seq;
+}
+
+using places = std::span<const number_pair>;
+
+/// True when the tasks, whose groups have the same hash, are of one group and only its first one is
+/// open. Those in blocks are as a snapshot left them; those enqueued since are gated, and unpacked.
+bool is_settled(const shard_state& state, places members, places open) {
+  if (open.size() != 1 || open.front() != members.front())
+    return false;
+  bool is_one_group = true;
+  auto is_new = [&](const number_pair& member) {
+    return state.segments.is_unpacked(member.second);
+  };
+  auto first_new = std::find_if_not(members.rbegin(), members.rend(), is_new).base();
+  if (first_new != members.end())
+    state.segments.peek(members.front().second, [&](const segment& first) {
+      is_one_group = std::all_of(first_new, members.end(), [&](const number_pair& member) {
+        return is_same_group(state, first, member.second);
+      });
+    });
+  return is_one_group;
+}
+
+/// Chooses the open task of one group. @pre `open` is a part of `members`
+void settle_group(
+  shard_state& state,
+  name_hash name,
+  const std::vector<sequence>& members,
+  const std::vector<sequence>& open) {
+  auto leased =
+    std::find_if(open.begin(), open.end(), [&](sequence seq) { return is_leased(state, seq); });
+  auto chosen = leased == open.end() ? members.front() : *leased;
+  for (auto seq : open) {
+    if (seq != chosen)
+      close_gate(state, seq);
+  }
+  open_gate(state, chosen);
+  if (chosen != members.front())
+    state.groups.late.emplace(name, chosen);
+}
+
+/// The same for all groups whose names have one hash.
+void settle_groups(shard_state& state, places members, places open) {
+  struct group_tasks {
+    std::vector<sequence> members;
+    std::vector<sequence> open;
+  };
+
+  std::map<std::pair<std::uint32_t, std::string>, group_tasks> groups;
+  for (const auto& member : members)
+    state.segments.peek(member.second, [&](const segment& s) {
+      auto& group = groups[{s.queue, s.group}];
+      group.members.push_back(s.first);
+      if (std::binary_search(open.begin(), open.end(), member))
+        group.open.push_back(s.first);
+    });
+  for (const auto& [name, group] : groups)
+    settle_group(state, members.front().first, group.members, group.open);
+}
+
+/// The tasks at the beginning whose group has this hash.
+places take_named(places& from, name_hash name) {
+  auto end = std::find_if(
+    from.begin(), from.end(), [&](const number_pair& place) { return place.first != name; });
+  auto taken = from.first(static_cast<std::size_t>(end - from.begin()));
+  from = from.subspan(taken.size());
+  return taken;
 }
 
 } // namespace
@@ -104,40 +195,53 @@ bool keeps_place(const segment& s, const task_entry& entry) noexcept {
   return !is_terminal(entry.state) || blocks;
 }
 
+std::optional<sequence> open_member(const shard_state& state, const segment& s) {
+  auto name = state.names.of_group(s.queue, s.group);
+  const auto& late = state.groups.late;
+  for (auto at = late.lower_bound({name, 0}); at != late.end() && at->first == name; ++at) {
+    if (is_same_group(state, s, at->second))
+      return at->second;
+  }
+  return first_member(state, name, s);
+}
+
 void settle_group_of(shard_state& state, segment& s) {
   if (s.group.empty())
     return;
-  auto at = state.groups.try_emplace({s.queue, s.group}).first;
-  auto& group = at->second;
+  auto name = state.names.of_group(s.queue, s.group);
+  auto& [members, late] = state.groups;
+  auto open = open_member(state, s);
   if (keeps_place(s, s.view(s.first)))
-    group.members.insert(s.first);
+    members.insert(name, s.first);
   else
-    group.members.erase(s.first);
-  if (group.members.empty()) {
-    state.groups.erase(at);
+    members.erase(name, s.first);
+  if (open)
+    late.erase({name, *open});
+  auto first = first_member(state, name, s);
+  if (!first)
+    return;
+  if (open && is_leased(state, *open)) {
+    if (*open != *first)
+      late.emplace(name, *open);
     return;
   }
-  if (group.open != 0 && is_leased(state, group.open))
-    return;
-  auto first = *group.members.begin();
-  if (group.open != first && group.members.contains(group.open))
-    close_gate(state, group.open);
-  group.open = first;
-  open_gate(state, first);
+  if (open && *open != *first)
+    close_gate(state, *open);
+  open_gate(state, *first);
 }
 
-void settle_groups(shard_state& state) {
-  for (auto& [name, group] : state.groups) {
-    auto leased = std::find_if(group.members.begin(), group.members.end(), [&](sequence seq) {
-      return is_leased(state, seq);
-    });
-    group.open = leased == group.members.end() ? *group.members.begin() : *leased;
-    for (auto seq : group.members) {
-      if (seq == group.open)
-        open_gate(state, seq);
-      else
-        close_gate(state, seq);
-    }
+void fill_groups(
+  shard_state& state, std::vector<number_pair> members, std::vector<number_pair> open) {
+  std::sort(members.begin(), members.end());
+  std::sort(open.begin(), open.end());
+  state.groups.members.assign(members);
+  places open_left(open);
+  for (places left(members); !left.empty();) {
+    auto name = left.front().first;
+    auto named = take_named(left, name);
+    auto open_named = take_named(open_left, name);
+    if (!is_settled(state, named, open_named))
+      settle_groups(state, named, open_named);
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include "core/state/shard_state.hpp"
 
+#include <optional>
+#include <vector>
+
 namespace codeq::core {
 
 // Every live task is in the index for its state; every member of a group but one is gated.
@@ -19,8 +22,18 @@ void count_fresh(shard_state& state, const segment& s, std::uint32_t count);
 /// True when the task keeps its place in its group: it is live, or dead and blocks the group.
 [[nodiscard]] bool keeps_place(const segment& s, const task_entry& entry) noexcept;
 
+/// The task of the segment's group that is not gated; empty when the group has no task. @pre the
+/// segment has a group
+[[nodiscard]] std::optional<sequence> open_member(const shard_state& state, const segment& s);
+
 /// Adds a task to its group or removes it, after its state changed, and opens or closes gates
 /// accordingly. Does nothing when the segment has no group.
 void settle_group_of(shard_state& state, segment& s);
+
+/// Fills the index of groups, and chooses the open task of each. Called by recovery when all other
+/// indexes are filled. `members`: all tasks that keep their place, by the hash of their group;
+/// `open`: those of them that are not gated.
+void fill_groups(
+  shard_state& state, std::vector<number_pair> members, std::vector<number_pair> open);
 
 } // namespace codeq::core

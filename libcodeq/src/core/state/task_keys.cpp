@@ -5,90 +5,141 @@
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
 
+#include <algorithm>
+
 namespace codeq::core {
 
 namespace {
 
-std::optional<key_id> find_id(const shard_state& state, const task_key& name) {
+/// Empty when the shard does not know the queue. The views refer to `name`.
+std::optional<key_parts> find_key(const shard_state& state, const task_key& name) {
   auto queue = state.queue_index.find(name.queue);
   if (queue == state.queue_index.end())
     return std::nullopt;
-  return make_key_id(queue->second, name.group, name.key);
+  return key_parts{queue->second, name.group, name.key};
 }
 
-key_horizon horizon_of(const shard_state& state, const key_id& id, timestamp now) {
-  return {now, state.queues[parts_of(id).queue]->totals.purged_below};
+name_hash hash_of(const shard_state& state, const key_parts& key) {
+  return state.names.of_key(key.queue, key.group, key.name);
+}
+
+key_holder holder_of(const retained_key& record) {
+  return {record.since, record.seq};
+}
+
+bool counts(
+  const shard_state& state, const key_parts& key, const retained_key& record, timestamp now) {
+  return record.expires_at > now && record.seq >= state.queues[key.queue]->totals.purged_below;
+}
+
+/// Forgets a closed holder that has no earlier one in memory.
+void drop_if_alone(shard_state& state, const key_parts& key) {
+  if (state.keys.retained.empty())
+    return;
+  auto closed = state.keys.retained.find(make_key_id(key));
+  if (closed == state.keys.retained.end())
+    return;
+  auto holders = holders_of(state, key);
+  if (holders.empty() || holder_of(closed->second) < holders.front())
+    state.keys.retained.erase(closed);
+}
+
+std::optional<key_holder> owner_of(const shard_state& state, const key_parts& key, timestamp now) {
+  std::optional<key_holder> owner;
+  if (auto holders = holders_of(state, key); !holders.empty())
+    owner = holders.back();
+  for (const auto* closed : {&state.keys.retained, &state.keys.recalled}) {
+    if (closed->empty())
+      continue;
+    auto at = closed->find(make_key_id(key));
+    if (at != closed->end() && counts(state, key, at->second, now))
+      owner = owner ? std::max(*owner, holder_of(at->second)) : holder_of(at->second);
+  }
+  return owner;
 }
 
 } // namespace
 
-key_id key_id_of(const segment& s) {
+key_parts key_of(const segment& s) {
   CODEQ_ASSERT(s.key);
-  return make_key_id(s.queue, s.group, s.key->name);
+  return {s.queue, s.group, s.key->name};
 }
 
-key_id key_id_of(shard_state& state, const task_key& name) {
-  return make_key_id(state.intern(name.queue), name.group, name.key);
+task_key name_of(const shard_state& state, const key_parts& key) {
+  return {state.queues[key.queue]->address, std::string(key.group), std::string(key.name)};
 }
 
-task_key name_of(const shard_state& state, const key_id& id) {
-  auto parts = parts_of(id);
-  return {state.queues[parts.queue]->address, std::string(parts.group), std::string(parts.name)};
+std::vector<key_holder> holders_of(const shard_state& state, const key_parts& key) {
+  std::vector<key_holder> found;
+  auto name = hash_of(state, key);
+  const auto& tasks = state.keys.holders;
+  for (auto seq = tasks.next(name, 0); seq; seq = tasks.next(name, *seq + 1))
+    state.segments.peek(*seq, [&](const segment& s) {
+      if (s.key && key_of(s) == key)
+        found.push_back({s.key->since, *seq});
+    });
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::optional<key_holder> owner_of(const shard_state& state, const task_key& name, timestamp now) {
-  auto id = find_id(state, name);
-  return id ? state.keys.owner_of(*id, horizon_of(state, *id, now)) : std::nullopt;
+  auto key = find_key(state, name);
+  return key ? owner_of(state, *key, now) : std::nullopt;
 }
 
 std::optional<key_holder> owner_of(const shard_state& state, const segment& s, timestamp now) {
-  auto id = key_id_of(s);
-  return state.keys.owner_of(id, horizon_of(state, id, now));
+  return owner_of(state, key_of(s), now);
 }
 
 void hold_key(shard_state& state, segment& s, log_position since) {
   if (!s.key)
     return;
   s.key->since = since;
-  state.keys.hold(key_id_of(s), {since, s.first});
+  auto key = key_of(s);
+  state.keys.holders.insert(hash_of(state, key), s.first);
+  drop_if_alone(state, key);
 }
 
 void release_key(shard_state& state, const segment& s) {
-  if (s.key)
-    state.keys.release(key_id_of(s), s.first);
+  if (!s.key)
+    return;
+  auto key = key_of(s);
+  state.keys.holders.erase(hash_of(state, key), s.first);
+  drop_if_alone(state, key);
 }
 
 void retain_key(shard_state& state, const task_key& name, const retained_key& record) {
-  state.keys.retain(key_id_of(state, name), record);
+  key_parts key{state.intern(name.queue), name.group, name.key};
+  state.keys.retained.insert_or_assign(make_key_id(key), record);
+  drop_if_alone(state, key);
 }
 
 void recall(shard_state& state, const recall_keys& c) {
-  for (const auto& key : c.keys) {
-    auto id = find_id(state, key.name);
-    if (id && key.record)
-      state.keys.recall(*id, *key.record);
-    else if (id)
-      state.keys.forget(*id);
+  for (const auto& found : c.keys) {
+    auto key = find_key(state, found.name);
+    if (key && found.record)
+      state.keys.recalled.insert_or_assign(make_key_id(*key), *found.record);
+    else if (key)
+      state.keys.retained.erase(make_key_id(*key));
   }
 }
 
-bool has_live_owner(shard_state& state, const task_key& name) {
-  auto id = find_id(state, name);
-  if (!id)
-    return false;
-  auto at = state.keys.holders().find(*id);
-  if (at == state.keys.holders().end())
-    return false;
-  auto seq = at->second.back().seq;
-  return !is_terminal(find_segment(state.segments, seq)->view(seq).state);
+bool has_live_owner(const shard_state& state, const task_key& name) {
+  auto key = find_key(state, name);
+  auto holders = key ? holders_of(state, *key) : std::vector<key_holder>();
+  bool is_live = false;
+  if (!holders.empty())
+    state.segments.peek(
+      holders.back().seq, [&](const segment& s) { is_live = !is_terminal(s.view(s.first).state); });
+  return is_live;
 }
 
 bool is_retained(const shard_state& state, const task_key& name) {
-  auto id = find_id(state, name);
-  if (!id)
+  auto key = find_key(state, name);
+  if (!key)
     return false;
-  auto at = state.keys.retained().find(*id);
-  return at != state.keys.retained().end() && horizon_of(state, *id, state.at).counts(at->second);
+  auto at = state.keys.retained.find(make_key_id(*key));
+  return at != state.keys.retained.end() && counts(state, *key, at->second, state.at);
 }
 
 void note_closed_key(shard_state& state, const segment& s, snapshot_taken& c) {

@@ -4,18 +4,20 @@
 #include "core/state/shard_state.hpp"
 
 #include <optional>
+#include <vector>
 
 /// Owners of keys; durable as a function of the records of segments, changes and closed keys. Used
 /// by turns, `apply` and recovery.
 namespace codeq::core {
 
-/// @pre the segment has a key
-[[nodiscard]] key_id key_id_of(const segment& s);
+/// The segment's key; the views refer to the segment. @pre it has one
+[[nodiscard]] key_parts key_of(const segment& s);
 
-/// The id of a key whose queue is known; adds the queue when it is new.
-[[nodiscard]] key_id key_id_of(shard_state& state, const task_key& name);
+[[nodiscard]] task_key name_of(const shard_state& state, const key_parts& key);
 
-[[nodiscard]] task_key name_of(const shard_state& state, const key_id& id);
+/// The tasks in memory that have, or had, the key, in ascending order. Reads the segment of each
+/// task whose key has the same hash.
+[[nodiscard]] std::vector<key_holder> holders_of(const shard_state& state, const key_parts& key);
 
 /// The task that has the key; empty when there is none. Considers closed tasks only as far as they
 /// were recalled. Adds no queue.
@@ -42,7 +44,7 @@ void retain_key(shard_state& state, const task_key& name, const retained_key& re
 void recall(shard_state& state, const recall_keys& c);
 
 /// True when a task that has not ended has the key. Adds no queue.
-[[nodiscard]] bool has_live_owner(shard_state& state, const task_key& name);
+[[nodiscard]] bool has_live_owner(const shard_state& state, const task_key& name);
 
 /// True when a closed task has the key according to the state, even if the store no longer has its
 /// record.

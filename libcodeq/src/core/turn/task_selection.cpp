@@ -3,6 +3,8 @@
 
 #include "codeq/limits.hpp"
 
+#include "core/state/task_index.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -72,10 +74,8 @@ private:
 
   /// True for a dead task that blocks its group.
   bool is_blocking(const segment& s, sequence seq) const {
-    if (s.group.empty() || s.view(seq).state != task_state::dead)
-      return false;
-    auto group = state_.groups.find({s.queue, s.group});
-    return group != state_.groups.end() && group->second.open == seq;
+    bool may_block = !s.group.empty() && s.view(seq).state == task_state::dead;
+    return may_block && open_member(state_, s) == seq;
   }
 
   /// Examines one task; false when there is no room for it.

@@ -64,7 +64,7 @@ sealed_turn turn::seal(const instant& now) {
     const auto& taken = std::get<snapshot_taken>(sealed.events.back());
     settle_snapshot(state_, taken, taken.blocks);
   }
-  state_.keys.forget_recalled();
+  state_.keys.recalled.clear();
   sealed.effects = std::move(effects_);
   for (auto& g : granted_)
     sealed.effects.emplace_back(std::move(g.batch));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/apply.hpp"
 #include "core/state/history.hpp"
+#include "core/state/task_index.hpp"
 #include "core/state/task_keys.hpp"
 #include "core/turn/task_selection.hpp"
 #include "core/turn/turn.hpp"
@@ -151,7 +152,7 @@ void turn::explain(task_explained& e, const segment& s) {
                                     : reason_of_ready(state_, *state_.queues[s.queue]);
     return;
   case task_state::gated: {
-    e.blocker = state_.groups.at({s.queue, s.group}).open;
+    e.blocker = open_member(state_, s).value();
     e.blocker_state = find_segment(state_.segments, e.blocker)->view(e.blocker).state;
     e.reason = e.blocker_state == task_state::dead ? task_reason::blocked : task_reason::gated;
     return;

@@ -71,6 +71,10 @@ enqueue_kind turn::meet_owner(const enqueue_run& r, sequence seq) {
     return enqueue_kind::duplicate;
   case on_duplicate::existing:
     break;
+  case on_duplicate::replace_ended:
+    if (is_over)
+      return enqueue_kind::created;
+    break;
   case on_duplicate::defer:
   case on_duplicate::promote:
     if (is_over)

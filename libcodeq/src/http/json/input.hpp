@@ -37,12 +37,12 @@ public:
 
   [[nodiscard]] bool has(std::string_view name) const;
 
-  /// Of a text, queue or choice; empty when it was not given.
+  /// The value of a text, queue or choice field; empty when it was not given.
   [[nodiscard]] std::string text(std::string_view name) const;
 
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const;
 
-  /// Of seconds, milliseconds or a period.
+  /// The value of a field of type seconds, milliseconds or period.
   [[nodiscard]] std::optional<duration> period(std::string_view name) const;
 
   [[nodiscard]] std::optional<timestamp> time(std::string_view name) const;
@@ -55,7 +55,7 @@ public:
   /// The value as it was written; empty when it was not given.
   [[nodiscard]] std::string_view raw(std::string_view name) const;
 
-  /// Of texts or queues.
+  /// The elements of a field of type texts or queues.
   [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
 
   [[nodiscard]] std::map<std::string, std::string> text_map(std::string_view name) const;

@@ -50,7 +50,8 @@ enum class input_type : std::uint8_t {
   items,
 };
 
-/// Of a number its value, of a string or JSON value its bytes, of an array its elements.
+/// The range of a field: of a number's value, of the bytes of a string or JSON value, or of the
+/// number of an array's elements.
 struct input_range {
   std::int64_t least = 0;
   std::int64_t most = std::numeric_limits<std::int64_t>::max();

@@ -18,7 +18,7 @@ namespace codeq::http {
 namespace {
 
 constexpr std::string_view null = "null";
-/// Of a number in a refusal.
+/// The maximum length of a number in a refusal, in bytes.
 constexpr std::size_t digits_max = 32;
 
 /// The whole number that a text is; one of too many digits is the largest or smallest.

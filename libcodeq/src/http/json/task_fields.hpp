@@ -18,7 +18,7 @@ inline constexpr auto retry_names =
   std::to_array<std::string_view>({"fixed", "linear", "exponential", "exponential_jitter"});
 inline constexpr auto on_dead_names = std::to_array<std::string_view>({"skip", "block"});
 inline constexpr auto duplicate_names =
-  std::to_array<std::string_view>({"existing", "reject", "defer", "promote"});
+  std::to_array<std::string_view>({"existing", "reject", "defer", "promote", "replace_ended"});
 
 /// The retention classes in seconds, behind the number 0 when `Zero` is set.
 template <bool Zero>

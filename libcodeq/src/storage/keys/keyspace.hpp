@@ -204,8 +204,8 @@ struct history_key {
   [[nodiscard]] static std::optional<history_key> decode(std::string_view bytes);
 };
 
-/// Size of tag and shard: keys with the same prefix are adjacent. All keys but those of names and
-/// histories are written in ascending order.
+/// Size of tag and shard: keys with the same prefix are adjacent. Most of them are written in
+/// ascending order; those of names, histories and copied tasks are not.
 inline constexpr std::size_t key_prefix_bytes = 3;
 
 /// The keys in [begin, end), as arguments of `task_store::scan` and `read_last`.

@@ -173,7 +173,7 @@ result<void> shard_recovery::load_segments(const key_range& range) {
 }
 
 result<void> shard_recovery::load_blocks() {
-  return each(blocks_of(shard_), [&](std::string_view key, std::string_view value) -> result<void> {
+  auto load = [&](std::string_view key, std::string_view value) -> result<void> {
     auto place = block_key::decode(key);
     if (!place)
       return error{errc::corruption, "a key that is not a block's among the blocks"};
@@ -189,7 +189,10 @@ result<void> shard_recovery::load_blocks() {
     if (!is_whole)
       return error{errc::corruption, "a block that does not hold what its header says"};
     return {};
-  });
+  };
+  auto loaded = each(blocks_of(shard_), load);
+  core::fill_keys(state_, gathered_);
+  return loaded;
 }
 
 result<void> shard_recovery::load_keys() {
@@ -214,7 +217,6 @@ result<void> shard_recovery::load_keys() {
 
 void shard_recovery::settle_indexes() {
   core::fill_indexes(state_, std::move(gathered_));
-  core::settle_groups(state_);
 }
 
 void shard_recovery::remember_requests() {
@@ -298,9 +300,13 @@ void shard_recovery::replay() {
 
 } // namespace
 
-result<std::unique_ptr<core::shard_state>>
-recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady) {
-  auto state = std::make_unique<core::shard_state>(shard, epoch);
+result<std::unique_ptr<core::shard_state>> recover(
+  const task_store& store,
+  shard_id shard,
+  std::uint32_t epoch,
+  monotonic_time steady,
+  std::uint64_t name_seed) {
+  auto state = std::make_unique<core::shard_state>(shard, epoch, name_seed);
   state->steady = steady;
   shard_recovery r(store, *state);
   if (auto ok = r.load_snapshot(); !ok)

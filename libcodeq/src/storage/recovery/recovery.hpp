@@ -14,9 +14,14 @@ namespace codeq::storage {
 
 /// Rebuilds a shard from its snapshot with its blocks, and from later segments and log records.
 /// Leases get a full fresh duration from `steady`. Reads no bodies of tasks that are in the
-/// snapshot, and no histories. Errors: `io_error`, `corruption`.
-[[nodiscard]] result<std::unique_ptr<core::shard_state>>
-recover(const task_store& store, shard_id shard, std::uint32_t epoch, monotonic_time steady);
+/// snapshot, and no histories. `name_seed`: see `core::name_hasher`. Errors: `io_error`,
+/// `corruption`.
+[[nodiscard]] result<std::unique_ptr<core::shard_state>> recover(
+  const task_store& store,
+  shard_id shard,
+  std::uint32_t epoch,
+  monotonic_time steady,
+  std::uint64_t name_seed = 0);
 
 /// Reads the store's own record. Errors: `incompatible_store` for a newer format, `corruption` when
 /// the record does not exist.

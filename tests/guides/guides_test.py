@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does what the guides say: runs the blocks of each from top to bottom in one shell, as a reader
+who copies them would, and checks that the options they name exist."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "tests" / "tidy"), str(SOURCE / "tests" / "e2e")]
+import cluster  # found by the line above
+import guides
+from cluster import BIN, BUILD
+
+SECONDS_MAX = 600 if cluster.SANITIZERS else 200
+PROGRAMS = ("codeq-coordinator", "codeq-worker", "codeqctl", "codeq-bench")
+# What the guides' commands measure with, so that a run takes seconds.
+SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries": "--tasks 2000",
+         "open-loop": "--rate 200 --seconds 1", "idle": "--seconds 1 --settle 1",
+         "backlog": "--tasks 9000 --claims 500 --rounds 1 --settle 1",
+         "leases": "--live 1000 --lease 2 --seconds 2", "expiry": "--leases 1000 --lease 2",
+         "recover": "--tasks 4 --slots 2 --prefetch 2", "scale-out": "--nodes 2 --seconds 1"}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def end_session(session):
+    """Kills the programs that a script left running."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                os.kill(int(folder.name), signal.SIGKILL)
+        except (OSError, ValueError):
+            continue
+
+
+def made_small(line):
+    """The line with few tasks and short times, when it measures."""
+    if "peers/compare.sh" in line:
+        # It would install Redis, which is not for a test to do.
+        line = re.sub("--rounds .*", "--rounds 1 --tasks 2000 --seconds 1 --only redis", line)
+        return line if shutil.which("redis-server") else f"echo 'left out: {line}' >&2"
+    found = re.search(r"codeq-bench ([a-z-]+)", line)
+    if not found or found[1] not in SMALL:
+        return re.sub(r"(scale/table\.py) --tasks \d+", r"\1 --tasks 100", line)
+    for option in re.findall(r"--[a-z-]+", SMALL[found[1]]):
+        line = re.sub(rf" {option} \S+", "", line)
+    return f"{line} {SMALL[found[1]]}"
+
+
+class Script:
+    """The blocks of one guide as a shell script in a directory of its own."""
+
+    def __init__(self, guide, directory):
+        self.directory = directory
+        self.ports = {"7400": free_port(), "8080": free_port()}
+        self.blocks = guides.blocks((SOURCE / guide).read_text())
+        # A reader is in the source tree, and builds into build/.
+        for path in SOURCE.iterdir():
+            if path.name not in ("build", ".git"):
+                (directory / path.name).symlink_to(path)
+        (directory / "build").symlink_to(BUILD)
+
+    def localized(self, text):
+        for port, free in self.ports.items():
+            text = re.sub(rf"\b{port}\b", free, text)
+        return text.replace("/opt/codeq", str(self.directory / "installed"))
+
+    def output(self, number):
+        return self.directory / f"output-{number}"
+
+    def _wait_for_ports(self, block):
+        """Gives a coordinator that the block starts the time that a reader needs anyway."""
+        if not re.search(r"codeq-coordinator\b.*&$", block.text.replace("\\\n", ""), re.MULTILINE):
+            return
+        ports = ["7400"] + (["8080"] if "--http" in block.text else [])
+        for port in ports:
+            yield (f"for _ in $(seq 400); do (: </dev/tcp/127.0.0.1/{self.ports[port]}) 2>&- && "
+                   "break; sleep 0.05; done")
+
+    def lines(self):
+        yield "set -euo pipefail"
+        for number, block in enumerate(self.blocks):
+            yield f"exec >{self.output(number)}"
+            if block.file:
+                yield f"cat >{block.file} <<'GUIDE_END'\n{block.text}GUIDE_END"
+            if block.language != "sh":
+                continue
+            yield f": line {block.line} of the guide"
+            lines = self.localized(block.text).replace("\\\n", " ").splitlines()
+            yield from (made_small(line) for line in lines if line not in guides.RUN_ELSEWHERE)
+            yield from self._wait_for_ports(block)
+
+    def environment(self):
+        flags = f"-fsanitize={cluster.SANITIZERS} -fno-sanitize=null" if cluster.SANITIZERS else ""
+        address = f"127.0.0.1:{self.ports['7400']}"
+        return {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "CODEQ_BUILD": str(BUILD),
+                "CODEQ_LISTEN": address, "CODEQ_COORDINATOR": address, "CXXFLAGS": flags}
+
+    def run(self):
+        """Runs it; returns its exit status and what it and its programs logged."""
+        script = self.directory / "guide.sh"
+        script.write_text("\n".join(self.lines()) + "\n")
+        with (self.directory / "guide.log").open("w", encoding="utf-8") as log:
+            started = subprocess.Popen(
+                ["timeout", str(SECONDS_MAX), "bash", "-x", script], cwd=self.directory,
+                env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True)
+            try:
+                status = started.wait()
+            finally:
+                end_session(started.pid)
+        return status, (self.directory / "guide.log").read_text(errors="replace")
+
+    def expected_outputs(self):
+        """Yields (line, pattern, output) of each block of text that follows commands."""
+        for number, (before, block) in enumerate(zip(self.blocks, self.blocks[1:])):
+            if before.language == "sh" and block.language == "text":
+                parts = map(re.escape, self.localized(block.text).rstrip().split("..."))
+                yield block.line, ".*?".join(parts), self.output(number).read_text().rstrip()
+
+
+class Followed(unittest.TestCase):
+    maxDiff = None
+
+    def follow(self, guide):
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="codeq-guide-"))
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        script = Script(guide, directory)
+        status, log = script.run()
+        if status != 0:
+            outputs = "".join(script.output(n).read_text()[-500:] for n in
+                              range(len(script.blocks)) if script.output(n).exists())
+            self.fail(f"{guide}: a command ended with {status}:\n{log[-4000:]}\n{outputs}")
+        cluster.refuse_report(guide, log)
+        for line, pattern, output in script.expected_outputs():
+            self.assertRegex(output, re.compile(rf"\A{pattern}\Z", re.DOTALL), f"{guide}:{line}")
+
+    def test_readme(self):
+        self.follow("README.md")
+
+    def test_guide_for_operators(self):
+        self.follow("coordinator/README.md")
+
+    def test_guide_for_handlers(self):
+        self.follow("worker/README.md")
+
+    def test_guide_for_protocols(self):
+        self.follow("schema/README.md")
+
+    def test_guide_for_measurements(self):
+        if not (BIN / "codeq-bench").exists():
+            self.skipTest("the benches are not built (CODEQ_BENCH=OFF)")
+        self.follow("bench/README.md")
+
+    def test_every_guide_is_followed(self):
+        followed = re.findall(r'self\.follow\("([^"]+)"\)', pathlib.Path(__file__).read_text())
+        self.assertEqual(sorted(followed), sorted(guides.GUIDES))
+
+
+class Named(unittest.TestCase):
+    def help_of(self, *command):
+        """Help texts of a program and of all its commands."""
+        done = subprocess.run([str(word) for word in (*command, "--help")], capture_output=True,
+                              text=True, timeout=30, check=True)
+        yield done.stdout
+        below = done.stdout.partition("\nSubcommands:\n")[2].partition("\n\n")[0]
+        for name in re.findall(r"^  ([a-z-]+)", below, re.MULTILINE):
+            yield from self.help_of(*command, name)
+
+    def test_options_exist(self):
+        programs = [name for name in PROGRAMS if (BIN / name).exists()]
+        commands = [BIN / name for name in programs] + [SOURCE / "tests" / "run.sh"]
+        known = {option for command in commands for text in self.help_of(command)
+                 for option in re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)}
+        for guide in guides.GUIDES:
+            if guide == "bench/README.md" and "codeq-bench" not in programs:
+                continue
+            text = (SOURCE / guide).read_text()
+            spans = re.findall(r"`([^`\n]+)`", guides.prose(text))
+            spans += [line for line in guides.commands(text) if re.search(r"codeq-?[a-z]+ ", line)]
+            for span in spans:
+                if re.match(r"(cmake|curl|ninja|openssl|python3|bench/)", span):
+                    continue
+                for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span):
+                    self.assertIn(option, known, f"{guide}: {span}")
+
+
+if __name__ == "__main__":
+    unittest.main()
