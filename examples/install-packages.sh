@@ -12,7 +12,8 @@ packages="
   libxxhash-dev
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
-  pkgconf procps python3 libfaketime valgrind curl ca-certificates
+  pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl
+  ca-certificates
 "
 
 # --fuzz adds the packages that the fuzz targets need.

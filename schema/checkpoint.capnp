@@ -13,7 +13,7 @@ struct LeaseCheckpoint {
   token @1 :UInt64;
   number @2 :UInt32;
   # Number of the checkpoint within the attempt, from 1. The greatest number counts, in whatever
-  # order checkpoints arrive.
+  # order checkpoints arrive. 0: the number after the greatest one so far.
   data @3 :Data;
   # At most 64 KiB.
 }

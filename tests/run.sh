@@ -13,7 +13,7 @@ Installs missing Debian packages, builds into build/, runs every test by ctest, 
 target for 20 seconds.
 
   --label LABEL      run only tests with this label; may be given several times
-                     (tidy unit model sim mutation golden integration fault kill e2e)
+                     (tidy unit model sim mutation golden integration fault kill e2e openapi)
   --sanitize KIND    build with sanitizers (address, thread, undefined or address,undefined) into
                      build-KIND/, and fail on a report of any program that a test runs; thread
                      first builds CAF with it, once, into a cache folder
@@ -22,9 +22,11 @@ target for 20 seconds.
                      else; fails when disk, memory or CPU per task grow
   --soak-kill        run real programs under kill -9 and nothing else, in each durability mode,
                      and check what their clients saw; CODEQ_SEED repeats the faults of a run
+  --openapi          send random requests to a coordinator and nothing else, and check that each
+                     answer is as /openapi.json says; CODEQ_SEED repeats the requests of a run
   --fuzz             run the fuzz targets and nothing else, built by clang++ into build-fuzz/
-  --minutes N        how long --soak-kill disturbs them in each mode, or --fuzz runs each target
-                     [default: 10 and 1]
+  --minutes N        how long --soak-kill disturbs them in each mode, --openapi sends requests, or
+                     --fuzz runs each target [default: 10, 5 and 1]
   --seconds N        how long --fuzz runs each target, where a minute is too long
   --build-only       build, run nothing
   --help             this text
@@ -46,6 +48,7 @@ build_only=false
 soak=""
 soak_days=""
 soak_kill=false
+openapi=false
 fuzz=false
 minutes=""
 seconds=""
@@ -58,6 +61,7 @@ while [ $# -gt 0 ]; do
     --soak) soak="$2"; shift ;;
     --soak-days) soak_days="$2"; shift ;;
     --soak-kill) soak_kill=true ;;
+    --openapi) openapi=true ;;
     --fuzz) fuzz=true ;;
     --minutes) minutes="$2"; shift ;;
     --seconds) seconds="$2"; shift ;;
@@ -121,6 +125,7 @@ targets=()
 [ -z "$soak" ] || targets=(cluster_sim_test)
 [ -z "$soak_days" ] || targets=(soak_days)
 ! $soak_kill || targets=(codeq-coordinator codeq-worker codeqctl kill_handlers kill_producer)
+! $openapi || targets=(codeq-coordinator codeqctl)
 ninja -C "$build" "${targets[@]}"
 if $build_only; then
   exit 0
@@ -166,6 +171,13 @@ if $soak_kill; then
     watched python3 tests/kill/harness.py --minutes "${minutes:-10}" --durability "$durability" \
       ${CODEQ_SEED:+--seed "$CODEQ_SEED"}
   done
+  exit 0
+fi
+
+if $openapi; then
+  export CODEQ_BUILD="$PWD/$build" PYTHONDONTWRITEBYTECODE=1
+  watched /usr/bin/python3 tests/openapi/fuzz.py --seconds $((${minutes:-5} * 60)) \
+    --seed "${CODEQ_SEED:-$RANDOM}"
   exit 0
 fi
 

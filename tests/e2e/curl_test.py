@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls every route of the gateway with curl, including its errors; prints a table of routes and
-cases."""
+"""Calls every route of the gateway with curl, including its errors, and prints a table of routes
+and cases; runs the commands of the guide to HTTP with curl."""
 
 import json
+import pathlib
 import re
 import subprocess
 import unittest
 
 import cluster
 from cluster import wait_until
+from gateway import Gateway
 
 BASE = "/v1/codeq"
+GUIDE = pathlib.Path(__file__).parents[2] / "schema" / "README.md"
+URL = "http://127.0.0.1:8080/v1/codeq"
 UNKNOWN = "00000000-0000-0001-0000-000000000000"
 ROUTES = """
 POST /tasks | POST /tasks/batch | POST /tasks/claim | POST /tasks/claim/batch
 POST /tasks/:id/heartbeat | POST /tasks/:id/abandon | POST /tasks/:id/nack | POST /tasks/:id/result
+POST /tasks/:id/progress | POST /tasks/:id/checkpoint
 POST /tasks/batch/results | GET /tasks/:id | GET /tasks/:id/result | GET /tasks/:id/explain
 GET /tasks/:id/events | GET /tasks | POST /tasks/:id/cancel | POST /tasks/:id/promote
 GET /queues/:queue/keys/:key | POST /queues/:queue/keys/:key/cancel
@@ -29,7 +34,7 @@ DELETE /admin/topics/:name | GET //healthz | GET //readyz | GET //metrics | GET 
 """
 # Routes without a token, and words in the routes that workers may call.
 OPEN = {"GET //healthz", "GET //readyz", "GET //openapi.json"}
-WORKERS = {"heartbeat", "abandon", "nack", "claim", "subscriptions"}
+WORKERS = {"heartbeat", "progress", "checkpoint", "abandon", "nack", "claim", "subscriptions"}
 
 
 def routes():
@@ -131,6 +136,8 @@ class Curl(cluster.ClusterTest):
         self.task()
         claimed = self.claim()
         for verb, body, good in (("heartbeat", {"extendSeconds": 9}, '"ok":true'),
+                                 ("progress", {"percent": 40, "note": "x"}, '"ok":true'),
+                                 ("checkpoint", {"checkpoint": {"page": 7}}, '"ok":true'),
                                  ("nack", {"delaySeconds": 0, "reason": "x"}, '"requeued"'),
                                  ("abandon", None, '"requeued"')):
             route, path = f"POST /tasks/:id/{verb}", f"/tasks/{claimed['id']}/{verb}"
@@ -158,10 +165,26 @@ class Curl(cluster.ClusterTest):
                   body={"results": [{"taskId": UNKNOWN, "status": "COMPLETED"}]})
         self.case("POST /tasks/batch/results", "none", 400, "invalid body", bearer="worker",
                   body={"results": []})
-        self.case("POST /workers/subscriptions", "later", 501, "not implemented", bearer="worker",
-                  body={})
-        self.case("POST /workers/subscriptions/:id/heartbeat", "later", 501, "not implemented",
-                  bearer="worker", body={})
+        self.subscription_routes()
+
+    def subscription_routes(self):
+        route = "POST /workers/subscriptions"
+        made = self.case(route, "subscribed", 200, '"expiresAt"', bearer="worker",
+                         body={"callbackUrl": "https://workers.example/wake", "eventTypes": ["q"]})
+        for name, body, error in (
+                ("url", {"callbackUrl": "http://10.0.0.1/"}, "invalid callback url"),
+                ("mode", {"callbackUrl": "https://a.example/", "deliveryMode": "x"},
+                 "invalid deliveryMode"),
+                ("group", {"callbackUrl": "https://a.example/", "deliveryMode": "hash"},
+                 "groupId is required"), ("no json", "{", "invalid body")):
+            self.case(route, name, 400, error, bearer="worker", body=body)
+        route = "POST /workers/subscriptions/:id/heartbeat"
+        path = "/workers/subscriptions/{}/heartbeat"
+        self.case(route, "mine", 200, made["subscriptionId"], bearer="worker",
+                  path=path.format(made["subscriptionId"]), body={"ttlSeconds": 60})
+        self.case(route, "another's", 404, "not-found", bearer="admin",
+                  path=path.format(made["subscriptionId"]))
+        self.case(route, "unknown", 404, "not-found", bearer="worker", path=path.format("x"))
 
     def read_routes(self):
         task = self.task(queue="read", delaySeconds=60)
@@ -221,9 +244,32 @@ class Curl(cluster.ClusterTest):
                   path="/admin/queues/q/settings", body={"maxAttempts": 9})
         self.case(route, "bounds", 400, "'maxAttempts' is 0", bearer="admin",
                   path="/admin/queues/q/settings", body={"maxAttempts": 0})
-        for method in ("PUT", "GET", "DELETE"):
-            self.case(f"{method} /admin/topics/:name", "later", 501, "not implemented",
-                      bearer="admin")
+        self.topic_routes()
+
+    def topic_routes(self):
+        topic, bad = "/admin/topics/topic", "/admin/topics/a%20b"
+        route, policy = "PUT /admin/topics/:name", {"priorityTiers": [0, 9], "maxAttempts": 8}
+        self.case(route, "new", 201, '"topicId":"a.topic"', bearer="admin", path=topic, body=policy)
+        self.case(route, "same", 200, '"version":1', bearer="admin", path=topic, body=policy)
+        self.case(route, "updated", 200, '"version":2', bearer="admin", path=topic, body={})
+        for name, body in (("priorityTiers", {"priorityTiers": [10]}),
+                           ("maxAttempts", {"maxAttempts": 0}),
+                           ("retentionSeconds", {"retentionSeconds": 1}),
+                           ("deadLetterTopicRef", {"deadLetterTopicRef": "x"}),
+                           ("maxConsumers", {"maxConsumers": 1})):
+            self.case(route, name, 422, f'"field":"{name}"', bearer="admin", path=topic, body=body)
+        self.case(route, "field", 400, "unknown field", bearer="admin", path=topic, body={"x": 1})
+        self.case("GET /admin/topics/:name", "own", 200, '"topicName":"topic"', bearer="admin",
+                  path=topic)
+        self.case("GET /admin/topics/:name", "unknown", 404, 'not found', bearer="other",
+                  path=topic)
+        self.case("GET /admin/topics/:name", "name", 422, "topicName", bearer="admin", path=bad)
+        route = "DELETE /admin/topics/:name"
+        self.case(route, "policy", 400, "deletionPolicy=Delete is required", bearer="admin",
+                  path=topic)
+        for name in ("deleted", "again"):
+            self.case(route, name, 204, "^$", bearer="admin",
+                      path=topic + "?deletionPolicy=Delete")
 
     def dead_routes(self):
         self.case("GET /admin/dead", "listed", 200, '"state":"dead"', bearer="admin")
@@ -274,6 +320,39 @@ class Curl(cluster.ClusterTest):
             count += len(cases)
             print(f"{route:42}" + "  ".join(f"{name} {status}" for name, status in cases.items()))
         print(f"{len(routes())} routes, {count} cases")
+
+
+def guide_commands():
+    """The shell script in the guide's section."""
+    section = GUIDE.read_text(encoding="utf-8").split("## HTTP with curl", 1)[1]
+    return re.search(r"```sh\n(.*?)```", section, re.DOTALL).group(1)
+
+
+class CurlGuide(cluster.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator("--http", "127.0.0.1:0", "--http-port-file", port_file)
+        self.http = Gateway(int(cluster.wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def test_every_command(self):
+        text = guide_commands()
+        self.assertIn(URL, text)
+        script = text.replace(URL, f"http://127.0.0.1:{self.http.port}/v1/codeq")
+
+        done = subprocess.run(["bash", "-euo", "pipefail"], input=script, capture_output=True,
+                              text=True, timeout=60, check=False)
+
+        self.assertEqual((0, ""), (done.returncode, done.stderr), done.stdout)
+        answers = done.stdout.splitlines()
+        for words in ('"ok":true', '"requeued"', '"sent":true', '"state":"dead"'):
+            self.assertTrue(any(words in answer for answer in answers), f"{words}: {done.stdout}")
+        # What the commands led to.
+        self.assertEqual('{"sent":"ada"}', self.http.claim("log", wait=5)["payload"])
+        settings = self.http.get("/admin/queues/bills/settings").json["settings"]
+        self.assertEqual((8, 604800), (settings["maxAttempts"], settings["retentionSeconds"]))
+        self.assertEqual(0, self.http.get("/admin/queues/bills").json["dlq"])
 
 
 if __name__ == "__main__":

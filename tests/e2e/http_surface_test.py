@@ -14,8 +14,11 @@ APP = "https://app.example:8443"
 OTHER = "https://other.example"
 TASK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # What an operation needs of the task that its path or body names.
-LEASED = {"extendLease", "abandonTask", "nackTask", "reportResult", "reportResults"}
+LEASED = {"extendLease", "reportProgress", "saveCheckpoint", "abandonTask", "nackTask",
+          "reportResult", "reportResults"}
 ENDED = {"showResult"}
+# Examples of topics that need one.
+TOPICS = {"same", "updated", "topic", "deleted"}
 KEYED = {"showKeyedTask", "cancelKeyedTask", "promoteKeyedTask"}
 
 
@@ -191,6 +194,11 @@ class OpenApi(cluster.ClusterTest):
         """The id of a task as the operation needs it; nothing else is left in the queues."""
         for queue in ("GENERATE_MASTER", "mail"):
             self.http.post(f"/admin/queues/{queue}/purge")
+        if operation.endswith("Topic"):
+            return self.prepare_topic(name)
+        if operation == "renewSubscription":
+            return self.http.post("/workers/subscriptions", {
+                "callbackUrl": "https://workers.example/wake"}).json["subscriptionId"]
         key = {"idempotencyKey": "order-7"} if operation in KEYED else {}
         key = {"idempotencyKey": "k"} if name == "duplicate" else key
         queue = "mail" if operation in KEYED else "GENERATE_MASTER"
@@ -203,15 +211,29 @@ class OpenApi(cluster.ClusterTest):
             self.http.complete({"id": task}, {"ok": True})
         return task
 
+    def prepare_topic(self, name):
+        self.http.call("DELETE", "/admin/topics/mail?deletionPolicy=Delete")
+        if name in TOPICS:
+            self.http.call("PUT", "/admin/topics/mail", {
+                "priorityTiers": [0, 5, 9], "maxAttempts": 8, "retentionSeconds": 86400})
+
     def path_of(self, path, operation, name, task):
         for one in operation.get("parameters", ()):
             if one["in"] != "path":
                 continue
             given = one.get("examples", {"usual": {"value": one.get("example")}})
-            is_task = one["name"] == "id" and name not in given
+            is_task = one["name"] in ("id", "subscription") and name not in given
             value = task if is_task else given.get(name, given["usual"])["value"]
             path = path.replace("{" + one["name"] + "}", urllib.parse.quote(value, safe=""))
         return path
+
+    def query_of(self, operation, example):
+        """What the example says, or else the examples of the parameters."""
+        if example and "x-query" in example:
+            return example["x-query"]
+        return urllib.parse.urlencode({
+            one["name"]: one["example"] for one in operation.get("parameters", ())
+            if one["in"] == "query" and "example" in one})
 
     def body_of(self, operation, name, example, task):
         if example and "x-body" in example:
@@ -238,7 +260,7 @@ class OpenApi(cluster.ClusterTest):
         if name == "none":
             self.http.post("/admin/queues/GENERATE_MASTER/purge")
         target = self.path_of(path, operation, name, task)
-        query = (example or {}).get("x-query", "")
+        query = self.query_of(operation, example)
         body = self.body_of(operation, name, example, task)
         answer = self.http.raw(method, target + ("?" + query if query else ""), body)
         self.count += 1

@@ -244,12 +244,33 @@ class RoutesTest(HttpTest):
         self.assertEqual(4, len(self.http.get("/admin/shards").json["shards"]))
         self.expect(self.http.get("/admin/workers"), 200)
 
-    def test_not_implemented(self):
-        for method, path in (("POST", "/workers/subscriptions"),
-                             ("POST", "/workers/subscriptions/x/heartbeat"),
-                             ("PUT", "/admin/topics/t"), ("GET", "/admin/topics/t"),
-                             ("DELETE", "/admin/topics/t?deletionPolicy=Delete")):
-            self.expect(self.http.call(method, path), 501, "not implemented")
+    def test_topics(self):
+        wish = {"priorityTiers": [0, 9], "maxAttempts": 8, "retentionSeconds": 3600}
+        made = self.expect(self.http.call("PUT", "/admin/topics/q", wish), 201)
+        self.assertEqual({**wish, "maxConsumers": 0}, made["policy"])
+        self.assertEqual(made, self.expect(self.http.call("PUT", "/admin/topics/q", wish), 200))
+        self.cluster.coordinator.kill()
+        self.start()
+        self.assertEqual(made, self.expect(self.http.get("/admin/topics/q"), 200))
+        self.assertEqual(8, self.http.enqueue("q", 1)["maxAttempts"])
+        self.assertEqual(204, self.http.call(
+            "DELETE", "/admin/topics/q?deletionPolicy=Delete").status)
+        self.expect(self.http.get("/admin/topics/q"), 404)
+
+    def test_extended_batches(self):
+        tasks = [{"queue": "q", "payload": {"n": n}} for n in range(1000)]
+        self.expect(self.http.post("/tasks/batch", {"tasks": tasks}), 400)
+        added = self.expect(self.http.post("/tasks/batch?limit=extended", {"tasks": tasks}), 200)
+        ids = {one["task"]["id"] for one in added["results"]}
+        self.assertEqual(1000, len(ids))
+        claimed = self.expect(self.http.post(
+            "/tasks/claim/batch?limit=extended&payload=json",
+            {"queues": ["q"], "count": 1000, "lease": "5m"}), 200)["tasks"]
+        self.assertEqual(ids, {task["id"] for task in claimed})
+        self.assertEqual(set(range(1000)), {task["payload"]["n"] for task in claimed})
+        done = self.expect(self.http.post("/tasks/batch/results?limit=extended", {"results": [
+            {"taskId": task["id"], "status": "COMPLETED"} for task in claimed]}), 200)
+        self.assertEqual({"completed"}, {one["result"]["state"] for one in done["results"]})
 
     def test_root(self):
         self.assertEqual({"status": "ok"}, self.expect(self.http.raw("GET", "/healthz"), 200))
@@ -411,6 +432,28 @@ class ServerTest(HttpTest):
         self.assertEqual("IN_PROGRESS", self.http.get(path).json["status"])
         self.expect(self.http.post(path + "/heartbeat", {"extendSeconds": 60}), 200)
         self.expect(self.http.complete(task, {"ok": True}), 200)
+
+
+    def test_checkpoints_and_follow_ups_survive_a_killed_coordinator(self):
+        self.http.enqueue("q", {"n": 1}, headers={"a": "b"}, group="g", key="k")
+        task = self.http.claim("q")
+        self.assertEqual(({"a": "b"}, "g", "k"), (task["headers"], task["group"], task["key"]))
+        path = f"/tasks/{task['id']}"
+        for page in range(3):
+            self.expect(self.http.post(path + "/checkpoint", {"checkpoint": {"page": page}}), 200)
+        self.expect(self.http.post(path + "/progress", {"percent": 40, "note": "x"}), 200)
+        self.cluster.coordinator.kill()
+        self.start()
+        self.expect(self.http.post(path + "/nack", {"delaySeconds": 0}), 200)
+        self.assertEqual({"page": 2}, self.http.claim("q", wait=5)["checkpoint"])
+        follow_ups = [{"queue": "next", "payload": n, "key": f"k{n}"} for n in range(20)]
+        self.expect(self.http.post(path + "/result", {
+            "status": "COMPLETED", "followUps": follow_ups}), 200)
+        self.cluster.coordinator.kill()
+        self.start()
+        found = {self.http.claim("next", wait=5)["payload"] for _ in range(20)}
+        self.assertEqual({str(n) for n in range(20)}, found)
+        self.assertIsNone(self.http.claim("next"))
 
 
 class ExampleTest(HttpTest):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result webhooks of the real programs: over a killed coordinator, signed, and only to allowed
-addresses."""
+"""Result webhooks and wake-ups of the real programs: over a killed coordinator, signed, and only to
+allowed addresses."""
 
 import hashlib
 import hmac
@@ -109,6 +109,32 @@ class Webhooks(cluster.ClusterTest):
 
         wait_until(lambda: {told["taskId"] for told in self.bodies()} == {*early, *late}, 20,
                    "every end is told")
+
+    def test_wake_ups_survive_a_killed_coordinator(self):
+        self.start("--webhook-allow-private", "--webhook-secret-file", self.secret)
+        made = self.http.post("/workers/subscriptions", {
+            "callbackUrl": f"http://localhost:{self.receiver.port}/wake", "queues": ["q"],
+            "minIntervalSeconds": 1})
+        self.assertEqual(200, made.status, made.text)
+        self.cluster.coordinator.kill()
+        self.start("--webhook-allow-private", "--webhook-secret-file", self.secret)
+        self.http.enqueue("other", 1)
+        self.http.enqueue("q", 1)
+
+        wait_until(lambda: self.receiver.requests, 10, "the wake-up")
+
+        path, fields, body = self.receiver.requests[0]
+        told = json.loads(body)
+        self.assertEqual(("/wake", "q", 1), (path, told["queue"], told["ready"]))
+        self.assertLess(told["oldestReadyAgeMs"], 10000)
+        signed = fields["X-CodeQ-Timestamp"].encode() + b"." + body
+        wanted = hmac.new(self.secret.read_bytes(), signed, hashlib.sha256).hexdigest()
+        self.assertEqual(wanted, fields["X-CodeQ-Signature"])
+        renewed = self.http.post(
+            f"/workers/subscriptions/{made.json['subscriptionId']}/heartbeat", {"ttlSeconds": 60})
+        self.assertEqual(200, renewed.status, renewed.text)
+        self.assertEqual({"q"}, {json.loads(body)["queue"]
+                                 for _, _, body in self.receiver.requests})
 
     def test_private_hosts_are_refused_also_behind_a_name(self):
         self.start()

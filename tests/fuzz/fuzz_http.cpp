@@ -60,7 +60,7 @@ void show(const task_spec& task) {
   detail.status.error_text = task.payload;
   detail.payload = task.payload;
   base::json_writer json;
-  write_task(json, detail, timestamp{});
+  write_task(json, detail, {});
   check_written(json);
 }
 

@@ -25,6 +25,8 @@ constexpr access_case cases[] = {
   {"POST", "/tasks/claim", "wa"},
   {"POST", "/tasks/claim/batch", "wa"},
   {"POST", "/tasks/x/heartbeat", "wa"},
+  {"POST", "/tasks/x/progress", "wa"},
+  {"POST", "/tasks/x/checkpoint", "wa"},
   {"POST", "/tasks/x/abandon", "wa"},
   {"POST", "/tasks/x/nack", "wa"},
   {"POST", "/tasks/x/result", "wa"},

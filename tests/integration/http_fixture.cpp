@@ -104,6 +104,8 @@ void http_fixture::start() {
   options_.desk.meter = meter_;
   options_.desk.shares = shares_;
   options_.desk.clock = std::make_shared<virtual_clock>(system_);
+  coordinator::meet_shards neighbours;
+  std::vector<coordinator::shard_internal_actor> shards;
   for (std::uint16_t i = 0; i < shard_count; ++i) {
     coordinator::shard_driver_options options;
     options.clock = std::make_shared<virtual_clock>(system_);
@@ -116,7 +118,11 @@ void http_fixture::start() {
     options.shard.shard_count = shard_count;
     auto shard = own(system_.get().spawn(coordinator::drive_shard, options));
     options_.desk.shards.push_back(own(filter(shard)));
+    shards.push_back(shard);
+    neighbours.shards.push_back(shard);
   }
+  for (const auto& shard : shards)
+    caf::anon_send(shard, neighbours);
   gateway_ = own(system_.get().spawn(http::gateway, options_));
   system_.run();
 }

@@ -141,15 +141,21 @@ json::object schema_of(std::span<const input_field> fields) {
 json::object input_of(const route& r) {
   json::object input;
   json::array parameters;
-  for (const auto& field : r.fields.query)
-    parameters.emplace_back(
-      json::object{{"name", text_of(field.name)}, {"in", "query"}, {"schema", schema_of(field)}});
+  for (const auto& field : r.fields.query) {
+    json::object parameter{{"name", text_of(field.name)}, {"in", "query"}};
+    if (field.is_required)
+      parameter["required"] = true;
+    parameter["schema"] = schema_of(field);
+    parameters.emplace_back(std::move(parameter));
+  }
   if (!parameters.empty())
     input["parameters"] = parameters;
-  if (!r.fields.body.fields.empty())
+  // What is allowed with `?limit=extended` only is described in words.
+  const auto& body = r.fields.extended.fields.empty() ? r.fields.body : r.fields.extended;
+  if (!body.fields.empty())
     input["requestBody"] = {
       {"required", r.fields.need == body_need::required},
-      {"content", {{"application/json", {{"schema", schema_of(r.fields.body.fields)}}}}}};
+      {"content", {{"application/json", {{"schema", schema_of(body.fields)}}}}}};
   return input;
 }
 

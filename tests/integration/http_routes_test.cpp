@@ -416,22 +416,6 @@ TEST_F(HttpRoutes, ATaskExplainsItselfAndTellsItsTimeline) {
   EXPECT_THAT(events, HasSubstr(R"("workerId":"root")"));
 }
 
-TEST_F(HttpRoutes, WhatIsNotThereYetSaysSo) {
-  const std::pair<const char*, const char*> routes[] = {
-    {"POST", "/workers/subscriptions"},
-    {"POST", "/workers/subscriptions/x/heartbeat"},
-    {"PUT", "/admin/topics/t"},
-    {"GET", "/admin/topics/t"},
-    {"DELETE", "/admin/topics/t"},
-  };
-  for (const auto& [method, target] : routes) {
-    auto refused = call(method, target, "{}");
-
-    EXPECT_EQ(501u, refused.status);
-    EXPECT_EQ(R"({"error":"not implemented"})", refused.body);
-  }
-}
-
 TEST_F(HttpRoutes, CleanUpFindsNothingThatRetentionLeft) {
   EXPECT_EQ("0", post("/admin/tasks/cleanup", "")["deleted"]);
   EXPECT_EQ("7", post("/admin/tasks/cleanup", R"({"limit":7})")["limit"]);

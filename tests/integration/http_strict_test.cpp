@@ -40,6 +40,8 @@ constexpr strict_route routes[] = {
   {"POST", "/tasks/claim"},
   {"POST", "/tasks/claim/batch", R"("count":1,)"},
   {"POST", "/tasks/x/heartbeat"},
+  {"POST", "/tasks/x/progress", R"("percent":1,)"},
+  {"POST", "/tasks/x/checkpoint", R"("checkpoint":1,)"},
   {"POST", "/tasks/x/abandon"},
   {"POST", "/tasks/x/nack"},
   {"POST", "/tasks/x/result", R"("status":"COMPLETED",)"},
@@ -68,6 +70,10 @@ constexpr strict_route routes[] = {
   {"POST", "/admin/tasks/x/force", R"("how":"revoke",)"},
   {"GET", "/admin/workers", nullptr},
   {"GET", "/admin/shards", nullptr},
+  {"POST", "/workers/subscriptions", R"("callbackUrl":"https://a.example/",)"},
+  {"POST", "/workers/subscriptions/x/heartbeat"},
+  {"PUT", "/admin/topics/t"},
+  {"GET", "/admin/topics/t", nullptr},
   {"GET", "//healthz", nullptr},
   {"GET", "//readyz", nullptr},
   {"GET", "//metrics", nullptr},
@@ -211,6 +217,22 @@ TEST_F(HttpStrict, NumbersOutOfRangeAreRefusedWithTheirLimits) {
   EXPECT_EQ(
     "invalid command: 'command' is \"a b\"; it must be 1 to 128 letters, digits, '.', '_' or '-'",
     why("GET", "/admin/queues/a%20b", ""));
+}
+
+TEST_F(HttpStrict, AFieldIsGivenOnce) {
+  EXPECT_EQ(
+    "query parameter 'limit' is given twice", why("GET", "/tasks?limit=1&queue=q&limit=2", ""));
+  EXPECT_EQ("field 'priority' is given twice", why_not_added(R"("priority":1,"priority":2)"));
+  EXPECT_EQ(
+    "field 'retry.baseMs' is given twice", why_not_added(R"("retry":{"baseMs":1,"baseMs":1})"));
+}
+
+TEST_F(HttpStrict, PayloadsOfCompletedTasksCannotBeKept) {
+  EXPECT_EQ(
+    "'keepPayload' is true; it must be false, since this version does not keep payloads of "
+    "completed tasks",
+    why("PUT", "/admin/queues/q/settings", R"({"keepPayload":true})"));
+  EXPECT_EQ(200u, call("PUT", "/admin/queues/q/settings", R"({"keepPayload":false})").status);
 }
 
 TEST_F(HttpStrict, SizesOverALimitAreRefusedWithIt) {

@@ -3,6 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -246,6 +251,224 @@ TEST_F(HttpWebhooks, NobodyElseSeesWhatStandsForThem) {
   EXPECT_THAT(get("/admin/queues").body, Not(HasSubstr("webhooks")));
   EXPECT_EQ(id, post("/tasks/claim", "{}").text("id"));
   EXPECT_EQ(204u, post("/tasks/claim", "{}").status);
+}
+
+/// Workers that want to be called when tasks are ready; a call stays here until it is answered.
+class HttpWakeups : public http_fixture {
+protected:
+  struct outgoing_call {
+    outgoing_request request;
+    std::function<void(result<outgoing_answer>)> done;
+  };
+
+  HttpWakeups() {
+    options_.webhooks.send = [this](const std::string&, outgoing_request request, auto done) {
+      sent_.push_back({std::move(request), std::move(done)});
+    };
+    options_.webhooks.wall_time = [] { return timestamp{1'700'000'000'000ms}; };
+    restart();
+  }
+
+  std::string subscribe(const std::string& host, const std::string& more = {}) {
+    auto made = post(
+      "/workers/subscriptions", R"({"callbackUrl":"https://)" + host + R"(/wake")" + more + "}");
+    EXPECT_EQ(200u, made.status) << made.body;
+    return made.text("subscriptionId");
+  }
+
+  /// The hosts and queues that were called in that time, as `host queue`.
+  std::vector<std::string> called(duration time) {
+    std::vector<std::string> all;
+    for (auto left = time; left > 0ms; left -= 1s) {
+      advance(1s);
+      for (const auto& one : std::exchange(sent_, {})) {
+        bodies_.push_back(one.request.body);
+        auto body = http::json_object::parse(one.request.body).value_or(http::json_object());
+        all.push_back(one.request.url.host + " " + body.text("queue"));
+        one.done(outgoing_answer{204, {}});
+        run();
+      }
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  using calls = std::vector<std::string>;
+
+  std::vector<outgoing_call> sent_;
+  std::vector<std::string> bodies_;
+};
+
+TEST_F(HttpWakeups, ASubscriberIsCalledWhenAQueueGetsReadyTasks) {
+  subscribe("a.example", R"(,"eventTypes":["mail"])");
+  enqueue("other");
+  EXPECT_EQ(calls{}, called(3s));
+  enqueue("mail");
+  enqueue("mail");
+
+  EXPECT_EQ(calls{"a.example mail"}, called(2s));
+
+  EXPECT_THAT(
+    bodies_.at(0), testing::StartsWith(R"({"queue":"mail","ready":2,"oldestReadyAgeMs":)"));
+  auto age = http::json_object::parse(bodies_.at(0))->integer("oldestReadyAgeMs");
+  EXPECT_GE(*age, 0);
+  EXPECT_LE(*age, 2000);
+}
+
+TEST_F(HttpWakeups, ItIsCalledAtMostOncePerIntervalAsLongAsTasksAreReady) {
+  subscribe("a.example", R"(,"queues":["mail"],"minIntervalSeconds":4)");
+  auto id = enqueue("mail");
+
+  EXPECT_EQ(3u, called(12s).size());
+  claim("mail");
+  EXPECT_EQ(calls{}, called(10s));
+  post("/tasks/" + id + "/nack", R"({"delaySeconds":20})");
+  EXPECT_EQ(calls{}, called(19s));
+  EXPECT_EQ(calls{"a.example mail"}, called(3s));
+}
+
+TEST_F(HttpWakeups, SeveralReadyQueuesTakeTurns) {
+  subscribe("a.example", R"(,"minIntervalSeconds":1)");
+  for (const char* queue : {"x", "y", "z"})
+    enqueue(queue);
+
+  EXPECT_EQ((calls{"a.example x", "a.example y", "a.example z"}), called(3s));
+}
+
+TEST_F(HttpWakeups, EachSubscriberOfFanoutIsCalled) {
+  subscribe("a.example");
+  subscribe("b.example", R"(,"deliveryMode":"fanout")");
+  enqueue("mail");
+
+  EXPECT_EQ((calls{"a.example mail", "b.example mail"}), called(2s));
+}
+
+TEST_F(HttpWakeups, TheMembersOfAGroupTakeTurns) {
+  for (const char* host : {"a.example", "b.example"})
+    subscribe(host, R"(,"deliveryMode":"group","groupId":"g","minIntervalSeconds":1)");
+  enqueue("mail");
+
+  EXPECT_EQ(
+    (calls{"a.example mail", "a.example mail", "b.example mail", "b.example mail"}), called(4s));
+}
+
+TEST_F(HttpWakeups, AHashChoosesOneMemberForEachQueue) {
+  for (const char* host : {"a.example", "b.example", "c.example"})
+    subscribe(host, R"(,"deliveryMode":"hash","groupId":"g","minIntervalSeconds":1)");
+  for (int i = 0; i < 30; ++i)
+    enqueue("q" + std::to_string(i));
+
+  auto all = called(60s);
+
+  std::map<std::string, std::set<std::string>> hosts;
+  std::set<std::string> used;
+  for (const auto& one : all) {
+    auto space = one.find(' ');
+    hosts[one.substr(space + 1)].insert(one.substr(0, space));
+    used.insert(one.substr(0, space));
+  }
+  EXPECT_EQ(30u, hosts.size());
+  EXPECT_EQ(3u, used.size());
+  for (const auto& [queue, of_queue] : hosts)
+    EXPECT_EQ(1u, of_queue.size()) << queue;
+}
+
+TEST_F(HttpWakeups, ASubscriptionEndsWithItsTimeUnlessItIsRenewed) {
+  auto id = subscribe("a.example", R"(,"ttlSeconds":10,"minIntervalSeconds":1)");
+  enqueue("mail");
+  EXPECT_EQ(8u, called(8s).size());
+  auto renewed = post("/workers/subscriptions/" + id + "/heartbeat", "");
+  EXPECT_EQ(200u, renewed.status) << renewed.body;
+  EXPECT_EQ(id, renewed.text("subscriptionId"));
+  EXPECT_EQ(9u, called(9s).size());
+  EXPECT_EQ(
+    200u, post("/workers/subscriptions/" + id + "/heartbeat", R"({"ttlSeconds":20})").status);
+  EXPECT_EQ(19u, called(19s).size());
+
+  EXPECT_LE(called(10s).size(), 1u);
+  EXPECT_EQ("not-found", post("/workers/subscriptions/" + id + "/heartbeat", "").text("error"));
+}
+
+TEST_F(HttpWakeups, SubscriptionsSurviveARestartWithTheirRenewals) {
+  auto id = subscribe("a.example", R"(,"ttlSeconds":20,"queues":["mail"],"minIntervalSeconds":1)");
+  auto short_lived = subscribe("b.example", R"(,"ttlSeconds":10)");
+  advance(8s);
+  post("/workers/subscriptions/" + id + "/heartbeat", R"({"ttlSeconds":60})");
+  advance(8s);
+  restart();
+  enqueue("mail");
+  enqueue("other");
+
+  EXPECT_EQ((calls{"a.example mail", "a.example mail"}), called(2s));
+
+  EXPECT_EQ(200u, post("/workers/subscriptions/" + id + "/heartbeat", "").status);
+  EXPECT_EQ(404u, post("/workers/subscriptions/" + short_lived + "/heartbeat", "").status);
+}
+
+TEST_F(HttpWakeups, OnlyItsSubscriberRenewsIt) {
+  auto id = subscribe("a.example");
+  for (const char* token : {"acme:other:w", "umbrella:root:w"}) {
+    use_token(token);
+    EXPECT_EQ(404u, post("/workers/subscriptions/" + id + "/heartbeat", "").status) << token;
+  }
+  use_token("acme:root:w");
+  EXPECT_EQ(200u, post("/workers/subscriptions/" + id + "/heartbeat", "").status);
+}
+
+TEST_F(HttpWakeups, ACallThatIsNotAnsweredHoldsUpNobodyElse) {
+  subscribe("a.example", R"(,"minIntervalSeconds":1)");
+  enqueue("mail");
+  for (int i = 0; i < 200; ++i)
+    advance(1s);
+  // Half of the places, as long as no other tenant has any.
+  EXPECT_EQ(64u, sent_.size());
+  sent_.clear();
+  use_token("umbrella:root:pwa");
+  subscribe("b.example");
+  enqueue("mail");
+
+  EXPECT_EQ(calls{"b.example mail"}, called(3s));
+}
+
+TEST_F(HttpWakeups, WhatCannotBeSubscribedIsRefused) {
+  auto why = [&](const std::string& body) {
+    auto refused = post("/workers/subscriptions", body);
+    EXPECT_EQ(400u, refused.status) << refused.body;
+    return refused.text("error");
+  };
+  auto with = [&](const std::string& more) {
+    return why(R"({"callbackUrl":"https://a.example/",)" + more + "}");
+  };
+
+  EXPECT_EQ("invalid body", why("x"));
+  EXPECT_EQ("invalid callback url: 'callbackUrl' is required", why("{}"));
+  EXPECT_THAT(why(R"({"callbackUrl":"x"})"), testing::StartsWith("invalid callback url: "));
+  EXPECT_THAT(
+    why(R"({"callbackUrl":"http://10.0.0.1/"})"),
+    HasSubstr("it must be a URL of a public address"));
+  EXPECT_THAT(with(R"("deliveryMode":"all")"), testing::StartsWith("invalid deliveryMode: "));
+  EXPECT_EQ(
+    "groupId is required: 'groupId' is required unless 'deliveryMode' is \"fanout\"",
+    with(R"("deliveryMode":"hash")"));
+  EXPECT_THAT(with(R"("groupId":"g")"), HasSubstr("left out when 'deliveryMode' is \"fanout\""));
+  EXPECT_EQ(
+    "'ttlSeconds' is 9; it must be 10..86400, or 0 for the default", with(R"("ttlSeconds":9)"));
+  EXPECT_EQ(
+    "'minIntervalSeconds' is 3601; it must be 1..3600, or 0 for the default",
+    with(R"("minIntervalSeconds":3601)"));
+  use_token("acme:w:w:codeq:subscribe:mail");
+  auto refused = post(
+    "/workers/subscriptions", R"({"callbackUrl":"https://a.example/","eventTypes":["other"]})");
+  EXPECT_EQ(403u, refused.status) << refused.body;
+}
+
+TEST_F(HttpWakeups, ATokenOfOneQueueIsCalledForThatAlone) {
+  enqueue("other");
+  enqueue("mail");
+  use_token("acme:w:w:codeq:subscribe:mail");
+  subscribe("a.example");
+
+  EXPECT_EQ(calls{"a.example mail"}, called(4s));
 }
 
 } // namespace

@@ -59,7 +59,7 @@ ROOMS = {
     "storage": ("keys", "records", "retention", "memory", "rocksdb", "recovery"),
     "coordinator": ("shard", "store", "session", "actors"),
     "worker": ("handlers", "node", "process", "host"),
-    "http": ("server", "json", "desk", "webhooks", "routes", "gateway"),
+    "http": ("server", "json", "desk", "webhooks", "wakeups", "routes", "gateway"),
 }
 
 # Library -> paths that may use it. Tests and benches may use any.

@@ -114,7 +114,7 @@ void add_http_options(option_set& options, coordinator_config& config) {
     {.name = "cors-origin",
      .value = "ORIGIN",
      .help = "Origin of web pages that may call the gateway, such as https://app.example:8443, or "
-             "* for all; may be repeated [default: none]",
+             "* for all; may be repeated; needs --http [default: none]",
      .take = add_to(config.node.http_cors_origins, parse_origin),
      .repeatable = true});
   options.add(switch_option(
@@ -268,6 +268,17 @@ std::string weakness_of(const coordinator_node_options& node) {
   return {};
 }
 
+/// Names an option that says how the gateway works when there is none; empty otherwise.
+std::string missing_gateway(const coordinator_node_options& node) {
+  if (!node.http.empty())
+    return {};
+  if (!node.http_cors_origins.empty())
+    return "--cors-origin needs --http, since there is no gateway that pages could call";
+  if (!node.metrics.empty())
+    return "--metrics needs --http, since there is no gateway that could serve them";
+  return {};
+}
+
 } // namespace
 
 parsed<coordinator_config> parse_coordinator(const command_line& line) {
@@ -283,6 +294,8 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   if (auto end = options.parse(line))
     return *end;
   if (auto why = weakness_of(config.node); !why.empty())
+    return options.refuse(why);
+  if (auto why = missing_gateway(config.node); !why.empty())
     return options.refuse(why);
   return config;
 }

@@ -62,8 +62,6 @@ result<void> read_checkpoints(
     if (auto ok = check_size("checkpoint", line.getData().size(), limits::checkpoint_bytes_max);
         !ok)
       return malformed(ok.error().context);
-    if (line.getNumber() == 0)
-      return malformed("a checkpoint without a number");
     to.push_back(
       {line.getSeq(),
        {static_cast<fencing_token>(line.getToken()), line.getNumber()},

@@ -273,14 +273,33 @@ TEST(CoordinatorConfig, HelpShowsEveryOptionWithItsDefault) {
 
 TEST(CoordinatorConfig, OriginsOfPagesAddUp) {
   auto config = accepted(
-    {{"--data", "d", "--dev", "--cors-origin", "https://app.example", "--cors-origin", "*"}});
+    {{"--data",
+      "d",
+      "--dev",
+      "--http",
+      "127.0.0.1:0",
+      "--cors-origin",
+      "https://app.example",
+      "--cors-origin",
+      "*"}});
 
   EXPECT_EQ(config.node.http_cors_origins, (std::vector<std::string>{"https://app.example", "*"}));
   for (const char* origin :
        {"http://localhost:3000", "https://[::1]", "https://[::1]:8443", "http://app.example:80"})
     EXPECT_EQ(
-      accepted({{"--data=d", "--dev", "--cors-origin", origin}}).node.http_cors_origins.front(),
+      accepted({{"--data=d", "--dev", "--http=127.0.0.1:0", "--cors-origin", origin}})
+        .node.http_cors_origins.front(),
       origin);
+}
+
+TEST(CoordinatorConfig, OptionsOfTheGatewayNeedOne) {
+  EXPECT_EQ(
+    refused({{"--data=d", "--dev", "--cors-origin=*"}}),
+    "codeq-coordinator: --cors-origin needs --http, since there is no gateway that pages could "
+    "call");
+  EXPECT_EQ(
+    refused({{"--data=d", "--dev", "--metrics=127.0.0.1:0"}}),
+    "codeq-coordinator: --metrics needs --http, since there is no gateway that could serve them");
 }
 
 TEST(CoordinatorConfig, WhatIsNoOriginIsRefused) {

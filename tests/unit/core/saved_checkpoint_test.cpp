@@ -69,6 +69,19 @@ TEST_F(SavedCheckpoint, OvertakenOneChangesNothing) {
   EXPECT_EQ(state().checkpoints.at(task(1)).number, 2u);
 }
 
+TEST_F(SavedCheckpoint, OneWithoutANumberIsTheNextOfItsAttempt) {
+  EXPECT_EQ(save("w", held(1, 1), 0), "w: saved 1 of 1/t1");
+  EXPECT_EQ(save("w", held(1, 1), 0), "w: saved 2 of 1/t1");
+  claim("w", 1);
+  expire_late(held(1, 1));
+
+  EXPECT_EQ(save("w", held(1, 1), 0), "w: lost 1/t1");
+  EXPECT_EQ(save("w", held(1, 2), 0), "w: saved 1 of 1/t2");
+
+  EXPECT_EQ(written(), "state 0");
+  EXPECT_EQ(state().checkpoints.at(task(1)), (core::checkpoint_mark{held(1, 2).token, 1}));
+}
+
 TEST_F(SavedCheckpoint, StaleAttemptIsRefused) {
   claim("w", 1);
   expire_late(held(1, 1));

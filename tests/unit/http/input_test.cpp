@@ -101,6 +101,16 @@ TEST(Input, AnUnknownFieldIsNamedWithTheNearestOne) {
   EXPECT_EQ("unknown field 'a\\\"b'", why(R"({"a\"b":1})"));
 }
 
+TEST(Input, AFieldThatIsGivenTwiceIsNamed) {
+  EXPECT_EQ("field 'number' is given twice", why(R"({"number":1,"text":"a","number":2})"));
+  EXPECT_EQ("field 'number' is given twice", why(R"({"number":1,"number":null})"));
+  EXPECT_EQ("field 'number' is given twice", why(R"({"number":null,"n\u0075mber":1})"));
+  EXPECT_EQ(
+    "field 'inner.name' is given twice", why(R"({"inner":{"name":"a","baseMs":1,"name":"a"}})"));
+  EXPECT_EQ("field 'list[0].name' is given twice", why(R"({"list":[{"name":"a","name":"b"}]})"));
+  EXPECT_EQ("field 'headers.a' is given twice", why(R"({"headers":{"a":"b","a":"b"}})"));
+}
+
 TEST(Input, AValueOfAnotherTypeIsNamed) {
   EXPECT_EQ(
     "invalid body: 'number' must be a whole number, not a string", why(R"({"number":"1"})"));

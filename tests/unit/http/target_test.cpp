@@ -13,12 +13,21 @@ using path = std::vector<std::string>;
 TEST(Target, IsSplitAndDecoded) {
   request to;
 
-  ASSERT_TRUE(read_target("/v1/a%2Fb/+?x=1&y=a+b%26&z&x=2", to));
+  ASSERT_TRUE(read_target("/v1/a%2Fb/+?x=2&y=a+b%26&z", to));
 
   EXPECT_EQ((path{"v1", "a/b", "+"}), to.path);
   EXPECT_EQ("2", to.query["x"]);
   EXPECT_EQ("a b&", to.query["y"]);
   EXPECT_EQ("", to.query["z"]);
+  EXPECT_EQ("", to.repeated_parameter);
+}
+
+TEST(Target, AParameterThatIsGivenTwiceIsNamed) {
+  request to;
+
+  ASSERT_TRUE(read_target("/?x=1&y=1&%78=1", to));
+
+  EXPECT_EQ("x", to.repeated_parameter);
 }
 
 TEST(Target, TheRootHasNoSegments) {

@@ -9,6 +9,13 @@ bool is_newer_checkpoint(const shard_state& state, sequence seq, const checkpoin
          || mark.number > at->second.number;
 }
 
+std::uint32_t
+next_checkpoint_number(const shard_state& state, sequence seq, fencing_token attempt) {
+  auto at = state.checkpoints.find(seq);
+  bool is_first = at == state.checkpoints.end() || at->second.token != attempt;
+  return is_first ? 1 : at->second.number + 1;
+}
+
 void set_checkpoint(shard_state& state, sequence seq, const checkpoint_mark& mark) {
   state.checkpoints.insert_or_assign(seq, mark);
 }

@@ -12,6 +12,10 @@ namespace codeq::core {
 [[nodiscard]] bool
 is_newer_checkpoint(const shard_state& state, sequence seq, const checkpoint_mark& mark);
 
+/// The number after the latest save of that attempt.
+[[nodiscard]] std::uint32_t
+next_checkpoint_number(const shard_state& state, sequence seq, fencing_token attempt);
+
 void set_checkpoint(shard_state& state, sequence seq, const checkpoint_mark& mark);
 void forget_checkpoint(shard_state& state, sequence seq);
 

@@ -173,7 +173,10 @@ void turn::want_timers() {
 void turn::save_all(const heartbeat& c) {
   checkpoints_saved saved{c.peer, {}};
   leases_lost lost{c.peer, {}};
-  for (const auto& checkpoint : c.checkpoints) {
+  for (auto checkpoint : c.checkpoints) {
+    auto& [token, number] = checkpoint.mark;
+    if (number == 0)
+      number = next_checkpoint_number(state_, checkpoint.seq, token);
     if (save(checkpoint))
       saved.checkpoints.push_back({checkpoint.seq, checkpoint.mark});
     else

@@ -15,8 +15,8 @@ void turn::run(const configure_queue& c) {
   if (c.config.keep_payload)
     answer.allowed = error{
       errc::unsupported,
-      "keep_payload is true; it must be false: this version keeps no payload longer than its "
-      "segment"};
+      "keep_payload is true; it must be false: this version does not keep payloads of completed "
+      "tasks"};
   change_queue(std::move(answer));
 }
 

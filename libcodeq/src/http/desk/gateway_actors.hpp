@@ -37,6 +37,11 @@ struct webhook_answered {
   result<outgoing_answer> answer = error{};
 };
 
+/// The call of a subscriber has ended.
+struct wakeup_answered {
+  std::uint64_t number = 0;
+};
+
 /// The earliest timer of the gateway is due.
 struct gateway_tick {};
 
@@ -53,6 +58,8 @@ using gateway_actor = coordinator::shard_peer_actor::extend<
   caf::reacts_to<claim_ended>,
   // Closes a delivery, or schedules its retry.
   caf::reacts_to<webhook_answered>,
+  // Frees the place of a subscriber's call.
+  caf::reacts_to<wakeup_answered>,
   // Runs the timers that are due.
   caf::reacts_to<gateway_tick>,
   // Replies when every request was answered.
@@ -79,6 +86,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::call_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::webhook_answered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::wakeup_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::stop_gateway)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::add_queues)

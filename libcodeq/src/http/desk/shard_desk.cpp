@@ -27,13 +27,16 @@ const error& going_away() {
   return reason;
 }
 
-/// The payload of an encoded task body.
-result<std::string> payload_of(const bytes& body) {
+/// Reads an encoded task body.
+result<void> read_body(const bytes& body, task_detail& to) {
   auto frame = protocol::frame<schema::TaskBody>::parse(body);
   if (!frame)
     return frame.error();
-  return frame->read([](schema::TaskBody::Reader reader) -> result<std::string> {
-    return protocol::string_of(reader.getPayload());
+  return frame->read([&](schema::TaskBody::Reader reader) -> result<void> {
+    to.payload = protocol::string_of(reader.getPayload());
+    for (auto header : reader.getHeaders())
+      to.headers.emplace(header.getName().cStr(), header.getValue().cStr());
+    return {};
   });
 }
 
@@ -46,12 +49,9 @@ result<client::answered<task_detail>> read_detail(const protocol::status_reply& 
   return reply.read([&](auto from) -> result<client::answered<task_detail>> {
     task_detail detail{std::move(*status->answer)};
     detail.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
-    if (auto body = protocol::share(reply.body(), from.getBody()); !body.empty()) {
-      auto payload = payload_of(body);
-      if (!payload)
-        return payload.error();
-      detail.payload = std::move(*payload);
-    }
+    if (auto body = protocol::share(reply.body(), from.getBody()); !body.empty())
+      if (auto ok = read_body(body, detail); !ok)
+        return ok.error();
     return client::answered<task_detail>{std::move(detail)};
   });
 }
@@ -176,6 +176,8 @@ void shard_desk::take(const coordinator::shard_reply& m) {
     return take_reports(m.shard, *answered);
   if (const auto* lost = std::get_if<core::leases_lost>(&m.reply))
     return take_lost(m.shard, *lost);
+  if (const auto* saved = std::get_if<core::checkpoints_saved>(&m.reply))
+    return take_saved(m.shard, *saved);
   // The client's code reads frames.
   protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
 }
@@ -232,6 +234,8 @@ void shard_desk::fail_all(const error& reason) {
   for (auto& [number, open] : std::exchange(questions_, {}))
     open.failed(reason);
   for (auto& [name, done] : std::exchange(reports_, {}))
+    done(reason);
+  for (auto& [name, done] : std::exchange(saves_, {}))
     done(reason);
   beats_.clear();
   watch_list_.fail_all(reason);

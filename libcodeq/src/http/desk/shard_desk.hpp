@@ -13,13 +13,16 @@
 #include "http/desk/gateway_actors.hpp"
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
+#include "protocol/task_convert.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -51,6 +54,18 @@ struct claim_wish {
   duration wait{0};
 };
 
+/// What a worker says of a lease that goes on.
+struct lease_beat {
+  task_id task;
+  fencing_token token{};
+  /// How much longer the lease is wanted; zero stands for its own length.
+  duration extend{0};
+  /// How far the attempt is, in 0..100.
+  std::optional<std::uint8_t> percent{};
+  /// Only with `percent`.
+  std::string note{};
+};
+
 /// How an attempt ended.
 struct attempt_end {
   task_id task;
@@ -59,6 +74,8 @@ struct attempt_end {
   std::string text{};
   /// Only with nack; empty leaves the delay to the retry policy.
   std::optional<duration> delay{};
+  /// Only with a completion; null for none.
+  std::shared_ptr<const protocol::encoded_tasks> follow_ups{};
 };
 
 /// Sends the routes' requests to the shards and hands the replies to the routes' callbacks. One
@@ -113,8 +130,13 @@ public:
   /// `unknown_task`, or the reason why the shard refused the report's content.
   void report(const attempt_end& end, std::function<void(error)> done);
 
-  /// Extends a lease; a zero `extend` stands for the lease's own length. Errors: `stale_lease`.
-  void beat(task_id task, fencing_token token, duration extend, then<void> done);
+  /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
+  void beat(const lease_beat& said, then<void> done);
+
+  /// Saves the checkpoint of a lease for the task's next attempt, and extends the lease. `done` is
+  /// called when it is durable. Errors: `stale_lease`.
+  void
+  save_checkpoint(task_id task, fencing_token token, std::string_view checkpoint, then<void> done);
 
   /// Starts a claim, and returns its name for `end_claim_of`.
   std::uint64_t claim(claim_wish wish, std::function<void(std::vector<task>)> done);
@@ -178,6 +200,7 @@ private:
     std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& = {});
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
+  void take_saved(shard_id shard, const core::checkpoints_saved& saved);
   void take_frame(const protocol::wire_frame& frame);
   void take_enqueued(const protocol::enqueue_reply& reply);
   void take_reply(const protocol::wire_frame& frame);
@@ -193,6 +216,8 @@ private:
   std::multimap<lease_name, std::function<void(error)>> reports_;
   /// The heartbeats whose questions are not answered yet; true once the lease is known to be lost.
   std::multimap<lease_name, std::shared_ptr<bool>> beats_;
+  /// The checkpoints that are not known to be durable, in the order in which they were sent.
+  std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
   /// The reads of task bodies that wait for their turn, and the number of open ones.
   std::deque<std::function<void()>> waiting_bodies_;

@@ -27,22 +27,49 @@ protocol::result_request make_report(const attempt_end& end) {
       report.setDisposition(encoding::to_schema(end.how));
       if (end.delay)
         report.setDelayMs(end.delay->count());
+      if (end.follow_ups)
+        end.follow_ups->write_follow_ups(report.initFollowUps());
       auto texts = request.initTexts();
       texts.initEnds(1).set(0, static_cast<std::uint32_t>(end.text.size()));
       texts.setBytes(protocol::data_of(end.text));
     },
-    end.text.size() / 8 + other_words);
+    (end.text.size() + (end.follow_ups ? end.follow_ups->request_bytes() : 0)) / 8 + other_words);
 }
 
-protocol::heartbeat_request make_beat(task_id task, fencing_token token, duration extend) {
+void fill_beat(schema::HeartbeatRequest::Builder request, const lease_beat& said) {
+  request.setShard(value(said.task.shard));
+  auto beat = request.initLeases(1)[0];
+  beat.setSeq(said.task.seq);
+  beat.setToken(value(said.token));
+  beat.setProgressed(true);
+  beat.setExtendMs(static_cast<std::uint64_t>(said.extend.count()));
+}
+
+protocol::heartbeat_request make_beat(const lease_beat& said) {
   return protocol::heartbeat_request::build([&](auto request) {
-    request.setShard(value(task.shard));
-    auto beat = request.initLeases(1)[0];
-    beat.setSeq(task.seq);
-    beat.setToken(value(token));
-    beat.setProgressed(true);
-    beat.setExtendMs(static_cast<std::uint64_t>(extend.count()));
+    fill_beat(request, said);
+    if (!said.percent)
+      return;
+    auto progress = request.initProgress(1)[0];
+    progress.setSeq(said.task.seq);
+    progress.setToken(value(said.token));
+    progress.setPercent(*said.percent);
+    progress.setNote(said.note);
   });
+}
+
+protocol::heartbeat_request make_checkpoint(const lease_beat& said, std::string_view data) {
+  constexpr std::size_t other_words = 64;
+  return protocol::heartbeat_request::build(
+    [&](auto request) {
+      fill_beat(request, said);
+      // Without a number, since nobody here knows how many the attempt has saved.
+      auto checkpoint = request.initCheckpoints(1)[0];
+      checkpoint.setSeq(said.task.seq);
+      checkpoint.setToken(value(said.token));
+      checkpoint.setData(protocol::data_of(data));
+    },
+    data.size() / 8 + other_words);
 }
 
 } // namespace
@@ -68,11 +95,12 @@ void shard_desk::take_reports(shard_id shard, const core::reports_answered& answ
     done(std::move(how));
 }
 
-void shard_desk::beat(task_id task, fencing_token token, duration extend, then<void> done) {
-  lease_name name{task.shard, task.seq, token};
+void shard_desk::beat(const lease_beat& said, then<void> done) {
+  const auto& task = said.task;
+  lease_name name{task.shard, task.seq, said.token};
   auto lost = std::make_shared<bool>(false);
   beats_.emplace(name, lost);
-  send_frame(value(task.shard), make_beat(task, token, extend).to_wire());
+  send_frame(value(task.shard), make_beat(said).to_wire());
   // A shard answers a heartbeat only when the lease is lost. It answers this question after that.
   client::task_address where{task, {}};
   auto answered = [this, name, lost, done](const result<task_status>& told) {
@@ -94,12 +122,41 @@ void shard_desk::beat(task_id task, fencing_token token, duration extend, then<v
     value(task.shard), client::ask_status(where), &client::read_status, std::move(answered));
 }
 
+void shard_desk::save_checkpoint(
+  task_id task, fencing_token token, std::string_view checkpoint, then<void> done) {
+  if (stopped_)
+    return done(error{errc::going_away, "the coordinator is stopping"});
+  saves_.emplace(lease_name{task.shard, task.seq, token}, std::move(done));
+  send_frame(value(task.shard), make_checkpoint({task, token}, checkpoint).to_wire());
+}
+
+void shard_desk::take_saved(shard_id shard, const core::checkpoints_saved& saved) {
+  std::vector<then<void>> ended;
+  for (const auto& one : saved.checkpoints) {
+    auto at = saves_.find({shard, one.seq, one.mark.token});
+    if (at == saves_.end())
+      continue;
+    ended.push_back(std::move(at->second));
+    saves_.erase(at);
+  }
+  for (auto& done : ended)
+    done({});
+}
+
 void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
+  std::vector<then<void>> refused;
   for (const auto& lease : lost.leases) {
-    auto [begin, end] = beats_.equal_range({shard, lease.seq, lease.token});
+    lease_name name{shard, lease.seq, lease.token};
+    auto [begin, end] = beats_.equal_range(name);
     for (auto i = begin; i != end; ++i)
       *i->second = true;
+    auto [first, last] = saves_.equal_range(name);
+    for (auto i = first; i != last; ++i)
+      refused.push_back(std::move(i->second));
+    saves_.erase(first, last);
   }
+  for (auto& done : refused)
+    done(error{errc::stale_lease, "the lease is over"});
 }
 
 std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<task>)> done) {

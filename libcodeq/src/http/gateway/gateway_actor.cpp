@@ -27,6 +27,11 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
       caf::anon_send(caf::actor_cast<caf::actor>(me), webhook_answered{number, std::move(answer)});
   };
   context_.webhooks.start(context_.desk, options.webhooks, std::move(post));
+  auto end_call = [to = self->address()](std::uint64_t number) {
+    if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
+      caf::anon_send(caf::actor_cast<caf::actor>(me), wakeup_answered{number});
+  };
+  context_.wakeups.start(context_.desk, options.webhooks, std::move(end_call));
 }
 
 void gateway_state::serve(const call_arrived& m) {
@@ -87,6 +92,7 @@ void gateway_state::answered(exchange& call) {
 caf::result<bool> gateway_state::stop() {
   stopped_ = true;
   context_.webhooks.stop();
+  context_.wakeups.stop();
   context_.desk.stop();
   if (open_ == 0)
     return true;
@@ -109,6 +115,7 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const client_gone& m) { self->state.forget(m); },
     [self](claim_ended& m) { self->state.desk().take(m); },
     [self](const webhook_answered& m) { self->state.take(m); },
+    [self](const wakeup_answered& m) { self->state.take(m); },
     [self](gateway_tick) { self->state.desk().tick(); },
     [self](stop_gateway) { return self->state.stop(); },
   };

@@ -33,6 +33,8 @@ public:
 
   void take(const webhook_answered& m) { context_.webhooks.answered(m.number, m.answer); }
 
+  void take(const wakeup_answered& m) { context_.wakeups.answered(m.number); }
+
   [[nodiscard]] shard_desk& desk() { return context_.desk; }
 
 private:

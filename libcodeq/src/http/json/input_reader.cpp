@@ -65,7 +65,9 @@ result<void> input_reader::take(std::string_view name, std::string_view raw) {
     std::find_if(fields_.begin(), fields_.end(), [&](const auto& f) { return f.name == name; });
   if (at == fields_.end())
     return unknown(name);
-  std::erase_if(given_, [&](const auto& given) { return given.field == &*at; });
+  if (std::find(taken_.begin(), taken_.end(), &*at) != taken_.end())
+    return given_twice(name);
+  taken_.push_back(&*at);
   bool is_null = !place_.is_query && raw == null && at->type != input_type::json;
   if (!is_null)
     given_.push_back({&*at, raw});
@@ -244,8 +246,11 @@ result<bool> input_reader::read_text_map(const given_field& given, input::value&
   for (const auto& [name, raw] : object->members()) {
     input_field member{.name = name};
     auto path = place_.path + std::string(given.field->name) + ".";
+    input_reader of_member({}, {path, place_.refusal});
     if (!raw.starts_with('"'))
-      return input_reader({}, {path, place_.refusal}).wrong_type({&member, raw});
+      return of_member.wrong_type({&member, raw});
+    if (to.text_map.contains(name))
+      return of_member.given_twice(name);
     to.text_map[name] = unquote_json(raw);
     bytes += name.size() + to.text_map[name].size();
   }
@@ -332,6 +337,10 @@ error input_reader::wrong_count(const input_field& field, std::size_t count) con
   return refuse_input(
     is_above && !field.refusal_above.empty() ? field.refusal_above : field.refusal,
     name_of(field) + " has " + elements_text(count) + "; it must have " + allowed);
+}
+
+error input_reader::given_twice(std::string_view name) const {
+  return refuse_input({}, "field " + quote_name(place_.path, name) + " is given twice");
 }
 
 error input_reader::unknown(std::string_view name) const {

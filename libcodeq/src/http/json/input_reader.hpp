@@ -33,7 +33,7 @@ private:
     std::string_view raw;
   };
 
-  /// Refuses an unknown name.
+  /// Refuses an unknown name, and one that was taken before.
   [[nodiscard]] result<void> take(std::string_view name, std::string_view raw);
   [[nodiscard]] result<void> check_pairs() const;
   [[nodiscard]] result<void> check_required() const;
@@ -63,10 +63,13 @@ private:
   out_of_range(const input_field& field, const std::string& value, const std::string& rule) const;
   [[nodiscard]] error too_long(const input_field& field, std::size_t bytes) const;
   [[nodiscard]] error wrong_count(const input_field& field, std::size_t count) const;
+  [[nodiscard]] error given_twice(std::string_view name) const;
   [[nodiscard]] error unknown(std::string_view name) const;
 
   std::span<const input_field> fields_;
   input_place place_;
+  /// The fields that were named, also with null.
+  std::vector<const input_field*> taken_;
   std::vector<given_field> given_;
 };
 

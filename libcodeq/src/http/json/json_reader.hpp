@@ -45,7 +45,7 @@ public:
   /// The names of all members.
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// All members in their order; of a name that comes twice the last one counts.
+  /// All members in their order; a name may come twice.
   [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
 
   /// No member that was asked for had another type.

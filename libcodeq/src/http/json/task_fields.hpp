@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "http/json/input_field.hpp"
+#include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -68,6 +69,21 @@ inline constexpr input_field wait_field{
   .range = seconds_in(duration{0}, limits::http_wait_max),
   .tolerated = input_range{
     std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}};
+
+inline constexpr auto payload_names = std::to_array<std::string_view>({"text", "json"});
+
+/// How the answer shows payloads.
+inline constexpr input_field payload_field{
+  .name = "payload", .type = input_type::choice, .choices = payload_names};
+
+inline constexpr auto extended_names = std::to_array<std::string_view>({"extended"});
+
+/// Asks for the larger limit of a batch.
+inline constexpr input_field extended_field{
+  .name = "limit", .type = input_type::choice, .choices = extended_names};
+
+inline constexpr std::string_view extended_refusal = "batch size exceeds maximum of 1000";
+static_assert(limits::http_extended_batch_max == 1000, "a refusal names it");
 
 /// Limits a request to one queue; without it the request is about every queue.
 inline constexpr input_field queue_filter_field{
@@ -146,6 +162,15 @@ inline constexpr auto task_fields = std::to_array<input_field>({
   dead_retention_field,
   on_dead_field,
 });
+
+/// A task that a completion adds: a task without a webhook.
+inline constexpr auto follow_up_fields = [] {
+  std::array<input_field, task_fields.size() - 1> all{};
+  std::copy_if(task_fields.begin(), task_fields.end(), all.begin(), [](const input_field& field) {
+    return field.name != "webhook";
+  });
+  return all;
+}();
 
 /// The settings of a queue that a request changes. Unlike in a task, 0 is no default here.
 inline constexpr auto settings_fields = std::to_array<input_field>({

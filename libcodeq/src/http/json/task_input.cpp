@@ -100,6 +100,13 @@ result<void> check_task(const task_spec& task, timestamp now) {
   return {};
 }
 
+result<void> check_settings(const input& from) {
+  if (!from.flag("keepPayload").value_or(false))
+    return {};
+  return refused(
+    "keepPayload", "true", "false, since this version does not keep payloads of completed tasks");
+}
+
 void apply_settings(const input& from, queue_config& to) {
   auto& defaults = to.defaults;
   if (auto attempts = from.integer("maxAttempts"))

@@ -22,6 +22,9 @@ namespace codeq::http {
 /// Refuses values that do not fit each other or the time. Errors: `invalid_argument`.
 [[nodiscard]] result<void> check_task(const task_spec& task, timestamp now);
 
+/// Refuses settings, of `settings_fields`, that no queue can have. Errors: `invalid_argument`.
+[[nodiscard]] result<void> check_settings(const input& from);
+
 /// Changes the settings that were given, of `settings_fields`.
 void apply_settings(const input& from, queue_config& to);
 

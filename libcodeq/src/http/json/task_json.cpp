@@ -33,33 +33,49 @@ std::string_view location_name(task_state state) noexcept {
   return "NONE";
 }
 
-void write_payload(base::json_writer& json, const task_detail& task) {
-  if (!task.payload) {
+void write_payload(base::json_writer& json, const task_detail& task, bool as_json) {
+  if (!task.payload)
     json.key("payload").null().field("payloadExpired", true);
-  } else if (base::is_utf8(*task.payload)) {
-    json.field("payload", *task.payload);
-  } else {
+  else if (!base::is_utf8(*task.payload))
     json.key("payload").null().field("payloadBase64", base::to_base64(*task.payload));
-  }
+  else if (as_json)
+    write_value(json.key("payload"), *task.payload);
+  else
+    json.field("payload", *task.payload);
+}
+
+/// Text, or what says that it is none.
+std::string shown_text(std::string_view text) {
+  return base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text);
+}
+
+void write_headers(base::json_writer& json, const std::map<std::string, std::string>& headers) {
+  if (headers.empty())
+    return;
+  json.begin_object("headers");
+  for (const auto& [name, value] : headers)
+    json.field(shown_text(name), shown_text(value));
+  json.end_object();
 }
 
 void write_lease(base::json_writer& json, const task_detail& task, timestamp now) {
   json.field("workerId", subject_of(task.status.worker))
     .field("leaseUntil", to_rfc3339(now + task.lease_left))
     .field("fencingToken", std::to_string(value(task.status.token)));
+  if (!task.checkpoint.empty())
+    write_value(json.key("checkpoint"), task.checkpoint);
 }
 
 void write_names(base::json_writer& json, const task_status& task) {
   if (!task.key.empty() && base::is_utf8(task.key))
-    json.field("idempotencyKey", task.key);
+    json.field("idempotencyKey", task.key).field("key", task.key);
   if (!task.group.empty() && base::is_utf8(task.group))
     json.field("group", task.group);
 }
 
 void write_error(base::json_writer& json, std::string_view text) {
-  if (text.empty())
-    return;
-  json.field("error", base::is_utf8(text) ? std::string(text) : "base64:" + base::to_base64(text));
+  if (!text.empty())
+    json.field("error", shown_text(text));
 }
 
 void write_place(base::json_writer& json, const task_status& task) {
@@ -112,7 +128,7 @@ std::string_view status_name(task_state state) noexcept {
   return "FAILED";
 }
 
-void write_task(base::json_writer& json, const task_detail& task, timestamp now) {
+void write_task(base::json_writer& json, const task_detail& task, const task_view& view) {
   const auto& status = task.status;
   write_place(json.begin_object(), status);
   if (!task.is_known) {
@@ -122,11 +138,12 @@ void write_task(base::json_writer& json, const task_detail& task, timestamp now)
     json.end_object();
     return;
   }
-  write_payload(json, task);
+  write_payload(json, task, view.payload_as_json);
+  write_headers(json, task.headers);
   write_common(json, status);
   json.field("updatedAt", to_rfc3339(task.updated_at.value_or(status.enqueued_at)));
   if (status.state == task_state::leased)
-    write_lease(json, task, now);
+    write_lease(json, task, view.now);
   if (status.state == task_state::completed)
     json.field("resultKey", "codeq:results");
   if (task.outcome)

@@ -6,6 +6,7 @@
 
 #include "base/json_writer.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ struct task_detail {
   duration lease_left{0};
   /// Nothing when it is not kept any more.
   std::optional<std::string> payload{};
+  /// Of the payload; empty without it.
+  std::map<std::string, std::string> headers{};
+  /// Of a task that was just claimed: what an earlier attempt saved.
+  std::string checkpoint{};
   /// When its state changed last; its enqueue when that is not known.
   std::optional<timestamp> updated_at{};
   /// What the enqueue that is answered came to.
@@ -37,8 +42,16 @@ struct task_detail {
 /// PENDING, IN_PROGRESS, COMPLETED or FAILED.
 [[nodiscard]] std::string_view status_name(task_state state) noexcept;
 
-/// Writes a task as an object; `now` is shard time.
-void write_task(base::json_writer& json, const task_detail& task, timestamp now);
+/// How to show a task.
+struct task_view {
+  /// Shard time.
+  timestamp now;
+  /// A payload is shown as the JSON value that it is; otherwise as a string with its text.
+  bool payload_as_json = false;
+};
+
+/// Writes a task as an object.
+void write_task(base::json_writer& json, const task_detail& task, const task_view& view);
 
 /// A list's task: what is known without its payload and texts.
 void write_listed(base::json_writer& json, const task_status& task);

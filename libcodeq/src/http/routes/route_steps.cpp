@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/route_steps.hpp"
 
+#include "http/json/task_fields.hpp"
 #include "http/server/gateway_limits.hpp"
 
 namespace codeq::http {
@@ -23,6 +24,10 @@ void find_own(
     done(std::move(found));
   };
   context.desk.describe({*task, {}}, with_body, std::move(check));
+}
+
+task_view view_for(gateway_context& context, const exchange& call) {
+  return {context.desk.now(), call.fields->query.text(payload_field.name) == "json"};
 }
 
 void put_off_deadline(gateway_context& context, exchange& call, duration wait) {

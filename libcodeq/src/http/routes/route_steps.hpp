@@ -24,6 +24,9 @@ void find_own(
   bool with_body,
   shard_desk::then<task_detail> done);
 
+/// How the request, which declares `payload_field`, wants to see tasks.
+[[nodiscard]] task_view view_for(gateway_context& context, const exchange& call);
+
 /// Puts the request's deadline off: it is given up when it is not answered soon after `wait`.
 void put_off_deadline(gateway_context& context, exchange& call, duration wait);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/router.hpp"
 
+#include "http/json/input_refusal.hpp"
+#include "http/json/task_fields.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
 
@@ -119,13 +121,17 @@ std::optional<response> let_in(gateway_context& context, const route& r, exchang
 
 /// What the request says, if its route takes all of it.
 result<route_input> read_fields(const route& r, const request& in) {
+  if (!in.repeated_parameter.empty())
+    return refuse_input(
+      {}, "query parameter " + quote_name({}, in.repeated_parameter) + " is given twice");
   auto query = input::read(in.query, r.fields.query);
   if (!query)
     return query.error();
   bool is_left_out = in.body.empty() && r.fields.need != body_need::required;
   if (is_left_out || r.fields.need == body_need::unread)
     return route_input{std::move(*query), {}};
-  auto body = input::read(in.body, r.fields.body);
+  bool is_extended = !r.fields.extended.fields.empty() && query->has(extended_field.name);
+  auto body = input::read(in.body, is_extended ? r.fields.extended : r.fields.body);
   if (!body)
     return body.error();
   return route_input{std::move(*query), std::move(*body)};
@@ -176,6 +182,8 @@ std::vector<std::span<const route>> all_routes() {
     task_routes(),
     queue_routes(),
     admin_routes(),
+    subscription_routes(),
+    policy_routes(),
     process_routes()};
 }
 

@@ -6,11 +6,13 @@
 #include "http/server/caller.hpp"
 #include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
+#include "http/wakeups/wakeup_desk.hpp"
 #include "http/webhooks/webhook_desk.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,8 +21,11 @@ namespace codeq::http {
 
 /// What all routes share. Owned by the gateway's actor.
 struct gateway_context {
+  /// The queues whose policies are being changed. Outlives the desk, whose callbacks take them out.
+  std::set<queue_address> changing_policies;
   shard_desk desk;
   webhook_desk webhooks;
+  wakeup_desk wakeups;
   authenticate who;
   limit_rate limit;
   /// A single-user setup: only pages of this machine may call, and those of origins named to
@@ -54,6 +59,8 @@ struct route_fields {
   std::span<const input_field> query{};
   input_shape body{};
   body_need need = body_need::optional;
+  /// The body with `?limit=extended`; without fields when there is no such limit.
+  input_shape extended{};
 };
 
 struct route {
@@ -89,6 +96,8 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> task_routes();
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
+[[nodiscard]] std::span<const route> subscription_routes();
+[[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> process_routes();
 
 /// All of them.

@@ -140,10 +140,6 @@ void show_shards(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-void not_implemented(gateway_context&, const exchange_ptr& call) {
-  call->answer(refusal(501, "not implemented"));
-}
-
 constexpr auto change_fields = std::to_array<input_field>({
   {.name = "ids", .type = input_type::texts, .range = at_most(limits::http_bulk_ids_max)},
   queue_filter_field,
@@ -163,12 +159,7 @@ constexpr auto force_fields = std::to_array<input_field>({
   {.name = "error", .range = at_most(limits::error_text_bytes_max)},
 });
 
-constexpr auto deletion_policies = std::to_array<std::string_view>({"Delete"});
-
-constexpr auto deletion_parameters = std::to_array<input_field>(
-  {{.name = "deletionPolicy", .type = input_type::choice, .choices = deletion_policies}});
-
-constexpr std::array<route, 12> routes{{
+constexpr std::array<route, 7> routes{{
   {.method = "GET",
    .pattern = "admin/dead",
    .who = access::admin,
@@ -209,33 +200,6 @@ constexpr std::array<route, 12> routes{{
    .who = access::admin,
    .rate = "admin",
    .run = &show_shards},
-  {.method = "POST",
-   .pattern = "workers/subscriptions",
-   .who = access::worker,
-   .scope = "codeq:subscribe",
-   .run = &not_implemented,
-   .fields = {.need = body_need::unread}},
-  {.method = "POST",
-   .pattern = "workers/subscriptions/:/heartbeat",
-   .who = access::worker,
-   .scope = "codeq:subscribe",
-   .run = &not_implemented,
-   .fields = {.need = body_need::unread}},
-  {.method = "PUT",
-   .pattern = "admin/topics/:",
-   .who = access::admin,
-   .run = &not_implemented,
-   .fields = {.need = body_need::unread}},
-  {.method = "GET",
-   .pattern = "admin/topics/:",
-   .who = access::admin,
-   .run = &not_implemented,
-   .fields = {.need = body_need::unread}},
-  {.method = "DELETE",
-   .pattern = "admin/topics/:",
-   .who = access::admin,
-   .run = &not_implemented,
-   .fields = {.query = deletion_parameters, .need = body_need::unread}},
 }};
 
 } // namespace

@@ -43,16 +43,18 @@ void show_added(
   stored.outcome = added.kind;
   stored.is_known = false;
   bool is_new = added.kind == enqueue_kind::created;
-  auto show = [stored = std::move(stored), is_new, payload = task.payload, done = std::move(done)](
-                result<task_detail> found) {
-    // An error would have the client add it once more.
-    if (!found)
-      return done(stored);
-    found->outcome = stored.outcome;
-    if (is_new)
-      found->payload = payload;
-    done(std::move(found));
-  };
+  auto show =
+    [stored = std::move(stored), is_new, task, done = std::move(done)](result<task_detail> found) {
+      // An error would have the client add it once more.
+      if (!found)
+        return done(stored);
+      found->outcome = stored.outcome;
+      if (is_new) {
+        found->payload = task.payload;
+        found->headers = task.headers;
+      }
+      done(std::move(found));
+    };
   context.desk.describe({added.id, {}}, !is_new, std::move(show));
 }
 
@@ -103,7 +105,7 @@ void enqueue(gateway_context& context, const exchange_ptr& call) {
     if (!task)
       return call->answer(refusal_of(task.error()));
     base::json_writer json;
-    write_task(json, *task, context.desk.now());
+    write_task(json, *task, view_for(context, *call));
     call->answer(reply(accepted, json));
   };
   auto open = open_enqueues_of(context, *call);
@@ -112,12 +114,13 @@ void enqueue(gateway_context& context, const exchange_ptr& call) {
 
 void write_items(
   gateway_context& context, const exchange_ptr& call, const std::vector<result<task_detail>>& all) {
+  auto view = view_for(context, *call);
   base::json_writer json;
   json.begin_object().key("results").begin_array();
   for (const auto& one : all) {
     json.begin_object();
     if (one)
-      write_task(json.key("task"), *one, context.desk.now());
+      write_task(json.key("task"), *one, view);
     else
       json.field("error", one.error().context);
     json.end_object();
@@ -149,16 +152,28 @@ void enqueue_batch(gateway_context& context, const exchange_ptr& call) {
   }
 }
 
-constexpr auto batch_fields = std::to_array<input_field>({
-  {.name = "tasks",
-   .type = input_type::items,
-   .is_required = true,
-   .range = {1, limits::http_batch_tasks_max},
-   .members = task_fields,
-   .refusal = "invalid body",
-   .refusal_above = "batch size exceeds maximum of 100"},
-});
+/// Up to so many tasks.
+constexpr input_field tasks_field(std::size_t most, std::string_view refusal_above) {
+  return {
+    .name = "tasks",
+    .type = input_type::items,
+    .is_required = true,
+    .range = {1, static_cast<std::int64_t>(most)},
+    .members = task_fields,
+    .refusal = "invalid body",
+    .refusal_above = refusal_above};
+}
+
+constexpr auto batch_fields = std::to_array<input_field>(
+  {tasks_field(limits::http_batch_tasks_max, "batch size exceeds maximum of 100")});
 static_assert(limits::http_batch_tasks_max == 100, "a refusal names it");
+
+constexpr auto extended_batch_fields =
+  std::to_array<input_field>({tasks_field(limits::http_extended_batch_max, extended_refusal)});
+
+constexpr auto task_parameters = std::to_array<input_field>({payload_field});
+
+constexpr auto batch_parameters = std::to_array<input_field>({extended_field, payload_field});
 
 constexpr std::array<route, 2> routes{{
   {.method = "POST",
@@ -166,13 +181,17 @@ constexpr std::array<route, 2> routes{{
    .who = access::producer,
    .rate = "create",
    .run = &enqueue,
-   .fields = {.body = {task_fields}, .need = body_need::required}},
+   .fields = {.query = task_parameters, .body = {task_fields}, .need = body_need::required}},
   {.method = "POST",
    .pattern = "tasks/batch",
    .who = access::producer,
    .rate = "create",
    .run = &enqueue_batch,
-   .fields = {.body = {batch_fields}, .need = body_need::required},
+   .fields =
+     {.query = batch_parameters,
+      .body = {batch_fields},
+      .need = body_need::required,
+      .extended = {extended_batch_fields}},
    .counted = "tasks"},
 }};
 

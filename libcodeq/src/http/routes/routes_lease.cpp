@@ -41,17 +41,40 @@ void with_lease(
   find_own(context, call, call->arguments[0], false, std::move(check));
 }
 
+/// Answers `{"ok":true}`, or why not.
+shard_desk::then<void> answer_ok(const exchange_ptr& call) {
+  return [call](const result<void>& done) {
+    if (!done)
+      return refuse(call, done.error());
+    base::json_writer json;
+    json.begin_object().field("ok", true).end_object();
+    call->answer(reply(200, json));
+  };
+}
+
 void beat(gateway_context& context, const exchange_ptr& call) {
   auto extend = call->fields->body.period("extendSeconds").value_or(duration{0});
   with_lease(context, call, [&context, call, extend](const auto& task, auto token) {
-    auto finish = [call](const result<void>& extended) {
-      if (!extended)
-        return refuse(call, extended.error());
-      base::json_writer json;
-      json.begin_object().field("ok", true).end_object();
-      call->answer(reply(200, json));
-    };
-    context.desk.beat(task.status.id, token, extend, std::move(finish));
+    context.desk.beat({task.status.id, token, extend}, answer_ok(call));
+  });
+}
+
+void tell_progress(gateway_context& context, const exchange_ptr& call) {
+  with_lease(context, call, [&context, call](const auto& task, auto token) {
+    const auto& body = call->fields->body;
+    lease_beat said{task.status.id, token};
+    said.percent = static_cast<std::uint8_t>(*body.integer("percent"));
+    said.note = body.text("note");
+    context.desk.beat(said, answer_ok(call));
+  });
+}
+
+void save_checkpoint(gateway_context& context, const exchange_ptr& call) {
+  with_lease(context, call, [&context, call](const auto& task, auto token) {
+    // An empty checkpoint is none, so that null takes back what was saved.
+    auto checkpoint = call->fields->body.raw("checkpoint");
+    context.desk.save_checkpoint(
+      task.status.id, token, checkpoint == "null" ? "" : checkpoint, answer_ok(call));
   });
 }
 
@@ -170,6 +193,20 @@ constexpr auto heartbeat_fields = std::to_array<input_field>({
   token_field,
 });
 
+constexpr auto progress_fields = std::to_array<input_field>({
+  {.name = "percent", .type = input_type::integer, .is_required = true, .range = {0, 100}},
+  {.name = "note", .range = at_most(limits::progress_note_bytes_max)},
+  token_field,
+});
+
+constexpr auto checkpoint_fields = std::to_array<input_field>({
+  {.name = "checkpoint",
+   .type = input_type::json,
+   .is_required = true,
+   .range = at_most(limits::checkpoint_bytes_max)},
+  token_field,
+});
+
 constexpr auto abandon_fields = std::to_array<input_field>({token_field});
 
 constexpr auto nack_fields = std::to_array<input_field>({
@@ -194,24 +231,46 @@ constexpr auto batch_item_fields = [] {
   return all;
 }();
 
-constexpr auto batch_fields = std::to_array<input_field>({
-  {.name = "results",
-   .type = input_type::items,
-   .is_required = true,
-   .range = {1, limits::http_batch_tasks_max},
-   .members = batch_item_fields,
-   .refusal = "invalid body",
-   .refusal_above = "batch size exceeds maximum of 100"},
-});
+/// Up to so many results.
+constexpr input_field results_field(std::size_t most, std::string_view refusal_above) {
+  return {
+    .name = "results",
+    .type = input_type::items,
+    .is_required = true,
+    .range = {1, static_cast<std::int64_t>(most)},
+    .members = batch_item_fields,
+    .refusal = "invalid body",
+    .refusal_above = refusal_above};
+}
+
+constexpr auto batch_fields = std::to_array<input_field>(
+  {results_field(limits::http_batch_tasks_max, "batch size exceeds maximum of 100")});
 static_assert(limits::http_batch_tasks_max == 100, "a refusal names it");
 
-constexpr std::array<route, 5> routes{{
+constexpr auto extended_batch_fields =
+  std::to_array<input_field>({results_field(limits::http_extended_batch_max, extended_refusal)});
+
+constexpr auto batch_parameters = std::to_array<input_field>({extended_field});
+
+constexpr std::array<route, 7> routes{{
   {.method = "POST",
    .pattern = "tasks/:/heartbeat",
    .who = access::worker,
    .scope = "codeq:heartbeat",
    .run = &beat,
    .fields = {.body = {heartbeat_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/:/progress",
+   .who = access::worker,
+   .scope = "codeq:heartbeat",
+   .run = &tell_progress,
+   .fields = {.body = {progress_fields}, .need = body_need::required}},
+  {.method = "POST",
+   .pattern = "tasks/:/checkpoint",
+   .who = access::worker,
+   .scope = "codeq:heartbeat",
+   .run = &save_checkpoint,
+   .fields = {.body = {checkpoint_fields}, .need = body_need::required}},
   {.method = "POST",
    .pattern = "tasks/:/abandon",
    .who = access::worker,
@@ -235,7 +294,11 @@ constexpr std::array<route, 5> routes{{
    .who = access::worker,
    .scope = "codeq:result",
    .run = &submit_batch,
-   .fields = {.body = {batch_fields}, .need = body_need::required}},
+   .fields =
+     {.query = batch_parameters,
+      .body = {batch_fields},
+      .need = body_need::required,
+      .extended = {extended_batch_fields}}},
 }};
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "http/json/task_fields.hpp"
 #include "http/json/task_input.hpp"
 #include "http/routes/bulk_walk.hpp"
+#include "http/routes/queue_parts.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <array>
@@ -75,10 +76,8 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-using parts = std::vector<core::queue_settings>;
-
 void answer_queue(
-  const exchange_ptr& call, const queue_address& queue, const result<parts>& found) {
+  const exchange_ptr& call, const queue_address& queue, const result<queue_parts>& found) {
   if (!found)
     return call->answer(refusal_of(found.error()));
   auto info = client::merge_parts(queue, *found);
@@ -92,13 +91,6 @@ void answer_queue(
   call->answer(reply(200, json));
 }
 
-void ask_parts(
-  gateway_context& context,
-  const std::function<client::question(std::uint16_t)>& question_of,
-  shard_desk::then<parts> done) {
-  ask_each_shard<core::queue_settings>(context, question_of, &client::read_queue, std::move(done));
-}
-
 void set_paused(gateway_context& context, const exchange_ptr& call, bool paused) {
   auto queue = queue_meant(call);
   if (!queue)
@@ -106,7 +98,7 @@ void set_paused(gateway_context& context, const exchange_ptr& call, bool paused)
   auto question_of = [queue = *queue, paused](std::uint16_t shard) {
     return client::pause_queue(shard, queue, paused);
   };
-  ask_parts(context, question_of, [call, queue = *queue](const result<parts>& found) {
+  ask_parts(context, question_of, [call, queue = *queue](const result<queue_parts>& found) {
     answer_queue(call, queue, found);
   });
 }
@@ -119,17 +111,11 @@ void resume(gateway_context& context, const exchange_ptr& call) {
   set_paused(context, call, false);
 }
 
-void show_parts(
-  gateway_context& context, const queue_address& queue, shard_desk::then<parts> done) {
-  auto question_of = [queue](std::uint16_t shard) { return client::show_queue(shard, queue); };
-  ask_parts(context, question_of, std::move(done));
-}
-
 void show_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  show_parts(context, *queue, [call, queue = *queue](const result<parts>& found) {
+  show_parts(context, *queue, [call, queue = *queue](const result<queue_parts>& found) {
     answer_queue(call, queue, found);
   });
 }
@@ -139,16 +125,14 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  auto change = [&context, call, queue = *queue](const result<parts>& found) {
+  if (auto ok = check_settings(call->fields->body); !ok)
+    return call->answer(refusal_of(ok.error()));
+  auto change = [&context, call, queue = *queue](const result<queue_parts>& found) {
     if (!found)
       return call->answer(refusal_of(found.error()));
     auto config = client::merge_parts(queue, *found).config;
     apply_settings(call->fields->body, config);
-    auto part = client::part_of(config, context.desk.shard_count());
-    auto question_of = [queue, part](std::uint16_t shard) {
-      return client::set_queue(shard, queue, part);
-    };
-    ask_parts(context, question_of, [call, queue](const result<parts>& changed) {
+    set_parts(context, queue, config, [call, queue](const result<queue_parts>& changed) {
       answer_queue(call, queue, changed);
     });
   };

@@ -18,7 +18,7 @@ void show_task(gateway_context& context, const exchange_ptr& call) {
       return call->answer(refusal_of(found.error()));
     add_last_change(context.desk, *found, [&context, call](const task_detail& task) {
       base::json_writer json;
-      write_task(json, task, context.desk.now());
+      write_task(json, task, view_for(context, *call));
       call->answer(reply(200, json));
     });
   };
@@ -38,7 +38,7 @@ void write_ended(gateway_context& context, const exchange_ptr& call, const task_
     record.will_retry = false;
   base::json_writer json;
   json.begin_object();
-  write_task(json.key("task"), task, context.desk.now());
+  write_task(json.key("task"), task, view_for(context, *call));
   write_result(json.key("result"), record);
   json.end_object();
   call->answer(reply(200, json));
@@ -193,7 +193,7 @@ void show_keyed(gateway_context& context, const exchange_ptr& call) {
     if (!found)
       return call->answer(refusal_of(found.error()));
     base::json_writer json;
-    write_task(json, *found, context.desk.now());
+    write_task(json, *found, view_for(context, *call));
     call->answer(reply(200, json));
   });
 }
@@ -220,10 +220,15 @@ constexpr auto list_parameters = std::to_array<input_field>({
   after_field,
 });
 
-constexpr auto result_parameters = std::to_array<input_field>({wait_field});
+constexpr auto task_parameters = std::to_array<input_field>({payload_field});
 
-constexpr auto key_parameters =
-  std::to_array<input_field>({{.name = "group", .range = at_most(limits::group_bytes_max)}});
+constexpr auto result_parameters = std::to_array<input_field>({wait_field, payload_field});
+
+constexpr input_field group_field{.name = "group", .range = at_most(limits::group_bytes_max)};
+
+constexpr auto key_parameters = std::to_array<input_field>({group_field});
+
+constexpr auto keyed_task_parameters = std::to_array<input_field>({group_field, payload_field});
 
 constexpr std::array<route, 10> routes{{
   {.method = "GET",
@@ -231,7 +236,11 @@ constexpr std::array<route, 10> routes{{
    .who = access::any,
    .run = &list,
    .fields = {.query = list_parameters}},
-  {.method = "GET", .pattern = "tasks/:", .who = access::any, .run = &show_task},
+  {.method = "GET",
+   .pattern = "tasks/:",
+   .who = access::any,
+   .run = &show_task,
+   .fields = {.query = task_parameters}},
   {.method = "GET",
    .pattern = "tasks/:/result",
    .who = access::any,
@@ -245,7 +254,7 @@ constexpr std::array<route, 10> routes{{
    .pattern = "queues/:/keys/:",
    .who = access::producer,
    .run = &show_keyed,
-   .fields = {.query = key_parameters}},
+   .fields = {.query = keyed_task_parameters}},
   {.method = "POST",
    .pattern = "queues/:/keys/:/cancel",
    .who = access::producer,

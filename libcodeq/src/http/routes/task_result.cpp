@@ -3,7 +3,9 @@
 
 #include "base/text_encoding.hpp"
 #include "http/json/input_refusal.hpp"
+#include "http/json/task_input.hpp"
 #include "http/routes/route_steps.hpp"
+#include "worker/node/report.hpp"
 
 #include <charconv>
 
@@ -26,7 +28,23 @@ result<void> check_artifact(const input& artifact) {
   return {};
 }
 
-/// What the body says of the attempt's end; its task and token are still to be found.
+/// The tasks that a completion adds.
+result<std::shared_ptr<const protocol::encoded_tasks>>
+read_follow_ups(const input& body, const std::string& tenant, timestamp now) {
+  std::vector<task_spec> tasks;
+  for (const auto& fields : body.objects("followUps")) {
+    tasks.push_back(make_task(fields, tenant));
+    if (auto ok = check_task(tasks.back(), now); !ok)
+      return error{
+        ok.error().code,
+        "follow-up " + std::to_string(tasks.size() - 1) + ": " + ok.error().context};
+  }
+  if (tasks.empty())
+    return std::shared_ptr<const protocol::encoded_tasks>();
+  return worker::encode_follow_ups(tasks);
+}
+
+/// What the body says of the attempt's end, without its task, token and follow-ups.
 result<attempt_end> read_end(const input& body) {
   attempt_end end;
   for (const auto& artifact : body.objects("artifacts"))
@@ -42,6 +60,9 @@ result<attempt_end> read_end(const input& body) {
   end.text = body.text("error");
   if (end.text.empty())
     return refuse_input("error required when status=FAILED", "'error' is required");
+  if (!body.objects("followUps").empty())
+    return refuse_input(
+      {}, "'followUps' is given with status=FAILED; only a completion adds tasks");
   bool is_permanent = body.flag("permanent").value_or(false);
   end.how = is_permanent ? disposition::failed_permanently : disposition::failed;
   return end;
@@ -140,6 +161,10 @@ void submit_result(
   auto end = read_end(body);
   if (!end)
     return done(end.error());
+  auto follow_ups = read_follow_ups(body, call->by->tenant, context.desk.now());
+  if (!follow_ups)
+    return done(follow_ups.error());
+  end->follow_ups = std::move(*follow_ups);
   auto wish = lease_meant(body, context.needs_token);
   if (!wish)
     return done(wish.error());

@@ -38,6 +38,10 @@ inline constexpr auto result_fields = std::to_array<input_field>({
    .range = at_most(limits::http_artifacts_max),
    .members = artifact_fields},
   {.name = "workerId"},
+  {.name = "followUps",
+   .type = input_type::objects,
+   .range = at_most(limits::follow_ups_max),
+   .members = follow_up_fields},
   token_field,
 });
 

@@ -17,6 +17,12 @@ inline constexpr std::size_t http_artifacts_max = 1000;
 inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.
 inline constexpr std::size_t http_bodies_read_max = 32;
+/// Of each kind of batch, with `?limit=extended`.
+inline constexpr std::size_t http_extended_batch_max = 1000;
+/// A larger claim is made in steps of so many tasks, and ends once their payloads have so many
+/// bytes.
+inline constexpr std::size_t http_claim_step_tasks = 64;
+inline constexpr std::size_t http_claim_bytes_max = 16u << 20;
 inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
 /// Maximum number of connections that have not shown a valid token; one more replaces another.
 inline constexpr std::size_t http_unauthenticated_connections_max = 1024;
@@ -51,5 +57,17 @@ inline constexpr duration webhook_retry_max = std::chrono::minutes(15);
 /// These attempts take about 17 hours, so that a task with the default retention is still stored.
 inline constexpr std::uint32_t webhook_attempts_max = 100;
 inline constexpr duration webhook_dead_retention = std::chrono::hours(7 * 24);
+
+// Wake-ups of subscribers.
+/// Maximum number of subscriptions of all tenants, which share them fairly.
+inline constexpr std::size_t subscriptions_max = 2000;
+inline constexpr std::size_t subscription_queues_max = 100;
+inline constexpr duration subscription_ttl_min = std::chrono::seconds(10);
+inline constexpr duration subscription_ttl_max = std::chrono::hours(24);
+inline constexpr duration subscription_ttl_default = std::chrono::minutes(5);
+/// How often the queues are looked at while there are subscriptions.
+inline constexpr duration wakeup_round = std::chrono::seconds(1);
+inline constexpr duration wakeup_interval_max = std::chrono::hours(1);
+inline constexpr duration wakeup_interval_default = std::chrono::seconds(5);
 
 } // namespace codeq::limits

@@ -21,8 +21,10 @@ struct request {
   std::string method;
   /// The path's segments, decoded; empty for `/`.
   std::vector<std::string> path;
-  /// The decoded parameters; the last one of a repeated name counts.
+  /// The decoded parameters.
   std::map<std::string, std::string> query;
+  /// A name that came twice in the query; empty when none did. Such a request is refused.
+  std::string repeated_parameter{};
   std::string body;
   /// The token of `Authorization: Bearer`; empty when there is none.
   std::string bearer;

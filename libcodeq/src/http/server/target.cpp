@@ -61,7 +61,8 @@ bool read_query(std::string_view text, request& to) {
       return false;
     if (equals != std::string_view::npos && !decode(pair.substr(equals + 1), true, value))
       return false;
-    to.query[std::move(name)] = std::move(value);
+    if (!to.query.emplace(name, std::move(value)).second)
+      to.repeated_parameter = std::move(name);
     return true;
   });
 }

@@ -3,8 +3,8 @@
 
 #include "base/json_writer.hpp"
 #include "base/random.hpp"
-#include "http/json/input_refusal.hpp"
 #include "http/json/json_reader.hpp"
+#include "http/webhooks/callback_url.hpp"
 #include "observe/log.hpp"
 
 #include <algorithm>
@@ -98,18 +98,8 @@ void webhook_desk::find_open(std::uint16_t shard, sequence below) {
 }
 
 result<void> webhook_desk::check(const std::string& tenant, const std::string& url) const {
-  auto refuse = [&](const std::string& rule) {
-    return refuse_input("invalid webhook url", describe_value("'webhook'", quote(url), rule));
-  };
-  if (!options_.send)
-    return refuse("left out, since this gateway delivers no webhooks");
-  auto parsed = parse_url(url);
-  if (!parsed)
-    return refuse("an http or https URL: " + parsed.error().context);
-  bool is_address = parsed->host.find_first_not_of("0123456789.") == parsed->host.npos
-                    || parsed->host.find(':') != parsed->host.npos;
-  if (is_address && !options_.allow_private && !is_public_address(parsed->host))
-    return refuse("a URL of a public address, unless --webhook-allow-private is set");
+  if (auto ok = check_callback_url(options_, "invalid webhook url", "webhook", url); !ok)
+    return ok;
   if (places_.has_room(tenant))
     return {};
   desk_->meter().note({"webhooks_open_max", limits::webhooks_open_max, "tenant", tenant});

@@ -26,19 +26,6 @@ bool is_valid_delay(std::optional<duration> delay) {
   return !delay || (*delay >= duration{0} && *delay <= limits::retry_max);
 }
 
-/// Encodes the follow-ups. Errors: name the follow-up and the limit that it exceeds.
-result<std::shared_ptr<const protocol::encoded_tasks>>
-encode_follow_ups(const std::vector<task_spec>& tasks) {
-  if (auto ok = protocol::check_follow_up_count(tasks.size()); !ok)
-    return ok.error();
-  auto encoded = protocol::encoded_tasks::encode(tasks, "follow-up");
-  if (!encoded)
-    return encoded.error();
-  if (auto ok = protocol::check_follow_up_bytes(encoded->request_bytes()); !ok)
-    return ok.error();
-  return std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
-}
-
 bool has_oversized_result(disposition what, std::size_t bytes) {
   return what == disposition::completed && bytes > limits::result_bytes_max;
 }
@@ -83,6 +70,18 @@ void add_follow_ups(report& made, const std::vector<task_spec>& tasks) {
 }
 
 } // namespace
+
+result<std::shared_ptr<const protocol::encoded_tasks>>
+encode_follow_ups(const std::vector<task_spec>& tasks) {
+  if (auto ok = protocol::check_follow_up_count(tasks.size()); !ok)
+    return ok.error();
+  auto encoded = protocol::encoded_tasks::encode(tasks, "follow-up");
+  if (!encoded)
+    return encoded.error();
+  if (auto ok = protocol::check_follow_up_bytes(encoded->request_bytes()); !ok)
+    return ok.error();
+  return std::make_shared<const protocol::encoded_tasks>(std::move(*encoded));
+}
 
 void fail_for_follow_ups(report& made, const std::string& why) {
   made.what = disposition::failed;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace codeq::worker {
 
@@ -34,6 +35,11 @@ struct report {
     return text.size() + checkpoint.data.size() + (follow_ups ? follow_ups->request_bytes() : 0);
   }
 };
+
+/// Encodes the follow-ups of a completion. Errors: name the follow-up and the limit that it
+/// exceeds.
+[[nodiscard]] result<std::shared_ptr<const protocol::encoded_tasks>>
+encode_follow_ups(const std::vector<task_spec>& tasks);
 
 /// The report of a handler's outcome. A result over its limit becomes a permanent failure that
 /// names both sizes; follow-ups over a limit become a failure that names it; an error text over its

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/wakeups/subscription_list.hpp"
+
+#include <functional>
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+bool is_due(const std::optional<monotonic_time>& told, duration interval, monotonic_time now) {
+  return !told || now - *told >= interval;
+}
+
+/// The next ready queue that `fits`, after the one of the last turn; null when none does.
+template <class Fits>
+const std::pair<const std::string, std::uint64_t>*
+next_queue(const std::map<std::string, std::uint64_t>& ready, const std::string& last, Fits fits) {
+  auto begin = ready.upper_bound(last);
+  for (auto at = begin; at != ready.end(); ++at)
+    if (fits(at->first))
+      return &*at;
+  for (auto at = ready.begin(); at != begin; ++at)
+    if (fits(at->first))
+      return &*at;
+  return nullptr;
+}
+
+} // namespace
+
+void subscription_list::put(const subscription& s, task_id record) {
+  auto at = all_.find(s.id);
+  auto last = at == all_.end() ? turn{} : at->second.last;
+  remove(s.id);
+  all_.emplace(s.id, entry{s, record, std::move(last)});
+  if (s.mode != delivery_mode::fanout)
+    groups_[{s.tenant, s.group}].insert(s.id);
+}
+
+void subscription_list::remove(const std::string& id) {
+  auto gone = all_.extract(id);
+  if (gone.empty())
+    return;
+  group_name name{gone.mapped().what.tenant, gone.mapped().what.group};
+  auto group = groups_.find(name);
+  if (group == groups_.end() || group->second.erase(id) == 0 || !group->second.empty())
+    return;
+  groups_.erase(group);
+  group_turns_.erase(name);
+}
+
+const subscription* subscription_list::find(const std::string& id) const {
+  auto at = all_.find(id);
+  return at == all_.end() ? nullptr : &at->second.what;
+}
+
+std::set<std::string> subscription_list::tenants() const {
+  std::set<std::string> names;
+  for (const auto& [id, e] : all_)
+    names.insert(e.what.tenant);
+  return names;
+}
+
+std::vector<std::string> subscription_list::expired(timestamp now) const {
+  std::vector<std::string> ids;
+  for (const auto& [id, e] : all_)
+    if (e.what.expires_at <= now)
+      ids.push_back(id);
+  return ids;
+}
+
+std::vector<wakeup> subscription_list::take_due(const ready_queues& ready, monotonic_time now) {
+  std::vector<wakeup> due;
+  auto add = [&](std::optional<wakeup> one) {
+    if (one)
+      due.push_back(std::move(*one));
+  };
+  for (auto& [id, e] : all_) {
+    auto at = ready.find(e.what.tenant);
+    if (at != ready.end() && e.what.mode != delivery_mode::group)
+      add(wake_one(e, at->second, now));
+  }
+  for (const auto& [name, members] : groups_) {
+    auto at = ready.find(name.first);
+    if (at != ready.end())
+      add(wake_group(name, at->second, now));
+  }
+  return due;
+}
+
+std::optional<wakeup>
+subscription_list::wake_one(entry& e, const queue_counts& ready, monotonic_time now) {
+  if (!is_due(e.last.told, e.what.min_interval, now))
+    return std::nullopt;
+  const auto* queue = next_queue(ready, e.last.queue, [&](const std::string& name) {
+    bool is_its_own = e.what.mode != delivery_mode::hash || chosen_by_hash(e.what, name) == &e;
+    return is_its_own && e.what.wants(name);
+  });
+  if (!queue)
+    return std::nullopt;
+  e.last = {now, queue->first};
+  return wakeup{e.what, queue->first, queue->second};
+}
+
+std::optional<wakeup> subscription_list::wake_group(
+  const group_name& name, const queue_counts& ready, monotonic_time now) {
+  auto known = group_turns_.find(name);
+  auto last = known == group_turns_.end() ? turn{} : known->second;
+  const auto* queue = next_queue(ready, last.queue, [&](const std::string& candidate) {
+    return next_of(name, candidate) != nullptr;
+  });
+  auto* member = queue ? next_of(name, queue->first) : nullptr;
+  if (!member || !is_due(last.told, member->what.min_interval, now))
+    return std::nullopt;
+  member->last.told = now;
+  group_turns_[name] = {now, queue->first};
+  return wakeup{member->what, queue->first, queue->second};
+}
+
+subscription_list::entry*
+subscription_list::next_of(const group_name& name, const std::string& queue) {
+  entry* next = nullptr;
+  for (const auto& id : groups_.at(name)) {
+    auto& e = all_.at(id);
+    bool may_wake = e.what.mode == delivery_mode::group && e.what.wants(queue);
+    if (may_wake && (!next || e.last.told < next->last.told))
+      next = &e;
+  }
+  return next;
+}
+
+const subscription_list::entry*
+subscription_list::chosen_by_hash(const subscription& of, const std::string& queue) const {
+  // The member with the highest hash of both names: when members come or go, only their own queues
+  // move.
+  const entry* chosen = nullptr;
+  std::uint64_t highest = 0;
+  for (const auto& id : groups_.at({of.tenant, of.group})) {
+    const auto& e = all_.at(id);
+    if (e.what.mode != delivery_mode::hash || !e.what.wants(queue))
+      continue;
+    auto hash = std::hash<std::string>{}(id + "/" + queue);
+    if (!chosen || hash > highest) {
+      chosen = &e;
+      highest = hash;
+    }
+  }
+  return chosen;
+}
+
+} // namespace codeq::http

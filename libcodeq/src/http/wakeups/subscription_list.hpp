@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/ids.hpp"
+
+#include "http/wakeups/subscription.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace codeq::http {
+
+/// One call that is due.
+struct wakeup {
+  subscription to;
+  std::string queue;
+  std::uint64_t ready = 0;
+};
+
+/// For each tenant, its queues that have ready tasks, and how many.
+using ready_queues = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
+/// The subscriptions of all tenants, and who of them is to be woken; pure. Used from one thread.
+class subscription_list {
+public:
+  /// Adds a subscription, or replaces the one with its id. `record` is the task that stores it.
+  void put(const subscription& s, task_id record);
+
+  void remove(const std::string& id);
+
+  /// Null when there is none with that id.
+  [[nodiscard]] const subscription* find(const std::string& id) const;
+
+  [[nodiscard]] task_id record_of(const std::string& id) const { return all_.at(id).record; }
+
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+
+  /// The tenants that have subscriptions.
+  [[nodiscard]] std::set<std::string> tenants() const;
+
+  /// The ids of those that have expired.
+  [[nodiscard]] std::vector<std::string> expired(timestamp now) const;
+
+  /// Who is to be woken now, and for which queue. A subscriber, or a group of mode `group`, is
+  /// woken for one of its ready queues at a time, in turn, and at most once per interval.
+  [[nodiscard]] std::vector<wakeup> take_due(const ready_queues& ready, monotonic_time now);
+
+private:
+  /// Who is woken together: one subscriber, or a group.
+  struct turn {
+    std::optional<monotonic_time> told{};
+    std::string queue{};
+  };
+
+  struct entry {
+    subscription what;
+    task_id record;
+    turn last{};
+  };
+
+  using group_name = std::pair<std::string, std::string>;
+  using queue_counts = std::map<std::string, std::uint64_t>;
+
+  [[nodiscard]] std::optional<wakeup>
+  wake_one(entry& e, const queue_counts& ready, monotonic_time now);
+  [[nodiscard]] std::optional<wakeup>
+  wake_group(const group_name& name, const queue_counts& ready, monotonic_time now);
+  [[nodiscard]] entry* next_of(const group_name& name, const std::string& queue);
+  [[nodiscard]] const entry* chosen_by_hash(const subscription& of, const std::string& queue) const;
+
+  /// By id.
+  std::map<std::string, entry> all_;
+  /// The ids of the members of each group of a tenant, of either mode.
+  std::map<group_name, std::set<std::string>> groups_;
+  std::map<group_name, turn> group_turns_;
+};
+
+} // namespace codeq::http

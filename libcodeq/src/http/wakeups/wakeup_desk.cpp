@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/wakeups/wakeup_desk.hpp"
+
+#include "base/json_writer.hpp"
+#include "http/server/url.hpp"
+#include "http/webhooks/callback_url.hpp"
+#include "http/webhooks/webhook_desk.hpp"
+#include "observe/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace codeq::http {
+
+namespace {
+
+/// No token of a tenant can see this tenant, unless an operator created a token for its name.
+constexpr auto records_tenant = "codeq.subscriptions";
+
+task_spec record_of(const subscription& s) {
+  task_spec record;
+  record.tenant = records_tenant;
+  record.queue = s.tenant;
+  record.key = s.id;
+  record.payload = to_record(s);
+  // The repeat of a record, which renews the subscription, replaces its text.
+  record.duplicate = on_duplicate::defer;
+  record.replace_payload = true;
+  record.retention = limits::retention_classes.front();
+  return record;
+}
+
+std::string body_of(const wakeup& w, std::optional<timestamp> oldest, timestamp now) {
+  base::json_writer json;
+  json.begin_object().field("queue", w.queue).field("ready", w.ready).key("oldestReadyAgeMs");
+  if (oldest)
+    json.number(std::max(duration{0}, now - *oldest).count());
+  else
+    json.null();
+  json.end_object();
+  return json.take();
+}
+
+} // namespace
+
+void wakeup_desk::start(
+  shard_desk& desk, webhook_options options, std::function<void(std::uint64_t number)> post) {
+  desk_ = &desk;
+  options_ = std::move(options);
+  post_ = std::move(post);
+  if (!options_.send)
+    return;
+  reading_ = desk.shard_count();
+  for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
+    read_stored(shard, 0);
+}
+
+void wakeup_desk::read_stored(std::uint16_t shard, sequence below) {
+  task_filter filter;
+  filter.tenant = records_tenant;
+  filter.state = task_state::ready;
+  client::walk_position at;
+  at.shard = shard;
+  at.limit = limits::http_listed_tasks_max;
+  at.below = below;
+  at.newest_first = true;
+  auto take = [this, shard](const result<client::list_part>& part) {
+    --reading_;
+    if (!part) {
+      CODEQ_LOG_ERROR(
+        "gateway cannot read subscriptions shard={} reason=\"{}\"", shard, to_string(part.error()));
+      return;
+    }
+    for (const auto& found : part->tasks)
+      read_record({static_cast<shard_id>(shard), found.id.seq}, found.queue);
+    if (!part->more)
+      return;
+    ++reading_;
+    read_stored(shard, part->after);
+  };
+  desk_->ask<client::list_part>(
+    shard,
+    client::list_tasks(filter, at),
+    &client::read_list,
+    shard_desk::then<client::list_part>(std::move(take)));
+}
+
+void wakeup_desk::read_record(task_id record, const std::string& tenant) {
+  ++reading_;
+  auto take = [this, record, tenant](const result<task_detail>& found) {
+    --reading_;
+    if (stopped_ || !found || !found->payload)
+      return;
+    auto stored = read_subscription(*found->payload);
+    if (!stored)
+      return close(record);
+    stored->tenant = tenant;
+    take_up(*stored, record);
+  };
+  desk_->describe({record, {}}, true, std::move(take));
+}
+
+result<void> wakeup_desk::check(const std::string& tenant, const std::string& url) const {
+  if (auto ok = check_callback_url(options_, "invalid callback url", "callbackUrl", url); !ok)
+    return ok;
+  if (places_.has_room(tenant))
+    return {};
+  desk_->meter().note({"subscriptions_max", limits::subscriptions_max, "tenant", tenant});
+  return error{
+    errc::overloaded,
+    "tenant " + tenant + " has " + std::to_string(places_.used_by(tenant))
+      + " subscriptions; all tenants share " + std::to_string(limits::subscriptions_max)};
+}
+
+enqueue_ticket wakeup_desk::put(const subscription& s, std::function<void(result<void>)> done) {
+  auto stored = [this, s, done = std::move(done)](const result<enqueued_task>& added) {
+    if (!added)
+      return done(added.error());
+    take_up(s, added->id);
+    done({});
+  };
+  return desk_->enqueue(s.tenant, record_of(s), std::move(stored));
+}
+
+result<subscription> wakeup_desk::find(const std::string& id) const {
+  if (const auto* found = list_.find(id))
+    return *found;
+  if (reading_ > 0)
+    return error{errc::overloaded, "the subscriptions are being read after the start"};
+  return error{errc::unknown_task, "not-found"};
+}
+
+void wakeup_desk::take_up(const subscription& s, task_id record) {
+  if (!list_.find(s.id))
+    places_.force(s.tenant);
+  list_.put(s, record);
+  arm();
+}
+
+void wakeup_desk::arm() {
+  if (stopped_ || list_.empty() || std::exchange(armed_, true))
+    return;
+  desk_->after(limits::wakeup_round, [this] {
+    armed_ = false;
+    if (!stopped_)
+      look();
+  });
+}
+
+void wakeup_desk::look() {
+  drop_expired();
+  if (list_.empty())
+    return;
+  desk_->stats([this](const result<coordinator_stats>& stats) {
+    if (stopped_)
+      return;
+    if (stats)
+      wake(*stats);
+    arm();
+  });
+}
+
+void wakeup_desk::drop_expired() {
+  for (const auto& id : list_.expired(desk_->now())) {
+    close(list_.record_of(id));
+    places_.give_back(list_.find(id)->tenant);
+    list_.remove(id);
+  }
+}
+
+void wakeup_desk::close(task_id record) {
+  // If this change is lost, the next start finds the record and drops it again.
+  desk_->ask<change_outcome>(
+    value(record.shard),
+    client::ask_force(record, force_kind::complete, {}),
+    &client::read_change,
+    shard_desk::then<change_outcome>([](const result<change_outcome>&) {}));
+}
+
+void wakeup_desk::wake(const coordinator_stats& stats) {
+  auto tenants = list_.tenants();
+  ready_queues ready;
+  for (const auto& q : stats.queues)
+    if (q.ready > 0 && tenants.contains(q.queue.tenant))
+      ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
+  std::map<queue_address, std::vector<wakeup>> by_queue;
+  for (auto& due : list_.take_due(ready, desk_->steady_now()))
+    by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
+  for (auto& [queue, due] : by_queue)
+    find_oldest(std::make_shared<const std::vector<wakeup>>(std::move(due)), 0, std::nullopt);
+}
+
+void wakeup_desk::find_oldest(
+  const calls& due, std::uint16_t shard, std::optional<timestamp> oldest) {
+  if (shard == desk_->shard_count()) {
+    for (const auto& one : *due)
+      call(one, oldest);
+    return;
+  }
+  task_filter filter;
+  filter.tenant = due->front().to.tenant;
+  filter.queue = due->front().queue;
+  filter.state = task_state::ready;
+  client::walk_position at;
+  at.shard = shard;
+  at.limit = limits::http_listed_tasks_max;
+  auto next = [this, due, shard, oldest](const result<client::list_part>& part) {
+    auto found = oldest;
+    if (part && !part->tasks.empty())
+      found = std::min(found.value_or(timestamp::max()), part->tasks.front().enqueued_at);
+    if (!stopped_)
+      find_oldest(due, shard + 1, found);
+  };
+  desk_->ask<client::list_part>(
+    shard,
+    client::list_tasks(filter, at),
+    &client::read_list,
+    shard_desk::then<client::list_part>(std::move(next)));
+}
+
+void wakeup_desk::call(const wakeup& w, std::optional<timestamp> oldest) {
+  auto url = parse_url(w.to.url);
+  if (!url || !flights_.take(w.to.tenant))
+    return desk_->meter().note(
+      {"webhook_flights_max", limits::webhook_flights_max, "tenant", w.to.tenant});
+  outgoing_request request;
+  request.url = std::move(*url);
+  request.method = "POST";
+  request.body = body_of(w, oldest, desk_->now());
+  request.fields = {{"Content-Type", "application/json"}};
+  if (!options_.secret.empty())
+    request.fields = signature_fields(options_.secret, options_.wall_time(), request.body);
+  request.timeout = limits::webhook_timeout;
+  request.answer_bytes_max = limits::webhook_answer_bytes_max;
+  request.public_only = !options_.allow_private;
+  auto number = ++last_number_;
+  calls_.emplace(number, w.to.tenant);
+  options_.send(
+    w.to.tenant, std::move(request), [post = post_, number](const result<outgoing_answer>&) {
+      post(number);
+    });
+}
+
+void wakeup_desk::answered(std::uint64_t number) {
+  if (auto over = calls_.extract(number); !over.empty())
+    flights_.give_back(over.mapped());
+}
+
+} // namespace codeq::http

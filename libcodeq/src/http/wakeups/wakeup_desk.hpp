@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/fair_share.hpp"
+#include "http/desk/shard_desk.hpp"
+#include "http/server/gateway_limits.hpp"
+#include "http/wakeups/subscription_list.hpp"
+#include "http/webhooks/webhook_options.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace codeq::http {
+
+/// Calls subscribers when queues of theirs have ready tasks. While there are subscriptions, it
+/// looks at the counts of the queues once per `limits::wakeup_round`; a call that fails is not
+/// repeated, since the next one comes as long as tasks are ready. Each subscription is stored as a
+/// task, its record, in a tenant of its own, so that it survives a restart. The gateway's actor
+/// owns the desk.
+class wakeup_desk {
+public:
+  /// Reads the stored subscriptions. `post` tells the actor, which calls `answered`, that a call
+  /// has ended.
+  void
+  start(shard_desk& desk, webhook_options options, std::function<void(std::uint64_t number)> post);
+
+  void stop() { stopped_ = true; }
+
+  /// Refuses a URL that cannot be called, or a subscription too many. Errors: `invalid_argument`,
+  /// `overloaded`.
+  [[nodiscard]] result<void> check(const std::string& tenant, const std::string& url) const;
+
+  /// Stores a new subscription, or one that was renewed, and calls `done` when that is durable.
+  /// Errors: the errors of the enqueue, which the returned ticket names.
+  enqueue_ticket put(const subscription& s, std::function<void(result<void>)> done);
+
+  /// The subscription with that id. Errors: `unknown_task`; `overloaded` while the stored ones are
+  /// being read.
+  [[nodiscard]] result<subscription> find(const std::string& id) const;
+
+  /// A call has ended.
+  void answered(std::uint64_t number);
+
+private:
+  void read_stored(std::uint16_t shard, sequence below);
+  void read_record(task_id record, const std::string& tenant);
+  void take_up(const subscription& s, task_id record);
+  void arm();
+  void look();
+  void drop_expired();
+  void close(task_id record);
+  void wake(const coordinator_stats& stats);
+
+  /// Calls that are due for one queue.
+  using calls = std::shared_ptr<const std::vector<wakeup>>;
+
+  /// Finds the queue's oldest ready task from that shard on, then makes the calls.
+  void find_oldest(const calls& due, std::uint16_t shard, std::optional<timestamp> oldest);
+  void call(const wakeup& w, std::optional<timestamp> oldest);
+
+  shard_desk* desk_ = nullptr;
+  webhook_options options_;
+  std::function<void(std::uint64_t)> post_;
+  subscription_list list_;
+  /// The tenants' shares of the places for subscriptions and of the simultaneous calls.
+  base::fair_share places_{limits::subscriptions_max};
+  base::fair_share flights_{limits::webhook_flights_max};
+  /// The tenants whose calls are under way.
+  std::map<std::uint64_t, std::string> calls_;
+  std::uint64_t last_number_ = 0;
+  /// The number of reads of stored subscriptions that are under way.
+  std::size_t reading_ = 0;
+  bool armed_ = false;
+  bool stopped_ = false;
+};
+
+} // namespace codeq::http
