@@ -23,7 +23,7 @@ BENCHMARKS = [
     "decide/enqueue/batch:1", "decide/enqueue/batch:64",
     "decide/enqueue_claim/batch:1", "decide/enqueue_claim/batch:64",
     "decide/enqueue_claim_complete/batch:1", "decide/enqueue_claim_complete/batch:64",
-    "apply/batch:64", "encode_and_decode_keys", "encode_records/batch:64",
+    "retry/batch:64", "apply/batch:64", "encode_and_decode_keys", "encode_records/batch:64",
     "decode_bodies/batch:64", "build_enqueue_frame/batch:64", "read_enqueue_frame/batch:64",
     "wheel",
 ]
