@@ -230,30 +230,6 @@ std::string batch(char sequence, char count) {
   return bytes;
 }
 
-TEST_F(Log, IsTornAsAManifestWhereARecordOfTheLastSyncIsMissing) {
-  auto before_last = last_record_;
-  commit(std::string(value_bytes, 'z'));
-  clear_sector_behind(before_last);
-
-  expect(log_end::damaged);
-  EXPECT_EQ(inspect_manifest(bytes_).end, log_end::torn);
-  EXPECT_EQ(inspect_manifest(bytes_).whole_bytes, before_last);
-}
-
-TEST_F(Log, IsTornAsAManifestWhereAHeaderOfTheLastSyncIsMissing) {
-  auto before_last = last_record_;
-  commit(std::string(value_bytes, 'z'));
-  bytes_.replace(before_last, sector_bytes, sector_bytes, '\0');
-
-  EXPECT_EQ(inspect_manifest(bytes_).end, log_end::torn);
-  EXPECT_EQ(inspect_manifest(bytes_).whole_bytes, before_last);
-}
-
-TEST_F(Log, IsDamagedAsAManifestWhereAnEarlierRecordIsMissing) {
-  clear_sector_behind(bytes_.size() / 2);
-  EXPECT_EQ(inspect_manifest(bytes_).end, log_end::damaged);
-}
-
 TEST(LogContinuity, FollowsSequencesOverFiles) {
   temporary_directory directory;
   log_continuity continuity{directory.path()};

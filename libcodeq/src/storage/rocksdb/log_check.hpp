@@ -64,9 +64,8 @@ struct log_inspection {
 /// alone.
 [[nodiscard]] log_inspection inspect_log(std::string_view bytes, std::string_view mark);
 
-/// The same for a manifest, whose records have neither mark nor sequence, and of which several may
-/// have been written before one sync: up to 64 KiB behind a missing sector belong to the unfinished
-/// end.
+/// The same for a manifest, whose records have neither mark nor sequence: a record after a missing
+/// header must be followed by complete records up to the end of the file.
 [[nodiscard]] log_inspection inspect_manifest(std::string_view bytes);
 
 /// The same for the newest log or the current manifest of a directory, which is not changed;

@@ -75,26 +75,19 @@ public:
   /// @pre the header says that a record starts with the fragment
   [[nodiscard]] virtual bool starts_with(std::string_view bytes, const fragment& found) const = 0;
 
-  /// Maximum size of what may have been written with an unfinished record, and behind it, before
-  /// anything was synced.
-  [[nodiscard]] virtual std::size_t unsynced_bytes_max() const = 0;
+protected:
+  /// True when there are only complete records from the fragment to the end of the file.
+  [[nodiscard]] static bool reaches_end(std::string_view bytes, const fragment& found) {
+    auto records = walk(bytes, found.begin, [](const fragment&) {});
+    return records.end == bytes.size();
+  }
 };
 
-/// RocksDB writes several entries of a manifest before one sync, and they have no marks. So records
-/// behind an unfinished one prove nothing while they are few. To cut off entries that were synced
-/// loses no data either: RocksDB refuses a store whose manifest names files that are gone.
 class manifest_proof final : public record_proof {
 public:
-  explicit manifest_proof(std::size_t bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] bool starts_with(std::string_view, const fragment& found) const override {
-    return found.begin + unsynced_bytes_max() < bytes_;
+  [[nodiscard]] bool starts_with(std::string_view bytes, const fragment& found) const override {
+    return reaches_end(bytes, found);
   }
-
-  [[nodiscard]] std::size_t unsynced_bytes_max() const override { return 64u << 10; }
-
-private:
-  std::size_t bytes_;
 };
 
 /// A record continues the sequence of those before it. It also contains the store's mark, which no
@@ -123,15 +116,7 @@ public:
     return (has_unmarked_ || mark_.empty()) && reaches_end(bytes, found);
   }
 
-  [[nodiscard]] std::size_t unsynced_bytes_max() const override { return 0; }
-
 private:
-  /// True when there are only complete records from the fragment to the end of the file.
-  [[nodiscard]] static bool reaches_end(std::string_view bytes, const fragment& found) {
-    auto records = walk(bytes, found.begin, [](const fragment&) {});
-    return records.end == bytes.size();
-  }
-
   [[nodiscard]] std::size_t prefix_bytes() const { return batch_header_bytes + mark_.size(); }
 
   [[nodiscard]] bool is_marked(const std::string& prefix) const {
@@ -197,7 +182,7 @@ private:
     at_ = found->end;
     is_inside_ = true;
     if (found->ends_record())
-      return is_rest_unsynced() ? log_end::torn : log_end::damaged;
+      return is_rest_zero() ? log_end::torn : log_end::damaged;
     return std::nullopt;
   }
 
@@ -214,17 +199,13 @@ private:
       return log_end::damaged;
     at_ = end;
     is_inside_ = true;
-    return is_rest_unsynced() ? std::optional{log_end::torn} : std::nullopt;
+    return is_rest_zero() ? std::optional{log_end::torn} : std::nullopt;
   }
 
   /// RocksDB tolerates a record within which the file ends, unless an earlier part of it is
   /// damaged.
   [[nodiscard]] log_end end_of_file() const {
     return at_ == begin_ ? log_end::intact : log_end::torn;
-  }
-
-  [[nodiscard]] bool is_rest_unsynced() const {
-    return is_rest_zero() || bytes_.size() <= at_ + proof_.unsynced_bytes_max();
   }
 
   [[nodiscard]] bool is_rest_zero() const { return is_zero(part_of(bytes_, at_, bytes_.size())); }
@@ -252,7 +233,7 @@ log_inspection inspect_log(std::string_view bytes, std::string_view mark) {
 }
 
 log_inspection inspect_manifest(std::string_view bytes) {
-  return judge(bytes, walk(bytes, 0, [](const fragment&) {}), manifest_proof{bytes.size()});
+  return judge(bytes, walk(bytes, 0, [](const fragment&) {}), manifest_proof{});
 }
 
 } // namespace codeq::storage
