@@ -3,11 +3,12 @@
 
 #include "codeq/ids.hpp"
 
-#include "core/commands/event.hpp"
 #include "core/blocks/name_index.hpp"
+#include "core/commands/event.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,6 +49,9 @@ struct key_holder {
 struct key_index {
   /// The holders in memory; their segments contain the keys.
   name_index holders;
+  /// The same for keys that have several, so that their owner is found without reading the others:
+  /// a producer may let any number of tasks of one key die.
+  std::unordered_map<key_id, std::set<key_holder>> shared;
   /// The closed holders that are kept, in an order that must not be visible outside.
   std::unordered_map<key_id, retained_key> retained;
   /// The store's answers for keys of the turn.

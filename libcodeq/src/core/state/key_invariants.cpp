@@ -21,6 +21,13 @@ void check_holder(const shard_state& state, const segment& s, std::vector<std::s
   auto holders = holders_of(state, key_of(s));
   if (std::count(holders.begin(), holders.end(), key_holder{s.key->since, s.first}) != 1)
     found.push_back("I8: " + to_string(state.id_of(s.first)) + " is not in the index of keys");
+  auto shared = state.keys.shared.find(make_key_id(key_of(s)));
+  bool is_shared = shared != state.keys.shared.end();
+  bool is_same =
+    is_shared
+    && std::equal(shared->second.begin(), shared->second.end(), holders.begin(), holders.end());
+  if (holders.size() > 1 ? !is_same : is_shared)
+    found.push_back("I8: " + to_string(state.id_of(s.first)) + " shares its key wrongly");
   if (!s.aside || s.count != 1)
     found.push_back("I8: " + to_string(state.id_of(s.first)) + " has a key but is no aside");
 }

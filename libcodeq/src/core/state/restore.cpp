@@ -78,12 +78,6 @@ void restore_segment(shard_state& state, segment& s, gathered_index& gathered) {
   note_sparse(state, s);
 }
 
-void fill_keys(shard_state& state, gathered_index& gathered) {
-  auto holders = std::exchange(gathered.key_holders, {});
-  std::sort(holders.begin(), holders.end());
-  state.keys.holders.assign(holders);
-}
-
 void fill_indexes(shard_state& state, gathered_index gathered) {
   std::sort(gathered.due.begin(), gathered.due.end());
   state.due.assign(gathered.due);

@@ -32,9 +32,6 @@ void index_segment(shard_state& state, segment& s, gathered_index& gathered);
 /// Adds a segment to its lane and indexes it; `s` is a copy of the segment in a block.
 void restore_segment(shard_state& state, segment& s, gathered_index& gathered);
 
-/// Fills the index of keys with the holders gathered from all blocks. @pre it is empty
-void fill_keys(shard_state& state, gathered_index& gathered);
-
 /// Fills the other indexes with the elements gathered from all segments, and chooses the open task
 /// of every group. @pre they are empty
 void fill_indexes(shard_state& state, gathered_index gathered);

@@ -32,6 +32,48 @@ bool counts(
   return record.expires_at > now && record.seq >= state.queues[key.queue]->totals.purged_below;
 }
 
+/// The key's holders, if it has several; else null.
+const std::set<key_holder>* find_shared(const shard_state& state, const key_parts& key) {
+  if (state.keys.shared.empty())
+    return nullptr;
+  auto at = state.keys.shared.find(make_key_id(key));
+  return at == state.keys.shared.end() ? nullptr : &at->second;
+}
+
+/// The key's only holder. @pre it does not have several
+std::optional<key_holder> find_only(const shard_state& state, const key_parts& key) {
+  auto holders = holders_of(state, key);
+  return holders.empty() ? std::nullopt : std::optional(holders.front());
+}
+
+std::optional<key_holder> earliest_of(const shard_state& state, const key_parts& key) {
+  const auto* several = find_shared(state, key);
+  return several ? *several->begin() : find_only(state, key);
+}
+
+std::optional<key_holder> latest_of(const shard_state& state, const key_parts& key) {
+  const auto* several = find_shared(state, key);
+  return several ? *several->rbegin() : find_only(state, key);
+}
+
+void add_holder(shard_state& state, const key_parts& key, const key_holder& added) {
+  if (find_shared(state, key))
+    state.keys.shared.at(make_key_id(key)).insert(added);
+  else if (auto other = find_only(state, key); other && other->seq != added.seq)
+    state.keys.shared.emplace(make_key_id(key), std::set{*other, added});
+  state.keys.holders.insert(hash_of(state, key), added.seq);
+}
+
+void remove_holder(shard_state& state, const key_parts& key, const key_holder& removed) {
+  state.keys.holders.erase(hash_of(state, key), removed.seq);
+  if (!find_shared(state, key))
+    return;
+  auto at = state.keys.shared.find(make_key_id(key));
+  at->second.erase(removed);
+  if (at->second.size() == 1)
+    state.keys.shared.erase(at);
+}
+
 /// Forgets a closed holder that has no earlier one in memory.
 void drop_if_alone(shard_state& state, const key_parts& key) {
   if (state.keys.retained.empty())
@@ -39,15 +81,13 @@ void drop_if_alone(shard_state& state, const key_parts& key) {
   auto closed = state.keys.retained.find(make_key_id(key));
   if (closed == state.keys.retained.end())
     return;
-  auto holders = holders_of(state, key);
-  if (holders.empty() || holder_of(closed->second) < holders.front())
+  auto earliest = earliest_of(state, key);
+  if (!earliest || holder_of(closed->second) < *earliest)
     state.keys.retained.erase(closed);
 }
 
 std::optional<key_holder> owner_of(const shard_state& state, const key_parts& key, timestamp now) {
-  std::optional<key_holder> owner;
-  if (auto holders = holders_of(state, key); !holders.empty())
-    owner = holders.back();
+  auto owner = latest_of(state, key);
   for (const auto* closed : {&state.keys.retained, &state.keys.recalled}) {
     if (closed->empty())
       continue;
@@ -94,9 +134,11 @@ std::optional<key_holder> owner_of(const shard_state& state, const segment& s, t
 void hold_key(shard_state& state, segment& s, log_position since) {
   if (!s.key)
     return;
-  s.key->since = since;
   auto key = key_of(s);
-  state.keys.holders.insert(hash_of(state, key), s.first);
+  if (s.key->since != since)
+    remove_holder(state, key, {s.key->since, s.first});
+  s.key->since = since;
+  add_holder(state, key, {since, s.first});
   drop_if_alone(state, key);
 }
 
@@ -104,7 +146,7 @@ void release_key(shard_state& state, const segment& s) {
   if (!s.key)
     return;
   auto key = key_of(s);
-  state.keys.holders.erase(hash_of(state, key), s.first);
+  remove_holder(state, key, {s.key->since, s.first});
   drop_if_alone(state, key);
 }
 
@@ -112,6 +154,24 @@ void retain_key(shard_state& state, const task_key& name, const retained_key& re
   key_parts key{state.intern(name.queue), name.group, name.key};
   state.keys.retained.insert_or_assign(make_key_id(key), record);
   drop_if_alone(state, key);
+}
+
+void fill_keys(shard_state& state, std::vector<number_pair> holders) {
+  std::sort(holders.begin(), holders.end());
+  state.keys.holders.assign(holders);
+  for (auto at = holders.begin(); at != holders.end();) {
+    auto end = std::find_if(
+      at, holders.end(), [&](const number_pair& holder) { return holder.first != at->first; });
+    std::unordered_map<key_id, std::set<key_holder>> keys;
+    for (auto one = at; end - at > 1 && one != end; ++one)
+      state.segments.peek(one->second, [&](const segment& s) {
+        keys[make_key_id(key_of(s))].insert({s.key->since, s.first});
+      });
+    for (auto& [id, of_key] : keys)
+      if (of_key.size() > 1)
+        state.keys.shared.emplace(id, std::move(of_key));
+    at = end;
+  }
 }
 
 void recall(shard_state& state, const recall_keys& c) {
@@ -126,11 +186,11 @@ void recall(shard_state& state, const recall_keys& c) {
 
 bool has_live_owner(const shard_state& state, const task_key& name) {
   auto key = find_key(state, name);
-  auto holders = key ? holders_of(state, *key) : std::vector<key_holder>();
+  auto latest = key ? latest_of(state, *key) : std::nullopt;
   bool is_live = false;
-  if (!holders.empty())
+  if (latest)
     state.segments.peek(
-      holders.back().seq, [&](const segment& s) { is_live = !is_terminal(s.view(s.first).state); });
+      latest->seq, [&](const segment& s) { is_live = !is_terminal(s.view(s.first).state); });
   return is_live;
 }
 

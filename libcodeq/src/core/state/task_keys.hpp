@@ -39,6 +39,10 @@ void release_key(shard_state& state, const segment& s);
 /// Keeps the key of a closed task as long as `key_index` needs it.
 void retain_key(shard_state& state, const task_key& name, const retained_key& record);
 
+/// Fills the index of keys, as recovered from all blocks. `holders`: tasks with a key, by its hash.
+/// @pre the index is empty
+void fill_keys(shard_state& state, std::vector<number_pair> holders);
+
 /// Stores the store's answers for keys until the turn ends. Adds no queue: without its queue a key
 /// has no owner.
 void recall(shard_state& state, const recall_keys& c);

@@ -206,7 +206,10 @@ void shard_desk::start_claim(
 }
 
 void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {
-  auto& names = queues_[queue.tenant];
+  auto tenant = queues_.find(queue.tenant);
+  if (tenant == queues_.end())
+    return;
+  auto& names = tenant->second;
   auto at = names.find(queue.queue);
   if (at == names.end())
     return;
@@ -214,7 +217,7 @@ void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {
   if (at->second.empty())
     names.erase(at);
   if (names.empty())
-    queues_.erase(queue.tenant);
+    queues_.erase(tenant);
 }
 
 void shard_desk::take(const coordinator::queues_added& m) {

@@ -77,9 +77,10 @@ std::vector<wakeup> subscription_list::take_due(const ready_queues& ready, monot
   };
   for (auto& [id, e] : all_) {
     auto at = ready.find(e.what.tenant);
-    if (at != ready.end() && e.what.mode != delivery_mode::group)
+    if (at != ready.end() && e.what.mode == delivery_mode::fanout)
       add(wake_one(e, at->second, now));
   }
+  take_due_of_hash(ready, now, due);
   for (const auto& [name, members] : groups_) {
     auto at = ready.find(name.first);
     if (at != ready.end())
@@ -92,10 +93,8 @@ std::optional<wakeup>
 subscription_list::wake_one(entry& e, const queue_counts& ready, monotonic_time now) {
   if (!is_due(e.last.told, e.what.min_interval, now))
     return std::nullopt;
-  const auto* queue = next_queue(ready, e.last.queue, [&](const std::string& name) {
-    bool is_its_own = e.what.mode != delivery_mode::hash || chosen_by_hash(e.what, name) == &e;
-    return is_its_own && e.what.wants(name);
-  });
+  const auto* queue =
+    next_queue(ready, e.last.queue, [&](const std::string& name) { return e.what.wants(name); });
   if (!queue)
     return std::nullopt;
   e.last = {now, queue->first};
@@ -129,23 +128,46 @@ subscription_list::next_of(const group_name& name, const std::string& queue) {
   return next;
 }
 
-const subscription_list::entry*
-subscription_list::chosen_by_hash(const subscription& of, const std::string& queue) const {
+const std::string* subscription_list::chosen_by_hash(
+  const std::set<std::string>& members, const std::string& queue) const {
   // The member with the highest hash of both names: when members come or go, only their own queues
   // move.
-  const entry* chosen = nullptr;
+  const std::string* chosen = nullptr;
   std::uint64_t highest = 0;
-  for (const auto& id : groups_.at({of.tenant, of.group})) {
-    const auto& e = all_.at(id);
-    if (e.what.mode != delivery_mode::hash || !e.what.wants(queue))
+  for (const auto& id : members) {
+    const auto& what = all_.at(id).what;
+    if (what.mode != delivery_mode::hash || !what.wants(queue))
       continue;
     auto hash = std::hash<std::string>{}(id + "/" + queue);
     if (!chosen || hash > highest) {
-      chosen = &e;
+      chosen = &id;
       highest = hash;
     }
   }
   return chosen;
+}
+
+subscription_list::owned_queues
+subscription_list::divide(const std::set<std::string>& members, const queue_counts& ready) const {
+  owned_queues owned;
+  for (const auto& [queue, count] : ready) {
+    if (const auto* chosen = chosen_by_hash(members, queue))
+      owned[*chosen].emplace(queue, count);
+  }
+  return owned;
+}
+
+void subscription_list::take_due_of_hash(
+  const ready_queues& ready, monotonic_time now, std::vector<wakeup>& due) {
+  for (const auto& [name, members] : groups_) {
+    auto at = ready.find(name.first);
+    if (at == ready.end())
+      continue;
+    for (const auto& [id, queues] : divide(members, at->second)) {
+      if (auto one = wake_one(all_.at(id), queues, now))
+        due.push_back(std::move(*one));
+    }
+  }
 }
 
 } // namespace codeq::http

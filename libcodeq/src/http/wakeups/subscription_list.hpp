@@ -66,12 +66,22 @@ private:
   using group_name = std::pair<std::string, std::string>;
   using queue_counts = std::map<std::string, std::uint64_t>;
 
-  [[nodiscard]] std::optional<wakeup>
+  /// The ready queues of each subscriber of a hash group, by its id.
+  using owned_queues = std::map<std::string, queue_counts>;
+
+  [[nodiscard]] static std::optional<wakeup>
   wake_one(entry& e, const queue_counts& ready, monotonic_time now);
   [[nodiscard]] std::optional<wakeup>
   wake_group(const group_name& name, const queue_counts& ready, monotonic_time now);
   [[nodiscard]] entry* next_of(const group_name& name, const std::string& queue);
-  [[nodiscard]] const entry* chosen_by_hash(const subscription& of, const std::string& queue) const;
+  [[nodiscard]] const std::string*
+  chosen_by_hash(const std::set<std::string>& members, const std::string& queue) const;
+
+  /// Divides the ready queues over the members. Linear in the product of both.
+  [[nodiscard]] owned_queues
+  divide(const std::set<std::string>& members, const queue_counts& ready) const;
+
+  void take_due_of_hash(const ready_queues& ready, monotonic_time now, std::vector<wakeup>& due);
 
   /// By id.
   std::map<std::string, entry> all_;

@@ -61,7 +61,7 @@ void wakeup_desk::read_stored(std::uint16_t shard, sequence below) {
   filter.state = task_state::ready;
   client::walk_position at;
   at.shard = shard;
-  at.limit = limits::http_listed_tasks_max;
+  at.limit = 1;
   at.below = below;
   at.newest_first = true;
   auto take = [this, shard](const result<client::list_part>& part) {

@@ -195,7 +195,7 @@ result<void> shard_recovery::load_blocks() {
     return {};
   };
   auto loaded = each(blocks_of(shard_), load);
-  core::fill_keys(state_, gathered_);
+  core::fill_keys(state_, std::exchange(gathered_.key_holders, {}));
   return loaded;
 }
 
