@@ -168,7 +168,8 @@ result<void> shard_rig::recover_shards(std::uint32_t epoch, std::uint64_t found)
     shards_[i].state = std::move(states[i]);
     if (auto ok = compare(i, found); !ok)
       return ok;
-    connect(shards_[i]);
+    if (auto ok = connect(shards_[i]); !ok)
+      return ok;
   }
   return {};
 }
@@ -197,7 +198,7 @@ result<void> shard_rig::compare(std::size_t index, std::uint64_t found) {
   return {};
 }
 
-void shard_rig::connect(shard_at_work& s) {
+result<void> shard_rig::connect(shard_at_work& s) {
   s.inbox.clear();
   s.turns = std::make_unique<coordinator::turn_runner>(*s.state, clock_.now().steady);
   s.closed_keys = {};
@@ -206,9 +207,11 @@ void shard_rig::connect(shard_at_work& s) {
     s.closed_keys.note(core::closed_key{key_key::decode(key)->name, *decode_key(value)});
     return true;
   });
-  wrong_ += read ? "" : to_string(read.error());
+  if (!read)
+    return read;
   for (auto& c : s.commands.connect())
     s.inbox.push_back(std::move(c));
+  return {};
 }
 
 std::size_t shard_rig::count_in_flight() const {

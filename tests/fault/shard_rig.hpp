@@ -103,7 +103,7 @@ private:
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> recover_shards(std::uint32_t epoch, std::uint64_t found);
   [[nodiscard]] result<void> compare(std::size_t index, std::uint64_t found);
-  void connect(shard_at_work& s);
+  [[nodiscard]] result<void> connect(shard_at_work& s);
   void decide_ahead();
   void run_turn(std::size_t index);
   void decide(shard_at_work& s, const core::command& c);
