@@ -52,20 +52,12 @@ void wakeup_desk::start(
     return;
   reading_ = desk.shard_count();
   for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-    read_stored(shard, 0);
+    read_stored(shard);
 }
 
-void wakeup_desk::read_stored(std::uint16_t shard, sequence below) {
-  task_filter filter;
-  filter.tenant = records_tenant;
-  filter.state = task_state::ready;
-  client::walk_position at;
-  at.shard = shard;
-  at.limit = 1;
-  at.below = below;
-  at.newest_first = true;
+void wakeup_desk::read_stored(std::uint16_t shard) {
   auto take = [this, shard](const result<client::list_part>& part) {
-    --reading_;
+    reading_ -= part && part->more ? 0 : 1;
     if (!part) {
       CODEQ_LOG_ERROR(
         "gateway cannot read subscriptions shard={} reason=\"{}\"", shard, to_string(part.error()));
@@ -73,16 +65,8 @@ void wakeup_desk::read_stored(std::uint16_t shard, sequence below) {
     }
     for (const auto& found : part->tasks)
       read_record({static_cast<shard_id>(shard), found.id.seq}, found.queue);
-    if (!part->more)
-      return;
-    ++reading_;
-    read_stored(shard, part->after);
   };
-  desk_->ask<client::list_part>(
-    shard,
-    client::list_tasks(filter, at),
-    &client::read_list,
-    shard_desk::then<client::list_part>(std::move(take)));
+  desk_->walk_ready(records_tenant, shard, std::move(take));
 }
 
 void wakeup_desk::read_record(task_id record, const std::string& tenant) {
@@ -203,7 +187,7 @@ void wakeup_desk::find_oldest(
   filter.state = task_state::ready;
   client::walk_position at;
   at.shard = shard;
-  at.limit = limits::http_listed_tasks_max;
+  at.limit = 1;
   auto next = [this, due, shard, oldest](const result<client::list_part>& part) {
     auto found = oldest;
     if (part && !part->tasks.empty())
