@@ -21,7 +21,7 @@ constexpr unsigned created = 201;
 constexpr unsigned conflict = 409;
 constexpr unsigned unprocessable = 422;
 
-/// Of codeQ, which has a smaller one than queues have here.
+/// The maximum of codeQ, which is smaller than `limits::attempts_max`.
 constexpr std::int64_t policy_attempts_max = 100;
 
 /// A value that no topic can have, with the text of its refusal.
@@ -52,8 +52,7 @@ std::optional<queue_address> queue_meant(const exchange_ptr& call) {
   queue_address queue{call->by->tenant, call->arguments[0]};
   if (is_valid_name(queue.queue))
     return queue;
-  call->answer(
-    refusal_of_field(bad_value("topicName", quote(queue.queue), describe_queue_name())));
+  call->answer(refusal_of_field(bad_value("topicName", quote(queue.queue), describe_queue_name())));
   return std::nullopt;
 }
 
@@ -64,7 +63,7 @@ struct policy_wish {
   duration retention = limits::retention_completed_default;
 };
 
-/// What the fields, of `policy_fields`, ask for, unless one is bad.
+/// Reads `policy_fields`; returns the first bad field if there is one.
 std::variant<policy_wish, bad_field> read_policy_wish(const input& body) {
   policy_wish wish;
   if (body.has("priorityTiers")) {
