@@ -56,7 +56,9 @@ void watch_list::connect(send_function send, store_identity store) {
 void watch_list::ask_again() {
   std::vector<task_id> plain;
   std::vector<task_id> with_progress;
-  for (auto task : std::exchange(put_off_, {})) {
+  while (!put_off_.empty() && plain.size() + with_progress.size() < asked_again_max) {
+    auto task = put_off_.front();
+    put_off_.pop_front();
     auto [begin, end] = watched_.equal_range(task);
     if (begin != end)
       (wants_progress(begin, end) ? with_progress : plain).push_back(task);

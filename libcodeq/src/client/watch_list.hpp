@@ -9,6 +9,7 @@
 #include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -21,6 +22,10 @@ namespace codeq::client {
 /// thread; uses neither clock nor network.
 class watch_list {
 public:
+  /// Number of tasks that `ask_again` requests at once. Each one that the coordinator has no room
+  /// for costs both of them a few microseconds.
+  static constexpr std::size_t asked_again_max = 8192;
+
   /// Receives the outcome of one task. Must not block.
   using ended_function = std::function<void(result<task_status>)>;
   /// Receives progress of a task. Must not block; empty: progress is not requested.
@@ -50,7 +55,7 @@ public:
   /// True when tasks wait for `ask_again`: the coordinator was overloaded when it was asked.
   [[nodiscard]] bool wants_to_ask_again() const noexcept { return !put_off_.empty(); }
 
-  /// Requests those tasks again that are still awaited.
+  /// Requests those of them again that are still awaited, at most `asked_again_max` at once.
   void ask_again();
 
   /// Ends every wait with `reason`.
@@ -77,8 +82,8 @@ private:
   void finish(task_id task, const result<task_status>& how);
 
   watcher_map watched_;
-  /// Tasks for which the coordinator had no room.
-  std::vector<task_id> put_off_;
+  /// Tasks for which the coordinator had no room, in the order of its refusals.
+  std::deque<task_id> put_off_;
   send_function send_;
   std::optional<store_identity> store_;
 };

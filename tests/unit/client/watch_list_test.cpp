@@ -242,4 +242,22 @@ TEST_F(WatchList, AsksAgainForTasksThatWerePutOff) {
   EXPECT_FALSE(list.wants_to_ask_again());
 }
 
+TEST_F(WatchList, AsksAgainForAPartOfManyTasksAtATime) {
+  connect();
+  std::vector<task_id> tasks;
+  for (sequence seq = 1; seq <= watch_list::asked_again_max + 1; ++seq)
+    tasks.push_back({shard_id{0}, seq});
+  add(1, tasks);
+  for (auto task : tasks)
+    ASSERT_TRUE(list.accept(ended({.task = task, .code = errc::overloaded})));
+
+  list.ask_again();
+  EXPECT_TRUE(list.wants_to_ask_again());
+  asked.clear();
+  list.ask_again();
+
+  EXPECT_EQ(asked, std::vector<std::string>{"shard 0: " + std::to_string(tasks.back().seq)});
+  EXPECT_FALSE(list.wants_to_ask_again());
+}
+
 } // namespace codeq::client
