@@ -128,6 +128,9 @@ private:
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
   [[nodiscard]] leases_ended& record_for(duration retention);
+
+  /// Adds the lease's grant to the record unless it is there; returns `lease_end::grant`.
+  [[nodiscard]] std::uint16_t add_grant(fencing_token token, leases_ended& record) const;
   void append_end(lease_end e);
 
   // Follow-ups.
