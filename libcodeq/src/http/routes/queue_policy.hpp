@@ -22,8 +22,6 @@ struct queue_policy {
   std::int64_t version = 1;
   timestamp created_at{};
   timestamp updated_at{};
-  /// The topic was deleted; the rest says nothing.
-  bool is_deleted = false;
 
   friend bool operator==(const queue_policy&, const queue_policy&) = default;
 };

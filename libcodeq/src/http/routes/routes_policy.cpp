@@ -234,6 +234,31 @@ void set_policy(gateway_context& context, const exchange_ptr& call) {
   find_policy(context, call, *queue, std::move(change));
 }
 
+/// Stores the settings, then ends the record, and answers. `taken` is held until then.
+void drop_policy(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  const queue_config& config,
+  const std::shared_ptr<void>& taken) {
+  auto ended = [call, taken](const result<change_outcome>& outcome) {
+    if (!outcome && outcome.error().code != errc::unknown_task)
+      return call->answer(refusal_of(outcome.error()));
+    call->answer(no_content());
+  };
+  auto set = [&context, call, queue, ended](const result<queue_parts>& parts) {
+    if (!parts)
+      return call->answer(refusal_of(parts.error()));
+    auto record = client::address_of(key_of_policy(queue), context.desk.shard_count());
+    context.desk.ask<change_outcome>(
+      value(record.task.shard),
+      client::ask_change(record, task_change::cancel),
+      &client::read_change,
+      shard_desk::then<change_outcome>(ended));
+  };
+  set_parts(context, queue, config, std::move(set));
+}
+
 /// Gives the queue the settings that queues have by default; its tasks stay.
 void delete_policy(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
@@ -246,11 +271,10 @@ void delete_policy(gateway_context& context, const exchange_ptr& call) {
     [&context, call, taken, queue = *queue](const auto& known, const queue_config& config) {
       if (!known)
         return call->answer(no_content());
-      policy_state state{queue, {}, config};
-      state.record.is_deleted = true;
-      state.config.defaults.max_attempts = task_settings{}.max_attempts;
-      state.config.defaults.retention = task_settings{}.retention;
-      store_policy(context, call, state, [call, taken] { call->answer(no_content()); });
+      auto plain = config;
+      plain.defaults.max_attempts = task_settings{}.max_attempts;
+      plain.defaults.retention = task_settings{}.retention;
+      drop_policy(context, call, queue, plain, taken);
     };
   find_policy(context, call, *queue, std::move(remove));
 }
