@@ -389,6 +389,23 @@ TEST_F(HttpWakeups, ASubscriptionEndsWithItsTimeUnlessItIsRenewed) {
   EXPECT_EQ("not-found", post("/workers/subscriptions/" + id + "/heartbeat", "").text("error"));
 }
 
+TEST_F(HttpWakeups, TheRecordOfAnExpiredSubscriptionWaitsForARenewalOnItsWay) {
+  auto id = subscribe("a.example", R"(,"ttlSeconds":10,"minIntervalSeconds":1)");
+  auto records = [this] {
+    use_token("codeq.subscriptions:root:pwa");
+    auto tasks = get("/tasks?state=ready")["tasks"];
+    use_token("acme:root:w");
+    return tasks;
+  };
+  enqueue("mail");
+  called(10s);
+
+  EXPECT_TRUE(called(5s).empty());
+  EXPECT_THAT(records(), HasSubstr(id));
+  advance(10s);
+  EXPECT_EQ("[]", records());
+}
+
 TEST_F(HttpWakeups, SubscriptionsSurviveARestartWithTheirRenewals) {
   auto id = subscribe("a.example", R"(,"ttlSeconds":20,"queues":["mail"],"minIntervalSeconds":1)");
   auto short_lived = subscribe("b.example", R"(,"ttlSeconds":10)");

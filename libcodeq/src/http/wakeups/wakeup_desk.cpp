@@ -17,6 +17,10 @@ namespace {
 /// No token of a tenant can see this tenant, unless an operator created a token for its name.
 constexpr auto records_tenant = "codeq.subscriptions";
 
+/// How long the record of an expired subscription stays: a renewal that came in time may still be
+/// on its way to the shard.
+constexpr duration renewal_max = std::chrono::seconds(10);
+
 task_spec record_of(const subscription& s) {
   task_spec record;
   record.tenant = records_tenant;
@@ -24,7 +28,7 @@ task_spec record_of(const subscription& s) {
   record.key = s.id;
   record.payload = to_record(s);
   // The repeat of a record, which renews the subscription, replaces its text.
-  record.duplicate = on_duplicate::defer;
+  record.duplicate = on_duplicate::replace_ended;
   record.replace_payload = true;
   record.retention = limits::retention_classes.front();
   return record;
@@ -145,7 +149,7 @@ void wakeup_desk::look() {
 }
 
 void wakeup_desk::drop_expired() {
-  for (const auto& id : list_.expired(desk_->now())) {
+  for (const auto& id : list_.expired(desk_->now() - renewal_max)) {
     close(list_.record_of(id));
     places_.give_back(list_.find(id)->tenant);
     list_.remove(id);
@@ -169,7 +173,8 @@ void wakeup_desk::wake(const coordinator_stats& stats) {
       ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
   std::map<queue_address, std::vector<wakeup>> by_queue;
   for (auto& due : list_.take_due(ready, desk_->steady_now()))
-    by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
+    if (due.to.expires_at > desk_->now())
+      by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
   for (auto& [queue, due] : by_queue)
     find_oldest(std::make_shared<const std::vector<wakeup>>(std::move(due)), 0, std::nullopt);
 }
