@@ -19,6 +19,26 @@ QUEUES_MAX = 10_000
 BATCH = 100
 
 
+class Metrics:
+    """The values of a scrape, by metric and labels."""
+
+    def __init__(self, text):
+        self.values = dict(line.rsplit(" ", 1) for line in text.splitlines()
+                           if line and not line.startswith("#"))
+
+    def value(self, name):
+        return float(self.values.get(name, 0))
+
+    def limit(self, name):
+        return self.value(f'codeq_limits_met_total{{limit="{name}"}}')
+
+    def limits(self):
+        return set(re.findall(r'codeq_limits_met_total\{limit="(\w+)"\}', "\n".join(self.values)))
+
+    def names(self):
+        return {name.split("{")[0] for name in self.values}
+
+
 class GatewayTest(cluster.ClusterTest):
     """Starts a coordinator with a gateway."""
 
@@ -85,6 +105,14 @@ class TenantsTest(GatewayTest):
     def ask(self, tenant, method, path, body=None, **options):
         fields = {"Authorization": "Bearer " + self.tokens[tenant]}
         return self.http.call(method, path, body, fields=fields, **options)
+
+    def assert_met(self, limit, tenant="mallory"):
+        """The limit is counted, and logged with the tenant. Takes a token for all tenants."""
+        seen = Metrics(self.http.raw(
+            "GET", "/metrics", fields={"Authorization": "Bearer " + self.tokens["*"]}).text)
+        self.assertGreater(seen.limit(limit), 0)
+        line = f"limit is reached limit={limit} max=\\S+ tenant={tenant} times="
+        self.assertRegex(self.cluster.coordinator.text(), line)
 
 
 class SharedWebhooks(TenantsTest):
@@ -187,26 +215,6 @@ class Connections(TenantsTest):
         self.assertEqual(200, self.http.raw("GET", "/healthz").status)
 
 
-class Metrics:
-    """The values of a scrape, by metric and labels."""
-
-    def __init__(self, text):
-        self.values = dict(line.rsplit(" ", 1) for line in text.splitlines()
-                           if line and not line.startswith("#"))
-
-    def value(self, name):
-        return float(self.values.get(name, 0))
-
-    def limit(self, name):
-        return self.value(f'codeq_limits_met_total{{limit="{name}"}}')
-
-    def limits(self):
-        return set(re.findall(r'codeq_limits_met_total\{limit="(\w+)"\}', "\n".join(self.values)))
-
-    def names(self):
-        return {name.split("{")[0] for name in self.values}
-
-
 class LimitsTable(GatewayTest):
     def test_has_a_row_for_each_limit_that_is_counted_and_no_other(self):
         self.start_gateway()
@@ -255,13 +263,6 @@ class LimitsMet(TenantsTest):
         """The error of an enqueue over the native protocol; empty when it is accepted."""
         done = self.as_tenant(name, "enqueue", queue, "-", "--timeout", "1s", payload=b"x")
         return done.stderr.decode()
-
-    def assert_met(self, limit, tenant="mallory"):
-        seen = Metrics(self.http.raw(
-            "GET", "/metrics", fields={"Authorization": "Bearer " + self.tokens["*"]}).text)
-        self.assertGreater(seen.limit(limit), 0)
-        line = f"limit is reached limit={limit} max=\\S+ tenant={tenant} times="
-        self.assertRegex(self.cluster.coordinator.text(), line)
 
     def test_max_depth(self):
         self.start("--shards", "1")

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tenant meets a limit: it hears of it, the limit is counted and logged, the other tenant is
+served meanwhile, and so is the first one when it stops."""
+
+import concurrent.futures
+import json
+import os
+import select
+import socket
+import time
+import unittest
+
+import cluster
+from cluster import wait_until
+from isolation_http_test import TenantsTest
+
+MIB = 1 << 20
+# How long a call of the other tenant may take.
+SERVED_WITHIN = 3 if not cluster.SANITIZERS else 20
+FLOOD = cluster.BIN / "tests" / "e2e_flood"
+
+
+class TwoTenants(TenantsTest):
+    """`mallory` is hostile, `acme` is not."""
+
+    def start_gateway_of_two(self, slow_disk=False):
+        access = self.create_tokens("mallory", "acme", "*")
+        if slow_disk:
+            os.environ["LD_PRELOAD"] = str(cluster.BUILD / "lib" / "libe2e_stalled_disk.so")
+            os.environ["SLOW_DISK_MS"] = "20"
+        try:
+            self.start_gateway(
+                "--shards", "1", access=access, durability="sync" if slow_disk else "os")
+        finally:
+            os.environ.pop("LD_PRELOAD", None)
+            os.environ.pop("SLOW_DISK_MS", None)
+
+    def assert_acme_is_served(self, payload="x"):
+        """Adds a task, reads and cancels it, each at once."""
+        start = time.monotonic()
+        added = self.ask("acme", "POST", "/tasks", {"command": "q", "payload": payload})
+        self.assertEqual(202, added.status, added.text[:1000])
+        task = "/tasks/" + added.json["id"]
+        found = self.ask("acme", "GET", task)
+        self.assertEqual(200, found.status, found.text[:1000])
+        self.assertEqual(payload, json.loads(found.json["payload"]))
+        self.assertEqual(200, self.ask("acme", "POST", task + "/cancel").status)
+        seconds = time.monotonic() - start
+        print(f"acme is served in {seconds:.2f} s")
+        self.assertLess(seconds, SERVED_WITHIN)
+
+
+class FloodedConnection(TwoTenants):
+    @unittest.skipIf(cluster.SANITIZERS, "a preloaded library comes before the sanitizer")
+    def test_has_bounded_bytes_of_requests_that_are_not_answered(self):
+        self.start_gateway_of_two(slow_disk=True)
+        said = self.flood("enqueue", 150, MIB - 1000)
+
+        self.assertIn("refused overloaded: over 67108864 bytes of requests are not answered yet "
+                      "retry_after_ms=50", said)
+        self.assertRegex(said, r"again accepted=\d+ refused=0")
+        self.assert_met("producer_inflight_bytes_max")
+
+    def test_has_a_bounded_number_of_answers_that_are_not_acknowledged(self):
+        self.start_gateway_of_two()
+        said = self.flood("enqueue", 1100, 1)
+
+        self.assertIn("refused overloaded: the producer has 1024 requests", said)
+        self.assertIn("answered accepted=1024 refused=76", said)
+        self.assertIn("again accepted=76 refused=0", said)
+        self.assert_met("producer_requests_max")
+
+    def test_ends_when_it_awaits_too_many_tasks(self):
+        self.start_gateway_of_two()
+        said = self.flood("await", 1_000_000)
+
+        self.assertIn("closed overloaded: 1000000 tasks of one shard are awaited already; the "
+                      "limit is 1000000", said)
+        self.assert_met("awaited_tasks_max")
+        self.assert_acme_is_served()
+        # Another connection of the tenant may await tasks.
+        self.cluster.token = self.tokens["mallory"]
+        task = self.cluster.enqueue("q", "x", "--tenant", "mallory")
+        self.cluster.ctl("cancel", task)
+        self.assertIn("is cancelled", self.cluster.ctl_error("result", task, "--wait", "5s"))
+
+    def flood(self, *words):
+        """Runs a producer of mallory that keeps no bounds, and serves acme meanwhile. Returns the
+        producer's output."""
+        os.environ["CODEQ_TOKEN"] = self.tokens["mallory"]
+        try:
+            flood = self.cluster.start(
+                "flood", [FLOOD, self.cluster.address, "mallory", *words])
+        finally:
+            os.environ.pop("CODEQ_TOKEN")
+        served = 0
+        while served == 0 or flood.is_running():
+            self.assert_acme_is_served()
+            served += 1
+        print(f"acme was served {served} times; {flood.text().split()}")
+        self.assertEqual(0, flood.wait(20))
+        return flood.text()
+
+
+class HttpBytes(TwoTenants):
+    def header(self, tenant, method, path, body_bytes=0):
+        return (f"{method} /v1/codeq{path} HTTP/1.1\r\nHost: localhost\r\n"
+                f"Authorization: Bearer {self.tokens[tenant]}\r\n"
+                f"Content-Length: {body_bytes}\r\n\r\n").encode()
+
+    def test_of_requests_are_refused_to_one_that_has_its_share(self):
+        self.start_gateway_of_two()
+        peers = [self.dial() for _ in range(40)]
+        for peer in peers:
+            peer.sendall(self.header("mallory", "POST", "/tasks", 2 * MIB) + b"{")
+
+        # Half of 128 MiB are for one tenant.
+        refused = wait_until(lambda: self.readable(peers, 8), 10, "eight requests are refused")
+        self.assertEqual({b"HTTP/1.1 503"}, {peer.recv(12) for peer in refused})
+        self.assert_acme_is_served("x" * 1_000_000)
+        self.assertFalse(self.readable(peers, 9))
+        self.assert_met("http_bodies_bytes_max")
+
+        for peer in peers:
+            peer.close()
+        large = {"command": "q", "payload": "x" * 1_000_000}
+        wait_until(lambda: self.ask("mallory", "POST", "/tasks", large).status == 202, 10,
+                   "mallory is served again")
+
+    def readable(self, peers, wanted):
+        """Those that can read, once there are as many as that."""
+        ready = select.select(peers, [], [], 0)[0]
+        return len(ready) >= wanted and ready
+
+    def test_of_responses_are_refused_to_one_that_does_not_read(self):
+        self.start_gateway_of_two()
+        large = {"command": "q", "payload": "x" * 1_000_000}
+        task = "/tasks/" + self.ask("mallory", "POST", "/tasks", large).json["id"]
+        peers = []
+        for _ in range(80):
+            peer = socket.socket()
+            self.addCleanup(peer.close)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            peer.connect(("127.0.0.1", self.port))
+            # The system takes the first responses; a later one waits in the coordinator.
+            peer.sendall(self.header("mallory", "GET", task) * 8)
+            peers.append(peer)
+
+        refused = wait_until(lambda: self.refused(task), 10, "mallory is refused")
+        self.assertIn("too many large answers at once", refused.text)
+        self.assertEqual("1", refused.fields["retry-after"])
+        self.assert_acme_is_served("x" * 1_000_000)
+        self.assert_met("http_answers_bytes_max")
+
+        for peer in peers:
+            peer.close()
+        wait_until(lambda: not self.refused(task), 10, "mallory is served again")
+
+    def refused(self, task):
+        """The response to mallory if it is refused."""
+        answer = self.ask("mallory", "GET", task)
+        self.assertIn(answer.status, (200, 503))
+        return answer if answer.status == 503 else None
+
+
+class ManyWebhooks(TwoTenants):
+    OPEN_MAX = 100_000
+    BATCH = 1000
+
+    def add(self, tenant, count, webhook="https://hooks.example/"):
+        task = {"command": "q", "payload": 1, "webhook": webhook}
+        return self.ask(tenant, "POST", "/tasks/batch?limit=extended", {"tasks": [task] * count})
+
+    def test_that_are_open_are_refused_to_one_that_has_its_share(self):
+        self.start_gateway_of_two()
+        start = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            added = list(pool.map(lambda _: self.add("mallory", self.BATCH).status,
+                                  range(self.OPEN_MAX // self.BATCH)))
+        print(f"{time.monotonic() - start:.1f} s", set(added))
+        refused = self.add("mallory", 1)
+        print(refused.status, refused.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
