@@ -54,6 +54,7 @@ protected:
     auto text = request.read([](auto reader) -> result<std::string> {
       auto line = "shard " + std::to_string(reader.getShard()) + ":";
       line += reader.getProgress() ? " with progress" : "";
+      line += reader.getWithdraws() ? " no longer" : "";
       for (auto seq : reader.getSeqs())
         line += " " + std::to_string(seq);
       return line;
@@ -166,6 +167,20 @@ TEST_F(WatchList, ARemovedWishIsNotTold) {
   ASSERT_TRUE(list.accept(ended({task_0})));
 
   EXPECT_EQ(told, lines{"2 completed 2 "});
+}
+
+TEST_F(WatchList, CoordinatorForgetsATaskThatNobodyAwaitsAnyMore) {
+  connect();
+  add(1, {task_0});
+  add(2, {task_0});
+  asked.clear();
+
+  list.remove(1, {task_0});
+  EXPECT_EQ(asked, lines{});
+  list.remove(2, {task_0});
+  EXPECT_EQ(asked, lines{"shard 0: no longer 5"});
+  list.remove(2, {task_0});
+  EXPECT_EQ(asked.size(), 1u);
 }
 
 TEST_F(WatchList, AnotherStoreEndsAllWaits) {
