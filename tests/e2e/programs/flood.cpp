@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A producer that keeps none of the bounds of the libraries. Prints a line for each event. Usage:
+// A producer that keeps none of the bounds of the libraries; prints a line for each event. Usage:
 //   e2e_flood ADDRESS TENANT enqueue REQUESTS PAYLOAD_BYTES
-// sends so many requests at once, each of one task, and the refused ones again and again;
+// sends so many requests of one task at once, and the refused ones again and again.
 //   e2e_flood ADDRESS TENANT await TASKS
 // adds tasks, and awaits them until the coordinator closes the connection.
 #include "codeq/limits.hpp"
@@ -41,7 +41,7 @@ T value_of(result<T> from) {
 }
 
 void print(const std::string& line) {
-  std::cout << line << std::endl;
+  std::cout << line << '\n' << std::flush;
 }
 
 /// A connection whose outgoing bytes have no bound. It sends and receives in turns, so that neither
