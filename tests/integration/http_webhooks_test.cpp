@@ -299,6 +299,31 @@ protected:
   std::vector<std::string> bodies_;
 };
 
+TEST_F(HttpWakeups, SubscriptionsOfOneTenantLeavePlacesToOthersAlsoWhenManyComeAtOnce) {
+  use_token("mallory:root:pwa");
+  std::vector<pending> all;
+  for (int i = 0; i < 3000; ++i)
+    all.push_back(send_along(
+      "POST",
+      "/workers/subscriptions",
+      R"({"callbackUrl":"https://m.example/wake","ttlSeconds":10})"));
+  run();
+
+  std::map<unsigned, int> statuses;
+  for (const auto& one : all)
+    ++statuses[(*one.answered)->status];
+  EXPECT_EQ(statuses, (std::map<unsigned, int>{{200, 1000}, {503, 2000}}));
+  EXPECT_THAT(
+    (*all.back().answered)->text("error"),
+    HasSubstr("tenant mallory has 1000 subscriptions; all tenants share 2000"));
+  EXPECT_EQ(meter_->counts()["subscriptions_max"], 2000u);
+  use_token("acme:root:pwa");
+  subscribe("a.example");
+  advance(12s);
+  use_token("mallory:root:pwa");
+  subscribe("m.example");
+}
+
 TEST_F(HttpWakeups, ASubscriberIsCalledWhenAQueueGetsReadyTasks) {
   subscribe("a.example", R"(,"eventTypes":["mail"])");
   enqueue("other");

@@ -395,6 +395,13 @@ void reference_shard::run(const core::replace_worker& c) {
     lose(tasks.at(seq));
 }
 
+void reference_shard::run(const core::stop_awaiting& c) {
+  for (auto seq : c.tasks) {
+    std::erase(awaited[seq], c.peer);
+    watched[seq].erase(c.peer);
+  }
+}
+
 void reference_shard::run(const core::await_tasks& c) {
   for (auto seq : c.tasks) {
     auto at = tasks.find(seq);

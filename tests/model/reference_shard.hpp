@@ -257,6 +257,7 @@ private:
   void run(const core::force& c);
   void run(const core::change_many& c);
   void run(const core::await_tasks& c);
+  void run(const core::stop_awaiting& c);
   void run(const core::describe_task& c);
   void run(const core::configure_queue& c);
   void run(const core::pause_queue& c);

@@ -12,6 +12,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -46,7 +48,8 @@ public:
     ended_function ended,
     progressed_function progressed = {});
 
-  /// Cancels the `add` call with that id.
+  /// Cancels the `add` call with that id. The coordinator forgets the tasks that nobody awaits any
+  /// more.
   void remove(std::uint64_t watch, const std::vector<task_id>& tasks);
 
   /// Handles ended tasks and progress. Errors: `protocol_error`.
@@ -75,9 +78,16 @@ private:
   /// Keyed by task; nearly every task has a single watcher.
   using watcher_map = std::unordered_multimap<task_id, watcher>;
 
+  /// What the coordinator is asked to tell of tasks.
+  enum class interest { ends, ends_and_progress, nothing };
+
   [[nodiscard]] static bool
   wants_progress(watcher_map::const_iterator begin, watcher_map::const_iterator end);
-  void ask(std::vector<task_id> tasks, bool with_progress);
+
+  /// Builds one message; `tasks` are sorted and belong to one shard.
+  [[nodiscard]] static protocol::await_request
+  request_for(std::span<const task_id> tasks, interest in);
+  void ask(std::vector<task_id> tasks, interest in);
   void tell(const task_progress& progress);
   void finish(task_id task, const result<task_status>& how);
 

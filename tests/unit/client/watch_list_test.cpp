@@ -54,6 +54,7 @@ protected:
     auto text = request.read([](auto reader) -> result<std::string> {
       auto line = "shard " + std::to_string(reader.getShard()) + ":";
       line += reader.getProgress() ? " with progress" : "";
+      line += reader.getWithdraws() ? " no longer" : "";
       for (auto seq : reader.getSeqs())
         line += " " + std::to_string(seq);
       return line;
@@ -168,6 +169,20 @@ TEST_F(WatchList, ARemovedWishIsNotTold) {
   EXPECT_EQ(told, lines{"2 completed 2 "});
 }
 
+TEST_F(WatchList, CoordinatorForgetsATaskThatNobodyAwaitsAnyMore) {
+  connect();
+  add(1, {task_0});
+  add(2, {task_0});
+  asked.clear();
+
+  list.remove(1, {task_0});
+  EXPECT_EQ(asked, lines{});
+  list.remove(2, {task_0});
+  EXPECT_EQ(asked, lines{"shard 0: no longer 5"});
+  list.remove(2, {task_0});
+  EXPECT_EQ(asked.size(), 1u);
+}
+
 TEST_F(WatchList, AnotherStoreEndsAllWaits) {
   connect();
   add(1, {task_0});
@@ -235,6 +250,7 @@ TEST_F(WatchList, AsksAgainForTasksThatWerePutOff) {
   EXPECT_TRUE(list.wants_to_ask_again());
   EXPECT_TRUE(told.empty());
   list.remove(1, {task_0, task_2});
+  asked.clear();
 
   list.ask_again();
 

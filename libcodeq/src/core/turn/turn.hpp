@@ -191,6 +191,7 @@ private:
 
   // Inquiries.
   void run(const await_tasks& c);
+  void run(const stop_awaiting& c);
   void run(const describe_task& c);
   void run(const explain_task& c);
   void run(const list_tasks& c);
@@ -198,6 +199,9 @@ private:
   void explain(task_explained& e, const segment& s);
   void say_not_here(const inquiry& why, sequence seq);
   void tell_awaiting(sequence seq);
+
+  /// Removes a peer from those that await the task. @pre it is one of them
+  void leave_awaited(sequence seq, peer_id peer);
   [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);
 

@@ -101,7 +101,13 @@ result<void> wakeup_desk::check(const std::string& tenant, const std::string& ur
 }
 
 enqueue_ticket wakeup_desk::put(const subscription& s, std::function<void(result<void>)> done) {
-  auto stored = [this, s, done = std::move(done)](const result<enqueued_task>& added) {
+  // Its place is taken before its record is durable, so that many that come at once are counted.
+  bool is_new = !list_.find(s.id);
+  if (is_new)
+    places_.force(s.tenant);
+  auto stored = [this, s, is_new, done = std::move(done)](const result<enqueued_task>& added) {
+    if (is_new)
+      places_.give_back(s.tenant);
     if (!added)
       return done(added.error());
     take_up(s, added->id);
