@@ -120,6 +120,8 @@ if [ "$sanitize" = thread ]; then
   tests/sanitize/caf-for-threads.sh "$caf"
   tests/sanitize/rocksdb-for-threads.sh "$rocksdb"
   settings+=(-DCMAKE_PREFIX_PATH="$caf" -DCMAKE_BUILD_RPATH="$rocksdb/lib" -DCODEQ_BENCH=OFF)
+  # For programs that a test installs elsewhere.
+  export LD_LIBRARY_PATH="$caf/lib:$rocksdb/lib"
 fi
 cmake -G Ninja -S . -B "$build" "${settings[@]}" >"$build.configure.log" 2>&1 ||
   { cat "$build.configure.log" >&2; exit 1; }
