@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace codeq::storage {
 namespace {
@@ -248,6 +249,58 @@ TEST(Manifest, IsDamagedWhereABitOfItsLastRecordChanged) {
     bytes.back() = '\0';
     EXPECT_EQ(inspect_manifest(bytes).end, log_end::damaged) << tail;
   }
+}
+
+/// A store whose manifest goes on with a record that was never written, and a complete one.
+class TornManifest : public testing::Test {
+protected:
+  void SetUp() override {
+    rocksdb_store_options options;
+    options.directory = directory_.path();
+    auto store = open_rocksdb_store(options);
+    ASSERT_TRUE(store);
+    write_group group{puts({{"key", "value"}})};
+    ASSERT_TRUE((*store)->commit(group, durability::os));
+    store->reset();
+    for (const auto& entry : std::filesystem::directory_iterator{directory_.path()})
+      if (entry.path().filename().string().starts_with("MANIFEST"))
+        manifest_ = entry.path();
+    whole_bytes_ = std::filesystem::file_size(manifest_);
+    std::ofstream end{manifest_, std::ios::binary | std::ios::app};
+    end << std::string(2 * sector_bytes - whole_bytes_ % sector_bytes, '\0')
+        << log_fragment("a record of the same group");
+  }
+
+  void remove_logs() {
+    std::vector<std::filesystem::path> logs;
+    for (const auto& entry : std::filesystem::directory_iterator{directory_.path()})
+      if (entry.path().extension() == ".log")
+        logs.push_back(entry.path());
+    for (const auto& log : logs)
+      std::filesystem::remove(log);
+  }
+
+  temporary_directory directory_;
+  std::filesystem::path manifest_;
+  std::uintmax_t whole_bytes_ = 0;
+};
+
+TEST_F(TornManifest, IsCutWhereTheLogsContainWhatTheTablesLack) {
+  EXPECT_EQ(mend_manifest(directory_.path()), log_end::intact);
+
+  EXPECT_EQ(std::filesystem::file_size(manifest_), whole_bytes_);
+  rocksdb_store_options options;
+  options.directory = directory_.path();
+  auto store = open_rocksdb_store(options);
+  ASSERT_TRUE(store);
+  EXPECT_EQ((*store)->read("key").value(), "value");
+}
+
+TEST_F(TornManifest, IsDamagedWithoutTheLogs) {
+  remove_logs();
+
+  EXPECT_EQ(mend_manifest(directory_.path()), log_end::damaged);
+  EXPECT_GT(std::filesystem::file_size(manifest_), whole_bytes_);
 }
 
 /// Start of a serialized batch as RocksDB writes it: sequence and count.

@@ -2,9 +2,11 @@
 #include "storage/rocksdb/log_check.hpp"
 
 #include "storage/rocksdb/log_format.hpp"
+#include "storage/rocksdb/manifest_position.hpp"
 
 #include <charconv>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -75,9 +77,40 @@ log_inspection inspect_newest_log(const fs::path& directory) {
   return path ? inspect_log(read_file(*path), log_mark(directory)) : log_inspection{};
 }
 
+/// The sequence of the first batch in a log; empty when it has none.
+std::optional<std::uint64_t> first_sequence(const fs::path& log) {
+  auto bytes = read_file(log);
+  auto first = log_format::read_header(bytes, 0);
+  if (!first)
+    return std::nullopt;
+  auto prefix = log_format::record_prefix(bytes, *first, log_format::batch_header_bytes);
+  if (prefix.size() < log_format::batch_header_bytes)
+    return std::nullopt;
+  return log_format::read_little_endian(prefix, 8);
+}
+
+/// True when the logs go on where the tables end, for a manifest that ends at that position.
+bool logs_follow(const fs::path& directory, const manifest_position& tables) {
+  std::map<std::uint64_t, std::uint64_t> sequences;
+  visit_logs(directory, [&](std::uint64_t number, const fs::path& file) {
+    if (auto sequence = first_sequence(file); sequence && number >= tables.log_number)
+      sequences.emplace(number, *sequence);
+  });
+  return !sequences.empty() && sequences.begin()->second <= tables.last_sequence + 1;
+}
+
 log_inspection inspect_current_manifest(const fs::path& directory) {
   auto path = current_manifest(directory);
-  return path ? inspect_manifest(read_file(*path)) : log_inspection{};
+  if (!path)
+    return {};
+  auto bytes = read_file(*path);
+  auto found = inspect_manifest(bytes);
+  auto whole = std::string_view{bytes}.substr(0, found.whole_bytes);
+  if (
+    found.end == log_end::damaged && found.has_gap
+    && logs_follow(directory, read_manifest_position(whole)))
+    found.end = log_end::torn;
+  return found;
 }
 
 /// Truncates a file whose last record is unfinished.

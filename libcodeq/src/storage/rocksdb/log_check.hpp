@@ -49,6 +49,8 @@ struct log_inspection {
   log_end end = log_end::intact;
   /// Size of the complete records before it.
   std::uint64_t whole_bytes = 0;
+  /// Bytes of the first record that is not complete were never written.
+  bool has_gap = false;
 };
 
 /// The prefix of each write batch in a store's logs: the identity that RocksDB gave the directory,
@@ -78,7 +80,10 @@ struct log_inspection {
 /// @pre no other process uses the directory; each commit was synced
 [[nodiscard]] log_end mend_log(const std::filesystem::path& directory);
 
-/// The same for the current manifest, which RocksDB always syncs.
+/// The same for the current manifest. RocksDB may write several records before it syncs them, so a
+/// record that was never written may have complete ones after it. They are cut off, too, if the
+/// logs contain everything that the tables then lack: RocksDB removes a log only after the sync of
+/// the record that replaces it.
 [[nodiscard]] log_end mend_manifest(const std::filesystem::path& directory);
 
 /// The error for a store with a damaged manifest. RocksDB would take a last record with a wrong

@@ -165,6 +165,13 @@ public:
       at_(before.bad),
       is_inside_(before.is_inside) {}
 
+  /// True when bytes at the start of the record were never written.
+  [[nodiscard]] bool begins_with_gap() const {
+    auto found = read_header(bytes_, begin_);
+    return lacks_header(bytes_, begin_)
+           || (found && lacks_sector(bytes_, *found, proof_.zeros_min()));
+  }
+
   [[nodiscard]] log_end judge() {
     while (at_ + header_bytes <= bytes_.size())
       if (auto end = take_fragment())
@@ -232,7 +239,9 @@ log_inspection
 judge(std::string_view bytes, const whole_records& found, const record_proof& proof) {
   if (is_zero(part_of(bytes, found.end, bytes.size())))
     return {log_end::intact, found.end};
-  return {unfinished_record{bytes, found, proof}.judge(), found.end};
+  unfinished_record last{bytes, found, proof};
+  bool has_gap = last.begins_with_gap();
+  return {last.judge(), found.end, has_gap};
 }
 
 } // namespace
