@@ -82,4 +82,8 @@ void admission_ticket::authenticated() {
   owner_->strangers_.erase(id_);
 }
 
+std::optional<std::uint64_t> admission_ticket::take_log_line(admission::time_point now) {
+  return owner_->lines_.take(remote_, now);
+}
+
 } // namespace codeq::transport

@@ -4,6 +4,7 @@
 #include "codeq/result.hpp"
 
 #include "base/fair_share.hpp"
+#include "observe/line_pace.hpp"
 
 #include <caf/actor_addr.hpp>
 #include <caf/actor_control_block.hpp>
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,9 @@ public:
 private:
   friend class admission_ticket;
 
+  /// Log lines about the connections of one address.
+  static constexpr std::uint32_t lines_per_second = 10;
+
   /// An unauthenticated connection.
   struct stranger {
     std::string remote;
@@ -62,6 +67,7 @@ private:
 
   std::mutex mutex_;
   base::fair_share shares_;
+  observe::line_pace lines_{lines_per_second};
   std::size_t unauthenticated_max_;
   std::uint64_t last_id_ = 0;
   /// Keyed by ticket id, the oldest first.
@@ -83,6 +89,9 @@ public:
 
   /// The connection was accepted; it has no deadline any more.
   void authenticated();
+
+  /// See `observe::line_pace::take`, with the connection's address as the owner.
+  [[nodiscard]] std::optional<std::uint64_t> take_log_line(admission::time_point now);
 
 private:
   std::shared_ptr<admission> owner_;

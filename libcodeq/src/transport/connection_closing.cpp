@@ -66,17 +66,23 @@ void connection_state::peer_closed() {
 void connection_state::enter_closing(error reason) {
   if (phase_ == phase::closing)
     return;
-  auto text = to_string(reason);
-  // The link of a dialled connection logs the reason itself, once until it changes.
-  CODEQ_LOG_AT(
-    dialled_ ? observe::log_level::debug : observe::log_level::info,
-    "connection closes remote={} reason=\"{}\"",
-    remote_,
-    text);
+  log_closing(reason);
   phase_ = phase::closing;
   reason_ = std::move(reason);
   answer_probes(false);
   sink_ = nullptr;
+}
+
+void connection_state::log_closing(const error& reason) const {
+  // The link of a dialled connection logs the reason itself, once until it changes.
+  if (dialled_)
+    CODEQ_LOG_DEBUG("connection closes remote={} reason=\"{}\"", remote_, to_string(reason));
+  else if (auto left_out = ticket_->take_log_line(self_->clock().now()))
+    CODEQ_LOG_INFO(
+      "connection closes remote={} left_out={} reason=\"{}\"",
+      remote_,
+      *left_out,
+      to_string(reason));
 }
 
 void connection_state::finish_sending() {

@@ -146,6 +146,7 @@ private:
   /// Sends the peer the reason, then closes.
   void refuse(error reason);
   void enter_closing(error reason);
+  void log_closing(const error& reason) const;
   void finish_sending();
   void tell_owner();
   void answer_probes(bool alive);

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/remote_block.hpp"
 #include "observe/log.hpp"
 #include "protocol/reply.hpp"
 #include "transport/spawn_beside_sockets.hpp"
@@ -55,6 +56,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.gauges,
     options_.limiter,
     options_.backups,
+    options_.unread,
     options_.meter};
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
@@ -91,7 +93,13 @@ void registrar_driver::note_full(const std::string& tenant) {
 
 void registrar_driver::refuse(std::uint64_t hello, const error& reason) {
   auto from = std::move(hellos_.extract(hello).mapped());
-  CODEQ_LOG_WARN("registrar refuses node remote={} reason=\"{}\"", from.remote, to_string(reason));
+  auto host = base::remote_block_of(from.remote.substr(0, from.remote.rfind(':')));
+  if (auto left_out = refusal_lines_.take(host, self_->clock().now()))
+    CODEQ_LOG_WARN(
+      "registrar refuses node remote={} left_out={} reason=\"{}\"",
+      from.remote,
+      *left_out,
+      to_string(reason));
   self_->send(from.connection, protocol::make_refused(reason).to_wire());
   self_->send(from.connection, actors::close_connection{reason});
 }

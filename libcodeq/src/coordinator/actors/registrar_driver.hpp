@@ -5,6 +5,7 @@
 #include "coordinator/actors/session_driver.hpp"
 #include "coordinator/session/registrar.hpp"
 #include "observe/limit_meter.hpp"
+#include "observe/line_pace.hpp"
 #include "security/token_source.hpp"
 
 #include <cstdint>
@@ -30,6 +31,8 @@ struct registrar_driver_options {
   backup_control backups{};
   /// Bounds the enqueues of all connections together.
   std::shared_ptr<enqueue_shares> enqueues = std::make_shared<enqueue_shares>();
+  /// Bounds what the peers of all connections together have not read.
+  std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 
@@ -59,6 +62,9 @@ public:
   [[nodiscard]] std::shared_ptr<const security::token_table> tokens() const override;
 
 private:
+  /// Log lines about the refused nodes of one address.
+  static constexpr std::uint32_t refusal_lines_per_second = 10;
+
   struct connected {
     session_actor session;
     actors::connection_actor connection;
@@ -72,6 +78,7 @@ private:
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;
   std::optional<registrar> registrar_;
+  observe::line_pace refusal_lines_{refusal_lines_per_second};
   std::uint64_t last_hello_ = 0;
   /// Hellos that are not decided yet.
   std::unordered_map<std::uint64_t, actors::peer_hello> hellos_;
