@@ -24,6 +24,10 @@ TASKS = 60
 PAYLOAD_BYTES = 1_000_000
 # One tenant gets half of the bytes; the copy in the log and memory kept by the allocator are extra.
 RSS_GROWTH_MAX = 3 * ENQUEUE_BYTES // 2 + 64 * MIB + cluster.SANITIZER_BYTES
+# Half of the unread bytes of all tenants, in buffers that grow by doubling, and what is read from
+# the disk at once. Without a bound it is three gigabytes.
+UNREAD_CONNECTIONS = 60
+UNREAD_GROWTH_MAX = 768 * MIB + cluster.SANITIZER_BYTES
 FLOOD = cluster.BIN / "tests" / "e2e_flood"
 
 
@@ -98,15 +102,39 @@ class FloodedConnection(TwoTenants):
         self.cluster.ctl("cancel", task)
         self.assertIn("is cancelled", self.cluster.ctl_error("result", task, "--wait", "5s"))
 
-    def flood(self, *words):
-        """Runs a producer of mallory that keeps no bounds, and serves acme meanwhile. Returns the
-        producer's output."""
+    def test_is_not_answered_what_it_does_not_read(self):
+        self.start_gateway_of_two()
+        before = self.cluster.coordinator.rss_bytes()
+        flood = self.start_flood("look-up", UNREAD_CONNECTIONS, 50, MIB - 1000)
+        wait_until(lambda: "asked" in flood.text(), 60, "all look-ups are sent")
+        self.assert_met("unread_bytes_max")
+        self.assert_acme_is_served()
+        grown = self.cluster.coordinator.rss_bytes() - before
+        print(f"{UNREAD_CONNECTIONS * 50} MiB were asked for, {grown / MIB:.0f} MiB are held")
+        self.assertLess(grown, UNREAD_GROWTH_MAX)
+
+        flood.hang_up()
+        self.assertEqual(0, flood.wait(60))
+        self.assertRegex(flood.text(), r"refused overloaded: the (nodes of tenant mallory have not "
+                                       r"read|connection has) \d+ (unread )?bytes")
+        self.assertRegex(flood.text(), r"looked up answered=[1-9]\d* refused=[1-9]\d*")
+        again = self.start_flood("look-up", 1, 3, MIB - 1000, name="again")
+        wait_until(lambda: "asked" in again.text(), 60, "all look-ups are sent")
+        again.hang_up()
+        self.assertEqual(0, again.wait(60))
+        self.assertIn("looked up answered=3 refused=0", again.text())
+
+    def start_flood(self, *words, name="flood"):
+        """Starts a producer of mallory that keeps no bounds."""
         os.environ["CODEQ_TOKEN"] = self.tokens["mallory"]
         try:
-            flood = self.cluster.start(
-                "flood", [FLOOD, self.cluster.address, "mallory", *words])
+            return self.cluster.start(name, [FLOOD, self.cluster.address, "mallory", *words])
         finally:
             os.environ.pop("CODEQ_TOKEN")
+
+    def flood(self, *words):
+        """Runs such a producer, and serves acme meanwhile. Returns the producer's output."""
+        flood = self.start_flood(*words)
         served = 0
         while served == 0 or flood.is_running():
             self.assert_acme_is_served()

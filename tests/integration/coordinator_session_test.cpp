@@ -41,6 +41,8 @@ std::string say_refusal(const protocol::wire_frame& frame) {
     return *protocol::change_reply::parse(frame.body)->read(read);
   if (frame.type == protocol::frame_type<schema::StatsReply>)
     return *protocol::stats_reply::parse(frame.body)->read(read);
+  if (frame.type == protocol::frame_type<schema::StatusReply>)
+    return *protocol::status_reply::parse(frame.body)->read(read);
   if (frame.type == protocol::frame_type<schema::EnqueueReply>)
     return *protocol::enqueue_reply::parse(frame.body)->read(read) + " after "
            + std::to_string(*protocol::enqueue_reply::parse(frame.body)
@@ -110,6 +112,7 @@ protected:
     options.session.worker = std::make_shared<const worker_identity>(worker_identity{"w", 1});
     options.limiter = std::make_shared<security::rate_limiter>();
     options.outgoing = outgoing_;
+    options.unread = unread_;
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_, &held_))};
@@ -150,6 +153,8 @@ protected:
   std::vector<coordinator::enqueue_share> held_;
   std::shared_ptr<actors::outgoing_progress> outgoing_ =
     std::make_shared<actors::outgoing_progress>();
+  std::shared_ptr<coordinator::unread_shares> unread_ =
+    std::make_shared<coordinator::unread_shares>();
   deterministic_system system_;
   coordinator::session_actor session_;
 };
@@ -214,6 +219,27 @@ protocol::enqueue_request enqueue_of(std::uint64_t number, std::uint32_t tasks) 
     root.setNumber(number);
     root.initTasks().initEnds(tasks);
   });
+}
+
+/// A task whose body has that size.
+coordinator::task_delivery delivery_of(std::size_t size) {
+  core::granted_run run;
+  run.first = 1;
+  run.count = 1;
+  run.queue = {"default", "q"};
+  coordinator::task_delivery delivery;
+  delivery.granted.peer = 1;
+  delivery.granted.runs = {std::move(run)};
+  delivery.bodies = {{bytes::from(std::string(size, 'x')), {static_cast<std::uint32_t>(size)}}};
+  return delivery;
+}
+
+/// The answer to a look-up of a task whose result has that size.
+coordinator::shard_reply status_of(std::uint64_t number, std::size_t size) {
+  protocol::status_answered answered;
+  answered.number = number;
+  answered.texts.text = bytes::from(std::string(size, 'x'));
+  return {shard_id{}, std::move(answered)};
 }
 
 protocol::claim_request change_to(const char* queue) {
@@ -312,6 +338,38 @@ TEST_F(CoordinatorSession, EndsTheProducerSessionThatAGoodbyeNames) {
   receive(protocol::make_goodbye(errc::none, {1, 9}));
 
   EXPECT_THAT(take(), Contains("session 9 ends"));
+}
+
+TEST_F(CoordinatorSession, PausesClaimsWhileItsTenantHasTooManyUnreadBytes) {
+  unread_ = std::make_shared<coordinator::unread_shares>(256u << 10);
+  start(nullptr);
+  claim(3);
+  take();
+
+  receive(delivery_of(300u << 10));
+  EXPECT_THAT(take(), Contains("take 2"));
+  system_.advance(1s);
+  EXPECT_THAT(take(), Not(Contains("credits 2"))) << "nothing is read";
+  receive(coordinator::credit_news{shard_id{}, coordinator::credit_news::kind::returned, 2});
+  outgoing_->written = 300u << 10;
+  system_.advance(1s);
+
+  EXPECT_THAT(take(), Contains("credits 2"));
+  EXPECT_EQ(unread_->used(), 0u);
+}
+
+TEST_F(CoordinatorSession, RefusesAnswersToQuestionsWhileItsTenantHasTooManyUnreadBytes) {
+  unread_ = std::make_shared<coordinator::unread_shares>(256u << 10);
+  start(nullptr);
+  receive(delivery_of(100u << 10));
+  take();
+
+  receive(status_of(7, 100u << 10));
+  EXPECT_THAT(take(), ElementsAre(StartsWith("7 overloaded: the nodes of tenant default have")));
+  outgoing_->written = 100u << 10;
+  receive(status_of(8, 100u << 10));
+
+  EXPECT_THAT(take(), ElementsAre("8 none: "));
 }
 
 TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {

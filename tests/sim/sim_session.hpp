@@ -53,6 +53,8 @@ public:
   void wake_after(duration wait, coordinator::session_wake what) override;
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override;
 
+  [[nodiscard]] result<void> keep_unread(std::uint64_t) override { return {}; }
+
   [[nodiscard]] duration
   take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
     return duration{0};

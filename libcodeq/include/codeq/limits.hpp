@@ -141,6 +141,12 @@ inline constexpr duration delivery_look_interval = 10ms;
 inline constexpr duration delivery_late_interval = 1s;
 inline constexpr std::size_t result_bytes_waiting_max = 8u << 20;
 inline constexpr std::size_t results_asked_again_max = 8;
+/// Maximum number of bytes that the nodes of all tenants have not read.
+inline constexpr std::uint64_t unread_bytes_max = 512ull << 20;
+/// As many unread bytes of each connection do not count, so that every connection makes progress.
+inline constexpr std::size_t unread_bytes_free = 64u << 10;
+/// Beyond this number of unread bytes of a connection its questions are refused.
+inline constexpr std::size_t unread_bytes_per_connection_max = 8u << 20;
 inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
 inline constexpr std::size_t producer_window_requests_default = 64;
 /// Maximum size of the enqueues of all connections that are not durable yet.

@@ -246,6 +246,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   r.meter = limit_meter;
   enqueues = std::make_shared<coordinator::enqueue_shares>(options.enqueue_bytes_max, limit_meter);
   r.enqueues = enqueues;
+  r.unread = std::make_shared<coordinator::unread_shares>(limits::unread_bytes_max, limit_meter);
   r.shards = shards;
   r.gauges = [s = store, h = horizons, d = reserve, l = lookups, e = enqueues] {
     auto gauges = node::store_gauges(*s, *h, *d);

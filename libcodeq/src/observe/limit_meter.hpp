@@ -34,6 +34,7 @@ inline constexpr std::string_view counted_limits[] = {
   "subscriptions_max",
   "token_rate",
   "unauthenticated_connections_max",
+  "unread_bytes_max",
   "webhook_flights_max",
   "webhooks_open_max",
 };

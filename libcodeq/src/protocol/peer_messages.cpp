@@ -130,6 +130,24 @@ void write_reply(shard_id shard, const peer_reply& reply, const frame_writer& wr
   std::visit(reply_writer{shard, write}, reply);
 }
 
+bool answers_question(const peer_reply& reply) {
+  return std::holds_alternative<status_answered>(reply)
+         || std::holds_alternative<history_answered>(reply)
+         || std::holds_alternative<core::tasks_listed>(reply)
+         || std::holds_alternative<core::task_explained>(reply);
+}
+
+wire_frame refusal_of(const peer_reply& reply, const error& reason) {
+  if (const auto* status = std::get_if<status_answered>(&reply))
+    return make_refusal<schema::StatusRequest>(status->number, reason).to_wire();
+  if (const auto* history = std::get_if<history_answered>(&reply))
+    return make_refusal<schema::EventsRequest>(history->number, reason).to_wire();
+  if (const auto* listed = std::get_if<core::tasks_listed>(&reply))
+    return make_refusal<schema::ListRequest>(listed->number, reason).to_wire();
+  auto number = std::get<core::task_explained>(reply).number;
+  return make_refusal<schema::ExplainRequest>(number, reason).to_wire();
+}
+
 void write_tasks(
   shard_id shard,
   const core::tasks_granted& granted,

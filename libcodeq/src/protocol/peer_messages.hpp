@@ -114,6 +114,12 @@ using frame_writer = std::function<void(const wire_frame&)>;
 /// Writes a reply of `shard` as one frame, or as several if one would be too large.
 void write_reply(shard_id shard, const peer_reply& reply, const frame_writer& write);
 
+/// True for the answer to a request without effects, which may thus be refused instead.
+[[nodiscard]] bool answers_question(const peer_reply& reply);
+
+/// The refusal in place of such an answer. @pre `answers_question(reply)`
+[[nodiscard]] wire_frame refusal_of(const peer_reply& reply, const error& reason);
+
 /// Writes granted tasks as frames, as many as their real size needs: the core bounds a grant by the
 /// average task size of each segment, which the real sizes may exceed many times. `bodies` contains
 /// the tasks of each run, in order.

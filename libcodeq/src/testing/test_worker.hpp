@@ -113,6 +113,8 @@ public:
   /// Frames count as written as soon as they are sent.
   [[nodiscard]] coordinator::outgoing_bytes outgoing() const override { return {sent_, sent_}; }
 
+  [[nodiscard]] result<void> keep_unread(std::uint64_t) override { return {}; }
+
   [[nodiscard]] duration
   take_rate(const security::principal&, security::rate_scope, std::uint64_t) override {
     return duration{0};

@@ -4,6 +4,9 @@
 // sends so many requests of one task at once, and the refused ones again and again.
 //   e2e_flood ADDRESS TENANT await TASKS
 // adds tasks, and awaits them until the coordinator closes the connection.
+//   e2e_flood ADDRESS TENANT look-up CONNECTIONS REQUESTS PAYLOAD_BYTES
+// asks each connection so many times for a task with its payload, and reads the answers after a
+// SIGHUP.
 #include "codeq/limits.hpp"
 
 #include "client/peer.hpp"
@@ -13,8 +16,10 @@
 #include "transport/socket.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -64,6 +69,15 @@ public:
         return frame;
       if (!move_bytes())
         return std::nullopt;
+    }
+  }
+
+  /// Sends everything and receives nothing.
+  void send_all() {
+    while (sent_ < out_.size()) {
+      pollfd ready{socket_.get(), POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+      send_some();
     }
   }
 
@@ -178,6 +192,34 @@ public:
     next(protocol::frame_type<schema::EnqueueReply>);
   }
 
+  /// Adds a task and asks for it, without reading the answers.
+  void look_up(std::size_t requests, std::size_t payload_bytes) {
+    send(make_tasks(1, payload_bytes), 1, 1);
+    auto task = next_answer().tasks.at(0);
+    for (std::size_t number = 0; number < requests; ++number)
+      peer_.send(protocol::status_request::build([&](auto request) {
+        request.setNumber(number);
+        request.initTask().setSeq(task);
+        request.setWithBody(true);
+      }));
+    peer_.send_all();
+  }
+
+  /// Reads the answers to look-ups; returns the reasons of those that were refused.
+  std::vector<std::string> refused_lookups(std::size_t requests) {
+    std::vector<std::string> refused;
+    for (std::size_t i = 0; i < requests; ++i) {
+      auto reply =
+        value_of(protocol::status_reply::parse(next(protocol::frame_type<schema::StatusReply>)));
+      auto allowed = reply.read([](auto from) -> result<void> {
+        return error{protocol::from_schema(from.getCode()), from.getContext().cStr()};
+      });
+      if (allowed.error().code != errc::none)
+        refused.push_back(to_string(allowed.error()));
+    }
+    return refused;
+  }
+
 private:
   static constexpr auto part = limits::awaited_tasks_per_request_max;
 
@@ -259,6 +301,35 @@ private:
   producer_id producer_{};
 };
 
+void flood_with_lookups(
+  const std::string& address,
+  const std::string& tenant,
+  std::size_t connections,
+  std::size_t requests,
+  std::size_t payload_bytes) {
+  std::vector<std::unique_ptr<flood>> floods;
+  for (std::size_t i = 0; i < connections; ++i) {
+    floods.push_back(std::make_unique<flood>(address, tenant));
+    floods.back()->look_up(requests, payload_bytes);
+  }
+  print("asked");
+  sigset_t wake{};
+  sigemptyset(&wake);
+  sigaddset(&wake, SIGHUP);
+  int number = 0;
+  sigwait(&wake, &number);
+  std::vector<std::string> refused;
+  for (auto& one : floods)
+    for (auto& reason : one->refused_lookups(requests))
+      refused.push_back(std::move(reason));
+  if (!refused.empty())
+    print("refused " + refused.front());
+  auto answered = connections * requests - refused.size();
+  print(
+    "looked up answered=" + std::to_string(answered)
+    + " refused=" + std::to_string(refused.size()));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -268,8 +339,16 @@ int main(int argc, char** argv) {
       flood(words[0], words[1]).enqueue(std::stoul(words[3]), std::stoul(words[4]));
     } else if (words.size() == 4 && words[2] == "await") {
       flood(words[0], words[1]).await(std::stoul(words[3]));
+    } else if (words.size() == 6 && words[2] == "look-up") {
+      sigset_t blocked{};
+      sigemptyset(&blocked);
+      sigaddset(&blocked, SIGHUP);
+      sigprocmask(SIG_BLOCK, &blocked, nullptr);
+      flood_with_lookups(
+        words[0], words[1], std::stoul(words[3]), std::stoul(words[4]), std::stoul(words[5]));
     } else {
-      std::cerr << "usage: e2e_flood ADDRESS TENANT enqueue REQUESTS PAYLOAD_BYTES | await TASKS\n";
+      std::cerr << "usage: e2e_flood ADDRESS TENANT enqueue REQUESTS PAYLOAD_BYTES | await TASKS"
+                   " | look-up CONNECTIONS REQUESTS PAYLOAD_BYTES\n";
       return 2;
     }
   } catch (const std::exception& e) {

@@ -36,6 +36,8 @@ void session_driver::start(session_actor::pointer self, const session_driver_opt
   self_ = self;
   options_ = options;
   session_.emplace(options_.session, *this);
+  const auto& bearer = options_.session.bearer;
+  unread_.emplace(options_.unread, bearer ? bearer->tenant : "default");
   // The connection may have ended before it got this session as its owner.
   self_->monitor(options_.connection);
 }
@@ -76,6 +78,10 @@ void session_driver::wake_after(duration wait, session_wake what) {
 
 outgoing_bytes session_driver::outgoing() const {
   return {sent_, options_.outgoing->written.load(std::memory_order_relaxed)};
+}
+
+result<void> session_driver::keep_unread(std::uint64_t bytes) {
+  return unread_->keep(bytes);
 }
 
 duration session_driver::take_rate(
@@ -125,7 +131,7 @@ session_actor::behavior_type drive_session(
     [self](const peer_enqueue& m) { self->state.used().take(m.request, m.share); },
     [self](const enqueue_without_share& m) { self->state.used().take(m); },
     [self](const wake_session& m) { self->state.hosted().wake(m.what); },
-    [self](const actors::outgoing_pressure& m) { self->state.hosted().pause(m.high); },
+    [self](const actors::outgoing_pressure& m) { self->state.hosted().set_pressure(m.high); },
     [self](const actors::connection_lost&) { self->quit(); },
     [self](const end_session& m) { self->state.hosted().end(m.reason); },
   };

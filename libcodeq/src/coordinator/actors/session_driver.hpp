@@ -3,6 +3,7 @@
 
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
+#include "coordinator/actors/unread_shares.hpp"
 #include "coordinator/session/session.hpp"
 #include "observe/limit_meter.hpp"
 #include "security/rate_limiter.hpp"
@@ -37,6 +38,7 @@ struct session_driver_options {
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
   backup_control backups{};
+  std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
   /// not count.
@@ -63,6 +65,7 @@ public:
   void gather_stats(std::uint64_t number) override;
   void wake_after(duration wait, session_wake what) override;
   [[nodiscard]] outgoing_bytes outgoing() const override;
+  [[nodiscard]] result<void> keep_unread(std::uint64_t bytes) override;
   [[nodiscard]] duration take_rate(
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
@@ -77,6 +80,7 @@ private:
   std::optional<session> session_;
   /// Bytes of the frames that were sent to the connection.
   std::uint64_t sent_ = 0;
+  std::optional<unread_part> unread_;
 };
 
 [[nodiscard]] session_actor::behavior_type drive_session(

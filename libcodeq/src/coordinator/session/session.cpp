@@ -35,6 +35,13 @@ coordinator_stats visible_to(const security::principal& who, coordinator_stats a
   return all;
 }
 
+std::uint32_t count_of(const core::tasks_granted& granted) {
+  std::uint32_t count = 0;
+  for (const auto& run : granted.runs)
+    count += run.count;
+  return count;
+}
+
 } // namespace
 
 session::session(session_options options, session_port& port)
@@ -207,6 +214,8 @@ void session::wake(session_wake what) {
     return beat_for_late_tasks();
   case session_wake::waiting_results:
     return ask_for_results();
+  case session_wake::unread_bytes:
+    return give_back_unread();
   }
 }
 
@@ -230,29 +239,6 @@ void session::beat_for_late_tasks() {
     port_.command_shard(late.shard, core::heartbeat{options_.peer, std::move(late.leases), {}, {}});
   if (window_.is_waiting())
     wake_later(session_wake::late_tasks, limits::delivery_late_interval);
-}
-
-void session::tell(shard_id shard, const protocol::tasks_told& told) {
-  auto waiting = port_.outgoing().waiting();
-  auto most = options_.result_bytes_max;
-  auto now = results_.admit(shard, told, most - std::min(waiting, most));
-  if (!now.tasks.empty())
-    write(shard, now);
-  if (!results_.empty())
-    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
-}
-
-void session::ask_for_results() {
-  if (port_.outgoing().waiting() < options_.result_bytes_max / 2) {
-    if (auto asked = results_.take())
-      port_.command_shard(asked->first, core::await_tasks{options_.peer, asked->second});
-  }
-  if (!results_.empty())
-    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
-}
-
-void session::write(shard_id shard, const protocol::peer_reply& reply) {
-  protocol::write_reply(shard, reply, [this](const auto& frame) { port_.send(frame); });
 }
 
 void session::carry_out(const claim_router::moves& moves) {
@@ -285,12 +271,12 @@ void session::take(const task_delivery& m) {
   wake_later(session_wake::late_tasks, limits::delivery_late_interval);
   if (window_.is_filling())
     wake_later(session_wake::full_window, limits::delivery_look_interval);
-  if (m.granted.redelivered)
+  if (!m.granted.redelivered)
+    carry_out(router_.granted(m.shard, count_of(m.granted), m.more));
+  if (take_unread(0))
     return;
-  std::uint32_t count = 0;
-  for (const auto& run : m.granted.runs)
-    count += run.count;
-  carry_out(router_.granted(m.shard, count, m.more));
+  over_share_ = true;
+  pause_claims();
 }
 
 void session::take(const credit_news& m) {
@@ -325,7 +311,10 @@ void session::tell_stats(std::uint64_t number, result<std::vector<coordinator_st
   auto sum = sum_of(*parts);
   if (options_.bearer)
     sum = visible_to(*options_.bearer, std::move(sum));
-  port_.send(protocol::make_stats_reply(number, sum).to_wire());
+  auto reply = protocol::make_stats_reply(number, sum).to_wire();
+  if (auto ok = take_answer(reply.body.size()); !ok)
+    reply = protocol::make_refusal<schema::StatsRequest>(number, ok.error()).to_wire();
+  port_.send(reply);
 }
 
 void session::take_request(const protocol::backup_request& m) {
@@ -341,14 +330,19 @@ void session::take_request(const protocol::backup_request& m) {
   port_.send(reply->to_wire());
 }
 
-void session::pause(bool paused) {
-  carry_out(router_.pause(paused || draining_));
+void session::set_pressure(bool high) {
+  high_pressure_ = high;
+  pause_claims();
+}
+
+void session::pause_claims() {
+  carry_out(router_.pause(high_pressure_ || over_share_ || draining_));
 }
 
 void session::drain() {
   draining_ = true;
   held_credits_ = 0;
-  pause(true);
+  pause_claims();
 }
 
 void session::take_request(const protocol::goodbye& m) {

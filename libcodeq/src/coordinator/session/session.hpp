@@ -44,6 +44,8 @@ enum class session_wake : std::uint8_t {
   late_tasks,
   /// Results wait for the connection.
   waiting_results,
+  /// The connection keeps a part of its tenant's share of unread bytes.
+  unread_bytes,
 };
 
 /// Bytes of a connection since its session began.
@@ -80,6 +82,10 @@ public:
   virtual void wake_after(duration wait, session_wake what) = 0;
 
   [[nodiscard]] virtual outgoing_bytes outgoing() const = 0;
+
+  /// Keeps `bytes` of the tenant's share of unread bytes for this connection, in place of those
+  /// kept before. Errors: `overloaded` when the share is used up; then as many as before are kept.
+  [[nodiscard]] virtual result<void> keep_unread(std::uint64_t bytes) = 0;
 
   /// How long the bearer of a token has to wait before it may use `cost`; zero: not at all.
   [[nodiscard]] virtual duration
@@ -126,8 +132,8 @@ public:
   /// Answers the `StatsRequest` of that number from the parts of all shards.
   void tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts);
 
-  /// Pauses or resumes claims for a peer that reads slowly.
-  void pause(bool paused);
+  /// The connection has too many unread bytes, or no longer.
+  void set_pressure(bool high);
 
   /// A requested wake-up is due.
   void wake(session_wake what);
@@ -182,10 +188,29 @@ private:
 
   void write(shard_id shard, const protocol::peer_reply& reply);
 
+  // Bytes that the peer has not read.
+
+  /// Takes the tenant's share for the bytes that the peer has not read and for `more` bytes.
+  /// Errors: `overloaded`.
+  [[nodiscard]] result<void> take_unread(std::uint64_t more);
+
+  /// The same for an answer of that size. Errors: `overloaded`, also when this connection alone has
+  /// too many unread bytes.
+  [[nodiscard]] result<void> take_answer(std::uint64_t bytes);
+
+  /// Gives back what the peer has read.
+  void give_back_unread();
+
+  /// Pauses claims for a peer that reads slowly or takes no more tasks, or resumes them.
+  void pause_claims();
+
   // Results of awaited tasks.
 
   void tell(shard_id shard, const protocol::tasks_told& told);
   void ask_for_results();
+
+  /// The number of bytes of these results that may be sent now.
+  [[nodiscard]] std::uint64_t room_for_results(const protocol::tasks_told& told);
 
   /// From now on the worker claims from these queues.
   void take_from(const std::vector<queue_address>& queues);
@@ -222,6 +247,9 @@ private:
   std::uint32_t batch_tasks_ = 0;
   /// The worker takes no more tasks.
   bool draining_ = false;
+  bool high_pressure_ = false;
+  /// The tenant's share of unread bytes is used up.
+  bool over_share_ = false;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
 
