@@ -29,6 +29,24 @@ struct client_gone {
 struct claim_ended {
   std::uint64_t claim = 0;
   std::vector<task> tasks;
+  /// There may be more tasks, for which a shard had no room.
+  bool is_cut = false;
+};
+
+/// A claim that may wait has found no work so far.
+struct claim_waits {
+  std::uint64_t claim = 0;
+};
+
+/// A lease that a claim's response told of.
+struct granted_lease {
+  task_id task;
+  fencing_token token{};
+};
+
+/// The client cannot have read a response that told of these leases.
+struct leases_unread {
+  std::vector<granted_lease> leases;
 };
 
 /// The outcome of a delivery to a webhook.
@@ -56,6 +74,10 @@ using gateway_actor = coordinator::shard_peer_actor::extend<
   caf::reacts_to<client_gone>,
   // Answers the claim's request with its tasks.
   caf::reacts_to<claim_ended>,
+  // Frees the bytes that the claim had reserved.
+  caf::reacts_to<claim_waits>,
+  // Gives the leases back.
+  caf::reacts_to<leases_unread>,
   // Closes a delivery, or schedules its retry.
   caf::reacts_to<webhook_answered>,
   // Frees the place of a subscriber's call.
@@ -85,6 +107,8 @@ using claim_actor = coordinator::shard_peer_actor::extend<
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::call_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_waits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::leases_unread)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::webhook_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::wakeup_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)

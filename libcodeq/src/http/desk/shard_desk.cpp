@@ -61,6 +61,7 @@ result<client::answered<task_detail>> read_detail(const protocol::status_reply& 
 void shard_desk::start(gateway_actor::pointer self, const desk_options& options) {
   self_ = self;
   options_ = options;
+  turns_.connect(options.answers);
   peer_ = last_peer_ = first_peer;
   attach();
   client::store_identity store{options_.store_id, shard_count()};

@@ -32,6 +32,10 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
       caf::anon_send(caf::actor_cast<caf::actor>(me), wakeup_answered{number});
   };
   context_.wakeups.start(context_.desk, options.webhooks, std::move(end_call));
+  context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
+    if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
+      caf::anon_send(caf::actor_cast<caf::actor>(me), leases_unread{std::move(leases)});
+  };
 }
 
 void gateway_state::serve(const call_arrived& m) {
@@ -40,8 +44,12 @@ void gateway_state::serve(const call_arrived& m) {
   ++open_;
   auto answer = std::move(m.call->answer);
   m.call->answer = [this, call = m.call.get(), answer = std::move(answer)](response r) {
-    if (std::exchange(call->is_answered, true))
+    if (std::exchange(call->is_answered, true)) {
+      if (r.on_unwritten)
+        r.on_unwritten();
       return;
+    }
+    r.share = std::move(call->share);
     answer(std::move(r));
     answered(*call);
   };
@@ -114,6 +122,8 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const call_arrived& m) { self->state.serve(m); },
     [self](const client_gone& m) { self->state.forget(m); },
     [self](claim_ended& m) { self->state.desk().take(m); },
+    [self](const claim_waits& m) { self->state.desk().take(m); },
+    [self](const leases_unread& m) { self->state.desk().give_back(m.leases); },
     [self](const webhook_answered& m) { self->state.take(m); },
     [self](const wakeup_answered& m) { self->state.take(m); },
     [self](gateway_tick) { self->state.desk().tick(); },

@@ -38,6 +38,8 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const coordinator_stats&)> metrics;
+  /// Gives leases back that no client learned of. Called on any thread.
+  std::function<void(std::vector<granted_lease>)> return_leases;
 };
 
 /// Who may use a route.

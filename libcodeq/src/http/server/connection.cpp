@@ -127,7 +127,7 @@ void connection::on_header(error_code failure) {
     return refuse(413, "request body is too large");
   parser_->body_limit(limit);
   if (!reserve_body())
-    return refuse(over_share("http_bodies_bytes_max", hall_->body_bytes));
+    return refuse(over_share());
   read_body();
 }
 
@@ -163,13 +163,13 @@ bool connection::reserve_body() {
   return true;
 }
 
-response connection::over_share(std::string_view limit, const base::fair_share& bytes) {
-  std::string_view kind = tenant_.empty() ? "remote" : "tenant";
-  hall_->note(limit, bytes.total(), kind, payer());
+response connection::over_share() {
+  const auto& bytes = hall_->body_bytes;
+  hall_->note("http_bodies_bytes_max", bytes.total(), payer_kind(), payer());
   return refusal_of(
     {errc::overloaded,
-     std::string(kind) + " " + payer() + " has " + std::to_string(bytes.used_by(payer()))
-       + " bytes at once; all share " + std::string(limit) + "=" + std::to_string(bytes.total())});
+     std::string(payer_kind()) + " " + payer() + " has " + std::to_string(bytes.used_by(payer()))
+       + " bytes at once; all share http_bodies_bytes_max=" + std::to_string(bytes.total())});
 }
 
 void connection::read_body() {
@@ -218,8 +218,11 @@ void connection::serve() {
   unanswered_ = shared_from_this();
   open_->answer = [weak = weak_from_this(), to = stream_.get_executor()](response answer) {
     asio::post(to, [weak, answer = std::move(answer)]() mutable {
-      if (auto self = weak.lock())
+      auto self = weak.lock();
+      if (self && self->open_)
         self->take_answer(std::move(answer));
+      else if (answer.on_unwritten)
+        answer.on_unwritten();
     });
   };
   ++served_;
@@ -264,8 +267,6 @@ void connection::watch_secured() {
 }
 
 void connection::take_answer(response answer) {
-  if (!open_)
-    return;
   open_.reset();
   unanswered_.reset();
   error_code ignored;
@@ -273,13 +274,25 @@ void connection::take_answer(response answer) {
   write(std::move(answer));
 }
 
+void connection::take_share(response& answer) {
+  auto bytes = is_head_ ? 0 : answer.body.size();
+  if (answer.share)
+    return answer.share->force(bytes);
+  auto share = hall_->options.answers->open(payer_kind(), payer());
+  // Clients that request much and read slowly must not fill the memory together.
+  if (bytes > limits::http_small_answer_bytes) {
+    if (auto ok = share->resize(bytes); !ok) {
+      answer = refusal_of(ok.error());
+      keep_alive_ = false;
+    }
+  }
+  share->force(is_head_ ? 0 : answer.body.size());
+  answer.share = std::move(share);
+}
+
 void connection::write(response answer) {
   release_body();
-  // Clients that request much and read slowly must not fill the memory together.
-  if (!hall_->answer_bytes.has_room(payer(), answer.body.size())) {
-    answer = over_share("http_answers_bytes_max", hall_->answer_bytes);
-    keep_alive_ = false;
-  }
+  take_share(answer);
   ++hall_->options.meter->answers[std::min(answer.status / 100, 5u)];
   keep_alive_ = keep_alive_ && !hall_->is_stopping;
   auto& out = response_.emplace();
@@ -297,9 +310,8 @@ void connection::write(response answer) {
   // The answer to a HEAD has the header of that to a GET, with the length of what is left out.
   if (is_head_)
     out.body().clear();
-  written_ = out.body().size();
-  answer_payer_ = payer();
-  hall_->answer_bytes.force(answer_payer_, written_);
+  share_ = std::move(answer.share);
+  on_unwritten_ = std::move(answer.on_unwritten);
   stream_.lowest().expires_after(limits::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
@@ -307,6 +319,8 @@ void connection::write(response answer) {
 }
 
 void connection::on_written(error_code failure) {
+  if (auto unwritten = std::exchange(on_unwritten_, nullptr); failure && unwritten)
+    unwritten();
   release_answer();
   if (!failure && drain_bytes_ > 0) {
     error_code ignored;
@@ -383,9 +397,8 @@ void connection::drop() {
 }
 
 void connection::release_answer() {
-  if (response_)
-    hall_->answer_bytes.give_back(answer_payer_, written_);
   response_.reset();
+  share_.reset();
 }
 
 void connection::release_body() {

@@ -4,6 +4,7 @@
 #include "http/server/connection_hall.hpp"
 #include "http/server/socket_stream.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,8 +82,18 @@ private:
   void refuse(unsigned status, std::string_view text);
   void refuse(response answer);
 
-  /// Counts and logs that the payer has its share of these bytes; returns the refusal.
-  [[nodiscard]] response over_share(std::string_view limit, const base::fair_share& bytes);
+  /// Counts and logs that the payer has its share of bodies; returns the refusal.
+  [[nodiscard]] response over_share();
+
+  /// Gives the response a share of its own if it has none. An answer that is too large for the
+  /// payer's share is replaced by a refusal.
+  void take_share(response& answer);
+
+  /// What a payer is called.
+  [[nodiscard]] std::string_view payer_kind() const {
+    return tenant_.empty() ? "remote" : "tenant";
+  }
+
   void close();
 
   /// Closes the connection without a response.
@@ -106,10 +117,12 @@ private:
   std::string request_id_;
   std::string origin_;
   std::size_t reserved_ = 0;
-  std::size_t written_ = 0;
-  /// The owners of the shares that these bytes were taken from.
+  /// The owner of the share that these bytes were taken from.
   std::string body_payer_;
-  std::string answer_payer_;
+  /// The share of the response that is being written.
+  answer_share share_;
+  /// Of the response that is being written; may be empty.
+  std::function<void()> on_unwritten_;
   std::uint64_t served_ = 0;
   /// The number of bytes that may still be drained.
   std::size_t drain_bytes_ = 0;
