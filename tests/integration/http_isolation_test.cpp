@@ -274,5 +274,41 @@ TEST_F(HttpIsolation, ASmallAnswerIsNeverRefusedForItsBytes) {
   EXPECT_EQ(200u, post("/tasks/" + task + "/result", R"({"status":"COMPLETED"})").status);
 }
 
+TEST_F(HttpIsolation, TenantsTakeTurnsAtTheGateway) {
+  become_mallory();
+  std::vector<pending> flood;
+  for (int i = 0; i < 200; ++i)
+    flood.push_back(send_along("GET", "/tasks/none", {}));
+  become_acme();
+  auto mine = send_along("GET", "/tasks/none", {});
+
+  while (!mine.is_answered() && step()) {
+  }
+
+  EXPECT_TRUE(mine.is_answered());
+  EXPECT_LT(answered_of(flood), 100u);
+}
+
+TEST_F(HttpIsolation, TenantsTakeTurnsReadingPayloads) {
+  become_acme();
+  auto own = enqueue("q");
+  become_mallory();
+  auto theirs = enqueue("q");
+  std::vector<pending> flood;
+  for (int i = 0; i < 500; ++i)
+    flood.push_back(send_along("GET", "/tasks/" + theirs, {}));
+  // All of them wait for their turns when the first one is answered.
+  while (answered_of(flood) == 0 && step()) {
+  }
+  become_acme();
+  auto mine = send_along("GET", "/tasks/" + own, {});
+
+  while (!mine.is_answered() && step()) {
+  }
+
+  EXPECT_TRUE(mine.is_answered());
+  EXPECT_LT(answered_of(flood), 200u);
+}
+
 } // namespace
 } // namespace codeq::test

@@ -20,6 +20,9 @@ struct call_arrived {
   exchange_ptr call;
 };
 
+/// A call waits for its turn.
+struct next_call {};
+
 /// The client went away before its request was answered.
 struct client_gone {
   exchange_ptr call;
@@ -70,6 +73,8 @@ struct stop_gateway {};
 using gateway_actor = coordinator::shard_peer_actor::extend<
   // Routes a request and answers it, at once or when the shards have answered.
   caf::reacts_to<call_arrived>,
+  // Runs the route of the next call.
+  caf::reacts_to<next_call>,
   // Ends the waiting of the client's request.
   caf::reacts_to<client_gone>,
   // Answers the claim's request with its tasks.
@@ -105,6 +110,7 @@ using claim_actor = coordinator::shard_peer_actor::extend<
 } // namespace codeq::http
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::call_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::next_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_waits)

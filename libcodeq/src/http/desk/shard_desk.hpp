@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "base/clock.hpp"
+#include "base/turn_queue.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
@@ -12,12 +13,12 @@
 #include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
 #include "http/desk/gateway_actors.hpp"
+#include "http/desk/shared_question.hpp"
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
 #include "http/server/answer_shares.hpp"
 #include "protocol/task_convert.hpp"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -137,13 +138,29 @@ public:
 
   /// Ends an enqueue with `timeout` and frees its place; does nothing when the enqueue has ended.
   void give_up(const enqueue_ticket& ticket);
-  void describe(const client::task_address& task, bool with_body, then<task_detail> done);
+  void describe(const client::task_address& task, then<task_detail> done);
+
+  /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
+  /// others wait, and their owners take turns: the tenants that ask, and `own_reads`.
+  void describe_with_body(
+    const std::string& owner, const client::task_address& task, then<task_detail> done);
+
+  /// The owner of reads that the gateway needs itself.
+  static constexpr auto own_reads = "";
+
+  using stats_result = result<coordinator_stats>;
+  using parts_result = result<std::vector<coordinator_stats>>;
 
   /// Adds up the statistics of all shards. Errors: `timeout`.
-  void stats(then<coordinator_stats> done);
+  void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
+
+  /// The number of the statistics that `stats` has passed on latest.
+  [[nodiscard]] std::uint64_t stats_number() const noexcept { return stats_number_; }
 
   /// The statistics of each shard, indexed by shard number.
-  void stats_by_shard(then<std::vector<coordinator_stats>> done);
+  void stats_by_shard(std::function<void(const parts_result&)> done) {
+    parts_.ask(std::move(done));
+  }
 
   /// Asks a shard a question whose reply is `S`.
   template <class T, class S>
@@ -228,10 +245,8 @@ private:
   using lease_name = std::tuple<shard_id, sequence, fencing_token>;
 
   void attach();
+  void connect_stats();
 
-  /// Reads a task with its body. At most `limits::http_bodies_read_max` such reads are open; the
-  /// others wait for their turn.
-  void describe_body(const client::task_address& task, then<task_detail> done);
   void read_next_bodies();
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
   [[nodiscard]] core::peer_id next_peer();
@@ -259,7 +274,7 @@ private:
   std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
   /// The reads of task bodies that wait for their turn, and the number of open ones.
-  std::deque<std::function<void()>> waiting_bodies_;
+  base::turn_queue<std::function<void()>> waiting_bodies_;
   std::size_t open_bodies_ = 0;
   bool reads_bodies_ = false;
   /// For each tenant, the names of its queues, each with the shards that have it.
@@ -268,6 +283,9 @@ private:
   std::set<shard_id> known_shards_;
   std::map<std::uint64_t, std::function<void()>> early_claims_;
   std::unordered_map<std::uint64_t, open_watch> watches_;
+  shared_question<parts_result> parts_;
+  shared_question<stats_result> stats_;
+  std::uint64_t stats_number_ = 0;
   claim_turns turns_;
   enqueue_desk enqueues_;
   client::watch_list watch_list_;

@@ -55,17 +55,30 @@ void gateway_state::serve(const call_arrived& m) {
   };
   m.call->deadline = context_.desk.steady_now() + limits::http_request_time_max;
   arm_deadline(m.call);
-  dispatch(context_, m.call);
+  arrived_.add(m.call->by ? m.call->by->tenant : std::string(), m.call);
+  self_->send(self_, next_call{});
 }
 
-void gateway_state::forget(const client_gone& m) {
-  if (auto gone = std::exchange(m.call->on_gone, nullptr))
+void gateway_state::dispatch_next() {
+  auto call = arrived_.take();
+  if (!call || (*call)->is_answered)
+    return;
+  if (stopped_)
+    return (*call)->answer(refusal_of({errc::going_away, "the coordinator is stopping"}));
+  dispatch(context_, *call);
+  if ((*call)->is_gone && !(*call)->is_answered)
+    forget(*call);
+}
+
+void gateway_state::forget(const exchange_ptr& call) {
+  call->is_gone = true;
+  if (auto gone = std::exchange(call->on_gone, nullptr))
     return gone();
   auto grace = context_.desk.steady_now() + limits::http_gone_grace;
-  if (m.call->is_answered || m.call->deadline <= grace)
+  if (call->is_answered || call->deadline <= grace)
     return;
-  m.call->deadline = grace;
-  arm_deadline(m.call);
+  call->deadline = grace;
+  arm_deadline(call);
 }
 
 void gateway_state::arm_deadline(const exchange_ptr& call) {
@@ -120,12 +133,13 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
     [self](const call_arrived& m) { self->state.serve(m); },
-    [self](const client_gone& m) { self->state.forget(m); },
+    [self](const client_gone& m) { self->state.forget(m.call); },
     [self](claim_ended& m) { self->state.desk().take(m); },
     [self](const claim_waits& m) { self->state.desk().take(m); },
     [self](const leases_unread& m) { self->state.desk().give_back(m.leases); },
     [self](const webhook_answered& m) { self->state.take(m); },
     [self](const wakeup_answered& m) { self->state.take(m); },
+    [self](next_call) { self->state.dispatch_next(); },
     [self](gateway_tick) { self->state.desk().tick(); },
     [self](stop_gateway) { return self->state.stop(); },
   };

@@ -11,8 +11,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -24,6 +24,9 @@ struct gateway_context {
   /// The queues whose policies are being changed. Outlives the desk, whose callbacks take them out.
   std::set<queue_address> changing_policies;
   shard_desk desk;
+  /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
+  std::map<std::string, std::string> queue_lists;
+  std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
   authenticate who;

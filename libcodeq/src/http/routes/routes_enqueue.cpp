@@ -56,19 +56,22 @@ void show_added(
   stored.outcome = added.kind;
   stored.is_known = false;
   bool is_new = added.kind == enqueue_kind::created;
-  auto show =
-    [stored = std::move(stored), is_new, task, done = std::move(done)](result<task_detail> found) {
-      // An error would have the client add it once more.
-      if (!found)
-        return done(stored);
-      found->outcome = stored.outcome;
-      if (is_new) {
-        found->payload = task.payload;
-        found->headers = task.headers;
-      }
-      done(std::move(found));
-    };
-  context.desk.describe({added.id, {}}, !is_new, std::move(show));
+  auto show = [stored = std::move(stored), call, is_new, task, done = std::move(done)](
+                result<task_detail> found) {
+    // An error would have the client add it once more.
+    if (!found || (!is_new && !make_room(call, *found)))
+      return done(stored);
+    found->outcome = stored.outcome;
+    if (is_new) {
+      found->payload = task.payload;
+      found->headers = task.headers;
+    }
+    done(std::move(found));
+  };
+  if (is_new)
+    context.desk.describe({added.id, {}}, std::move(show));
+  else
+    context.desk.describe_with_body(task.tenant, {added.id, {}}, std::move(show));
 }
 
 /// The task of a request, whose key may stand in its header, too.

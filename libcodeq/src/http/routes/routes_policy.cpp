@@ -157,7 +157,26 @@ void find_policy(
       };
       show_parts(context, queue, std::move(with_parts));
     };
-  context.desk.describe(address, true, std::move(with_record));
+  context.desk.describe_with_body(queue.tenant, address, std::move(with_record));
+}
+
+/// Calls `change` with a lock of the queue, which it holds until the change is stored.
+void change_policy(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  std::function<void(
+    const queue_locks::lock&, const std::optional<queue_policy>&, const queue_config&)> change) {
+  auto locked =
+    [&context, call, queue, change = std::move(change)](const queue_locks::lock& taken) {
+      // The request may have been given up while it waited.
+      if (call->is_answered)
+        return;
+      find_policy(context, call, queue, [taken, change](const auto& known, const auto& config) {
+        change(taken, known, config);
+      });
+    };
+  context.changing_queues.take(queue, std::move(locked));
 }
 
 void show_policy(gateway_context& context, const exchange_ptr& call) {

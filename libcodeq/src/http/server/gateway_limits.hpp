@@ -21,7 +21,7 @@ inline constexpr std::size_t http_small_answer_bytes = 16u << 10;
 /// What a response has of one task or result beside the texts that the request gave.
 inline constexpr std::size_t http_item_bytes = 1u << 10;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.
-inline constexpr std::size_t http_bodies_read_max = 32;
+inline constexpr std::size_t http_bodies_read_max = 8;
 /// Of each kind of batch, with `?limit=extended`.
 inline constexpr std::size_t http_extended_batch_max = 1000;
 /// A larger claim is made in steps of so many tasks, and ends once its answer has so many bytes.

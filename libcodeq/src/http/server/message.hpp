@@ -79,6 +79,8 @@ struct exchange {
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
   bool is_answered = false;
+  /// The client closed its side of the connection before the response.
+  bool is_gone = false;
 };
 
 using exchange_ptr = std::shared_ptr<exchange>;
