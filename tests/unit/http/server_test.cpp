@@ -75,6 +75,29 @@ TEST_F(HttpServer, EndsAConnectionOnItsThreadWhileItsAnsweredCallIsHeldOnAnother
   EXPECT_EQ(meter_->connections, 0);
 }
 
+TEST_F(HttpServer, SeesTheEndOfAConnectionBehindBytesOfTheNextRequest) {
+  auto call = arrived();
+  asio::write(client_, asio::buffer(std::string("\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")));
+  client_.close();
+
+  auto gone = gone_.get_future();
+
+  ASSERT_EQ(std::future_status::ready, gone.wait_for(std::chrono::seconds(10)));
+  EXPECT_EQ(call, gone.get());
+  call->answer({});
+}
+
+TEST_F(HttpServer, AClientThatSendsMoreThanIsReadAheadCountsAsGoneAfterAWhile) {
+  auto call = arrived();
+  asio::write(client_, asio::buffer(std::string(100'000, 'x')));
+
+  auto gone = gone_.get_future();
+
+  ASSERT_EQ(std::future_status::ready, gone.wait_for(std::chrono::seconds(10)));
+  EXPECT_EQ(call, gone.get());
+  call->answer({});
+}
+
 TEST_F(HttpServer, ReportsAResponseThatItsClientCannotHaveRead) {
   auto call = arrived();
   response answer;

@@ -27,7 +27,7 @@ namespace field = boost::beast::http;
 
 constexpr std::size_t drain_chunk_bytes = 64u << 10;
 /// Maximum number of bytes that are read ahead from a client that waits for its response.
-constexpr std::size_t watched_bytes = 512;
+constexpr std::size_t watched_bytes = limits::http_header_bytes_max;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
@@ -48,6 +48,7 @@ SSL* make_secured(const server_options& options) {
 connection::connection(
   asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall, std::string remote)
   : stream_(std::move(socket), make_secured(hall->options)),
+    patience_(stream_.get_executor()),
     hall_(std::move(hall)),
     buffer_(limits::http_header_bytes_max + limits::http_batch_body_bytes_max),
     remote_(std::move(remote)) {
@@ -92,7 +93,7 @@ void connection::read() {
   request_id_.clear();
   origin_.clear();
   is_head_ = false;
-  stream_.lowest().expires_after(limits::http_idle_max);
+  expire_read(limits::http_idle_max);
   field::async_read_header(
     stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
       self->on_header(failure);
@@ -173,7 +174,7 @@ response connection::over_share() {
 }
 
 void connection::read_body() {
-  stream_.lowest().expires_after(limits::http_body_time_max);
+  expire_read(limits::http_body_time_max);
   auto go_on = [self = shared_from_this()](error_code failure, std::size_t) {
     if (failure)
       return self->close();
@@ -231,39 +232,36 @@ void connection::serve() {
 }
 
 void connection::watch() {
-  // A client that sends more while it waits has not gone away.
-  if (buffer_.size() > 0)
-    return;
-  if (stream_.is_secured())
-    return watch_secured();
-  stream_.lowest().socket().async_wait(
-    asio::ip::tcp::socket::wait_read,
-    [self = shared_from_this(), number = served_](error_code failure) {
-      self->on_readable(failure, number);
-    });
-}
-
-void connection::on_readable(error_code failure, std::uint64_t number) {
-  if (failure || !open_ || number != served_)
-    return;
-  char one = 0;
-  stream_.lowest().socket().non_blocking(true, failure);
-  auto count = stream_.lowest().socket().receive(
-    asio::buffer(&one, 1), asio::socket_base::message_peek, failure);
-  bool is_here = count > 0 || failure == asio::error::would_block;
-  if (!is_here)
-    hall_->options.gone(open_);
-}
-
-void connection::watch_secured() {
+  // The end of the connection is behind the bytes that the client has sent already.
+  auto room = watched_bytes - std::min(watched_bytes, buffer_.size());
+  if (room == 0)
+    return stop_watching();
   stream_.async_read_some(
-    buffer_.prepare(watched_bytes),
+    buffer_.prepare(room),
     [self = shared_from_this(), number = served_](error_code failure, std::size_t count) {
       self->buffer_.commit(count);
-      bool is_gone = failure && failure != asio::error::operation_aborted;
-      if (is_gone && self->open_ && number == self->served_)
+      bool has_ended = failure && failure != asio::error::operation_aborted;
+      self->has_ended_ = self->has_ended_ || has_ended;
+      if (!self->open_ || number != self->served_)
+        return;
+      if (has_ended)
         self->hall_->options.gone(self->open_);
+      else if (!failure)
+        self->watch();
     });
+}
+
+void connection::expire_read(duration limit) {
+  // Asio would not report the end of a connection a second time.
+  stream_.lowest().expires_after(has_ended_ ? duration{0} : limit);
+}
+
+void connection::stop_watching() {
+  patience_.expires_after(limits::http_gone_grace);
+  patience_.async_wait([self = shared_from_this(), number = served_](error_code stopped) {
+    if (!stopped && self->open_ && number == self->served_)
+      self->hall_->options.gone(self->open_);
+  });
 }
 
 void connection::take_answer(response answer) {
@@ -271,6 +269,7 @@ void connection::take_answer(response answer) {
   unanswered_.reset();
   error_code ignored;
   stream_.lowest().socket().cancel(ignored);
+  patience_.cancel();
   write(std::move(answer));
 }
 
@@ -322,7 +321,7 @@ void connection::on_written(error_code failure) {
   if (auto unwritten = std::exchange(on_unwritten_, nullptr); failure && unwritten)
     unwritten();
   release_answer();
-  if (!failure && drain_bytes_ > 0) {
+  if (!failure && drain_bytes_ > 0 && !has_ended_) {
     error_code ignored;
     // The rest of the request is read below TLS and dropped.
     is_secured_ = false;
@@ -330,7 +329,8 @@ void connection::on_written(error_code failure) {
     stream_.lowest().expires_after(limits::http_drain_time_max);
     return drain();
   }
-  if (failure || !keep_alive_)
+  bool has_more = !has_ended_ || buffer_.size() > 0;
+  if (failure || !keep_alive_ || !has_more)
     return close();
   read();
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -64,12 +65,17 @@ private:
   void on_request(error_code failure);
   void serve();
 
-  /// Notices when the client goes away before its request is answered.
+  /// Notices when the client goes away before its request is answered, also behind bytes of its
+  /// next request.
   void watch();
-  void on_readable(error_code failure, std::uint64_t number);
 
-  /// Does the same as `watch` with TLS, where readable bytes need not be data of the client.
-  void watch_secured();
+  /// The client has sent more than is read ahead, so that its end would not be seen: it counts as
+  /// gone when its request is not answered within `limits::http_gone_grace`.
+  void stop_watching();
+
+  /// Limits the time of the next read. Once the client has sent everything, requests are read only
+  /// as far as they are buffered.
+  void expire_read(duration limit);
   void take_answer(response answer);
   void write(response answer);
   void on_written(error_code failure);
@@ -102,6 +108,7 @@ private:
   void release_answer();
 
   socket_stream stream_;
+  boost::asio::steady_timer patience_;
   std::shared_ptr<connection_hall> hall_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
@@ -131,6 +138,8 @@ private:
   bool is_head_ = false;
   /// TLS is up, so that its end is to be said.
   bool is_secured_ = false;
+  /// The end of what the client sends was read.
+  bool has_ended_ = false;
   /// The connection waits for the first byte of a request.
   bool is_idle_ = false;
 };
