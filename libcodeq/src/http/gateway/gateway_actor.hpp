@@ -26,6 +26,8 @@ class gateway_state {
 public:
   static constexpr const char* name = "gateway";
 
+  ~gateway_state() { context_.changing_queues.clear(); }
+
   void start(gateway_actor::pointer self, const gateway_actor_options& options);
   void serve(const call_arrived& m);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "http/desk/queue_locks.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
 #include "http/server/caller.hpp"
@@ -21,8 +22,8 @@ namespace codeq::http {
 
 /// What all routes share. Owned by the gateway's actor.
 struct gateway_context {
-  /// The queues whose policies are being changed. Outlives the desk, whose callbacks take them out.
-  std::set<queue_address> changing_policies;
+  /// Of the queues whose settings are being changed. Outlives the desk, whose callbacks hold them.
+  queue_locks changing_queues;
   shard_desk desk;
   /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
   std::map<std::string, std::string> queue_lists;

@@ -141,6 +141,24 @@ void show_settings(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+/// Reads the settings and writes them changed; `taken` is held until then.
+void change_locked(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  const queue_locks::lock& taken) {
+  auto change = [&context, call, queue, taken](const result<queue_parts>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    auto config = client::merge_parts(queue, *found).config;
+    apply_settings(call->fields->body, config);
+    set_parts(context, queue, config, [call, queue, taken](const result<queue_parts>& changed) {
+      answer_queue(call, queue, changed);
+    });
+  };
+  show_parts(context, queue, std::move(change));
+}
+
 /// What the body leaves out stays as it is.
 void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
@@ -148,16 +166,12 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
     return;
   if (auto ok = check_settings(call->fields->body); !ok)
     return call->answer(refusal_of(ok.error()));
-  auto change = [&context, call, queue = *queue](const result<queue_parts>& found) {
-    if (!found)
-      return call->answer(refusal_of(found.error()));
-    auto config = client::merge_parts(queue, *found).config;
-    apply_settings(call->fields->body, config);
-    set_parts(context, queue, config, [call, queue](const result<queue_parts>& changed) {
-      answer_queue(call, queue, changed);
-    });
+  auto locked = [&context, call, queue = *queue](const queue_locks::lock& taken) {
+    // The request may have been given up while it waited.
+    if (!call->is_answered)
+      change_locked(context, call, queue, taken);
   };
-  show_parts(context, *queue, std::move(change));
+  context.changing_queues.take(*queue, std::move(locked));
 }
 
 /// Removes all tasks of a queue, whatever their state.
