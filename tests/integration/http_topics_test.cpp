@@ -167,18 +167,21 @@ TEST_F(HttpTopics, RequestsThatChangeATopicAtTheSameTimeDoSoOneByOne) {
 }
 
 TEST_F(HttpTopics, ATopicAndItsQueuesSettingsThatChangeAtTheSameTimeAreBothKept) {
-  for (int i = 0; i < 3; ++i) {
-    auto attempts = std::to_string(11 + i);
-    auto depth = std::to_string(80 + 4 * i);
+  // The second request comes after each step of the first one.
+  for (int steps = 0; steps < 40; ++steps) {
+    auto attempts = std::to_string(10 + steps);
+    auto depth = std::to_string(80 + 4 * steps);
     auto topic = send_along("PUT", "/admin/topics/mail", "{\"maxAttempts\":" + attempts + "}");
+    for (int i = 0; i < steps; ++i)
+      step();
     auto settings =
       send_along("PUT", "/admin/queues/mail/settings", "{\"maxDepth\":" + depth + "}");
     run();
 
     ASSERT_TRUE(topic.is_answered() && settings.is_answered());
     auto found = get("/admin/queues/mail/settings")["settings"];
-    EXPECT_THAT(found, HasSubstr("\"maxAttempts\":" + attempts));
-    EXPECT_THAT(found, HasSubstr("\"maxDepth\":" + depth));
+    EXPECT_THAT(found, HasSubstr("\"maxAttempts\":" + attempts)) << steps;
+    EXPECT_THAT(found, HasSubstr("\"maxDepth\":" + depth)) << steps;
   }
 }
 
