@@ -144,6 +144,46 @@ class FloodedConnection(TwoTenants):
         return flood.text()
 
 
+class UnreadClaims(TwoTenants):
+    def claim_without_reading(self):
+        """Claims up to ten large tasks, more than the system takes, and reads only the status."""
+        peer = socket.socket()
+        self.addCleanup(peer.close)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.settimeout(20)
+        peer.connect(("127.0.0.1", self.port))
+        body = '{"count":10,"commands":["q"],"leaseSeconds":3600}'
+        peer.sendall(
+            ("POST /v1/codeq/tasks/claim/batch HTTP/1.1\r\nHost: localhost\r\n"
+             f"Authorization: Bearer {self.tokens['mallory']}\r\n"
+             f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        self.assertEqual(b"HTTP/1.1 200", peer.recv(12))
+        return peer
+
+    def ready(self):
+        return self.ask("mallory", "GET", "/admin/queues/q").json["ready"]
+
+    def test_are_refused_before_they_lease_and_given_back_when_they_end(self):
+        self.start_gateway_of_two()
+        large = {"command": "q", "payload": "x" * 950_000, "maxAttempts": 1}
+        for _ in range(10):
+            self.ask("mallory", "POST", "/tasks/batch", {"tasks": [large] * 10})
+
+        # A tenant gets half of 128 MiB.
+        peers = [self.claim_without_reading() for _ in range(7)]
+        ready = self.ready()
+        refused = self.ask("mallory", "POST", "/tasks/claim/batch", {"count": 10})
+
+        self.assertEqual(503, refused.status, refused.text[:200])
+        self.assertRegex(refused.text, "tenant mallory has 6\\d+ bytes of responses at once")
+        self.assertEqual(ready, self.ready())
+        self.assert_acme_is_served("x" * 1_000_000)
+        self.assert_met("http_answers_bytes_max")
+        for peer in peers:
+            peer.close()
+        wait_until(lambda: self.ready() == 100, 10, "all tasks are ready again")
+
+
 class HttpBytes(TwoTenants):
     def header(self, tenant, method, path, body_bytes=0):
         return (f"{method} /v1/codeq{path} HTTP/1.1\r\nHost: localhost\r\n"
@@ -194,7 +234,8 @@ class HttpBytes(TwoTenants):
             peers.append(peer)
 
         refused = wait_until(lambda: self.refused(task), 10, "mallory is refused")
-        self.assertRegex(refused.text, r"tenant mallory has 6\d+ bytes at once; all share "
+        self.assertRegex(refused.text, r"tenant mallory has 6\d+ bytes of responses at once and "
+                                       r"needs \d+ more; all share "
                                        "http_answers_bytes_max=134217728")
         self.assertEqual("1", refused.fields["retry-after"])
         self.assert_acme_is_served("x" * 1_000_000)

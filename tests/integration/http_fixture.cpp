@@ -103,6 +103,7 @@ void http_fixture::start() {
   options_.desk.store_id = 1;
   options_.desk.meter = meter_;
   options_.desk.shares = shares_;
+  options_.desk.answers = answers_;
   options_.desk.clock = std::make_shared<virtual_clock>(system_);
   coordinator::meet_shards neighbours;
   std::vector<coordinator::shard_internal_actor> shards;
@@ -164,6 +165,7 @@ http_fixture::pending http_fixture::make_request(
   auto& in = made.call->in;
   in.method = method;
   in.bearer = token_;
+  made.call->by = caller_of(token_);
   in.body = body;
   in.host = "localhost";
   in.idempotency_key = key_header_;
@@ -174,6 +176,8 @@ http_fixture::pending http_fixture::make_request(
   made.call->answer = [to = made.answered](http::response r) {
     EXPECT_FALSE(to->has_value()) << "answered twice";
     *to = answer{r.status, std::move(r.body), {r.fields.begin(), r.fields.end()}};
+    (*to)->share = std::move(r.share);
+    (*to)->on_unwritten = std::move(r.on_unwritten);
   };
   return made;
 }

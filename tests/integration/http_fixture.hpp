@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,7 +26,10 @@ protected:
   struct answer {
     unsigned status = 0;
     std::string body;
-    std::map<std::string, std::string> fields;
+    std::map<std::string, std::string> fields{};
+    /// The bytes of the response, which count until it is written.
+    http::answer_share share{};
+    std::function<void()> on_unwritten{};
 
     /// A member of the response's JSON, as text; empty when it is missing.
     [[nodiscard]] std::string operator[](const std::string& name) const;
@@ -102,6 +106,8 @@ protected:
   std::shared_ptr<observe::limit_meter> meter_ = std::make_shared<observe::limit_meter>();
   std::shared_ptr<coordinator::enqueue_shares> shares_ =
     std::make_shared<coordinator::enqueue_shares>(limits::enqueue_bytes_default, meter_);
+  std::shared_ptr<http::answer_shares> answers_ =
+    std::make_shared<http::answer_shares>(limits::http_answers_bytes_max, meter_);
 
 private:
   void start();

@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 namespace codeq::test {
@@ -30,7 +32,29 @@ protected:
     run();
     return all;
   }
+
+  /// Responses that clients of the tenant do not read: no further one fits in its share.
+  http::answer_share fill_share_of(const std::string& tenant) {
+    auto unread = answers_->open(tenant);
+    EXPECT_TRUE(unread->resize(limits::http_answers_bytes_max / 2 - answers_->used_by(tenant)));
+    return unread;
+  }
+
+  /// Adds a task with a payload of that many backslashes, which take four bytes each in a response.
+  std::string enqueue_backslashes(std::size_t count, const std::string& more = {}) {
+    std::string escaped(2 * count, '\\');
+    auto added = post("/tasks", R"({"command":"q","payload":")" + escaped + "\"" + more + "}");
+    EXPECT_EQ(202u, added.status) << added.body.substr(0, 200);
+    return added.text("id");
+  }
+
+  std::size_t answered_of(const std::vector<pending>& all) {
+    return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const pending& one) { return one.is_answered(); }));
+  }
 };
+
+constexpr auto claim_q = R"({"commands":["q"]})";
 
 TEST_F(HttpIsolation, EnqueuesThatAreNeverAnsweredHoldUpNoOtherTenant) {
   *unanswered_tenant_ = "mallory";
@@ -134,6 +158,156 @@ TEST_F(HttpIsolation, AClaimThatWaitsOutlivesTheDeadlineOfRequestsThatDoNot) {
   advance(1s);
   ASSERT_TRUE(waiting.is_answered());
   EXPECT_EQ(204u, (*waiting.answered)->status);
+}
+
+TEST_F(HttpIsolation, AClaimIsRefusedBeforeItLeasesWhenItsTenantHasNoBytesForTheAnswer) {
+  become_mallory();
+  auto task = enqueue("q");
+  auto unread = fill_share_of("mallory");
+
+  auto refused = post("/tasks/claim", claim_q);
+  auto batch = post("/tasks/claim/batch", R"({"count":10,"commands":["q"]})");
+
+  EXPECT_EQ(503u, refused.status);
+  EXPECT_THAT(refused.text("error"), HasSubstr("tenant mallory has 6"));
+  EXPECT_THAT(refused.text("error"), HasSubstr("http_answers_bytes_max=134217728"));
+  EXPECT_EQ("1", refused.fields["Retry-After"]);
+  EXPECT_EQ(503u, batch.status);
+  EXPECT_EQ(2u, meter_->counts()["http_answers_bytes_max"]);
+  EXPECT_EQ("0", get("/tasks/" + task)["attempts"]);
+  become_acme();
+  enqueue("q");
+  EXPECT_EQ(200u, post("/tasks/claim", claim_q).status);
+  unread = nullptr;
+  become_mallory();
+  EXPECT_EQ(200u, post("/tasks/claim", claim_q).status);
+}
+
+TEST_F(HttpIsolation, TasksThatGrowInTheAnswerAreDeliveredInPartsAndChargedOnce) {
+  constexpr std::size_t count = 24;
+  for (std::size_t i = 0; i < count; ++i)
+    enqueue_backslashes(260'000, R"(,"maxAttempts":1)");
+
+  std::size_t delivered = 0;
+  std::size_t answers = 0;
+  for (; delivered < count && answers < count; ++answers) {
+    auto part = post("/tasks/claim/batch?limit=extended", R"({"count":64,"commands":["q"]})");
+    ASSERT_EQ(200u, part.status);
+    EXPECT_LT(part.body.size(), 2 * limits::http_claim_bytes_max);
+    for (std::size_t at = 0; (at = part.body.find("\"attempts\":1,", at)) != std::string::npos;
+         ++at)
+      ++delivered;
+  }
+
+  EXPECT_EQ(count, delivered);
+  EXPECT_GT(answers, 1u);
+  EXPECT_EQ(0u, answers_->used_by("acme"));
+}
+
+TEST_F(HttpIsolation, ATaskThatDoesNotFitInTheAnswerIsGivenBackUncharged) {
+  become_mallory();
+  auto task = enqueue_backslashes(50'000, R"(,"delaySeconds":5,"maxAttempts":1)");
+  auto waiting = begin("POST", "/tasks/claim", R"({"commands":["q"],"waitSeconds":50})");
+  auto unread = fill_share_of("mallory");
+
+  advance(5s);
+
+  ASSERT_TRUE(waiting.is_answered());
+  EXPECT_EQ(503u, (*waiting.answered)->status);
+  unread = nullptr;
+  EXPECT_EQ("0", get("/tasks/" + task)["attempts"]);
+  EXPECT_EQ(200u, post("/tasks/claim", claim_q).status);
+}
+
+TEST_F(HttpIsolation, LeasesOfAnAnswerThatWasNotWrittenAreGivenBackUncharged) {
+  auto task = enqueue("q", R"(,"maxAttempts":1)");
+  auto lost = claim("q");
+
+  lost.on_unwritten();
+  run();
+
+  auto again = claim("q");
+  EXPECT_EQ(task, again.text("id"));
+  EXPECT_EQ("1", again["attempts"]);
+}
+
+TEST_F(HttpIsolation, AClaimThatWaitsHoldsNoBytes) {
+  auto waiting = begin("POST", "/tasks/claim", R"({"commands":["q"],"waitSeconds":50})");
+
+  ASSERT_FALSE(waiting.is_answered());
+  EXPECT_EQ(0u, answers_->used_by("acme"));
+}
+
+TEST_F(HttpIsolation, AnEnqueueIsRefusedBeforeItIsStoredWhenItsTenantHasNoBytesForTheAnswer) {
+  become_mallory();
+  auto unread = fill_share_of("mallory");
+  auto task = R"({"command":"q","payload":")" + std::string(20'000, 'x') + "\"}";
+
+  auto one = post("/tasks", task);
+  auto batch = post("/tasks/batch", R"({"tasks":[)" + task + "]}");
+
+  EXPECT_EQ(503u, one.status);
+  EXPECT_EQ(503u, batch.status);
+  EXPECT_THAT(batch.text("error"), HasSubstr("tenant mallory has 6"));
+  EXPECT_EQ("0", get("/admin/queues/q")["ready"]);
+}
+
+TEST_F(HttpIsolation, ARepeatedEnqueueIsAnsweredWithoutAPayloadThatDoesNotFit) {
+  become_mallory();
+  enqueue_backslashes(50'000, R"(,"key":"k")");
+  auto unread = fill_share_of("mallory");
+
+  auto repeated = post("/tasks", R"({"command":"q","payload":1,"key":"k"})");
+
+  EXPECT_EQ(202u, repeated.status);
+  EXPECT_EQ("existing", repeated.text("outcome"));
+  EXPECT_EQ("", repeated["payload"]);
+}
+
+TEST_F(HttpIsolation, ASmallAnswerIsNeverRefusedForItsBytes) {
+  become_mallory();
+  enqueue("q");
+  auto task = claim("q").text("id");
+  auto unread = fill_share_of("mallory");
+
+  EXPECT_EQ(200u, post("/tasks/" + task + "/heartbeat", "{}").status);
+  EXPECT_EQ(200u, post("/tasks/" + task + "/result", R"({"status":"COMPLETED"})").status);
+}
+
+TEST_F(HttpIsolation, TenantsTakeTurnsAtTheGateway) {
+  become_mallory();
+  std::vector<pending> flood;
+  for (int i = 0; i < 200; ++i)
+    flood.push_back(send_along("GET", "/tasks/none", {}));
+  become_acme();
+  auto mine = send_along("GET", "/tasks/none", {});
+
+  while (!mine.is_answered() && step()) {
+  }
+
+  EXPECT_TRUE(mine.is_answered());
+  EXPECT_LT(answered_of(flood), 100u);
+}
+
+TEST_F(HttpIsolation, TenantsTakeTurnsReadingPayloads) {
+  become_acme();
+  auto own = enqueue("q");
+  become_mallory();
+  auto theirs = enqueue("q");
+  std::vector<pending> flood;
+  for (int i = 0; i < 500; ++i)
+    flood.push_back(send_along("GET", "/tasks/" + theirs, {}));
+  // All of them wait for their turns when the first one is answered.
+  while (answered_of(flood) == 0 && step()) {
+  }
+  become_acme();
+  auto mine = send_along("GET", "/tasks/" + own, {});
+
+  while (!mine.is_answered() && step()) {
+  }
+
+  EXPECT_TRUE(mine.is_answered());
+  EXPECT_LT(answered_of(flood), 200u);
 }
 
 } // namespace

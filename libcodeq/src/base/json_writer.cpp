@@ -10,34 +10,51 @@ namespace codeq::base {
 
 namespace {
 
-void append_escaped(std::string& out, std::string_view text) {
-  for (char c : text) {
-    switch (c) {
-    case '"':
-      out += "\\\"";
-      break;
-    case '\\':
-      out += "\\\\";
-      break;
-    case '\n':
-      out += "\\n";
-      break;
-    case '\r':
-      out += "\\r";
-      break;
-    case '\t':
-      out += "\\t";
-      break;
-    default:
-      if (static_cast<unsigned char>(c) < 0x20) {
-        std::array<char, 8> code{};
-        std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
-        out += code.data();
-      } else {
-        out += c;
-      }
-    }
+/// True for a byte that a JSON string cannot contain as it is.
+constexpr std::array<bool, 256> is_escaped = [] {
+  std::array<bool, 256> table{};
+  for (std::size_t c = 0; c < 0x20; ++c)
+    table[c] = true;
+  table['"'] = true;
+  table['\\'] = true;
+  return table;
+}();
+
+void append_escape(std::string& out, char c) {
+  switch (c) {
+  case '"':
+    out += "\\\"";
+    break;
+  case '\\':
+    out += "\\\\";
+    break;
+  case '\n':
+    out += "\\n";
+    break;
+  case '\r':
+    out += "\\r";
+    break;
+  case '\t':
+    out += "\\t";
+    break;
+  default:
+    std::array<char, 8> code{};
+    std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
+    out += code.data();
   }
+}
+
+/// Appends what lies between two escapes at once, since payloads are long.
+void append_escaped(std::string& out, std::string_view text) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_escaped[static_cast<unsigned char>(text[i])])
+      continue;
+    out.append(text, begin, i - begin);
+    append_escape(out, text[i]);
+    begin = i + 1;
+  }
+  out.append(text, begin);
 }
 
 } // namespace

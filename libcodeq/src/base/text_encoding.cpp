@@ -2,6 +2,7 @@
 #include "base/text_encoding.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 namespace codeq::base {
 
@@ -28,10 +29,25 @@ bool is_second(unsigned char first, unsigned char second) noexcept {
   return second >= least && second <= most;
 }
 
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+
+/// True when a whole word of ASCII characters begins there: most texts have nothing else.
+bool is_ascii_word(std::string_view text, std::size_t at) noexcept {
+  if (text.size() - at < word_bytes)
+    return false;
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data() + at, word_bytes);
+  return (word & 0x8080'8080'8080'8080u) == 0;
+}
+
 } // namespace
 
 bool is_utf8(std::string_view text) noexcept {
   for (std::size_t i = 0; i < text.size();) {
+    if (is_ascii_word(text, i)) {
+      i += word_bytes;
+      continue;
+    }
     auto first = static_cast<unsigned char>(text[i++]);
     auto behind = bytes_behind(first);
     if (behind < 0 || text.size() - i < static_cast<std::size_t>(behind))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@ protected:
     server_options options;
     options.address = "127.0.0.1";
     options.serve = [this](exchange_ptr call) { arrived_.set_value(std::move(call)); };
-    options.gone = [](exchange_ptr) {};
+    options.gone = [this](exchange_ptr call) { gone_.set_value(std::move(call)); };
     options.meter = meter_;
     auto started = server::start(std::move(options));
     ASSERT_TRUE(started) << started.error().context;
@@ -48,6 +49,7 @@ protected:
   }
 
   std::promise<exchange_ptr> arrived_;
+  std::promise<exchange_ptr> gone_;
   std::shared_ptr<server_meter> meter_ = std::make_shared<server_meter>();
   std::unique_ptr<server> server_;
   asio::io_context io_;
@@ -71,6 +73,45 @@ TEST_F(HttpServer, EndsAConnectionOnItsThreadWhileItsAnsweredCallIsHeldOnAnother
   server_->stop();
 
   EXPECT_EQ(meter_->connections, 0);
+}
+
+TEST_F(HttpServer, SeesTheEndOfAConnectionBehindBytesOfTheNextRequest) {
+  auto call = arrived();
+  asio::write(client_, asio::buffer(std::string("\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")));
+  client_.close();
+
+  auto gone = gone_.get_future();
+
+  ASSERT_EQ(std::future_status::ready, gone.wait_for(std::chrono::seconds(10)));
+  EXPECT_EQ(call, gone.get());
+  call->answer({});
+}
+
+TEST_F(HttpServer, AClientThatSendsMoreThanIsReadAheadCountsAsGoneAfterAWhile) {
+  auto call = arrived();
+  asio::write(client_, asio::buffer(std::string(100'000, 'x')));
+
+  auto gone = gone_.get_future();
+
+  ASSERT_EQ(std::future_status::ready, gone.wait_for(std::chrono::seconds(10)));
+  EXPECT_EQ(call, gone.get());
+  call->answer({});
+}
+
+TEST_F(HttpServer, ReportsAResponseThatItsClientCannotHaveRead) {
+  auto call = arrived();
+  response answer;
+  answer.body = std::string(64u << 20, 'x');
+  std::promise<void> unwritten;
+  answer.on_unwritten = [&] { unwritten.set_value(); };
+  call->answer(std::move(answer));
+  std::string begin(1, ' ');
+  asio::read(client_, asio::buffer(begin));
+
+  client_.close();
+
+  auto known = unwritten.get_future().wait_for(std::chrono::seconds(10));
+  EXPECT_EQ(std::future_status::ready, known);
 }
 
 } // namespace

@@ -26,9 +26,13 @@ void claim_state::start(claim_actor::pointer self, const claim_options& options)
   coordinator::peer_attached me{options_.peer, options_.worker, options_.queues};
   for (const auto& shard : options_.shards)
     self_->send(shard, coordinator::attach_peer{me, claim_actor(self_)});
+  untold_room_.assign(options_.shards.size(), options_.room);
+  room_ = untold_room_;
   carry_out(router_->add_credits(options_.count));
   if (options_.only_now)
     ask_all();
+  else if (options_.queues.empty())
+    found_no_work();
 }
 
 void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
@@ -36,10 +40,12 @@ void claim_state::carry_out(const coordinator::claim_router::moves& moves) {
   for (const auto& move : moves) {
     const auto& shard = options_.shards[value(move.shard)];
     coordinator::shard_command command;
-    if (move.what == kind::claim)
-      command.what = core::claim{options_.peer, move.credits, options_.lease};
-    else
+    if (move.what == kind::claim) {
+      auto room = std::exchange(untold_room_[value(move.shard)], 0);
+      command.what = core::claim{options_.peer, move.credits, options_.lease, 0, room};
+    } else {
       command.what = core::revoke_credits{options_.peer, move.credits};
+    }
     self_->send(shard, std::move(command));
   }
 }
@@ -67,9 +73,15 @@ void claim_state::take(const coordinator::shard_reply& m) {
   // question.
   bool is_certain = round_ > 1 && !any_news_;
   if (is_certain || round_ == rounds_max)
-    end();
+    found_no_work();
   else
     ask_all();
+}
+
+void claim_state::found_no_work() {
+  if (options_.only_now)
+    return end();
+  self_->send(options_.gateway, claim_waits{options_.claim});
 }
 
 void claim_state::take(const coordinator::task_delivery& m) {
@@ -85,6 +97,9 @@ void claim_state::take(const coordinator::task_delivery& m) {
     else
       CODEQ_LOG_ERROR("claim cannot read its tasks reason=\"{}\"", to_string(delivery.error()));
   });
+  auto& room = room_[value(m.shard)];
+  room -= static_cast<std::int64_t>(m.granted.bytes);
+  is_cut_ = is_cut_ || room <= 0;
   if (!m.granted.redelivered)
     carry_out(router_->granted(m.shard, count, m.more));
   finish_if_settled();
@@ -94,7 +109,11 @@ void claim_state::take(const coordinator::credit_news& m) {
   any_news_ = true;
   switch (m.what) {
   case coordinator::credit_news::kind::drained:
-    return carry_out(router_->drained(m.shard));
+    carry_out(router_->drained(m.shard));
+    // A claim that waits asks when it may be without work for the first time.
+    if (round_ == 0 && !options_.queues.empty())
+      ask_all();
+    return;
   case coordinator::credit_news::kind::has_work:
     return carry_out(router_->has_work(m.shard));
   case coordinator::credit_news::kind::returned:
@@ -126,7 +145,7 @@ void claim_state::finish_if_settled() {
     return;
   for (const auto& shard : options_.shards)
     self_->send(shard, coordinator::detach_peer{options_.peer});
-  self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_)});
+  self_->send(options_.gateway, claim_ended{options_.claim, std::move(tasks_), is_cut_});
   self_->quit();
 }
 

@@ -26,14 +26,16 @@ struct claim_options {
   std::uint32_t count = 1;
   /// The lease length that the worker asks for; zero uses the task's own.
   duration lease{0};
+  /// The bytes of tasks that each shard may grant; its last task may exceed them.
+  std::int64_t room = core::unbounded_bytes;
   /// The claim ends as soon as it is known that there is no work, instead of waiting for some.
   bool only_now = false;
 };
 
 /// The state of a claim: it attaches to every shard and places its credits by a claim router. The
 /// claim ends when it has its tasks, when `end_claim` asks for it, or when there is no work and it
-/// may not wait. It keeps running until every credit is spent or returned, so that no task is
-/// granted to a claim that has gone.
+/// may not wait; one that waits reports once that there was no work. It keeps running until every
+/// credit is spent or returned, so that no task is granted to a claim that has gone.
 class claim_state {
 public:
   static constexpr const char* name = "claim";
@@ -53,6 +55,9 @@ private:
   void ask_all();
   void finish_if_settled();
 
+  /// There is no work at present.
+  void found_no_work();
+
   claim_actor::pointer self_ = nullptr;
   claim_options options_;
   std::optional<coordinator::claim_router> router_;
@@ -64,6 +69,12 @@ private:
   std::uint64_t round_ = 0;
   std::size_t unanswered_ = 0;
   bool any_news_ = true;
+
+  /// The bytes that each shard may still be told to grant, and may still grant.
+  std::vector<std::int64_t> untold_room_;
+  std::vector<std::int64_t> room_;
+  /// A shard has used up its room.
+  bool is_cut_ = false;
 };
 
 [[nodiscard]] claim_actor::behavior_type

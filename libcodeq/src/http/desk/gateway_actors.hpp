@@ -20,6 +20,9 @@ struct call_arrived {
   exchange_ptr call;
 };
 
+/// A call waits for its turn.
+struct next_call {};
+
 /// The client went away before its request was answered.
 struct client_gone {
   exchange_ptr call;
@@ -29,6 +32,24 @@ struct client_gone {
 struct claim_ended {
   std::uint64_t claim = 0;
   std::vector<task> tasks;
+  /// There may be more tasks, for which a shard had no room.
+  bool is_cut = false;
+};
+
+/// A claim that may wait has found no work so far.
+struct claim_waits {
+  std::uint64_t claim = 0;
+};
+
+/// A lease that a claim's response told of.
+struct granted_lease {
+  task_id task;
+  fencing_token token{};
+};
+
+/// The client cannot have read a response that told of these leases.
+struct leases_unread {
+  std::vector<granted_lease> leases;
 };
 
 /// The outcome of a delivery to a webhook.
@@ -52,10 +73,16 @@ struct stop_gateway {};
 using gateway_actor = coordinator::shard_peer_actor::extend<
   // Routes a request and answers it, at once or when the shards have answered.
   caf::reacts_to<call_arrived>,
+  // Runs the route of the next call.
+  caf::reacts_to<next_call>,
   // Ends the waiting of the client's request.
   caf::reacts_to<client_gone>,
   // Answers the claim's request with its tasks.
   caf::reacts_to<claim_ended>,
+  // Frees the bytes that the claim had reserved.
+  caf::reacts_to<claim_waits>,
+  // Gives the leases back.
+  caf::reacts_to<leases_unread>,
   // Closes a delivery, or schedules its retry.
   caf::reacts_to<webhook_answered>,
   // Frees the place of a subscriber's call.
@@ -83,8 +110,11 @@ using claim_actor = coordinator::shard_peer_actor::extend<
 } // namespace codeq::http
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::call_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::next_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::claim_waits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::leases_unread)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::webhook_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::wakeup_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::http::gateway_tick)

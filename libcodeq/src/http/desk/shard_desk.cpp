@@ -27,6 +27,10 @@ const error& going_away() {
   return reason;
 }
 
+error no_such_shard() {
+  return {errc::unknown_task, "no such task: its shard is not there"};
+}
+
 /// Reads an encoded task body.
 result<void> read_body(const bytes& body, task_detail& to) {
   auto frame = protocol::frame<schema::TaskBody>::parse(body);
@@ -61,6 +65,8 @@ result<client::answered<task_detail>> read_detail(const protocol::status_reply& 
 void shard_desk::start(gateway_actor::pointer self, const desk_options& options) {
   self_ = self;
   options_ = options;
+  turns_.connect(options.answers);
+  connect_stats();
   peer_ = last_peer_ = first_peer;
   attach();
   client::store_identity store{options_.store_id, shard_count()};
@@ -123,20 +129,21 @@ void shard_desk::give_up(const enqueue_ticket& ticket) {
      "the shard did not answer the enqueue in time; whether the task was added is unknown"});
 }
 
-void shard_desk::describe(
-  const client::task_address& task, bool with_body, then<task_detail> done) {
+void shard_desk::describe(const client::task_address& task, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
-    return done(error{errc::unknown_task, "no such task: its shard is not there"});
-  if (with_body)
-    return describe_body(task, std::move(done));
+    return done(no_such_shard());
   ask<task_detail>(value(task.task.shard), client::ask_status(task), &read_detail, std::move(done));
 }
 
-void shard_desk::describe_body(const client::task_address& task, then<task_detail> done) {
-  waiting_bodies_.push_back([this, task, done = std::move(done)] {
-    auto finish = [this, done](result<task_detail> found) {
-      --open_bodies_;
+void shard_desk::describe_with_body(
+  const std::string& owner, const client::task_address& task, then<task_detail> done) {
+  if (value(task.task.shard) >= shard_count())
+    return done(no_such_shard());
+  waiting_bodies_.add(owner, [this, task, done = std::move(done)] {
+    // The next read begins behind the answer to this one.
+    auto finish = [this, done](result<task_detail>&& found) {
       done(std::move(found));
+      --open_bodies_;
       read_next_bodies();
     };
     ask<task_detail>(
@@ -150,10 +157,9 @@ void shard_desk::read_next_bodies() {
   if (std::exchange(reads_bodies_, true))
     return;
   while (!waiting_bodies_.empty() && open_bodies_ < limits::http_bodies_read_max) {
-    auto next = std::move(waiting_bodies_.front());
-    waiting_bodies_.pop_front();
+    auto next = waiting_bodies_.take();
     ++open_bodies_;
-    next();
+    (*next)();
   }
   reads_bodies_ = false;
 }
@@ -184,17 +190,16 @@ void shard_desk::walk_ready(
     then<client::list_part>(std::move(go_on)));
 }
 
-void shard_desk::stats(then<coordinator_stats> done) {
-  stats_by_shard([done = std::move(done)](const result<std::vector<coordinator_stats>>& parts) {
-    if (parts)
-      done(coordinator::sum_of(*parts));
-    else
-      done(parts.error());
+void shard_desk::connect_stats() {
+  parts_.connect([this](std::function<void(const parts_result&)> done) {
+    coordinator::gather_stats(self_, options_.shards, std::move(done));
   });
-}
-
-void shard_desk::stats_by_shard(then<std::vector<coordinator_stats>> done) {
-  coordinator::gather_stats(self_, options_.shards, std::move(done));
+  stats_.connect([this](std::function<void(const stats_result&)> done) {
+    parts_.ask([this, done = std::move(done)](const parts_result& parts) {
+      ++stats_number_;
+      done(parts ? stats_result(coordinator::sum_of(*parts)) : stats_result(parts.error()));
+    });
+  });
 }
 
 void shard_desk::take(const coordinator::shard_reply& m) {

@@ -5,17 +5,20 @@
 #include "codeq/result.hpp"
 
 #include "base/clock.hpp"
+#include "base/turn_queue.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
 #include "core/commands/command.hpp"
+#include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
 #include "http/desk/gateway_actors.hpp"
+#include "http/desk/shared_question.hpp"
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
+#include "http/server/answer_shares.hpp"
 #include "protocol/task_convert.hpp"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,6 +43,8 @@ struct desk_options {
   /// The gateway and all connections of nodes share it.
   std::shared_ptr<coordinator::enqueue_shares> shares =
     std::make_shared<coordinator::enqueue_shares>();
+  /// The gateway and its servers share it.
+  std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
 };
 
 /// A claim of an HTTP worker.
@@ -52,6 +57,24 @@ struct claim_wish {
   duration lease{0};
   /// Zero does not wait.
   duration wait{0};
+  /// The bytes of tasks that all shards together may grant. The last task of each may exceed its
+  /// part.
+  std::int64_t room = core::unbounded_bytes;
+};
+
+/// How a claim ended.
+struct claimed_tasks {
+  std::vector<task> tasks{};
+  /// There may be more tasks, for which there was no room.
+  bool is_cut = false;
+};
+
+/// What the maker of a claim is told.
+struct claim_events {
+  /// The claim has ended.
+  std::function<void(claimed_tasks)> ended;
+  /// A claim that may wait has found no work so far. Called once or never.
+  std::function<void()> waits = [] {};
 };
 
 /// A heartbeat of one lease.
@@ -101,6 +124,11 @@ public:
   /// Counts the requests that meet a limit.
   [[nodiscard]] observe::limit_meter& meter() const { return *options_.meter; }
 
+  [[nodiscard]] claim_turns& turns() noexcept { return turns_; }
+
+  /// The bytes of responses.
+  [[nodiscard]] answer_shares& answers() const { return *options_.answers; }
+
   [[nodiscard]] monotonic_time steady_now() { return options_.clock->now().steady; }
 
   /// Enqueues a task in the window of `tenant`. Errors: the coordinator's refusals; `overloaded`
@@ -110,13 +138,29 @@ public:
 
   /// Ends an enqueue with `timeout` and frees its place; does nothing when the enqueue has ended.
   void give_up(const enqueue_ticket& ticket);
-  void describe(const client::task_address& task, bool with_body, then<task_detail> done);
+  void describe(const client::task_address& task, then<task_detail> done);
+
+  /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
+  /// others wait, and their owners take turns: the tenants that ask, and `own_reads`.
+  void describe_with_body(
+    const std::string& owner, const client::task_address& task, then<task_detail> done);
+
+  /// The owner of reads that the gateway needs itself.
+  static constexpr auto own_reads = "";
+
+  using stats_result = result<coordinator_stats>;
+  using parts_result = result<std::vector<coordinator_stats>>;
 
   /// Adds up the statistics of all shards. Errors: `timeout`.
-  void stats(then<coordinator_stats> done);
+  void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
+
+  /// The number of the statistics that `stats` has passed on latest.
+  [[nodiscard]] std::uint64_t stats_number() const noexcept { return stats_number_; }
 
   /// The statistics of each shard, indexed by shard number.
-  void stats_by_shard(then<std::vector<coordinator_stats>> done);
+  void stats_by_shard(std::function<void(const parts_result&)> done) {
+    parts_.ask(std::move(done));
+  }
 
   /// Asks a shard a question whose reply is `S`.
   template <class T, class S>
@@ -139,6 +183,9 @@ public:
   /// `unknown_task`, or the reason why the shard refused the report's content.
   void report(const attempt_end& end, std::function<void(error)> done);
 
+  /// Gives leases back of which no worker has learned; the attempts are not charged.
+  void give_back(const std::vector<granted_lease>& leases);
+
   /// Extends a lease and tells those who watch its task of its progress. Errors: `stale_lease`.
   void beat(const lease_beat& said, then<void> done);
 
@@ -148,9 +195,9 @@ public:
   save_checkpoint(task_id task, fencing_token token, std::string_view checkpoint, then<void> done);
 
   /// Starts a claim, and returns its name for `end_claim_of`.
-  std::uint64_t claim(claim_wish wish, std::function<void(std::vector<task>)> done);
+  std::uint64_t claim(claim_wish wish, claim_events events);
 
-  /// Ends a claim early; its `done` is still called with its tasks.
+  /// Ends a claim early; its `ended` is still called with its tasks.
   void end_claim_of(std::uint64_t claim);
 
   /// Waits for the end of a task. Fails with `timeout` after `wait`. Returns a name for `unwatch`.
@@ -171,6 +218,7 @@ public:
   void take(const coordinator::queues_added& m);
   void remove_queue(shard_id shard, const queue_address& queue);
   void take(claim_ended& m);
+  void take(const claim_waits& m);
   void misbehaved(const error& reason);
   void tick();
 
@@ -183,7 +231,7 @@ private:
   struct open_claim {
     claim_actor actor;
     timer_list::id timer = 0;
-    std::function<void(std::vector<task>)> done;
+    claim_events events;
     /// Set for a claim from every queue of a tenant; else empty.
     std::string tenant;
     std::size_t queues = 0;
@@ -197,13 +245,10 @@ private:
   using lease_name = std::tuple<shard_id, sequence, fencing_token>;
 
   void attach();
+  void connect_stats();
 
-  /// Reads a task with its body. At most `limits::http_bodies_read_max` such reads are open; the
-  /// others wait for their turn.
-  void describe_body(const client::task_address& task, then<task_detail> done);
   void read_next_bodies();
-  void
-  start_claim(std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done);
+  void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(
     std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& = {});
@@ -229,7 +274,7 @@ private:
   std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
   /// The reads of task bodies that wait for their turn, and the number of open ones.
-  std::deque<std::function<void()>> waiting_bodies_;
+  base::turn_queue<std::function<void()>> waiting_bodies_;
   std::size_t open_bodies_ = 0;
   bool reads_bodies_ = false;
   /// For each tenant, the names of its queues, each with the shards that have it.
@@ -238,6 +283,10 @@ private:
   std::set<shard_id> known_shards_;
   std::map<std::uint64_t, std::function<void()>> early_claims_;
   std::unordered_map<std::uint64_t, open_watch> watches_;
+  shared_question<parts_result> parts_;
+  shared_question<stats_result> stats_;
+  std::uint64_t stats_number_ = 0;
+  claim_turns turns_;
   enqueue_desk enqueues_;
   client::watch_list watch_list_;
   timer_list timers_;
@@ -259,7 +308,10 @@ void shard_desk::ask(
     if (!frame)
       return done(frame.error());
     auto told = read(*frame);
-    done(told ? std::move(told->answer) : result<T>(told.error()));
+    if (told)
+      done(std::move(told->answer));
+    else
+      done(told.error());
   };
   questions_.emplace(number, question_open{std::move(answered), done});
   send_frame(shard, question(number));

@@ -159,11 +159,16 @@ void shard_desk::take_lost(shard_id shard, const core::leases_lost& lost) {
     done(error{errc::stale_lease, "the lease is over"});
 }
 
-std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<task>)> done) {
+void shard_desk::give_back(const std::vector<granted_lease>& leases) {
+  for (const auto& lease : leases)
+    report({lease.task, lease.token, disposition::abandon}, [](const error&) {});
+}
+
+std::uint64_t shard_desk::claim(claim_wish wish, claim_events events) {
   auto name = ++last_number_;
   bool is_early = wish.queues.empty() && known_shards_.size() < shard_count() && !stopped_;
-  auto start = [this, name, wish = std::move(wish), done = std::move(done)]() mutable {
-    start_claim(name, std::move(wish), std::move(done));
+  auto start = [this, name, wish = std::move(wish), events = std::move(events)]() mutable {
+    start_claim(name, std::move(wish), std::move(events));
   };
   if (is_early)
     early_claims_.emplace(name, std::move(start));
@@ -172,8 +177,7 @@ std::uint64_t shard_desk::claim(claim_wish wish, std::function<void(std::vector<
   return name;
 }
 
-void shard_desk::start_claim(
-  std::uint64_t name, claim_wish wish, std::function<void(std::vector<task>)> done) {
+void shard_desk::start_claim(std::uint64_t name, claim_wish wish, claim_events events) {
   bool is_of_all = wish.queues.empty();
   auto known = is_of_all ? queues_.find(wish.tenant) : queues_.end();
   if (known != queues_.end())
@@ -182,7 +186,7 @@ void shard_desk::start_claim(
         wish.queues.push_back({wish.tenant, queue});
   bool is_over = wish.queues.empty() && wish.wait == duration{0};
   if (is_over || stopped_)
-    return done({});
+    return events.ended({});
   claim_options options;
   options.claim = name;
   options.gateway = self_;
@@ -193,6 +197,7 @@ void shard_desk::start_claim(
   auto queues = options.queues.size();
   options.count = wish.count;
   options.lease = wish.lease;
+  options.room = wish.room / shard_count();
   options.only_now = wish.wait == duration{0};
   auto actor = self_->system().spawn(http::claim, options);
   timer_list::id timer = 0;
@@ -202,7 +207,7 @@ void shard_desk::start_claim(
     arm();
   }
   auto tenant = is_of_all ? std::move(wish.tenant) : std::string();
-  claims_.emplace(name, open_claim{actor, timer, std::move(done), std::move(tenant), queues});
+  claims_.emplace(name, open_claim{actor, timer, std::move(events), std::move(tenant), queues});
 }
 
 void shard_desk::remove_queue(shard_id shard, const queue_address& queue) {
@@ -260,7 +265,12 @@ void shard_desk::take(claim_ended& m) {
   if (open.empty())
     return;
   timers_.remove(open.mapped().timer);
-  open.mapped().done(std::move(m.tasks));
+  open.mapped().events.ended({std::move(m.tasks), m.is_cut});
+}
+
+void shard_desk::take(const claim_waits& m) {
+  if (auto at = claims_.find(m.claim); at != claims_.end())
+    at->second.events.waits();
 }
 
 std::uint64_t

@@ -28,12 +28,15 @@ std::shared_ptr<const caller> metrics_reader() {
 
 result<std::unique_ptr<gateway_node>>
 gateway_node::start(caf::actor_system& system, gateway_options options) {
+  auto& desk = options.actor.desk;
+  desk.answers = std::make_shared<answer_shares>(limits::http_answers_bytes_max, desk.meter);
   auto actor = system.spawn(gateway, options.actor);
   std::unique_ptr<gateway_node> node(new gateway_node(system, actor));
   auto serve = [actor](exchange_ptr call) { caf::anon_send(actor, call_arrived{std::move(call)}); };
   server_options s;
   s.meter = options.meter;
-  s.limit_meter = options.actor.desk.meter;
+  s.limit_meter = desk.meter;
+  s.answers = desk.answers;
   auto metrics_options = s;
   s.serve = serve;
   s.tls = options.tls;

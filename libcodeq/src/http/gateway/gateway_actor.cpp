@@ -32,6 +32,10 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
       caf::anon_send(caf::actor_cast<caf::actor>(me), wakeup_answered{number});
   };
   context_.wakeups.start(context_.desk, options.webhooks, std::move(end_call));
+  context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
+    if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
+      caf::anon_send(caf::actor_cast<caf::actor>(me), leases_unread{std::move(leases)});
+  };
 }
 
 void gateway_state::serve(const call_arrived& m) {
@@ -40,24 +44,41 @@ void gateway_state::serve(const call_arrived& m) {
   ++open_;
   auto answer = std::move(m.call->answer);
   m.call->answer = [this, call = m.call.get(), answer = std::move(answer)](response r) {
-    if (std::exchange(call->is_answered, true))
+    if (std::exchange(call->is_answered, true)) {
+      if (r.on_unwritten)
+        r.on_unwritten();
       return;
+    }
+    r.share = std::move(call->share);
     answer(std::move(r));
     answered(*call);
   };
   m.call->deadline = context_.desk.steady_now() + limits::http_request_time_max;
   arm_deadline(m.call);
-  dispatch(context_, m.call);
+  arrived_.add(m.call->by ? m.call->by->tenant : std::string(), m.call);
+  self_->send(self_, next_call{});
 }
 
-void gateway_state::forget(const client_gone& m) {
-  if (auto gone = std::exchange(m.call->on_gone, nullptr))
+void gateway_state::dispatch_next() {
+  auto call = arrived_.take();
+  if (!call || (*call)->is_answered)
+    return;
+  if (stopped_)
+    return (*call)->answer(refusal_of({errc::going_away, "the coordinator is stopping"}));
+  dispatch(context_, *call);
+  if ((*call)->is_gone && !(*call)->is_answered)
+    forget(*call);
+}
+
+void gateway_state::forget(const exchange_ptr& call) {
+  call->is_gone = true;
+  if (auto gone = std::exchange(call->on_gone, nullptr))
     return gone();
   auto grace = context_.desk.steady_now() + limits::http_gone_grace;
-  if (m.call->is_answered || m.call->deadline <= grace)
+  if (call->is_answered || call->deadline <= grace)
     return;
-  m.call->deadline = grace;
-  arm_deadline(m.call);
+  call->deadline = grace;
+  arm_deadline(call);
 }
 
 void gateway_state::arm_deadline(const exchange_ptr& call) {
@@ -112,10 +133,13 @@ gateway(gateway_actor::stateful_pointer<gateway_state> self, const gateway_actor
     [self](const coordinator::queues_added& m) { self->state.desk().take(m); },
     [self](const coordinator::peer_misbehaved& m) { self->state.desk().misbehaved(m.reason); },
     [self](const call_arrived& m) { self->state.serve(m); },
-    [self](const client_gone& m) { self->state.forget(m); },
+    [self](const client_gone& m) { self->state.forget(m.call); },
     [self](claim_ended& m) { self->state.desk().take(m); },
+    [self](const claim_waits& m) { self->state.desk().take(m); },
+    [self](const leases_unread& m) { self->state.desk().give_back(m.leases); },
     [self](const webhook_answered& m) { self->state.take(m); },
     [self](const wakeup_answered& m) { self->state.take(m); },
+    [self](next_call) { self->state.dispatch_next(); },
     [self](gateway_tick) { self->state.desk().tick(); },
     [self](stop_gateway) { return self->state.stop(); },
   };

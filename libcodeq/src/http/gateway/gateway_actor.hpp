@@ -26,9 +26,14 @@ class gateway_state {
 public:
   static constexpr const char* name = "gateway";
 
+  ~gateway_state() { context_.changing_queues.clear(); }
+
   void start(gateway_actor::pointer self, const gateway_actor_options& options);
   void serve(const call_arrived& m);
-  void forget(const client_gone& m);
+
+  /// Runs the route of the next call; the tenants take turns.
+  void dispatch_next();
+  void forget(const exchange_ptr& call);
   [[nodiscard]] caf::result<bool> stop();
 
   void take(const webhook_answered& m) { context_.webhooks.answered(m.number, m.answer); }
@@ -46,6 +51,8 @@ private:
 
   gateway_actor::pointer self_ = nullptr;
   gateway_context context_;
+  /// The calls whose routes have not begun.
+  base::turn_queue<exchange_ptr> arrived_;
   std::size_t open_ = 0;
   bool stopped_ = false;
   std::optional<caf::typed_response_promise<bool>> stopping_;

@@ -114,9 +114,20 @@ private:
   }
 
   void skip_string() {
-    for (++at_; text_[at_] != '"'; ++at_)
-      at_ += text_[at_] == '\\' ? 1 : 0;
-    ++at_;
+    auto end = text_.find('"', ++at_);
+    // A quote behind a backslash does not end the string.
+    for (auto escape = escape_before(end); escape != end; escape = escape_before(end)) {
+      at_ = escape + 2;
+      if (at_ > end)
+        end = text_.find('"', at_);
+    }
+    at_ = end + 1;
+  }
+
+  /// The next backslash, or `end` when there is none before it.
+  [[nodiscard]] std::size_t escape_before(std::size_t end) const {
+    auto found = text_.substr(at_, end - at_).find('\\');
+    return found == std::string_view::npos ? end : at_ + found;
   }
 
   void skip_word() {

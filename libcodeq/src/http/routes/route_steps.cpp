@@ -23,7 +23,10 @@ void find_own(
       return done(unknown);
     done(std::move(found));
   };
-  context.desk.describe({*task, {}}, with_body, std::move(check));
+  if (with_body)
+    context.desk.describe_with_body(call->by->tenant, {*task, {}}, std::move(check));
+  else
+    context.desk.describe({*task, {}}, std::move(check));
 }
 
 task_view view_for(gateway_context& context, const exchange& call) {

@@ -3,9 +3,11 @@
 
 #include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
+#include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 #include "http/server/target.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -155,6 +157,32 @@ take_rate(gateway_context& context, const route& r, const caller& by, std::uint6
   return over ? std::optional(rate_exceeded(*over)) : std::nullopt;
 }
 
+/// The size of a request's body when a response repeats it in JSON strings.
+std::size_t shown_bytes(std::string_view body) {
+  auto escaped = std::count_if(body.begin(), body.end(), [](char c) {
+    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
+  });
+  return body.size() + static_cast<std::size_t>(escaped);
+}
+
+/// Reserves the bytes of the response to a request that changes something, since it cannot be
+/// refused afterwards. Claims and repeated enqueues, whose responses have stored payloads, reserve
+/// more. Errors: `overloaded`.
+result<void> reserve_answer(gateway_context& context, const route& r, exchange& call) {
+  if (r.method == "GET" || !call.by)
+    return {};
+  std::size_t items = 0;
+  for (const auto& field : r.fields.body.fields)
+    if (field.type == input_type::items)
+      items += call.fields->body.items(field.name).size();
+  auto bytes = shown_bytes(call.in.body) + (1 + items) * limits::http_item_bytes;
+  call.share = context.desk.answers().open(call.by->tenant);
+  if (bytes > limits::http_small_answer_bytes)
+    return call.share->resize(bytes);
+  call.share->force(bytes);
+  return {};
+}
+
 bool is_foreign(const gateway_context& context, const request& in) {
   bool is_own_page =
     in.origin.empty() || is_loopback_origin(in.origin) || context.cors.names(in.origin);
@@ -208,6 +236,8 @@ void dispatch(gateway_context& context, const exchange_ptr& call) {
   if (!fields)
     return call->answer(refusal_of(fields.error()));
   call->fields = std::make_shared<const route_input>(std::move(*fields));
+  if (auto ok = reserve_answer(context, route, *call); !ok)
+    return call->answer(refusal_of(ok.error()));
   route.run(context, call);
 }
 

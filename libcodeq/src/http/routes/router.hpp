@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "http/desk/queue_locks.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
 #include "http/server/caller.hpp"
@@ -11,8 +12,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,12 @@ namespace codeq::http {
 
 /// What all routes share. Owned by the gateway's actor.
 struct gateway_context {
-  /// The queues whose policies are being changed. Outlives the desk, whose callbacks take them out.
-  std::set<queue_address> changing_policies;
+  /// Of the queues whose settings are being changed. Outlives the desk, whose callbacks hold them.
+  queue_locks changing_queues;
   shard_desk desk;
+  /// The bodies of `GET /admin/queues` by tenant, of the statistics with that number.
+  std::map<std::string, std::string> queue_lists;
+  std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
   authenticate who;
@@ -38,6 +42,8 @@ struct gateway_context {
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
   std::function<std::string(const coordinator_stats&)> metrics;
+  /// Gives leases back that no client learned of. Called on any thread.
+  std::function<void(std::vector<granted_lease>)> return_leases;
 };
 
 /// Who may use a route.

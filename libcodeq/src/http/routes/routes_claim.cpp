@@ -60,51 +60,189 @@ task_detail detail_of(const task& granted, const std::string& worker, timestamp 
   return detail;
 }
 
-/// Gives tasks back whose client went away before it learned of them.
-void give_back(gateway_context& context, const std::vector<task>& tasks) {
-  for (const auto& one : tasks) {
-    attempt_end end{one.id, one.token, disposition::abandon};
-    context.desk.report(end, [](const error&) {});
-  }
-}
+/// A claim and the response that it fills. A large claim is made step by step, so that no more
+/// payloads are in memory than a response should have.
+struct open_claim {
+  claim_input in;
+  /// Bytes of the response, taken before its tasks are leased.
+  answer_share share;
+  bool is_batch = false;
+  /// The tasks of the response, separated by commas, and their leases.
+  std::string json{};
+  std::vector<granted_lease> leases{};
+  /// Why the claim ends early.
+  std::optional<error> refusal{};
+  /// The client has gone.
+  bool is_gone = false;
+  /// The current step may still bring tasks.
+  bool has_turn = false;
 
-struct claimed {
-  std::function<void(const std::vector<task>&)> then;
-  /// The client went away; the tasks of this claim are given back already.
-  std::function<void()> gone = [] {};
+  [[nodiscard]] std::uint32_t step_tasks() const {
+    return static_cast<std::uint32_t>(
+      std::min(in.count - leases.size(), limits::http_claim_step_tasks));
+  }
 };
 
-void claim_from(
-  gateway_context& context, const exchange_ptr& call, const claim_input& in, claimed done) {
+using open_claim_ptr = std::shared_ptr<open_claim>;
+
+/// The bytes that the tasks of a step may have on their way to the gateway.
+std::uint64_t bytes_of_step(const gateway_context& context, std::uint32_t count) {
+  if (count == 1)
+    return limits::http_claimed_task_bytes;
+  auto last_tasks =
+    std::min<std::size_t>({count, context.desk.shard_count(), limits::http_claim_shards_max});
+  return limits::http_claim_room_bytes + last_tasks * limits::http_claimed_task_bytes;
+}
+
+void end_turn(gateway_context& context, const exchange& call, open_claim& all) {
+  if (std::exchange(all.has_turn, false))
+    context.desk.turns().end(call.by->tenant);
+}
+
+/// Makes room for a response of so many bytes; false when the tenant has none.
+bool make_room(open_claim& all, std::size_t bytes) {
+  if (bytes <= all.share->size())
+    return true;
+  if (bytes <= limits::http_small_answer_bytes) {
+    all.share->force(bytes);
+    return true;
+  }
+  auto ok = all.share->resize(bytes);
+  if (!ok)
+    all.refusal = ok.error();
+  return static_cast<bool>(ok);
+}
+
+/// Adds tasks to the response, and gives those back that do not fit in the tenant's share.
+void add_tasks(
+  gateway_context& context,
+  const exchange_ptr& call,
+  open_claim& all,
+  const std::vector<task>& tasks) {
+  constexpr std::size_t frame_bytes = 32;
+  auto worker = worker_name_of(call->by->tenant, call->by->subject);
+  auto view = view_for(context, *call);
+  std::vector<granted_lease> unfit;
+  for (const auto& one : tasks) {
+    base::json_writer json;
+    if (!all.refusal)
+      write_task(json, detail_of(one, worker, view.now), view);
+    auto text = json.take();
+    if (all.refusal || !make_room(all, all.json.size() + text.size() + frame_bytes)) {
+      unfit.push_back({one.id, one.token});
+      continue;
+    }
+    all.json += all.json.empty() ? "" : ",";
+    all.json += text;
+    all.leases.push_back({one.id, one.token});
+  }
+  context.desk.give_back(unfit);
+  all.share->force(all.json.size() + frame_bytes);
+}
+
+void show(gateway_context& context, const exchange_ptr& call, open_claim& all) {
+  call->on_gone = nullptr;
+  if (all.leases.empty())
+    return call->answer(all.refusal ? refusal_of(*all.refusal) : no_content());
+  response answer;
+  answer.body = all.is_batch ? R"({"tasks":[)" + all.json + "]}" : std::move(all.json);
+  answer.on_unwritten = [give_back = context.return_leases, leases = all.leases] {
+    give_back(leases);
+  };
+  call->answer(std::move(answer));
+}
+
+/// The client went away before it learned of its tasks.
+void end_gone(gateway_context& context, const exchange_ptr& call, const open_claim& all) {
+  context.desk.give_back(all.leases);
+  call->answer(no_content());
+}
+
+void next_step(gateway_context& context, const exchange_ptr& call, const open_claim_ptr& all);
+
+/// The tasks of a step have come.
+void end_step(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const open_claim_ptr& all,
+  const claimed_tasks& found) {
+  auto wanted = all->step_tasks();
+  if (all->is_gone) {
+    for (const auto& one : found.tasks)
+      all->leases.push_back({one.id, one.token});
+    end_turn(context, *call, *all);
+    return end_gone(context, call, *all);
+  }
+  add_tasks(context, call, *all, found.tasks);
+  end_turn(context, *call, *all);
+  bool is_drained = found.tasks.size() < wanted && !(found.is_cut && !found.tasks.empty());
+  bool is_full = all->leases.size() == all->in.count || all->refusal
+                 || all->json.size() >= limits::http_claim_bytes_max;
+  if (is_drained || is_full)
+    show(context, call, *all);
+  else
+    next_step(context, call, all);
+}
+
+void start_step(gateway_context& context, const exchange_ptr& call, const open_claim_ptr& all) {
   claim_wish wish;
   const auto& by = *call->by;
   wish.worker = std::make_shared<const worker_identity>(
     worker_identity{worker_name_of(by.tenant, by.subject), only_incarnation});
-  for (const auto& queue : in.queues)
+  for (const auto& queue : all->in.queues)
     wish.queues.push_back({by.tenant, queue});
   wish.tenant = by.tenant;
-  wish.count = in.count;
-  wish.lease = in.lease;
-  wish.wait = in.wait;
-  auto is_gone = std::make_shared<bool>(false);
-  auto finish = [&context, call, is_gone, done = std::move(done)](const std::vector<task>& tasks) {
-    call->on_gone = nullptr;
-    if (!*is_gone)
-      return done.then(tasks);
-    give_back(context, tasks);
-    done.gone();
-    call->answer(no_content());
+  wish.count = all->step_tasks();
+  wish.lease = all->in.lease;
+  wish.wait = all->in.wait;
+  if (wish.count > 1)
+    wish.room = limits::http_claim_room_bytes;
+  claim_events events;
+  events.ended = [&context, call, all](const claimed_tasks& found) {
+    end_step(context, call, all, found);
   };
-  put_off_deadline(context, *call, in.wait);
-  auto name = context.desk.claim(std::move(wish), std::move(finish));
-  call->on_gone = [&context, is_gone, name] {
-    *is_gone = true;
-    context.desk.end_claim_of(name);
+  // A claim that waits keeps no bytes, since its task comes alone.
+  events.waits = [&context, call, all] {
+    if (!all->is_gone)
+      all->share->force(0);
+    end_turn(context, *call, *all);
   };
+  put_off_deadline(context, *call, all->in.wait);
+  auto name = context.desk.claim(std::move(wish), std::move(events));
+  if (!call->is_answered && all->has_turn)
+    call->on_gone = [&context, all, name] {
+      all->is_gone = true;
+      context.desk.end_claim_of(name);
+    };
 }
 
-std::string worker_of(const exchange_ptr& call) {
-  return worker_name_of(call->by->tenant, call->by->subject);
+/// Starts the next step as soon as there is room for what it may bring.
+void next_step(gateway_context& context, const exchange_ptr& call, const open_claim_ptr& all) {
+  call->on_gone = [&context, all, call = std::weak_ptr(call)] {
+    all->is_gone = true;
+    if (auto open = call.lock())
+      end_gone(context, open, *all);
+  };
+  auto start = [&context, call, all](const result<void>& ok) {
+    all->has_turn = static_cast<bool>(ok);
+    if (all->is_gone)
+      return end_turn(context, *call, *all);
+    if (ok)
+      return start_step(context, call, all);
+    all->refusal = ok.error();
+    show(context, call, *all);
+  };
+  auto bytes = bytes_of_step(context, all->step_tasks());
+  context.desk.turns().begin({call->by->tenant, all->share, bytes, std::move(start)});
+}
+
+void begin_claim(
+  gateway_context& context, const exchange_ptr& call, claim_input in, bool is_batch) {
+  auto share = call->share;
+  next_step(
+    context,
+    call,
+    std::make_shared<open_claim>(open_claim{std::move(in), std::move(share), is_batch}));
 }
 
 void claim_one(gateway_context& context, const exchange_ptr& call) {
@@ -113,55 +251,7 @@ void claim_one(gateway_context& context, const exchange_ptr& call) {
   if (!in)
     return call->answer(refusal_of(in.error()));
   in->wait = body.period("waitSeconds").value_or(duration{0});
-  auto show = [&context, call](const std::vector<task>& tasks) {
-    if (tasks.empty())
-      return call->answer(no_content());
-    auto view = view_for(context, *call);
-    base::json_writer json;
-    write_task(json, detail_of(tasks.front(), worker_of(call), view.now), view);
-    call->answer(reply(200, json));
-  };
-  claim_from(context, call, *in, {std::move(show)});
-}
-
-/// A batch that is claimed step by step, so that no more payloads are in memory than an answer
-/// should have.
-struct batch {
-  claim_input in;
-  std::vector<task> tasks{};
-  std::size_t bytes = 0;
-
-  [[nodiscard]] std::size_t missing() const { return in.count - tasks.size(); }
-};
-
-void show_batch(gateway_context& context, const exchange_ptr& call, const batch& all) {
-  if (all.tasks.empty())
-    return call->answer(no_content());
-  auto view = view_for(context, *call);
-  base::json_writer json;
-  json.begin_object().key("tasks").begin_array();
-  for (const auto& one : all.tasks)
-    write_task(json, detail_of(one, worker_of(call), view.now), view);
-  json.end_array().end_object();
-  call->answer(reply(200, json));
-}
-
-void claim_step(
-  gateway_context& context, const exchange_ptr& call, const std::shared_ptr<batch>& all) {
-  auto step = all->in;
-  step.count = static_cast<std::uint32_t>(std::min(all->missing(), limits::http_claim_step_tasks));
-  auto go_on = [&context, call, all, wanted = step.count](const std::vector<task>& tasks) {
-    for (const auto& one : tasks) {
-      all->bytes += one.payload.size();
-      all->tasks.push_back(one);
-    }
-    bool is_over = tasks.size() < wanted || all->missing() == 0;
-    if (is_over || all->bytes >= limits::http_claim_bytes_max)
-      return show_batch(context, call, *all);
-    claim_step(context, call, all);
-  };
-  claim_from(
-    context, call, step, {std::move(go_on), [&context, all] { give_back(context, all->tasks); }});
+  begin_claim(context, call, std::move(*in), false);
 }
 
 void claim_batch(gateway_context& context, const exchange_ptr& call) {
@@ -170,7 +260,7 @@ void claim_batch(gateway_context& context, const exchange_ptr& call) {
   if (!in)
     return call->answer(refusal_of(in.error()));
   in->count = static_cast<std::uint32_t>(*body.integer("count"));
-  claim_step(context, call, std::make_shared<batch>(batch{std::move(*in)}));
+  begin_claim(context, call, std::move(*in), true);
 }
 
 constexpr input_field commands_field{

@@ -33,9 +33,22 @@ struct enqueue_item {
   open_enqueues open;
 };
 
+/// Makes room in the response for a payload that the request did not give; false when the tenant
+/// has none.
+bool make_room(const exchange_ptr& call, const task_detail& found) {
+  auto bytes = found.payload ? 2 * found.payload->size() : 0;
+  for (const auto& [name, text] : found.headers)
+    bytes += 2 * (name.size() + text.size());
+  return call->share && static_cast<bool>(call->share->resize(call->share->size() + bytes));
+}
+
 /// Shows a task that was just added: its payload is the one at hand.
 void show_added(
-  gateway_context& context, const enqueued_task& added, const task_spec& task, enqueued done) {
+  gateway_context& context,
+  const exchange_ptr& call,
+  const enqueued_task& added,
+  const task_spec& task,
+  enqueued done) {
   task_detail stored;
   stored.status.id = added.id;
   stored.status.tenant = task.tenant;
@@ -43,19 +56,22 @@ void show_added(
   stored.outcome = added.kind;
   stored.is_known = false;
   bool is_new = added.kind == enqueue_kind::created;
-  auto show =
-    [stored = std::move(stored), is_new, task, done = std::move(done)](result<task_detail> found) {
-      // An error would have the client add it once more.
-      if (!found)
-        return done(stored);
-      found->outcome = stored.outcome;
-      if (is_new) {
-        found->payload = task.payload;
-        found->headers = task.headers;
-      }
-      done(std::move(found));
-    };
-  context.desk.describe({added.id, {}}, !is_new, std::move(show));
+  auto show = [stored = std::move(stored), call, is_new, task, done = std::move(done)](
+                result<task_detail> found) {
+    // An error would have the client add it once more.
+    if (!found || (!is_new && !make_room(call, *found)))
+      return done(stored);
+    found->outcome = stored.outcome;
+    if (is_new) {
+      found->payload = task.payload;
+      found->headers = task.headers;
+    }
+    done(std::move(found));
+  };
+  if (is_new)
+    context.desk.describe({added.id, {}}, std::move(show));
+  else
+    context.desk.describe_with_body(task.tenant, {added.id, {}}, std::move(show));
 }
 
 /// The task of a request, whose key may stand in its header, too.
@@ -81,6 +97,7 @@ void enqueue_one(
     if (auto ok = context.webhooks.check(call->by->tenant, webhook); !ok)
       return done(ok.error());
   auto shown = [&context,
+                call,
                 task = *task,
                 webhook = std::move(webhook),
                 open = item.open,
@@ -88,11 +105,11 @@ void enqueue_one(
     if (!added)
       return done(added.error());
     if (webhook.empty())
-      return show_added(context, *added, task, done);
-    auto remembered = [&context, added = *added, task, done](const result<void>& ok) {
+      return show_added(context, call, *added, task, done);
+    auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {
       if (!ok)
         return done(ok.error());
-      show_added(context, added, task, done);
+      show_added(context, call, added, task, done);
     };
     open->push_back(context.webhooks.add(added->id, task.tenant, webhook, std::move(remembered)));
   };

@@ -93,7 +93,7 @@ void abandon(gateway_context& context, const exchange_ptr& call) {
 
 /// Tells where a task went that was given back with a delay.
 void show_delay(gateway_context& context, const exchange_ptr& call, task_id id) {
-  context.desk.describe({id, {}}, false, [&context, call](const result<task_detail>& task) {
+  context.desk.describe({id, {}}, [&context, call](const result<task_detail>& task) {
     base::json_writer json;
     if (!task) {
       // It is stored; where the task went could not be found out.

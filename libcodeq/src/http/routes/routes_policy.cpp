@@ -18,7 +18,6 @@ namespace codeq::http {
 namespace {
 
 constexpr unsigned created = 201;
-constexpr unsigned conflict = 409;
 constexpr unsigned unprocessable = 422;
 
 /// The maximum of codeQ, which is smaller than `limits::attempts_max`.
@@ -157,7 +156,26 @@ void find_policy(
       };
       show_parts(context, queue, std::move(with_parts));
     };
-  context.desk.describe(address, true, std::move(with_record));
+  context.desk.describe_with_body(queue.tenant, address, std::move(with_record));
+}
+
+/// Calls `change` with a lock of the queue, which it holds until the change is stored.
+void change_policy(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  std::function<void(
+    const queue_locks::lock&, const std::optional<queue_policy>&, const queue_config&)> change) {
+  auto locked =
+    [&context, call, queue, change = std::move(change)](const queue_locks::lock& taken) {
+      // The request may have been given up while it waited.
+      if (call->is_answered)
+        return;
+      find_policy(context, call, queue, [taken, change](const auto& known, const auto& config) {
+        change(taken, known, config);
+      });
+    };
+  context.changing_queues.take(queue, std::move(locked));
 }
 
 void show_policy(gateway_context& context, const exchange_ptr& call) {
@@ -170,19 +188,6 @@ void show_policy(gateway_context& context, const exchange_ptr& call) {
         return call->answer(refusal(404, "queue topic \"" + policy_id(queue) + "\" not found"));
       answer_policy(call, 200, {queue, *record, config});
     });
-}
-
-/// Lets one request at a time change a topic; answers the others. The topic is free again when the
-/// returned object goes.
-std::shared_ptr<void>
-take_policy(gateway_context& context, const exchange_ptr& call, const queue_address& queue) {
-  if (!context.changing_policies.insert(queue).second) {
-    call->answer(refusal(
-      conflict, "queue topic \"" + policy_id(queue) + "\" is being changed by another request"));
-    return nullptr;
-  }
-  auto release = [&context, queue](const void*) { context.changing_policies.erase(queue); };
-  return {&context, release};
 }
 
 /// Stores the settings, then the record.
@@ -213,11 +218,8 @@ void set_policy(gateway_context& context, const exchange_ptr& call) {
   auto read = read_policy_wish(call->fields->body);
   if (const auto* bad = std::get_if<bad_field>(&read))
     return call->answer(refusal_of_field(*bad));
-  auto taken = take_policy(context, call, *queue);
-  if (!taken)
-    return;
-  auto change = [&context, call, taken, queue = *queue, wish = std::get<policy_wish>(read)](
-                  const auto& known, const queue_config& config) {
+  auto change = [&context, call, queue = *queue, wish = std::get<policy_wish>(read)](
+                  const queue_locks::lock& taken, const auto& known, const queue_config& config) {
     policy_state state{queue, {wish.tiers}, config};
     state.config.defaults.max_attempts = wish.max_attempts;
     state.config.defaults.retention = wish.retention;
@@ -231,7 +233,7 @@ void set_policy(gateway_context& context, const exchange_ptr& call) {
     store_policy(
       context, call, state, [call, taken, status, state] { answer_policy(call, status, state); });
   };
-  find_policy(context, call, *queue, std::move(change));
+  change_policy(context, call, *queue, std::move(change));
 }
 
 /// Stores the settings, then ends the record, and answers. `taken` is held until then.
@@ -240,7 +242,7 @@ void drop_policy(
   const exchange_ptr& call,
   const queue_address& queue,
   const queue_config& config,
-  const std::shared_ptr<void>& taken) {
+  const queue_locks::lock& taken) {
   auto ended = [call, taken](const result<change_outcome>& outcome) {
     if (!outcome && outcome.error().code != errc::unknown_task)
       return call->answer(refusal_of(outcome.error()));
@@ -264,19 +266,16 @@ void delete_policy(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  auto taken = take_policy(context, call, *queue);
-  if (!taken)
-    return;
-  auto remove =
-    [&context, call, taken, queue = *queue](const auto& known, const queue_config& config) {
-      if (!known)
-        return call->answer(no_content());
-      auto plain = config;
-      plain.defaults.max_attempts = task_settings{}.max_attempts;
-      plain.defaults.retention = task_settings{}.retention;
-      drop_policy(context, call, queue, plain, taken);
-    };
-  find_policy(context, call, *queue, std::move(remove));
+  auto remove = [&context, call, queue = *queue](
+                  const queue_locks::lock& taken, const auto& known, const queue_config& config) {
+    if (!known)
+      return call->answer(no_content());
+    auto plain = config;
+    plain.defaults.max_attempts = task_settings{}.max_attempts;
+    plain.defaults.retention = task_settings{}.retention;
+    drop_policy(context, call, queue, plain, taken);
+  };
+  change_policy(context, call, *queue, std::move(remove));
 }
 
 // Their values are checked by `read_policy_wish`, since codeQ answers 422 for them.

@@ -6,6 +6,7 @@
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/queue_parts.hpp"
 #include "http/routes/route_steps.hpp"
+#include "http/server/gateway_limits.hpp"
 
 #include <array>
 
@@ -23,21 +24,41 @@ void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visi
   }
 }
 
+std::string list_queues(const coordinator_stats& stats, const caller& by) {
+  base::json_writer json;
+  json.begin_object();
+  each_own_queue(stats, by, [&](const queue_stats& q) {
+    auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
+    for (std::size_t p = 0; p < q.ready_by_priority.size(); ++p)
+      json.field(name + "pending:" + std::to_string(p), q.ready_by_priority[p]);
+    json.field(name + "inprog", q.leased)
+      .field(name + "delayed", q.scheduled)
+      .field(name + "gated", q.gated)
+      .field(name + "dlq", q.dead_now);
+  });
+  json.end_object();
+  return json.take();
+}
+
 void show_all(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [call](const coordinator_stats& stats) {
-    base::json_writer json;
-    json.begin_object();
-    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
-      auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
-      for (std::size_t p = 0; p < q.ready_by_priority.size(); ++p)
-        json.field(name + "pending:" + std::to_string(p), q.ready_by_priority[p]);
-      json.field(name + "inprog", q.leased)
-        .field(name + "delayed", q.scheduled)
-        .field(name + "gated", q.gated)
-        .field(name + "dlq", q.dead_now);
-    });
-    json.end_object();
-    call->answer(reply(200, json));
+  with_stats(context, call, [&context, call](const coordinator_stats& stats) {
+    // With many queues the list is long, and those who asked at the same time share it.
+    if (context.queue_lists_number != context.desk.stats_number())
+      context.queue_lists.clear();
+    context.queue_lists_number = context.desk.stats_number();
+    auto [at, is_new] = context.queue_lists.try_emplace(call->by->tenant);
+    if (is_new)
+      at->second = list_queues(stats, *call->by);
+    call->share = context.desk.answers().open(call->by->tenant);
+    if (at->second.size() > limits::http_small_answer_bytes)
+      if (auto ok = call->share->resize(at->second.size()); !ok)
+        return call->answer(refusal_of(ok.error()));
+    response answer;
+    answer.body = at->second;
+    call->answer(std::move(answer));
+    // All who share the list are answered by then.
+    if (is_new)
+      context.desk.after(duration{0}, [&context] { context.queue_lists.clear(); });
   });
 }
 
@@ -120,6 +141,24 @@ void show_settings(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
+/// Reads the settings and writes them changed; `taken` is held until then.
+void change_locked(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  const queue_locks::lock& taken) {
+  auto change = [&context, call, queue, taken](const result<queue_parts>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    auto config = client::merge_parts(queue, *found).config;
+    apply_settings(call->fields->body, config);
+    set_parts(context, queue, config, [call, queue, taken](const result<queue_parts>& changed) {
+      answer_queue(call, queue, changed);
+    });
+  };
+  show_parts(context, queue, std::move(change));
+}
+
 /// What the body leaves out stays as it is.
 void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
@@ -127,16 +166,12 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
     return;
   if (auto ok = check_settings(call->fields->body); !ok)
     return call->answer(refusal_of(ok.error()));
-  auto change = [&context, call, queue = *queue](const result<queue_parts>& found) {
-    if (!found)
-      return call->answer(refusal_of(found.error()));
-    auto config = client::merge_parts(queue, *found).config;
-    apply_settings(call->fields->body, config);
-    set_parts(context, queue, config, [call, queue](const result<queue_parts>& changed) {
-      answer_queue(call, queue, changed);
-    });
+  auto locked = [&context, call, queue = *queue](const queue_locks::lock& taken) {
+    // The request may have been given up while it waited.
+    if (!call->is_answered)
+      change_locked(context, call, queue, taken);
   };
-  show_parts(context, *queue, std::move(change));
+  context.changing_queues.take(*queue, std::move(locked));
 }
 
 /// Removes all tasks of a queue, whatever their state.

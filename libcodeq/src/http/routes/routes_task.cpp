@@ -187,7 +187,7 @@ void show_keyed(gateway_context& context, const exchange_ptr& call) {
   auto key = key_meant(context, call);
   if (!key)
     return;
-  context.desk.describe(*key, true, [&context, call](const result<task_detail>& found) {
+  auto show = [&context, call](const result<task_detail>& found) {
     if (!found && found.error().code == errc::unknown_task)
       return call->answer(refusal(404, "not found"));
     if (!found)
@@ -195,7 +195,8 @@ void show_keyed(gateway_context& context, const exchange_ptr& call) {
     base::json_writer json;
     write_task(json, *found, view_for(context, *call));
     call->answer(reply(200, json));
-  });
+  };
+  context.desk.describe_with_body(call->by->tenant, *key, std::move(show));
 }
 
 void cancel_keyed(gateway_context& context, const exchange_ptr& call) {

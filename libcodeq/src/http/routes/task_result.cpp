@@ -84,7 +84,7 @@ void show_failure(gateway_context& context, result_record record, const recorded
       record.retry_at = task->status.eligible_at;
     done(record);
   };
-  context.desk.describe({record.id, {}}, false, std::move(show));
+  context.desk.describe({record.id, {}}, std::move(show));
 }
 
 /// Tells what was stored when the same report came before.
@@ -99,7 +99,7 @@ void show_stored(gateway_context& context, const result_record& record, const re
       done(stored);
     });
   };
-  context.desk.describe({record.id, {}}, false, std::move(show));
+  context.desk.describe({record.id, {}}, std::move(show));
 }
 
 void report(gateway_context& context, const attempt_end& end, const recorded& done) {

@@ -27,7 +27,7 @@ namespace field = boost::beast::http;
 
 constexpr std::size_t drain_chunk_bytes = 64u << 10;
 /// Maximum number of bytes that are read ahead from a client that waits for its response.
-constexpr std::size_t watched_bytes = 512;
+constexpr std::size_t watched_bytes = limits::http_header_bytes_max;
 
 std::string_view view_of(beast::string_view text) {
   return {text.data(), text.size()};
@@ -48,6 +48,7 @@ SSL* make_secured(const server_options& options) {
 connection::connection(
   asio::ip::tcp::socket socket, std::shared_ptr<connection_hall> hall, std::string remote)
   : stream_(std::move(socket), make_secured(hall->options)),
+    patience_(stream_.get_executor()),
     hall_(std::move(hall)),
     buffer_(limits::http_header_bytes_max + limits::http_batch_body_bytes_max),
     remote_(std::move(remote)) {
@@ -92,7 +93,7 @@ void connection::read() {
   request_id_.clear();
   origin_.clear();
   is_head_ = false;
-  stream_.lowest().expires_after(limits::http_idle_max);
+  expire_read(limits::http_idle_max);
   field::async_read_header(
     stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
       self->on_header(failure);
@@ -127,7 +128,7 @@ void connection::on_header(error_code failure) {
     return refuse(413, "request body is too large");
   parser_->body_limit(limit);
   if (!reserve_body())
-    return refuse(over_share("http_bodies_bytes_max", hall_->body_bytes));
+    return refuse(over_share());
   read_body();
 }
 
@@ -163,17 +164,17 @@ bool connection::reserve_body() {
   return true;
 }
 
-response connection::over_share(std::string_view limit, const base::fair_share& bytes) {
-  std::string_view kind = tenant_.empty() ? "remote" : "tenant";
-  hall_->note(limit, bytes.total(), kind, payer());
+response connection::over_share() {
+  const auto& bytes = hall_->body_bytes;
+  hall_->note("http_bodies_bytes_max", bytes.total(), payer_kind(), payer());
   return refusal_of(
     {errc::overloaded,
-     std::string(kind) + " " + payer() + " has " + std::to_string(bytes.used_by(payer()))
-       + " bytes at once; all share " + std::string(limit) + "=" + std::to_string(bytes.total())});
+     std::string(payer_kind()) + " " + payer() + " has " + std::to_string(bytes.used_by(payer()))
+       + " bytes at once; all share http_bodies_bytes_max=" + std::to_string(bytes.total())});
 }
 
 void connection::read_body() {
-  stream_.lowest().expires_after(limits::http_body_time_max);
+  expire_read(limits::http_body_time_max);
   auto go_on = [self = shared_from_this()](error_code failure, std::size_t) {
     if (failure)
       return self->close();
@@ -218,8 +219,11 @@ void connection::serve() {
   unanswered_ = shared_from_this();
   open_->answer = [weak = weak_from_this(), to = stream_.get_executor()](response answer) {
     asio::post(to, [weak, answer = std::move(answer)]() mutable {
-      if (auto self = weak.lock())
+      auto self = weak.lock();
+      if (self && self->open_)
         self->take_answer(std::move(answer));
+      else if (answer.on_unwritten)
+        answer.on_unwritten();
     });
   };
   ++served_;
@@ -228,58 +232,66 @@ void connection::serve() {
 }
 
 void connection::watch() {
-  // A client that sends more while it waits has not gone away.
-  if (buffer_.size() > 0)
-    return;
-  if (stream_.is_secured())
-    return watch_secured();
-  stream_.lowest().socket().async_wait(
-    asio::ip::tcp::socket::wait_read,
-    [self = shared_from_this(), number = served_](error_code failure) {
-      self->on_readable(failure, number);
-    });
-}
-
-void connection::on_readable(error_code failure, std::uint64_t number) {
-  if (failure || !open_ || number != served_)
-    return;
-  char one = 0;
-  stream_.lowest().socket().non_blocking(true, failure);
-  auto count = stream_.lowest().socket().receive(
-    asio::buffer(&one, 1), asio::socket_base::message_peek, failure);
-  bool is_here = count > 0 || failure == asio::error::would_block;
-  if (!is_here)
-    hall_->options.gone(open_);
-}
-
-void connection::watch_secured() {
+  // The end of the connection is behind the bytes that the client has sent already.
+  auto room = watched_bytes - std::min(watched_bytes, buffer_.size());
+  if (room == 0)
+    return stop_watching();
   stream_.async_read_some(
-    buffer_.prepare(watched_bytes),
+    buffer_.prepare(room),
     [self = shared_from_this(), number = served_](error_code failure, std::size_t count) {
       self->buffer_.commit(count);
-      bool is_gone = failure && failure != asio::error::operation_aborted;
-      if (is_gone && self->open_ && number == self->served_)
+      bool has_ended = failure && failure != asio::error::operation_aborted;
+      self->has_ended_ = self->has_ended_ || has_ended;
+      if (!self->open_ || number != self->served_)
+        return;
+      if (has_ended)
         self->hall_->options.gone(self->open_);
+      else if (!failure)
+        self->watch();
     });
+}
+
+void connection::expire_read(duration limit) {
+  // Asio would not report the end of a connection a second time.
+  stream_.lowest().expires_after(has_ended_ ? duration{0} : limit);
+}
+
+void connection::stop_watching() {
+  patience_.expires_after(limits::http_gone_grace);
+  patience_.async_wait([self = shared_from_this(), number = served_](error_code stopped) {
+    if (!stopped && self->open_ && number == self->served_)
+      self->hall_->options.gone(self->open_);
+  });
 }
 
 void connection::take_answer(response answer) {
-  if (!open_)
-    return;
   open_.reset();
   unanswered_.reset();
   error_code ignored;
   stream_.lowest().socket().cancel(ignored);
+  patience_.cancel();
   write(std::move(answer));
+}
+
+void connection::take_share(response& answer) {
+  auto bytes = is_head_ ? 0 : answer.body.size();
+  if (answer.share)
+    return answer.share->force(bytes);
+  auto share = hall_->options.answers->open(payer_kind(), payer());
+  // Clients that request much and read slowly must not fill the memory together.
+  if (bytes > limits::http_small_answer_bytes) {
+    if (auto ok = share->resize(bytes); !ok) {
+      answer = refusal_of(ok.error());
+      keep_alive_ = false;
+    }
+  }
+  share->force(is_head_ ? 0 : answer.body.size());
+  answer.share = std::move(share);
 }
 
 void connection::write(response answer) {
   release_body();
-  // Clients that request much and read slowly must not fill the memory together.
-  if (!hall_->answer_bytes.has_room(payer(), answer.body.size())) {
-    answer = over_share("http_answers_bytes_max", hall_->answer_bytes);
-    keep_alive_ = false;
-  }
+  take_share(answer);
   ++hall_->options.meter->answers[std::min(answer.status / 100, 5u)];
   keep_alive_ = keep_alive_ && !hall_->is_stopping;
   auto& out = response_.emplace();
@@ -297,9 +309,8 @@ void connection::write(response answer) {
   // The answer to a HEAD has the header of that to a GET, with the length of what is left out.
   if (is_head_)
     out.body().clear();
-  written_ = out.body().size();
-  answer_payer_ = payer();
-  hall_->answer_bytes.force(answer_payer_, written_);
+  share_ = std::move(answer.share);
+  on_unwritten_ = std::move(answer.on_unwritten);
   stream_.lowest().expires_after(limits::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
@@ -307,8 +318,10 @@ void connection::write(response answer) {
 }
 
 void connection::on_written(error_code failure) {
+  if (auto unwritten = std::exchange(on_unwritten_, nullptr); failure && unwritten)
+    unwritten();
   release_answer();
-  if (!failure && drain_bytes_ > 0) {
+  if (!failure && drain_bytes_ > 0 && !has_ended_) {
     error_code ignored;
     // The rest of the request is read below TLS and dropped.
     is_secured_ = false;
@@ -316,7 +329,8 @@ void connection::on_written(error_code failure) {
     stream_.lowest().expires_after(limits::http_drain_time_max);
     return drain();
   }
-  if (failure || !keep_alive_)
+  bool has_more = !has_ended_ || buffer_.size() > 0;
+  if (failure || !keep_alive_ || !has_more)
     return close();
   read();
 }
@@ -383,9 +397,8 @@ void connection::drop() {
 }
 
 void connection::release_answer() {
-  if (response_)
-    hall_->answer_bytes.give_back(answer_payer_, written_);
   response_.reset();
+  share_.reset();
 }
 
 void connection::release_body() {

@@ -4,11 +4,13 @@
 #include "http/server/connection_hall.hpp"
 #include "http/server/socket_stream.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -63,12 +65,17 @@ private:
   void on_request(error_code failure);
   void serve();
 
-  /// Notices when the client goes away before its request is answered.
+  /// Notices when the client goes away before its request is answered, also behind bytes of its
+  /// next request.
   void watch();
-  void on_readable(error_code failure, std::uint64_t number);
 
-  /// Does the same as `watch` with TLS, where readable bytes need not be data of the client.
-  void watch_secured();
+  /// The client has sent more than is read ahead, so that its end would not be seen: it counts as
+  /// gone when its request is not answered within `limits::http_gone_grace`.
+  void stop_watching();
+
+  /// Limits the time of the next read. Once the client has sent everything, requests are read only
+  /// as far as they are buffered.
+  void expire_read(duration limit);
   void take_answer(response answer);
   void write(response answer);
   void on_written(error_code failure);
@@ -81,8 +88,18 @@ private:
   void refuse(unsigned status, std::string_view text);
   void refuse(response answer);
 
-  /// Counts and logs that the payer has its share of these bytes; returns the refusal.
-  [[nodiscard]] response over_share(std::string_view limit, const base::fair_share& bytes);
+  /// Counts and logs that the payer has its share of bodies; returns the refusal.
+  [[nodiscard]] response over_share();
+
+  /// Gives the response a share of its own if it has none. An answer that is too large for the
+  /// payer's share is replaced by a refusal.
+  void take_share(response& answer);
+
+  /// What a payer is called.
+  [[nodiscard]] std::string_view payer_kind() const {
+    return tenant_.empty() ? "remote" : "tenant";
+  }
+
   void close();
 
   /// Closes the connection without a response.
@@ -91,6 +108,7 @@ private:
   void release_answer();
 
   socket_stream stream_;
+  boost::asio::steady_timer patience_;
   std::shared_ptr<connection_hall> hall_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
@@ -106,10 +124,12 @@ private:
   std::string request_id_;
   std::string origin_;
   std::size_t reserved_ = 0;
-  std::size_t written_ = 0;
-  /// The owners of the shares that these bytes were taken from.
+  /// The owner of the share that these bytes were taken from.
   std::string body_payer_;
-  std::string answer_payer_;
+  /// The share of the response that is being written.
+  answer_share share_;
+  /// Of the response that is being written; may be empty.
+  std::function<void()> on_unwritten_;
   std::uint64_t served_ = 0;
   /// The number of bytes that may still be drained.
   std::size_t drain_bytes_ = 0;
@@ -118,6 +138,8 @@ private:
   bool is_head_ = false;
   /// TLS is up, so that its end is to be said.
   bool is_secured_ = false;
+  /// The end of what the client sends was read.
+  bool has_ended_ = false;
   /// The connection waits for the first byte of a request.
   bool is_idle_ = false;
 };

@@ -50,8 +50,6 @@ struct connection_hall {
   /// The bytes of request bodies that are being read or answered, counted for the tenant or else
   /// for the remote address.
   base::fair_share body_bytes{limits::http_bodies_bytes_max};
-  /// The bytes of response bodies that are being written, counted in the same way.
-  base::fair_share answer_bytes{limits::http_answers_bytes_max};
   bool is_stopping = false;
   /// Called when the last connection ends while the server stops; may be empty.
   std::function<void()> on_empty;

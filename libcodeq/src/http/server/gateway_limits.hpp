@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/time.hpp"
 
 #include <cstddef>
@@ -13,16 +14,28 @@ namespace codeq::limits {
 inline constexpr std::size_t http_json_members_max = 4096;
 /// Of one result.
 inline constexpr std::size_t http_artifacts_max = 1000;
-/// Of all answers that are being written.
+/// Of all answers that are being read from the shards or written to clients.
 inline constexpr std::size_t http_answers_bytes_max = 128u << 20;
+/// An answer up to this size is never refused for its bytes; the number of connections bounds them.
+inline constexpr std::size_t http_small_answer_bytes = 16u << 10;
+/// What a response has of one task or result beside the texts that the request gave.
+inline constexpr std::size_t http_item_bytes = 1u << 10;
 /// Maximum number of payloads that are read at once; further requests wait for their turn.
-inline constexpr std::size_t http_bodies_read_max = 32;
+inline constexpr std::size_t http_bodies_read_max = 8;
 /// Of each kind of batch, with `?limit=extended`.
 inline constexpr std::size_t http_extended_batch_max = 1000;
-/// A larger claim is made in steps of so many tasks, and ends once their payloads have so many
-/// bytes.
+/// A larger claim is made in steps of so many tasks, and ends once its answer has so many bytes.
 inline constexpr std::size_t http_claim_step_tasks = 64;
 inline constexpr std::size_t http_claim_bytes_max = 16u << 20;
+/// The bytes of tasks that all shards together may grant to a step. The last task of each shard may
+/// exceed its part.
+inline constexpr std::size_t http_claim_room_bytes = 1u << 20;
+/// Of one task with its payload, headers, checkpoint and names.
+inline constexpr std::size_t http_claimed_task_bytes =
+  payload_bytes_max + headers_bytes_max + checkpoint_bytes_max + (8u << 10);
+/// The shards whose last tasks are reserved before a step. With more shards a step may exceed its
+/// reservation; what does not fit in the share when it arrives is given back.
+inline constexpr std::size_t http_claim_shards_max = 8;
 inline constexpr duration http_tls_handshake_max = std::chrono::seconds(5);
 /// Maximum number of connections that have not shown a valid token; one more replaces another.
 inline constexpr std::size_t http_unauthenticated_connections_max = 1024;

@@ -38,12 +38,20 @@ struct request {
   std::string id;
 };
 
+/// The bytes of a response that were taken from its owner's share, see `answer_shares.hpp`.
+class answer_bytes;
+using answer_share = std::shared_ptr<answer_bytes>;
+
 struct response {
   unsigned status = 200;
   std::string body{};
   std::string content_type = "application/json";
   /// Further header fields.
   std::vector<std::pair<std::string, std::string>> fields{};
+  /// A response with a share is written in any case; null for one that may be refused.
+  answer_share share{};
+  /// Called when the client cannot have read the whole response, on any thread; may be empty.
+  std::function<void()> on_unwritten{};
 };
 
 /// One request on its way through the gateway. Used by the gateway's actor, except `answer`.
@@ -63,12 +71,16 @@ struct exchange {
   /// Called when the request is given up, at its deadline or some time after the client went away.
   /// Frees the resources that the request still has. May be empty.
   std::function<void()> on_given_up;
+  /// The share of the response, which gets it from here; null when its bytes are not bounded yet.
+  answer_share share;
   /// The time at which the request is given up and answered with an error, unless it was answered
   /// before. A route that waits because its client asked for it, or that makes progress, moves it.
   monotonic_time deadline{};
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
   bool is_answered = false;
+  /// The client closed its side of the connection before the response.
+  bool is_gone = false;
 };
 
 using exchange_ptr = std::shared_ptr<exchange>;

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
+#include "http/server/answer_shares.hpp"
 #include "http/server/cors_policy.hpp"
 #include "http/server/message.hpp"
 #include "observe/limit_meter.hpp"
@@ -45,6 +46,8 @@ struct server_options {
   std::size_t connections_max = limits::http_connections_max;
   std::shared_ptr<server_meter> meter = std::make_shared<server_meter>();
   std::shared_ptr<observe::limit_meter> limit_meter = std::make_shared<observe::limit_meter>();
+  /// Bounds the bodies of responses.
+  std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
   /// The TLS certificates for new connections; null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
 };

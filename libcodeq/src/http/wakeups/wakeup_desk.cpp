@@ -85,7 +85,7 @@ void wakeup_desk::read_record(task_id record, const std::string& tenant) {
     stored->tenant = tenant;
     take_up(*stored, record);
   };
-  desk_->describe({record, {}}, true, std::move(take));
+  desk_->describe_with_body(shard_desk::own_reads, {record, {}}, std::move(take));
 }
 
 result<void> wakeup_desk::check(const std::string& tenant, const std::string& url) const {

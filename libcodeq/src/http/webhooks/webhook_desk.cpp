@@ -163,7 +163,7 @@ void webhook_desk::find_host(std::uint64_t number) {
     at->second.host = url ? url->host : unknown_host;
     deliver(number);
   };
-  desk_->describe({open_.at(number).record, {}}, true, std::move(found));
+  desk_->describe_with_body(shard_desk::own_reads, {open_.at(number).record, {}}, std::move(found));
 }
 
 void webhook_desk::send_next() {
@@ -183,9 +183,9 @@ void webhook_desk::send_next() {
           read(number, whole, url);
         });
       };
-      desk_->describe({task, {}}, false, std::move(with_task));
+      desk_->describe({task, {}}, std::move(with_task));
     };
-    desk_->describe({at->second.record, {}}, true, std::move(with_url));
+    desk_->describe_with_body(shard_desk::own_reads, {at->second.record, {}}, std::move(with_url));
   }
 }
 
