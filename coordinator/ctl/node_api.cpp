@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "ctl/operator_api.hpp"
 #include "ctl/queue_settings.hpp"
 
@@ -41,7 +42,7 @@ private:
 std::size_t batch_of(const task_spec& task) {
   // The size of headers is limited; the other fields are small by comparison.
   auto task_bytes = task.payload.size() + limits::headers_bytes_max;
-  return std::min(limits::enqueue_tasks_max, limits::frame_bytes_max / task_bytes);
+  return std::min(limits::enqueue_tasks_max, tuning::frame_bytes_max / task_bytes);
 }
 
 /// Adds copies of a task in one request.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/reply.hpp"
@@ -254,7 +254,7 @@ TEST_F(CoordinatorSession, RefusesTasksBeyondTheRateAndSaysHowLong) {
 }
 
 TEST_F(CoordinatorSession, RefusesTasksBeyondTheSharesOfItsTenantAndTakesThemLater) {
-  shares_ = std::make_shared<coordinator::enqueue_shares>(3 * limits::enqueue_overhead_bytes);
+  shares_ = std::make_shared<coordinator::enqueue_shares>(3 * tuning::enqueue_overhead_bytes);
   start(limited(security::role::producer, security::rate_scope::producer));
 
   read(enqueue_of(1, 1));

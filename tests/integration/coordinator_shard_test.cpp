@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "integration/coordinator_fixture.hpp"
 #include "storage/recovery/recovery.hpp"
@@ -119,7 +120,7 @@ TEST_F(CoordinatorShard, LetsRecordsGoWithTheirSnapshot) {
   enqueue(attach(""), 1, 1, 10s);
   EXPECT_TRUE(horizons_->view().horizons.empty());
 
-  advance(limits::snapshot_interval);
+  advance(tuning::snapshot_interval);
 
   ASSERT_EQ(horizons_->view().horizons.size(), 1u);
   EXPECT_GT(horizons_->view().horizons.at(shard_id{})->through, core::first_of_epoch(1));
@@ -130,9 +131,9 @@ TEST_F(CoordinatorShard, LetsNoRecordGoBeforeItsSnapshotIsSynced) {
   start();
   enqueue(attach(""), 1, 1, 10s);
 
-  advance(limits::snapshot_interval);
+  advance(tuning::snapshot_interval);
   EXPECT_TRUE(horizons_->view().horizons.empty());
-  advance(limits::os_sync_interval);
+  advance(tuning::os_sync_interval);
 
   EXPECT_EQ(horizons_->view().horizons.size(), 1u);
 }

@@ -7,201 +7,158 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Every limit and default of codeq, with its unit. A value over its limit is refused with an error
-/// that names the field, the value and the limit; nothing is clamped or cut silently.
+/// The limits and defaults that users meet. A value over its limit is refused with an error that
+/// names the field, the value and the limit; nothing is clamped or cut silently. `*_bytes_*` are
+/// bytes, durations carry their unit, all others are numbers of what they name.
 namespace codeq::limits {
 
 using namespace std::chrono_literals;
 
-// Names and fields of a task.
+// Fields of a task.
+
+/// Names of tenants, queues and workers: they are part of keys on disk and of every log line.
 inline constexpr std::size_t name_bytes_max = 128;
+/// A payload; larger data belongs into a store of its own, and its address into the payload.
 inline constexpr std::size_t payload_bytes_max = 1u << 20;
+/// A result; as for payloads.
 inline constexpr std::size_t result_bytes_max = 1u << 20;
+/// The text of a failure. Handlers' texts and the output of programs are cut to it, with a mark.
 inline constexpr std::size_t error_text_bytes_max = 16u << 10;
+/// Names and values of all headers of a task together.
 inline constexpr std::size_t headers_bytes_max = 16u << 10;
+/// A checkpoint: it is written again with every save, so it should be a position and not the work.
 inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
-inline constexpr std::size_t history_text_bytes_max = 1024;
-inline constexpr std::uint32_t history_events_max = 32;
+/// A producer's key for a task: it is held in memory as long as the task is live.
 inline constexpr std::size_t key_bytes_max = 256;
+/// The name of a group: it is held in memory as long as the group has live tasks.
 inline constexpr std::size_t group_bytes_max = 256;
+/// The highest priority; 0 is the lowest, and the default.
 inline constexpr int priority_max = 9;
+/// Charged deliveries of a task before it is dead.
 inline constexpr std::uint32_t attempts_max = 1000;
 inline constexpr std::uint32_t attempts_default = 5;
+/// A shorter lease would be lost by a short stall of the network.
 inline constexpr duration lease_min = 1s;
+/// A task of a dead worker waits as long as its lease, so longer ones would rest for days.
 inline constexpr duration lease_max = 12h;
+/// How long a claim is valid without a heartbeat: a dead worker's tasks come back after this time.
 inline constexpr duration lease_default = 10s;
+/// Delay before the second attempt, and the longest delay between attempts, of a task whose queue
+/// has no retry policy.
 inline constexpr duration retry_base_default = 1s;
 inline constexpr duration retry_cap_default = 15min;
+/// Base, cap and delay of a retry.
 inline constexpr duration retry_max = 365 * 24h;
+/// How far ahead a task may be deferred.
 inline constexpr duration not_before_ahead_max = 10 * 365 * 24h;
+/// `run_timeout` and `progress_timeout` of a task.
 inline constexpr duration run_timeout_max = 30 * 24h;
-inline constexpr duration retention_completed_default = 24h;
+/// How long the record of an ended task may be kept. Few classes, so that whole files of records
+/// can be dropped together.
 inline constexpr std::array<duration, 5> retention_classes{1h, 24h, 7 * 24h, 30 * 24h, 365 * 24h};
+/// Retention of a completed or cancelled task whose queue has none configured.
+inline constexpr duration retention_completed_default = 24h;
+/// Events of a task's history after its enqueue; the latest ones are kept.
+inline constexpr std::uint32_t history_events_max = 32;
+/// The text of one event in a history; longer ones are cut with a mark.
+inline constexpr std::size_t history_text_bytes_max = 1024;
 
-// Batches.
+// Requests of producers and operators.
+
+/// Tasks of one enqueue request.
 inline constexpr std::size_t enqueue_tasks_max = 1000;
-inline constexpr std::size_t reports_per_request_max = 4096;
-inline constexpr std::size_t beats_per_request_max = 65536;
-inline constexpr std::size_t checkpoint_bytes_per_request_max = 8u << 20;
-inline constexpr std::size_t holdings_per_request_max = 65536;
-inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
-inline constexpr std::size_t queues_per_worker_max = 1000;
-inline constexpr std::size_t queues_per_tenant_max = 10'000;
-inline constexpr std::size_t bulk_tasks_max = 1000;
-inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
-inline constexpr std::size_t listed_tasks_max = 10'000;
-inline constexpr std::size_t listed_tasks_default = 100;
-inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// Follow-up tasks of one completion, which are one write with it, and the bytes of all of them.
 inline constexpr std::size_t follow_ups_max = 64;
 inline constexpr std::size_t follow_up_bytes_max = 8u << 20;
-
-// A shard.
-inline constexpr std::size_t shards_max = 1024;
-inline constexpr std::size_t turn_commands_max = 256;
-inline constexpr std::size_t turn_bytes_max = 256u << 10;
-inline constexpr std::size_t turn_open_lanes_max = 32;
-inline constexpr std::size_t turn_lane_sequences = 16;
-inline constexpr std::size_t due_released_per_turn_max = 10'000;
-inline constexpr std::size_t dead_purged_per_turn_max = 1'000;
-inline constexpr std::size_t queues_removed_per_snapshot_max = 1'000;
-inline constexpr std::size_t segment_bytes_max = 256u << 10;
+/// Requests of a producer that are not answered: `enqueue` blocks above the window.
+inline constexpr std::size_t producer_window_requests_default = 64;
+/// The largest window: a shard remembers so many requests of a session to recognise repeats.
 inline constexpr std::size_t producer_requests_max = 1024;
-inline constexpr std::size_t awaited_tasks_max = 1'000'000;
-inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
+/// Bytes of a producer's requests that are not answered; `enqueue` blocks above.
+inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
+/// A producer that is silent for longer loses its session: what it sent is `session_expired`,
+/// because repeats could no longer be recognised.
 inline constexpr duration producer_session_idle_max = 24h;
-inline constexpr duration producer_session_ahead_max = 1h;
-inline constexpr duration overloaded_retry_after = 50ms;
-inline constexpr std::uint8_t refunds_in_row_max = 20;
-inline constexpr std::size_t grant_tasks_max = 4096;
-inline constexpr std::size_t grant_bytes_max = 8u << 20;
-inline constexpr std::size_t segment_cache_bytes_default = 12u << 20;
-inline constexpr std::size_t snapshot_records = 250'000;
-inline constexpr std::size_t unpacked_weight_kept = 32'768;
-inline constexpr std::size_t unpacked_weight_max = 131'072;
-inline constexpr std::uint32_t block_segments_max = 256;
-inline constexpr std::size_t block_tasks_max = 4096;
-inline constexpr duration snapshot_interval = 5s;
-/// When an eighth of a segment's tasks is left, they are copied into records of their own.
-inline constexpr std::uint32_t sparse_part = 8;
-/// Segments whose last tasks a snapshot copies into records of their own, and bytes of those tasks'
-/// bodies that wait in memory for it.
-inline constexpr std::size_t copied_segments_max = 1024;
-inline constexpr std::uint64_t copied_bytes_max = 4ull << 20;
-inline constexpr std::size_t snapshot_log_bytes = 4u << 20;
-inline constexpr duration snapshot_interval_min = 250ms;
-inline constexpr duration lease_youth_max = 1s;
-inline constexpr duration shard_time_slew_window = 1s;
-inline constexpr std::uint64_t token_counter_max = (1ull << 39) - 1;
-inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
+/// Tasks that a list returns.
+inline constexpr std::size_t listed_tasks_max = 10'000;
+inline constexpr std::size_t listed_tasks_default = 100;
+/// Dead tasks per second that a redrive or a purge may be limited to.
+inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// Queues of a tenant; each costs memory on every shard.
+inline constexpr std::size_t queues_per_tenant_max = 10'000;
 
-// The journal.
-inline constexpr std::size_t commit_group_bytes_max = 4u << 20;
-inline constexpr std::size_t commit_group_deltas_max = 2000;
-inline constexpr duration os_sync_interval = 500ms;
-inline constexpr duration os_unsynced_max = 1s;
+// A worker.
 
-// Records of ended tasks.
+/// Concurrent tasks of a worker; each slot of a function is a thread.
+inline constexpr std::size_t slots_max = 4096;
+inline constexpr std::size_t slots_default = 8;
+/// Queues that one worker serves.
+inline constexpr std::size_t queues_per_worker_max = 1000;
+/// The largest share of a queue when several wait for slots.
+inline constexpr unsigned queue_weight_max = 1000;
+/// Tasks that a batch handler may get at once.
+inline constexpr std::size_t batch_tasks_max = 1000;
+/// Tasks in one message for claims, and reports in one message for results.
+inline constexpr std::size_t reports_per_request_max = 4096;
+/// Idle time after which the actor of a keyed handler ends.
+inline constexpr duration keyed_idle_default = 1min;
+/// Actors of a keyed handler on one worker; above it, an actor ends as soon as it is idle.
+inline constexpr std::size_t keyed_actors_max = 10'000;
+/// Time that a drain gives running handlers to finish.
+inline constexpr duration drain_default = 30s;
+/// Time that a handler has to stop after its task was cancelled; then the lease ends.
+inline constexpr duration cancel_grace_default = 10s;
+/// The note of a progress report; longer ones are cut with a mark.
+inline constexpr std::size_t progress_note_bytes_max = 1024;
+/// Words in the command of a program that is a handler.
+inline constexpr std::size_t exec_arguments_max = 256;
+/// Time between SIGTERM and SIGKILL for a program that should stop.
+inline constexpr duration exec_kill_grace_default = 5s;
+
+// A coordinator.
+
+/// Shards of a store.
+inline constexpr std::size_t shards_max = 1024;
+/// Open connections of workers, producers and operators.
+inline constexpr std::size_t connections_max = 4096;
+/// Open connections to the HTTP gateway.
+inline constexpr std::size_t http_connections_max = 4096;
+/// Bytes of enqueues that are not durable yet, over all connections; above it, enqueues are
+/// refused with `overloaded`. The least lets one tenant send its largest request while that of
+/// another is not durable yet.
+inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
+inline constexpr std::uint64_t enqueue_bytes_min = 64ull << 20;
+/// Bytes of the records of ended tasks; above it, the oldest are removed before their time.
 inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;
 inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
-inline constexpr std::uint64_t retention_slack_bytes = 64ull << 20;
-inline constexpr duration retention_look_interval = 1min;
-
-// The disk.
+/// Free bytes on the disk below which new tasks are refused, so that claims and results can go on.
 inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
-inline constexpr duration free_space_look_interval = 1s;
-inline constexpr std::uint64_t free_space_look_bytes = 1u << 20;
-/// Below `free_bytes_least` / `tight_space_divisor` free bytes, claims and large results wait, too.
-inline constexpr std::uint64_t tight_space_divisor = 4;
-inline constexpr std::uint64_t disk_reserve_bytes = 64ull << 20;
-/// The reserve file is released when fewer bytes are free.
-inline constexpr std::uint64_t disk_reserve_release_bytes = 16ull << 20;
-/// A result of at most this size, follow-ups included, is accepted however little space is free.
-inline constexpr std::size_t small_result_bytes_max = 16u << 10;
-/// Delay before a worker resends a result that the coordinator had no space for.
-inline constexpr duration result_retry_after = 1s;
-
-// A connection.
-inline constexpr std::size_t frame_bytes_max = 16u << 20;
-inline constexpr std::size_t hello_bytes_max = 4u << 10;
-inline constexpr duration hello_timeout = 5s;
-inline constexpr duration ping_interval = 5s;
-inline constexpr duration silent_peer_max = 20s;
-inline constexpr duration reconnect_delay_min = 50ms;
-inline constexpr duration reconnect_delay_max = 2s;
-inline constexpr duration connect_timeout = 5s;
-inline constexpr duration connection_linger = 500ms;
-inline constexpr std::size_t descriptors_reserved = 32;
-inline constexpr duration accept_pause = 200ms;
-inline constexpr std::size_t connections_max = 4096;
-inline constexpr std::size_t unauthenticated_connections_max = 256;
-inline constexpr std::size_t outgoing_bytes_high = 32u << 20;
-inline constexpr std::size_t outgoing_bytes_low = 8u << 20;
-inline constexpr std::size_t delivery_bytes_waiting_max = 4u << 20;
-inline constexpr duration delivery_look_interval = 10ms;
-inline constexpr duration delivery_late_interval = 1s;
-inline constexpr std::size_t result_bytes_waiting_max = 8u << 20;
-inline constexpr std::size_t results_asked_again_max = 8;
-inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
-inline constexpr std::size_t producer_window_requests_default = 64;
-/// Maximum size of the enqueues of all connections that are not durable yet.
-inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
-/// Lets one tenant send the largest frame while another tenant's largest frame is not durable yet.
-inline constexpr std::uint64_t enqueue_bytes_min = 4 * frame_bytes_max;
-/// Memory that an enqueue request occupies in addition to its body.
-inline constexpr std::size_t enqueue_overhead_bytes = 1024;
-/// Longer than for other refusals: so many bytes take a while to become durable, and resending a
-/// large request is expensive.
-inline constexpr duration enqueue_bytes_retry_after = 500ms;
-/// Maximum number of look-ups of one connection that wait for the store.
-inline constexpr std::size_t lookups_waiting_max = 16'384;
-/// Delay before a producer asks again about an awaited task for which there was no room.
-inline constexpr duration lookups_retry_after = 100ms;
-inline constexpr duration name_probe_timeout = 1s;
-inline constexpr duration shutdown_max = 2s;
-
-// The threads that a coordinator's shards and sessions share.
+/// Threads that shards and sessions share.
 inline constexpr std::size_t scheduler_threads_default = 2;
 inline constexpr std::size_t scheduler_threads_max = 256;
 
-// A worker.
-/// A task shares the buffer of a batch up to this size; from a larger batch it copies its part.
-inline constexpr std::size_t shared_batch_bytes_max = 32u << 10;
-inline constexpr std::size_t slots_max = 4096;
-inline constexpr std::size_t slots_default = 8;
-inline constexpr duration drain_default = 30s;
-inline constexpr duration cancel_grace_default = 10s;
-inline constexpr std::size_t exec_arguments_max = 256;
-inline constexpr unsigned queue_weight_max = 1000;
-inline constexpr std::size_t batch_tasks_max = 1000;
-inline constexpr duration keyed_idle_default = 1min;
-inline constexpr std::size_t keyed_actors_max = 10'000;
-inline constexpr std::size_t progress_note_bytes_max = 1024;
-inline constexpr duration progress_interval = 20ms;
-inline constexpr duration exec_kill_grace_default = 5s;
-inline constexpr duration drain_cancel_grace = 1s;
-inline constexpr std::size_t unanswered_reports_max = 16384;
-inline constexpr std::size_t unanswered_bytes_max = 64u << 20;
-inline constexpr std::size_t report_bytes_per_request_max = 8u << 20;
-
 // The HTTP gateway.
+
+/// The request line and all headers of a request.
 inline constexpr std::size_t http_header_bytes_max = 8u << 10;
+/// The body of a request: a payload of 1 MiB in base64 fits.
 inline constexpr std::size_t http_body_bytes_max = 2u << 20;
+/// The body of a batch.
 inline constexpr std::size_t http_batch_body_bytes_max = 16u << 20;
-inline constexpr std::size_t http_bodies_bytes_max = 128u << 20;
+/// Objects and arrays inside each other.
 inline constexpr std::size_t http_json_depth_max = 64;
+/// The `X-Request-Id` that a client may choose.
 inline constexpr std::size_t http_request_id_bytes_max = 128;
-inline constexpr std::size_t http_connections_max = 4096;
-inline constexpr duration http_idle_max = 60s;
-inline constexpr duration http_body_time_max = 60s;
-inline constexpr duration http_write_time_max = 60s;
+/// `waitSeconds`: how long a request may wait for a task or for an end.
 inline constexpr duration http_wait_max = 60s;
-inline constexpr duration http_shutdown_max = 500ms;
-inline constexpr duration http_ready_timeout = 2s;
+/// Tasks of a batch.
 inline constexpr std::size_t http_batch_tasks_max = 100;
+/// Tasks and queues of a claim.
 inline constexpr std::size_t http_claim_tasks_max = 10;
 inline constexpr std::size_t http_claim_queues_max = 1000;
+/// Tasks of one page of a list.
 inline constexpr std::size_t http_listed_tasks_max = 1000;
-inline constexpr std::size_t http_enqueues_in_flight_max = 512;
+/// Ids of one request that redrives or purges dead tasks.
 inline constexpr std::size_t http_bulk_ids_max = 1000;
 
 } // namespace codeq::limits

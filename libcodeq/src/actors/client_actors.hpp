@@ -55,7 +55,7 @@ struct resend_due {
 struct ask_again_due {};
 
 /// Asks a client to send `goodbye` on all links and to end, at the latest after
-/// `limits::shutdown_max`.
+/// `tuning::shutdown_max`.
 struct stop_client {};
 
 /// A client that stops has waited too long for its links to end.

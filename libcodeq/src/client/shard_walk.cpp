@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/shard_walk.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -63,7 +63,7 @@ bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), r
 std::uint32_t bulk_pace::next_part() const {
   // Ten parts per second, so that a rate does not become one burst per second.
   constexpr std::uint64_t parts_per_second = 10;
-  std::uint64_t part = limits::bulk_tasks_max;
+  std::uint64_t part = tuning::bulk_tasks_max;
   if (rate_ != 0)
     part = std::clamp<std::uint64_t>(rate_ / parts_per_second, 1, part);
   if (limit_ != 0)

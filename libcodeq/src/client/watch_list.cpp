@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/watch_list.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "client/status_convert.hpp"
 #include "protocol/error_code.hpp"
 
@@ -114,7 +113,7 @@ void watch_list::ask(std::vector<task_id> tasks, bool with_progress) {
   std::sort(tasks.begin(), tasks.end());
   for (std::size_t begin = 0; begin < tasks.size();) {
     auto end = begin + 1;
-    while (end < tasks.size() && end - begin < limits::awaited_tasks_per_request_max
+    while (end < tasks.size() && end - begin < tuning::awaited_tasks_per_request_max
            && tasks[end].shard == tasks[begin].shard)
       ++end;
     auto part = std::span(tasks).subspan(begin, end - begin);

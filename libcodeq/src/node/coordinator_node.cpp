@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/coordinator_node.hpp"
 
-#include "codeq/limits.hpp"
-
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "coordinator/actors/backup_runner.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/keeper.hpp"
@@ -209,10 +208,10 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
-    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count},
+    {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
     lookups,
-    limits::lookups_waiting_max,
+    tuning::lookups_waiting_max,
     limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
@@ -232,7 +231,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.reader = reader;
     s.space =
       std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
-    s.shard.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
+    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
     auto shard = system->spawn(coordinator::drive_shard, s);
     introduction.shards.emplace_back(shard);
     shards.emplace_back(shard);
@@ -274,7 +273,7 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   // Otherwise nodes that are connected could use up the places of those that have yet to show their
   // tokens, for which the registrar may end another connection.
   a.connections_max =
-    options.connections_max + (tokens ? limits::unauthenticated_connections_max : 0);
+    options.connections_max + (tokens ? tuning::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)
@@ -339,11 +338,11 @@ void coordinator_node::impl::stop() {
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
     caf::scoped_actor self{*system};
-    self->request(registrar, limits::shutdown_max / 4, coordinator::stop_registrar{})
+    self->request(registrar, tuning::shutdown_max / 4, coordinator::stop_registrar{})
       .receive([](bool) {}, [](const caf::error&) {});
     // All shards at the same time, so that there is only one wait for a slow disk.
     auto stop_one = [&](const coordinator::shard_actor& shard) {
-      return self->request(shard, limits::shutdown_max / 2, coordinator::stop_shard{});
+      return self->request(shard, tuning::shutdown_max / 2, coordinator::stop_shard{});
     };
     std::vector<decltype(stop_one(shards.front()))> stops;
     for (const auto& shard : shards)

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
 #include "client/inquiry_actor.hpp"
 #include "client/operator_questions.hpp"
@@ -234,7 +235,7 @@ result<std::vector<task_status>> operator_client::impl::list_shard(
   std::vector<task_status> tasks;
   client::walk_position at{shard, 0, 0};
   for (bool more = true; more && tasks.size() < limit;) {
-    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), limits::bulk_tasks_max));
+    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), tuning::bulk_tasks_max));
     auto part = ask(client::list_tasks(filter, at), client::read_list);
     if (!part)
       return part.error();

@@ -2,6 +2,7 @@
 #include "codeq/worker_node.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "node/link_security.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
@@ -90,11 +91,11 @@ result<protocol::hello> introduce(
     queues.push_back(handler.queue);
   auto hello =
     worker::make_hello({options.name, base::random_bits()}, options.tenant, queues, token);
-  if (hello.body().size() > limits::hello_bytes_max)
+  if (hello.body().size() > tuning::hello_bytes_max)
     return wrong_option(
       "the names of " + std::to_string(queues.size()) + " queues make a hello of "
       + std::to_string(hello.body().size()) + " bytes; it must not pass "
-      + std::to_string(limits::hello_bytes_max));
+      + std::to_string(tuning::hello_bytes_max));
   return hello;
 }
 

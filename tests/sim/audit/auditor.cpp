@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
+#include "base/tuning.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -18,12 +20,12 @@ constexpr duration shortest_retention = 1h;
 
 std::string name_of(const task_id& id) {
   return std::to_string(value(id.shard)) + "/" + std::to_string(id.seq >> 39) + "."
-         + std::to_string(id.seq & limits::token_counter_max);
+         + std::to_string(id.seq & tuning::token_counter_max);
 }
 
 std::string name_of(fencing_token token) {
   return std::to_string(value(token) >> 39) + "."
-         + std::to_string(value(token) & limits::token_counter_max);
+         + std::to_string(value(token) & tuning::token_counter_max);
 }
 
 } // namespace

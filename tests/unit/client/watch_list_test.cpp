@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "client/watch_list.hpp"
 #include "protocol/error_code.hpp"
 
@@ -129,7 +129,7 @@ TEST_F(WatchList, AllThatIsOpenIsAskedForAgainAfterAReconnect) {
 
 TEST_F(WatchList, OneMessageNamesNoMoreTasksThanItsLimit) {
   std::vector<task_id> many;
-  for (sequence seq = 1; seq <= limits::awaited_tasks_per_request_max + 1; ++seq)
+  for (sequence seq = 1; seq <= tuning::awaited_tasks_per_request_max + 1; ++seq)
     many.push_back({shard_id{0}, seq});
   connect();
 

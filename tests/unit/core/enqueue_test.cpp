@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -183,11 +184,11 @@ TEST_F(Enqueue, TasksOfOtherSettingsHaveASegmentOfTheirOwn) {
 }
 
 TEST_F(Enqueue, SegmentIsClosedAtItsLimitAndALargeTaskIsAlone) {
-  enqueue("q", 3, {.body_size = limits::segment_bytes_max / 2});
+  enqueue("q", 3, {.body_size = tuning::segment_bytes_max / 2});
 
   ASSERT_EQ(events().size(), 2u);
   EXPECT_EQ(std::get<core::segment_appended>(events()[0]).count, 2u);
-  enqueue("q", 2, {.body_size = limits::segment_bytes_max + 1});
+  enqueue("q", 2, {.body_size = tuning::segment_bytes_max + 1});
   EXPECT_EQ(events().size(), 2u);
 }
 

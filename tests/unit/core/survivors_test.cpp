@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/state/survivors.hpp"
 #include "support/shard_fixture.hpp"
 
@@ -45,7 +46,7 @@ protected:
   std::string copies() {
     std::string copies;
     for (const auto& task : snapshot().copied)
-      copies += std::to_string(task.first & limits::token_counter_max) + " ";
+      copies += std::to_string(task.first & tuning::token_counter_max) + " ";
     return copies;
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "worker/node/wire.hpp"
 
 #include <gtest/gtest.h>
@@ -240,7 +241,7 @@ TEST(Wire, RefusalSaysWhatIsOutOfBounds) {
 
 TEST(Wire, CheckpointsFillNoRequestBeyondItsLimit) {
   constexpr std::size_t fitting =
-    limits::checkpoint_bytes_per_request_max / limits::checkpoint_bytes_max;
+    tuning::checkpoint_bytes_per_request_max / limits::checkpoint_bytes_max;
   auto state = bytes::from(std::string(limits::checkpoint_bytes_max, 'x'));
   std::vector<progress_of> said;
   for (std::size_t i = 0; i <= fitting; ++i)

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/session/stats_sum.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_convert.hpp"
@@ -84,7 +85,7 @@ result<void> session::count_request() {
 }
 
 void session::take(const enqueue_without_share& m) {
-  refuse_enqueue(m.number, m.reason, limits::enqueue_bytes_retry_after);
+  refuse_enqueue(m.number, m.reason, tuning::enqueue_bytes_retry_after);
 }
 
 void session::take(const protocol::enqueue_request& m, enqueue_share share) {
@@ -100,7 +101,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
       errc::overloaded,
       "over " + std::to_string(limits::producer_inflight_bytes_max)
         + " bytes of requests are not answered yet"};
-    return refuse_enqueue(*number, reason, limits::overloaded_retry_after);
+    return refuse_enqueue(*number, reason, tuning::overloaded_retry_after);
   }
   auto tasks = m.read([](auto reader) -> result<std::uint64_t> {
     return std::uint64_t{reader.getTasks().getEnds().size()};
@@ -221,7 +222,7 @@ void session::return_room() {
   for (auto shard : window_.owed())
     claim_at(shard, 0);
   if (window_.is_filling())
-    wake_later(session_wake::full_window, limits::delivery_look_interval);
+    wake_later(session_wake::full_window, tuning::delivery_look_interval);
 }
 
 void session::beat_for_late_tasks() {
@@ -229,7 +230,7 @@ void session::beat_for_late_tasks() {
   for (auto& late : window_.take_late())
     port_.command_shard(late.shard, core::heartbeat{options_.peer, std::move(late.leases), {}, {}});
   if (window_.is_waiting())
-    wake_later(session_wake::late_tasks, limits::delivery_late_interval);
+    wake_later(session_wake::late_tasks, tuning::delivery_late_interval);
 }
 
 void session::tell(shard_id shard, const protocol::tasks_told& told) {
@@ -239,7 +240,7 @@ void session::tell(shard_id shard, const protocol::tasks_told& told) {
   if (!now.tasks.empty())
     write(shard, now);
   if (!results_.empty())
-    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
+    wake_later(session_wake::waiting_results, tuning::delivery_look_interval);
 }
 
 void session::ask_for_results() {
@@ -248,7 +249,7 @@ void session::ask_for_results() {
       port_.command_shard(asked->first, core::await_tasks{options_.peer, asked->second});
   }
   if (!results_.empty())
-    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
+    wake_later(session_wake::waiting_results, tuning::delivery_look_interval);
 }
 
 void session::write(shard_id shard, const protocol::peer_reply& reply) {
@@ -282,9 +283,9 @@ void session::take(const task_delivery& m) {
   auto outgoing = port_.outgoing();
   window_.sent(m.shard, m.granted, outgoing.sent);
   window_.written(outgoing.written);
-  wake_later(session_wake::late_tasks, limits::delivery_late_interval);
+  wake_later(session_wake::late_tasks, tuning::delivery_late_interval);
   if (window_.is_filling())
-    wake_later(session_wake::full_window, limits::delivery_look_interval);
+    wake_later(session_wake::full_window, tuning::delivery_look_interval);
   if (m.granted.redelivered)
     return;
   std::uint32_t count = 0;

@@ -3,6 +3,7 @@
 
 #include "codeq/operator_types.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
@@ -25,7 +26,7 @@ struct shard_options {
   /// Number of shards of the store.
   std::uint16_t shard_count = 1;
   /// Size of the cache of bodies, which saves reading back tasks that are claimed soon.
-  std::size_t cache_bytes = limits::segment_cache_bytes_default;
+  std::size_t cache_bytes = tuning::segment_cache_bytes_default;
   /// When turns are closed and snapshots taken.
   turn_limits turns{};
 };

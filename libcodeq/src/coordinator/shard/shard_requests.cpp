@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "protocol/operator_convert.hpp"
@@ -106,7 +106,7 @@ void shard::put_off_large(core::report& command, const instant& now) {
     auto bytes = report.text.size();
     for (const auto& task : report.follow_ups)
       bytes += task.run.tasks.body.size();
-    bool waits = bytes > limits::small_result_bytes_max && port_.is_disk_tight(now.steady, bytes);
+    bool waits = bytes > tuning::small_result_bytes_max && port_.is_disk_tight(now.steady, bytes);
     if (!waits)
       continue;
     ++results_put_off_;
@@ -126,12 +126,12 @@ shard::read(const peer_request& by, const protocol::resume_request& m, const ins
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::await_request& m, const instant&) {
   auto at = state_->awaiting.find(by.peer);
-  if (at != state_->awaiting.end() && at->second.size() >= limits::awaited_tasks_max) {
+  if (at != state_->awaiting.end() && at->second.size() >= tuning::awaited_tasks_max) {
     error reason{
       errc::overloaded,
       std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
-        + std::to_string(limits::awaited_tasks_max)};
-    port_.note_limit("awaited_tasks_max", limits::awaited_tasks_max, owner_of(by.peer));
+        + std::to_string(tuning::awaited_tasks_max)};
+    port_.note_limit("awaited_tasks_max", tuning::awaited_tasks_max, owner_of(by.peer));
     port_.end_peer(by.peer, reason);
     return std::nullopt;
   }

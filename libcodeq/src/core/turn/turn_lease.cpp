@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/task_checkpoints.hpp"
 #include "core/turn/granted_run.hpp"
@@ -150,7 +151,7 @@ void turn::redeliver(peer_id peer, const std::vector<fencing_token>& tokens) {
     const auto& l = *state_.leases.find(token);
     const auto& s = *find_segment(state_.segments, l.seq);
     auto bytes = s.body_bytes / s.count;
-    if (held_bytes + bytes > limits::grant_bytes_max) {
+    if (held_bytes + bytes > tuning::grant_bytes_max) {
       effects_.emplace_back(std::exchange(batch, {peer, true, false, {}}));
       held_bytes = 0;
     }

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
@@ -92,7 +93,7 @@ void connection::read() {
   request_id_.clear();
   origin_.clear();
   is_head_ = false;
-  stream_.lowest().expires_after(limits::http_idle_max);
+  stream_.lowest().expires_after(tuning::http_idle_max);
   field::async_read_header(
     stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
       self->on_header(failure);
@@ -159,7 +160,7 @@ bool connection::reserve_body() {
   if (!hall_->body_bytes.take(payer(), bytes)) {
     hall_->note(
       "http_bodies_bytes_max",
-      limits::http_bodies_bytes_max,
+      tuning::http_bodies_bytes_max,
       tenant_.empty() ? "remote" : "tenant",
       payer());
     return false;
@@ -170,7 +171,7 @@ bool connection::reserve_body() {
 }
 
 void connection::read_body() {
-  stream_.lowest().expires_after(limits::http_body_time_max);
+  stream_.lowest().expires_after(tuning::http_body_time_max);
   auto go_on = [self = shared_from_this()](error_code failure, std::size_t) {
     if (failure)
       return self->close();
@@ -299,7 +300,7 @@ void connection::write(response answer) {
   written_ = out.body().size();
   answer_payer_ = payer();
   hall_->answer_bytes.force(answer_payer_, written_);
-  stream_.lowest().expires_after(limits::http_write_time_max);
+  stream_.lowest().expires_after(tuning::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
   });
@@ -366,7 +367,7 @@ void connection::close() {
   bool says_so = std::exchange(is_secured_, false);
   if (!says_so)
     return drop();
-  stream_.lowest().expires_after(limits::connection_linger);
+  stream_.lowest().expires_after(tuning::connection_linger);
   stream_.async_end([self = shared_from_this()](error_code) { self->drop(); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 #include "worker/node/wire.hpp"
@@ -139,7 +140,7 @@ read_run(delivery& into, shard_id shard, schema::TaskRun::Reader run, body_curso
 /// Copies payloads that are much smaller than the frame they came in. The frame lives as long as
 /// one of its tasks waits or runs, so otherwise a small task could hold megabytes.
 void copy_small_parts(const bytes& frame, delivery& from) {
-  if (frame.size() <= limits::shared_batch_bytes_max)
+  if (frame.size() <= tuning::shared_batch_bytes_max)
     return;
   for (auto& attempt : from.tasks)
     for (auto* part : {&attempt.payload, &attempt.checkpoint})

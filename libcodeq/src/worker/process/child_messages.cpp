@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/child_messages.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "protocol/shared_data.hpp"
 #include "worker/process/child_spec.hpp"
 
@@ -182,11 +181,11 @@ result<std::optional<bytes>> message_buffer::next() {
   std::size_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i)
     length |= std::size_t{static_cast<unsigned char>(data_[i])} << (8 * i);
-  if (length > limits::frame_bytes_max)
+  if (length > tuning::frame_bytes_max)
     return error{
       errc::protocol_error,
       "a message has " + std::to_string(length) + " bytes; the limit is "
-        + std::to_string(limits::frame_bytes_max)};
+        + std::to_string(tuning::frame_bytes_max)};
   if (data_.size() < length_bytes + length)
     return std::optional<bytes>();
   // In a buffer of its own, since a message is read in place and must be aligned.
