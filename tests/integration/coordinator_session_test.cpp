@@ -93,7 +93,7 @@ coordinator::shard_actor::behavior_type pretended_shard(
     [note](const coordinator::shard_command& m) { note(say(m.what)); },
     [](const coordinator::attach_peer&) {},
     [](const coordinator::detach_peer&) {},
-    [](coordinator::ask_shard_stats) { return coordinator_stats{}; },
+    [](coordinator::ask_shard_stats) { return base::coordinator_counts{}; },
     [](coordinator::stop_shard) { return true; },
   };
 }

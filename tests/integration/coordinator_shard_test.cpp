@@ -280,7 +280,7 @@ TEST_F(CoordinatorShard, ConfirmsFollowUpsOfOthersOnlyAfterTheCommit) {
   meet_neighbour();
   core::enqueue_run run;
   run.queue = {"default", "q"};
-  run.tasks = {bytes::from("12345678"), {8}};
+  run.tasks = {bytes("12345678"), {8}};
 
   caf::anon_send(
     shard_, coordinator::shard_command{core::take_follow_ups{shard_id{1}, 5, 5, {run}}});

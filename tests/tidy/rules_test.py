@@ -35,7 +35,11 @@ class Layering(unittest.TestCase):
         self.assertEqual(self.problems(store, "<rocksdb/db.h>"), 0)
         self.assertEqual(self.problems("libcodeq/src/node/a.cpp", "<rocksdb/db.h>"), 1)
         self.assertEqual(self.problems("libcodeq/src/core/a.cpp", "<caf/all.hpp>"), 1)
-        self.assertEqual(self.problems("libcodeq/include/codeq/handler.hpp", "<caf/all.hpp>"), 0)
+        public = "libcodeq/include/codeq/"
+        self.assertEqual(self.problems(public + "actor_handler.hpp", "<caf/all.hpp>"), 0)
+        self.assertEqual(self.problems(public + "handler.hpp", "<caf/all.hpp>"), 1)
+        self.assertEqual(self.problems(public + "json_codec.hpp", "<boost/json.hpp>"), 0)
+        self.assertEqual(self.problems(public + "codec.hpp", "<boost/json.hpp>"), 1)
         self.assertEqual(self.problems("libcodeq/src/core/a.hpp", "<protocol.capnp.h>"), 1)
 
     def test_core_is_pure_and_examples_see_public_headers(self):
@@ -49,7 +53,9 @@ class Layering(unittest.TestCase):
             for include in ("<caf/actor.hpp>", '"observe/log.hpp"', "<thread>"):
                 self.assertEqual(self.problems("libcodeq/src/" + path, include), 1, path)
         self.assertEqual(
-            self.problems("libcodeq/src/worker/node/a.cpp", '"codeq/handler.hpp"'), 1)
+            self.problems("libcodeq/src/worker/node/a.cpp", '"codeq/actor_handler.hpp"'), 1)
+        self.assertEqual(
+            self.problems("libcodeq/src/worker/node/a.cpp", '"codeq/handler.hpp"'), 0)
         self.assertEqual(self.problems("libcodeq/src/worker/host/a.cpp", "<caf/send.hpp>"), 0)
 
     def test_rooms_of_a_layer_have_an_order(self):

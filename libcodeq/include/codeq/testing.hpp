@@ -48,6 +48,11 @@ struct run_result {
 [[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
 
+/// The same with the handler that is registered for `spec.queue`, typed ones included. @throws
+/// std::invalid_argument when that is not a function
+[[nodiscard]] run_result
+run_once(const handler_registry& handlers, const task_spec& spec, const attempt_options& = {});
+
 /// The handlers registered by the handler library that is linked into the test.
 [[nodiscard]] inline handler_registry registered_handlers() {
   handler_registry registry;

@@ -44,12 +44,12 @@ queue_info merge_parts(queue_address queue, const std::vector<core::queue_settin
   return info;
 }
 
-std::vector<task_status>
-merge_oldest(std::vector<std::vector<task_status>> lists, std::size_t limit) {
-  std::vector<task_status> all;
+std::vector<task_summary>
+merge_oldest(std::vector<std::vector<task_summary>> lists, std::size_t limit) {
+  std::vector<task_summary> all;
   for (auto& list : lists)
     std::move(list.begin(), list.end(), std::back_inserter(all));
-  std::stable_sort(all.begin(), all.end(), [](const task_status& a, const task_status& b) {
+  std::stable_sort(all.begin(), all.end(), [](const task_summary& a, const task_summary& b) {
     return std::tie(a.enqueued_at, a.id) < std::tie(b.enqueued_at, b.id);
   });
   if (all.size() > limit)

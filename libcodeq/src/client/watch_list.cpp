@@ -128,7 +128,7 @@ void watch_list::ask(std::vector<task_id> tasks, bool with_progress) {
 }
 
 result<void> watch_list::accept(const protocol::tasks_ended& ended) {
-  auto each = [this](task_id task, const result<task_status>& how) { finish(task, how); };
+  auto each = [this](task_id task, const result<ended_task>& how) { finish(task, how); };
   return ended.read([&](auto reader) -> result<void> {
     auto shard = static_cast<shard_id>(reader.getShard());
     auto ends = reader.getTexts().getEnds();
@@ -151,7 +151,7 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
            std::min<int>(tasks[i].getPercent(), 100),
            std::move(text)});
       else if (code == errc::none)
-        each(task, ended_status(task, tasks[i], std::move(text)));
+        each(task, read_ended(task, tasks[i], std::move(text)));
       else if (code == errc::overloaded)
         put_off_.push_back(task);
       else if (code == errc::unknown_task)
@@ -172,7 +172,7 @@ void watch_list::tell(const task_progress& progress) {
       (*watcher.progressed)(progress);
 }
 
-void watch_list::finish(task_id task, const result<task_status>& how) {
+void watch_list::finish(task_id task, const result<ended_task>& how) {
   auto [begin, end] = watched_.equal_range(task);
   if (begin == end)
     return;

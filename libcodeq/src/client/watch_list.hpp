@@ -22,7 +22,7 @@ namespace codeq::client {
 class watch_list {
 public:
   /// Receives the outcome of one task. Must not block.
-  using ended_function = std::function<void(result<task_status>)>;
+  using ended_function = std::function<void(result<ended_task>)>;
   /// Receives progress of a task. Must not block; empty: progress is not requested.
   using progressed_function = std::function<void(const task_progress&)>;
   using send_function = std::function<void(const protocol::await_request&)>;
@@ -74,7 +74,7 @@ private:
   wants_progress(watcher_map::const_iterator begin, watcher_map::const_iterator end);
   void ask(std::vector<task_id> tasks, bool with_progress);
   void tell(const task_progress& progress);
-  void finish(task_id task, const result<task_status>& how);
+  void finish(task_id task, const result<ended_task>& how);
 
   watcher_map watched_;
   /// Tasks for which the coordinator had no room.

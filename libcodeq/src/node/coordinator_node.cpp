@@ -311,7 +311,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
                      e = enqueues,
                      w = lookups,
                      h = horizons,
-                     d = reserve](const coordinator_stats& stats) {
+                     d = reserve](const base::coordinator_counts& stats) {
     auto counts = node::counts_of(*s, *j, *m);
     counts.limits_met = l->counts();
     counts.enqueue_bytes = e->used();

@@ -239,9 +239,10 @@ result<void> serve_isolated(worker_node_options options, const std::string& queu
   if (!chosen)
     return chosen.error();
   const auto& handler = chosen->front();
-  if (!handler.function)
+  const auto* function = std::get_if<handler_function>(&handler.handler);
+  if (function == nullptr)
     return wrong_option("queue `" + queue + "` is not handled by a function");
-  worker::serve_parent(handler.function, STDIN_FILENO, STDOUT_FILENO);
+  worker::serve_parent(*function, STDIN_FILENO, STDOUT_FILENO);
 }
 
 worker_node::worker_node(std::unique_ptr<impl> state) : impl_(std::move(state)) {

@@ -93,7 +93,7 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
   }
   if (!ok)
     return ok.error();
-  c.text = bytes::from(string_of(from.getText()));
+  c.text = bytes(string_of(from.getText()));
   return c;
 }
 

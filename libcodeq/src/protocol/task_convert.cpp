@@ -41,7 +41,7 @@ capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
 }
 
-capnp::Data::Reader data_of(const std::string& text) {
+capnp::Data::Reader data_of(std::string_view text) {
   return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
 }
 

@@ -309,7 +309,7 @@ void auditor::check_retry_time(const task_id& id, const task_view& t) {
   }
 }
 
-void auditor::check_final(const task_id& id, task_view& t, const task_status& now) {
+void auditor::check_final(const task_id& id, task_view& t, const ended_task& now) {
   auto who = t.name + " (task " + name_of(id) + ")";
   if (!is_terminal(now.state))
     return breach(
@@ -361,7 +361,7 @@ bool auditor::may_be_forgotten(const task_id& id, const task_view& t) const {
   return !is_dead && is_over;
 }
 
-void auditor::ended(const task_id& id, const result<task_status>& how) {
+void auditor::ended(const task_id& id, const result<ended_task>& how) {
   auto& t = tasks_.at(id);
   if (how)
     return check_final(id, t, *how);
@@ -377,7 +377,7 @@ void auditor::ended(const task_id& id, const result<task_status>& how) {
       "I1", t.name + " (task " + name_of(id) + ") is unknown, though its enqueue was answered");
 }
 
-void auditor::looked_again(const task_id& id, const result<task_status>& how) {
+void auditor::looked_again(const task_id& id, const result<ended_task>& how) {
   ended(id, how);
 }
 

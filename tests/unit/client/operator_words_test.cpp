@@ -48,7 +48,7 @@ core::task_view some_view() {
   return view;
 }
 
-void expect_some_task(const task_status& task) {
+void expect_some_task(const task_summary& task) {
   EXPECT_EQ(task.id.seq, 5u);
   EXPECT_EQ(task.tenant, "t");
   EXPECT_EQ(task.queue, "q");
@@ -168,8 +168,7 @@ TEST(OperatorQuestions, WalksSayWhereTheyAre) {
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
-  auto reply =
-    protocol::make_status_reply(shard_id{3}, number, some_view(), {bytes::from("broken")});
+  auto reply = protocol::make_status_reply(shard_id{3}, number, some_view(), {bytes("broken")});
 
   auto told = read_status(reply);
 

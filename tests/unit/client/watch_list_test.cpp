@@ -26,7 +26,7 @@ protected:
   }
 
   void add(std::uint64_t watch, const std::vector<task_id>& tasks) {
-    list.add(watch, tasks, [this, watch](const result<task_status>& how) {
+    list.add(watch, tasks, [this, watch](const result<ended_task>& how) {
       auto text = std::to_string(watch) + " ";
       if (!how)
         text += to_string(how.error().code);
@@ -42,7 +42,7 @@ protected:
     list.add(
       number,
       tasks,
-      [](const result<task_status>&) {},
+      [](const result<ended_task>&) {},
       [this, number](const task_progress& p) {
         told.push_back(
           std::to_string(number) + " at " + std::to_string(p.percent) + " " + p.note + " in "

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 constexpr shard_id shard{3};
 
 protocol::ended_task ended(sequence seq, std::size_t bytes) {
-  return {seq, errc::none, task_state::completed, 1, codeq::bytes::from(std::string(bytes, 'x'))};
+  return {seq, errc::none, task_state::completed, 1, codeq::bytes(std::string(bytes, 'x'))};
 }
 
 std::vector<sequence> numbers_of(const protocol::tasks_told& told) {

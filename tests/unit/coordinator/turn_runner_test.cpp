@@ -17,7 +17,7 @@ protected:
   bool enqueue() {
     core::enqueue_run run;
     run.queue = {"default", "a"};
-    run.tasks = {bytes::from("body"), {4}};
+    run.tasks = {bytes("body"), {4}};
     auto session = make_producer_id(clock_.now().shard, 1, 1);
     return runner_.decide(core::enqueue{1, {session, next_request_++, 0}, {run}}, clock_.now());
   }

@@ -18,7 +18,7 @@ TEST_F(Enqueue, IsAnsweredOnlyByAnEffectOfTheSealedTurn) {
   core::enqueue c{1, {make_producer_id(now.shard, 1, 2), 1, 0}, {}};
   core::enqueue_run r;
   r.queue = {"default", "q"};
-  r.tasks = {bytes::from("body"), {4}};
+  r.tasks = {bytes("body"), {4}};
   c.runs.push_back(r);
 
   open.decide(c, now);

@@ -38,7 +38,7 @@ protected:
   static core::copy_survivors with_bodies(const core::survivors& left) {
     core::copy_survivors c{left.segment, {}};
     for (auto seq : left.tasks)
-      c.bodies[seq] = {bytes::from("body"), {4}};
+      c.bodies[seq] = {bytes("body"), {4}};
     return c;
   }
 

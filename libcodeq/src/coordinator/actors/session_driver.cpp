@@ -63,7 +63,7 @@ void session_driver::close(const error& reason) {
 }
 
 void session_driver::gather_stats(std::uint64_t number) {
-  auto done = [this, number](result<std::vector<coordinator_stats>> parts) {
+  auto done = [this, number](result<std::vector<base::coordinator_counts>> parts) {
     session_->tell_stats(number, std::move(parts));
   };
   coordinator::gather_stats(self_, options_.shards, std::move(done));

@@ -27,10 +27,10 @@ error over_rate(duration wait) {
 }
 
 /// The part of the counts that a bearer may see.
-coordinator_stats visible_to(const security::principal& who, coordinator_stats all) {
+base::coordinator_counts visible_to(const security::principal& who, base::coordinator_counts all) {
   if (who.is_of_all_tenants())
     return all;
-  std::erase_if(all.queues, [&](const queue_stats& q) { return !who.sees(q.queue.tenant); });
+  std::erase_if(all.queues, [&](const base::queue_counts& q) { return !who.sees(q.queue.tenant); });
   // Gauges belong to the process and thus to all tenants.
   all.gauges.clear();
   return all;
@@ -318,7 +318,8 @@ void session::take_request(const protocol::stats_request& m) {
   port_.gather_stats(*number);
 }
 
-void session::tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts) {
+void session::tell_stats(
+  std::uint64_t number, result<std::vector<base::coordinator_counts>> parts) {
   if (!parts)
     return port_.send(
       protocol::make_refusal<schema::StatsRequest>(number, parts.error()).to_wire());

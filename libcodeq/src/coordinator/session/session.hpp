@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/session/claim_router.hpp"
 #include "coordinator/session/delivery_window.hpp"
@@ -124,7 +124,7 @@ public:
   void take(const credit_news& m);
 
   /// Answers the `StatsRequest` of that number from the parts of all shards.
-  void tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts);
+  void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
   /// Pauses or resumes claims for a peer that reads slowly.
   void pause(bool paused);

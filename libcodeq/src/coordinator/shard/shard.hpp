@@ -3,6 +3,7 @@
 
 #include "codeq/operator_types.hpp"
 
+#include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/segment_cache.hpp"
@@ -152,7 +153,7 @@ public:
   void stop(const instant& now);
 
   /// The shard's counts, since the start unless stated otherwise.
-  [[nodiscard]] coordinator_stats stats() const;
+  [[nodiscard]] base::coordinator_counts stats() const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
 
@@ -266,7 +267,7 @@ private:
 
   /// When to check for expired leases; empty when no lease has a timer.
   [[nodiscard]] std::optional<monotonic_time> next_timer_look() const;
-  [[nodiscard]] std::vector<worker_stats> worker_counts() const;
+  [[nodiscard]] std::vector<base::worker_counts> worker_counts() const;
 
   shard_port& port_;
   std::shared_ptr<core::shard_state> state_;
@@ -294,8 +295,8 @@ private:
   std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
   // Since the start.
   std::uint64_t results_put_off_ = 0;
-  time_counts dispatched_;
-  time_counts ran_;
+  base::time_counts dispatched_;
+  base::time_counts ran_;
   /// Another epoch was requested from the journal.
   bool wants_epoch_ = false;
   /// The new epoch, while a turn is still open.

@@ -158,16 +158,17 @@ void shard_desk::read_next_bodies() {
   reads_bodies_ = false;
 }
 
-void shard_desk::stats(then<coordinator_stats> done) {
-  stats_by_shard([done = std::move(done)](const result<std::vector<coordinator_stats>>& parts) {
-    if (parts)
-      done(coordinator::sum_of(*parts));
-    else
-      done(parts.error());
-  });
+void shard_desk::stats(then<base::coordinator_counts> done) {
+  stats_by_shard(
+    [done = std::move(done)](const result<std::vector<base::coordinator_counts>>& parts) {
+      if (parts)
+        done(coordinator::sum_of(*parts));
+      else
+        done(parts.error());
+    });
 }
 
-void shard_desk::stats_by_shard(then<std::vector<coordinator_stats>> done) {
+void shard_desk::stats_by_shard(then<std::vector<base::coordinator_counts>> done) {
   coordinator::gather_stats(self_, options_.shards, std::move(done));
 }
 

@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "base/clock.hpp"
+#include "base/coordinator_counts.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
@@ -113,10 +114,10 @@ public:
   void describe(const client::task_address& task, bool with_body, then<task_detail> done);
 
   /// Adds up the statistics of all shards. Errors: `timeout`.
-  void stats(then<coordinator_stats> done);
+  void stats(then<base::coordinator_counts> done);
 
   /// The statistics of each shard, indexed by shard number.
-  void stats_by_shard(then<std::vector<coordinator_stats>> done);
+  void stats_by_shard(then<std::vector<base::coordinator_counts>> done);
 
   /// Asks a shard a question whose reply is `S`.
   template <class T, class S>
@@ -145,7 +146,7 @@ public:
   void end_claim_of(std::uint64_t claim);
 
   /// Waits for the end of a task. Fails with `timeout` after `wait`. Returns a name for `unwatch`.
-  std::uint64_t watch(task_id task, std::optional<duration> wait, then<task_status> ended);
+  std::uint64_t watch(task_id task, std::optional<duration> wait, then<ended_task> ended);
 
   /// Drops a watch that has not ended.
   void unwatch(std::uint64_t watch);

@@ -47,7 +47,7 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [&context, call](const coordinator_stats& stats) {
+  with_stats(context, call, [&context, call](const base::coordinator_counts& stats) {
     response answer;
     answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
     answer.body = context.metrics(stats);

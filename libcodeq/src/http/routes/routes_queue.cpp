@@ -16,7 +16,7 @@ namespace {
 
 /// The counts of the caller's tenant, one queue after the other.
 template <class Visit>
-void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visit) {
+void each_own_queue(const base::coordinator_counts& stats, const caller& by, Visit visit) {
   for (const auto& q : stats.queues) {
     if (q.queue.tenant == by.tenant)
       visit(q);
@@ -24,10 +24,10 @@ void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visi
 }
 
 void show_all(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [call](const coordinator_stats& stats) {
+  with_stats(context, call, [call](const base::coordinator_counts& stats) {
     base::json_writer json;
     json.begin_object();
-    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
+    each_own_queue(stats, *call->by, [&](const base::queue_counts& q) {
       auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
       for (std::size_t p = 0; p < q.ready_by_priority.size(); ++p)
         json.field(name + "pending:" + std::to_string(p), q.ready_by_priority[p]);
@@ -55,9 +55,9 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  with_stats(context, call, [call, queue = *queue](const coordinator_stats& stats) {
-    queue_stats counts;
-    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
+  with_stats(context, call, [call, queue = *queue](const base::coordinator_counts& stats) {
+    base::queue_counts counts;
+    each_own_queue(stats, *call->by, [&](const base::queue_counts& q) {
       if (q.queue == queue)
         counts = q;
     });

@@ -40,7 +40,7 @@ result<void> read_body(task& made, const bytes& slice) {
       made.payload = slice.slice(static_cast<std::size_t>(offset), payload.size());
     }
     for (auto header : reader.getHeaders())
-      made.headers.emplace_back(text_of(header.getName()), text_of(header.getValue()));
+      made.headers.emplace(text_of(header.getName()), text_of(header.getValue()));
     return {};
   });
 }
@@ -145,7 +145,7 @@ void copy_small_parts(const bytes& frame, delivery& from) {
   for (auto& attempt : from.tasks)
     for (auto* part : {&attempt.payload, &attempt.checkpoint})
       if (part->size() < frame.size() / shared_parts_max)
-        *part = part->empty() ? bytes{} : bytes::from(std::string(part->view()));
+        *part = part->empty() ? bytes{} : bytes(std::string(part->view()));
 }
 
 lease_ref ref_of(std::size_t link, std::uint16_t shard, schema::TaskLease::Reader lease) {
