@@ -362,6 +362,8 @@ struct AwaitRequest {
   seqs @1 :List(UInt64);
   progress @2 :Bool;
   # Also notify me of the progress of their handlers.
+  withdraws @3 :Bool;
+  # I no longer wait for these tasks; forget that I did. No reply.
 }
 
 struct TasksEnded {

@@ -188,6 +188,15 @@ struct OutcomeRecord {
   # Result or error text of each end.
   retentionMs @4 :UInt64;
   # How long after `atMs` the record is kept, for all its tasks; 0: for ever.
+  grants @5 :List(EndedGrant);
+  # Older versions did not write this field, but a `HistoryRecord` for each completion of a task
+  # that had one already.
+
+  struct EndedGrant {
+    # When tasks were leased, in shard time, and the worker's name.
+    atMs @0 :Int64;
+    worker @1 :Text;
+  }
 
   struct LeaseEnd {
     seq @0 :UInt64;
@@ -198,6 +207,8 @@ struct OutcomeRecord {
     # State of the task after the end: scheduled, ready or terminal.
     dueMs @5 :Int64;
     # With `scheduled`: when the task becomes eligible.
+    grant @6 :UInt16;
+    # With `completed`: the lease's grant is `grants[grant - 1]`; 0: not recorded.
   }
 }
 
@@ -361,9 +372,8 @@ struct DeadRecord {
 }
 
 struct HistoryRecord {
-  # One of the latest events of a task. Only unusual events are recorded: ends of leases other than
-  # plain completions, changes, and every event after one of these. Written in the same batch as the
-  # record of the event itself; removed with the task.
+  # One of the latest events of a task: a change, or the end of a lease other than a completion.
+  # Written in the same batch as the record of the event itself; removed with the task.
   number @0 :UInt32;
   # Number of the event among the recorded ones of the task, from 0. The key contains it modulo 32.
   atMs @1 :Int64;

@@ -15,12 +15,36 @@ from gateway import Gateway
 
 MIB = 1 << 20
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "coordinator" / "LIMITS.md"
+SOURCES = TABLE.parents[1] / "libcodeq" / "src"
 QUEUES_MAX = 10_000
 BATCH = 100
 
 
+class Metrics:
+    """The values of a scrape, by metric and labels."""
+
+    def __init__(self, text):
+        self.values = dict(line.rsplit(" ", 1) for line in text.splitlines()
+                           if line and not line.startswith("#"))
+
+    def value(self, name):
+        return float(self.values.get(name, 0))
+
+    def limit(self, name):
+        return self.value(f'codeq_limits_met_total{{limit="{name}"}}')
+
+    def limits(self):
+        return set(re.findall(r'codeq_limits_met_total\{limit="(\w+)"\}', "\n".join(self.values)))
+
+    def names(self):
+        return {name.split("{")[0] for name in self.values}
+
+
 class GatewayTest(cluster.ClusterTest):
     """Starts a coordinator with a gateway."""
+
+    # By tenant.
+    tokens = {}
 
     def start_gateway(self, *options, durability="os", **more):
         port_file = self.cluster.path("http-port")
@@ -32,6 +56,15 @@ class GatewayTest(cluster.ClusterTest):
             lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port"))
         self.http = Gateway(self.port)
         return coordinator
+
+    def assert_met(self, limit, owner="tenant=mallory"):
+        """The limit is counted, and logged with its owner. With tokens, takes one for all
+        tenants."""
+        fields = {"Authorization": "Bearer " + self.tokens["*"]} if self.tokens else {}
+        seen = Metrics(self.http.raw("GET", "/metrics", fields=fields).text)
+        self.assertGreater(seen.limit(limit), 0)
+        line = f"limit is reached limit={limit} max=\\S+ {owner} times="
+        self.assertRegex(self.cluster.coordinator.text(), line)
 
     def dial(self, source="127.0.0.1"):
         peer = socket.create_connection(("127.0.0.1", self.port), timeout=20,
@@ -69,6 +102,7 @@ class LargeBodies(GatewayTest):
         with self.assertRaises(OSError):
             self.post(3 * MIB, 1024, 0.05)
         self.assertLess(time.monotonic() - start, 25)
+        self.assert_met("http_drain_bytes_max", "remote=127.0.0.1")
         self.assertEqual(200, self.http.raw("GET", "/healthz").status)
 
 
@@ -89,7 +123,7 @@ class TenantsTest(GatewayTest):
 
 class SharedWebhooks(TenantsTest):
     def start_gateway_of_two(self, preload=None):
-        access = self.create_tokens("mallory", "acme")
+        access = self.create_tokens("mallory", "acme", "*")
         if preload:
             os.environ["LD_PRELOAD"] = str(preload)
         try:
@@ -123,6 +157,7 @@ class SharedWebhooks(TenantsTest):
         seconds = self.seconds_to_deliver()
         print(f"behind 300 webhooks to a silent receiver: {seconds:.2f} s")
         self.assertLess(seconds, 2)
+        self.assert_met("webhook_flights_max")
 
     @unittest.skipIf(cluster.SANITIZERS, "a preloaded library comes before the sanitizer")
     def test_host_that_resolves_slowly_delays_no_other(self):
@@ -154,6 +189,7 @@ class Connections(TenantsTest):
             start = time.monotonic()
             self.cluster.ctl("stats")
             self.assertLess(time.monotonic() - start, 2)
+        self.assert_met("unauthenticated_connections_max", "remote=127.0.0.2")
 
     def hold_http(self, tenant, source):
         """Opens a connection of that tenant; returns the response, which is empty when it was
@@ -167,17 +203,15 @@ class Connections(TenantsTest):
             return b""
 
     def test_connections_of_one_token_to_the_gateway_leave_places_to_others(self):
-        access = self.create_tokens("mallory", "acme")
-        self.start_gateway(access=access)
+        self.start_gateway(access=self.create_tokens("mallory", "acme", "*"))
         for number in range(4200):
             said = self.hold_http("mallory", f"127.0.0.{2 + number % 4}")
             if number == 0:
                 self.assertTrue(said.startswith(b"HTTP/1.1 200"), said)
         self.assertIn(b"HTTP/1.1 429", said)
         self.assertIn(b"mallory", said)
-        self.assertIn("limit=http_connections_max max=4096 tenant=mallory",
-                      self.cluster.coordinator.text())
         self.assertTrue(self.hold_http("acme", "127.0.0.9").startswith(b"HTTP/1.1 200"))
+        self.assert_met("http_connections_max")
 
     def test_silent_connections_to_the_gateway_keep_nobody_out(self):
         self.start_gateway()
@@ -185,26 +219,7 @@ class Connections(TenantsTest):
             for _ in range(2500):
                 self.dial(source)
         self.assertEqual(200, self.http.raw("GET", "/healthz").status)
-
-
-class Metrics:
-    """The values of a scrape, by metric and labels."""
-
-    def __init__(self, text):
-        self.values = dict(line.rsplit(" ", 1) for line in text.splitlines()
-                           if line and not line.startswith("#"))
-
-    def value(self, name):
-        return float(self.values.get(name, 0))
-
-    def limit(self, name):
-        return self.value(f'codeq_limits_met_total{{limit="{name}"}}')
-
-    def limits(self):
-        return set(re.findall(r'codeq_limits_met_total\{limit="(\w+)"\}', "\n".join(self.values)))
-
-    def names(self):
-        return {name.split("{")[0] for name in self.values}
+        self.assert_met("http_unauthenticated_connections_max", "remote=127.0.0.2")
 
 
 class LimitsTable(GatewayTest):
@@ -216,10 +231,20 @@ class LimitsTable(GatewayTest):
         scraped = Metrics(self.http.raw("GET", "/metrics").text)
 
         self.assertEqual(scraped.limits(), documented)
+        self.assertEqual(self.noted(), documented)
         # The gauges and counters that the page names exist.
         named = set(re.findall(r"`(codeq_\w+)`", page)) - {"codeq_limits_met_total"}
         self.assertTrue(named)
         self.assertEqual(named - scraped.names(), set())
+
+
+    def noted(self):
+        """The limits that the sources name where one is met."""
+        named = set()
+        for source in SOURCES.rglob("*.cpp"):
+            named |= set(re.findall(
+                r'\b(?:note|note_limit|over_share)\(\s*\{?\s*"(\w+)"', source.read_text()))
+        return named
 
 
 class ShortProducers(GatewayTest):
@@ -255,13 +280,6 @@ class LimitsMet(TenantsTest):
         """The error of an enqueue over the native protocol; empty when it is accepted."""
         done = self.as_tenant(name, "enqueue", queue, "-", "--timeout", "1s", payload=b"x")
         return done.stderr.decode()
-
-    def assert_met(self, limit, tenant="mallory"):
-        seen = Metrics(self.http.raw(
-            "GET", "/metrics", fields={"Authorization": "Bearer " + self.tokens["*"]}).text)
-        self.assertGreater(seen.limit(limit), 0)
-        line = f"limit is reached limit={limit} max=\\S+ tenant={tenant} times="
-        self.assertRegex(self.cluster.coordinator.text(), line)
 
     def test_max_depth(self):
         self.start("--shards", "1")

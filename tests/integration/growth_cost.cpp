@@ -41,13 +41,18 @@ public:
   }
 
   void enqueue(const std::string& queue) {
-    core::enqueue c;
-    c.peer = producer;
-    c.request = {session_, ++requests_, requests_};
-    auto& tasks = c.runs.emplace_back();
+    core::enqueue_run tasks;
     tasks.queue = {"default", queue};
-    tasks.tasks = test::encode_bodies(1, 64);
-    run(c);
+    enqueue(std::move(tasks));
+  }
+
+  /// Enqueues a task with the one key that is used.
+  void enqueue_keyed(on_duplicate duplicate) {
+    core::enqueue_run task;
+    task.queue = {"default", "q"};
+    task.key = "k";
+    task.duplicate = duplicate;
+    enqueue(std::move(task));
   }
 
   void claim() { run(core::claim{worker, 1, duration{0}}); }
@@ -58,6 +63,9 @@ public:
   /// Ends the latest lease with a nack, whose error text has to be kept until the next attempt.
   void put_off() { end(disposition::nack); }
 
+  /// Ends the latest lease, and its task is dead.
+  void fail() { end(disposition::failed_permanently); }
+
   void take_snapshot() {
     auto events = run(core::take_snapshot{});
     horizon_ = storage::horizon_of(state_, std::get<core::snapshot_taken>(events.back()));
@@ -66,6 +74,15 @@ public:
   [[nodiscard]] const core::shard_state& state() const { return state_; }
 
 private:
+  void enqueue(core::enqueue_run tasks) {
+    core::enqueue c;
+    c.peer = producer;
+    c.request = {session_, ++requests_, requests_};
+    tasks.tasks = test::encode_bodies(1, 64);
+    c.runs.push_back(std::move(tasks));
+    run(c);
+  }
+
   void end(disposition how) {
     core::lease_report r;
     r.seq = held_.first;
@@ -160,9 +177,21 @@ round take_snapshot_of_one_queue(busy_shard& shard, unsigned size) {
   };
 }
 
+/// Finds the owner of a key that many dead tasks had before.
+round find_owner_of_key(busy_shard& shard, unsigned size) {
+  for (unsigned i = 0; i < size; ++i) {
+    shard.claim();
+    shard.enqueue_keyed(on_duplicate::replace_ended);
+    shard.fail();
+  }
+  shard.take_snapshot();
+  return [&shard] { shard.enqueue_keyed(on_duplicate::existing); };
+}
+
 const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
   {"claimers_without_credits", pass_claimers_without_credits},
   {"claimers_who_know", pass_claimers_who_know},
+  {"owner_of_key", find_owner_of_key},
   {"peers", find_peer},
   {"snapshot_of_one_queue", take_snapshot_of_one_queue},
   {"snapshot_of_retries", take_snapshot_of_retries},

@@ -121,6 +121,9 @@ TEST_F(HttpIsolation, EnqueuesBeyondATenantsPlacesAreRefusedAtOnceAndNameTheLimi
   EXPECT_THAT(refused.text("error"), HasSubstr("mallory"));
   EXPECT_THAT(refused.text("error"), HasSubstr("4096"));
   EXPECT_EQ("1", refused.fields["Retry-After"]);
+  EXPECT_EQ(1u, meter_->counts()["http_enqueues_open_max"]);
+  become_acme();
+  EXPECT_EQ(202u, post("/tasks", R"({"command":"q","payload":1})").status);
 }
 
 TEST_F(HttpIsolation, AClaimThatWaitsOutlivesTheDeadlineOfRequestsThatDoNot) {

@@ -23,6 +23,14 @@ protected:
   }
 
   answer settings() { return get("/admin/queues/mail/settings"); }
+
+  /// The live tasks that the topics are stored as, as JSON.
+  std::string records() {
+    use_token("codeq.topics:root:pwa");
+    auto tasks = get("/tasks?state=ready")["tasks"];
+    use_token("acme:root:pwa");
+    return tasks;
+  }
 };
 
 TEST_F(HttpTopics, ATopicIsCreatedShownAndKeptOverARestart) {
@@ -79,9 +87,11 @@ TEST_F(HttpTopics, AChangeCountsAndTheSameAgainChangesNothing) {
 TEST_F(HttpTopics, ADeletedTopicIsGoneAndItsQueueHasTheDefaults) {
   auto id = enqueue("mail");
   put(R"({"maxAttempts":8,"retentionSeconds":3600})");
+  EXPECT_THAT(records(), HasSubstr("mail"));
 
   auto gone = remove();
 
+  EXPECT_EQ("[]", records());
   EXPECT_EQ(204u, gone.status);
   EXPECT_EQ("", gone.body);
   EXPECT_EQ("queue topic \"acme.mail\" not found", get("/admin/topics/mail").text("error"));

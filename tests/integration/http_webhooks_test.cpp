@@ -299,6 +299,32 @@ protected:
   std::vector<std::string> bodies_;
 };
 
+TEST_F(HttpWakeups, SubscriptionsOfOneTenantLeavePlacesToOthersAlsoWhenManyComeAtOnce) {
+  use_token("mallory:root:pwa");
+  std::vector<pending> all;
+  for (int i = 0; i < 3000; ++i)
+    all.push_back(send_along(
+      "POST",
+      "/workers/subscriptions",
+      R"({"callbackUrl":"https://m.example/wake","ttlSeconds":10})"));
+  run();
+
+  std::map<unsigned, int> statuses;
+  for (const auto& one : all)
+    ++statuses[(*one.answered)->status];
+  EXPECT_EQ(statuses, (std::map<unsigned, int>{{200, 1000}, {503, 2000}}));
+  EXPECT_THAT(
+    (*all.back().answered)->text("error"),
+    HasSubstr("tenant mallory has 1000 subscriptions; all tenants share 2000"));
+  EXPECT_EQ(meter_->counts()["subscriptions_max"], 2000u);
+  use_token("acme:root:pwa");
+  subscribe("a.example");
+  // Their records stay for a while after they expire.
+  advance(22s);
+  use_token("mallory:root:pwa");
+  subscribe("m.example");
+}
+
 TEST_F(HttpWakeups, ASubscriberIsCalledWhenAQueueGetsReadyTasks) {
   subscribe("a.example", R"(,"eventTypes":["mail"])");
   enqueue("other");
@@ -387,6 +413,23 @@ TEST_F(HttpWakeups, ASubscriptionEndsWithItsTimeUnlessItIsRenewed) {
 
   EXPECT_LE(called(10s).size(), 1u);
   EXPECT_EQ("not-found", post("/workers/subscriptions/" + id + "/heartbeat", "").text("error"));
+}
+
+TEST_F(HttpWakeups, TheRecordOfAnExpiredSubscriptionWaitsForARenewalOnItsWay) {
+  auto id = subscribe("a.example", R"(,"ttlSeconds":10,"minIntervalSeconds":1)");
+  auto records = [this] {
+    use_token("codeq.subscriptions:root:pwa");
+    auto tasks = get("/tasks?state=ready")["tasks"];
+    use_token("acme:root:w");
+    return tasks;
+  };
+  enqueue("mail");
+  called(10s);
+
+  EXPECT_TRUE(called(5s).empty());
+  EXPECT_THAT(records(), HasSubstr(id));
+  advance(10s);
+  EXPECT_EQ("[]", records());
 }
 
 TEST_F(HttpWakeups, SubscriptionsSurviveARestartWithTheirRenewals) {

@@ -122,5 +122,15 @@ TEST_F(ReaderDriver, PutsTheLookUpsOfAConnectionOffBeyondItsPlaces) {
   EXPECT_EQ(meter_->counts().at("lookups_waiting_max"), 2u);
 }
 
+TEST_F(ReaderDriver, LooksUpWhileAPeerAsksForMoreThanItRefuses) {
+  constexpr sequence refused = 2000;
+  for (sequence seq = 1; seq <= hostile_look_ups + refused; ++seq)
+    look_up(1, seq);
+  system_.run();
+
+  auto last_refusal = "task " + std::to_string(hostile_look_ups + refused) + " put off";
+  EXPECT_LT(place_of("task 1"), place_of(last_refusal));
+}
+
 } // namespace
 } // namespace codeq::test

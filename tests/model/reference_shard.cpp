@@ -311,7 +311,9 @@ void reference_shard::end(
   count.cancelled += next == task_state::cancelled ? 1 : 0;
   settle_group(task);
   bool is_plain = what == task_event::kind::completed;
-  if (!is_plain || !task.history.empty())
+  if (is_plain)
+    task.completion = say_event(what, task.state) + ran;
+  else
     task.history.push_back(say_event(what, task.state) + ran);
   if (!is_terminal(next))
     return;
@@ -391,6 +393,13 @@ void reference_shard::run(const core::replace_worker& c) {
   }
   for (const auto& [token, seq] : older)
     lose(tasks.at(seq));
+}
+
+void reference_shard::run(const core::stop_awaiting& c) {
+  for (auto seq : c.tasks) {
+    std::erase(awaited[seq], c.peer);
+    watched[seq].erase(c.peer);
+  }
 }
 
 void reference_shard::run(const core::await_tasks& c) {

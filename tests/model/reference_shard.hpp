@@ -59,8 +59,10 @@ struct reference_task {
   /// Content of the latest report, by which a repeat is recognised.
   std::optional<disposition> reported;
   std::string text;
-  /// Unusual events and every event after the first of them, in words.
+  /// All events but its enqueue, leases and completion, in words.
   std::vector<std::string> history;
+  /// Its completion, which is in no history; empty: it is not completed by a report.
+  std::string completion{};
   /// Set only while the task is live.
   std::optional<reference_checkpoint> checkpoint;
 
@@ -255,6 +257,7 @@ private:
   void run(const core::force& c);
   void run(const core::change_many& c);
   void run(const core::await_tasks& c);
+  void run(const core::stop_awaiting& c);
   void run(const core::describe_task& c);
   void run(const core::configure_queue& c);
   void run(const core::pause_queue& c);

@@ -330,10 +330,12 @@ sequence step_maker::random_task(dice& d, const reference_shard& reference) {
   return at->first;
 }
 
-core::await_tasks step_maker::random_await(dice& d, const reference_shard& reference) {
+core::command step_maker::random_await(dice& d, const reference_shard& reference) {
   core::await_tasks c{producers_first_peer + d.below(3), {}};
   for (auto n = 1 + d.below(3); n > 0; --n)
     c.tasks.push_back(random_task(d, reference));
+  if (d.one_in(4))
+    return core::stop_awaiting{c.peer, std::move(c.tasks)};
   c.with_progress = d.one_in(2);
   return c;
 }

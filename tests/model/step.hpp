@@ -110,7 +110,7 @@ private:
   core::take_follow_ups
   follow_ups_of_others(dice& d, const reference_shard& reference, const instant& now);
   core::report abandon_all(dice& d, const reference_shard& reference);
-  static core::await_tasks random_await(dice& d, const reference_shard& reference);
+  static core::command random_await(dice& d, const reference_shard& reference);
   static core::cancel random_cancel(dice& d, const reference_shard& reference);
   static core::force random_force(dice& d, const reference_shard& reference);
   static core::change_many random_change_many(dice& d, const reference_shard& reference);

@@ -318,6 +318,13 @@ std::string shard_fixture::await(const std::string& peer, const std::vector<int>
   return run(c);
 }
 
+std::string shard_fixture::stop_awaiting(const std::string& peer, const std::vector<int>& tasks) {
+  core::stop_awaiting c{peer_of(peer), {}};
+  for (auto number : tasks)
+    c.tasks.push_back(task(number));
+  return run(c);
+}
+
 std::string shard_fixture::watch(const std::string& peer, int number) {
   return run(core::await_tasks{peer_of(peer), {task(number)}, true});
 }

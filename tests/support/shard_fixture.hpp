@@ -113,6 +113,7 @@ protected:
   std::string resume(const std::string& worker, const std::vector<core::task_lease>& leases);
   std::string release(const std::string& worker);
   std::string await(const std::string& peer, const std::vector<int>& tasks);
+  std::string stop_awaiting(const std::string& peer, const std::vector<int>& tasks);
   /// As `await`, with progress.
   std::string watch(const std::string& peer, int task);
   std::string describe(const std::string& peer, int task);

@@ -68,13 +68,18 @@ void producer_state::accept(const protocol::enqueue_reply& reply) {
 void producer_state::accept(const protocol::tasks_ended& ended) {
   if (auto accepted = watches_.accept(ended); !accepted)
     peers_.drop(accepted.error());
-  if (watches_.wants_to_ask_again() && !std::exchange(will_ask_again_, true))
-    self_->delayed_send(self_, tuning::lookups_retry_after, actors::ask_again_due{});
+  ask_again_later();
 }
 
 void producer_state::ask_again() {
   will_ask_again_ = false;
   watches_.ask_again();
+  ask_again_later();
+}
+
+void producer_state::ask_again_later() {
+  if (watches_.wants_to_ask_again() && !std::exchange(will_ask_again_, true))
+    self_->delayed_send(self_, tuning::lookups_retry_after, actors::ask_again_due{});
 }
 
 void producer_state::resend(const actors::resend_due& due) {

@@ -46,6 +46,7 @@ public:
   void stop();
 
 private:
+  void ask_again_later();
   void use(const peer& connected);
   void fail_all(const error& reason);
   [[nodiscard]] producer_id new_session();

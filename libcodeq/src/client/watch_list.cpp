@@ -19,19 +19,19 @@ error no_such_task(task_id task) {
   return {errc::unknown_task, "no task " + to_string(task) + ", or it is past its retention"};
 }
 
-/// Builds one message; `tasks` are sorted and belong to one shard.
-protocol::await_request request_for(std::span<const task_id> tasks, bool with_progress) {
+} // namespace
+
+protocol::await_request watch_list::request_for(std::span<const task_id> tasks, interest in) {
   auto fill = [&](schema::AwaitRequest::Builder request) {
     request.setShard(value(tasks.front().shard));
-    request.setProgress(with_progress);
+    request.setProgress(in == interest::ends_and_progress);
+    request.setWithdraws(in == interest::nothing);
     auto seqs = request.initSeqs(static_cast<capnp::uint>(tasks.size()));
     for (std::size_t i = 0; i < tasks.size(); ++i)
       seqs.set(static_cast<capnp::uint>(i), tasks[i].seq);
   };
   return protocol::await_request::build(fill, tasks.size() + 16);
 }
-
-} // namespace
 
 void watch_list::connect(send_function send, store_identity store) {
   if (store_ && *store_ != store)
@@ -48,20 +48,22 @@ void watch_list::connect(send_function send, store_identity store) {
     (wants_progress(at, next) ? with_progress : plain).push_back(task);
     at = next;
   }
-  ask(std::move(plain), false);
-  ask(std::move(with_progress), true);
+  ask(std::move(plain), interest::ends);
+  ask(std::move(with_progress), interest::ends_and_progress);
 }
 
 void watch_list::ask_again() {
   std::vector<task_id> plain;
   std::vector<task_id> with_progress;
-  for (auto task : std::exchange(put_off_, {})) {
+  while (!put_off_.empty() && plain.size() + with_progress.size() < asked_again_max) {
+    auto task = put_off_.front();
+    put_off_.pop_front();
     auto [begin, end] = watched_.equal_range(task);
     if (begin != end)
       (wants_progress(begin, end) ? with_progress : plain).push_back(task);
   }
-  ask(std::move(plain), false);
-  ask(std::move(with_progress), true);
+  ask(std::move(plain), interest::ends);
+  ask(std::move(with_progress), interest::ends_and_progress);
 }
 
 bool watch_list::wants_progress(
@@ -96,18 +98,23 @@ void watch_list::add(
       unasked.push_back(task);
     watched_.emplace_hint(begin, task, watcher{watch, shared, told});
   }
-  ask(std::move(unasked), told != nullptr);
+  ask(std::move(unasked), told ? interest::ends_and_progress : interest::ends);
 }
 
 void watch_list::remove(std::uint64_t watch, const std::vector<task_id>& tasks) {
+  std::vector<task_id> unwanted;
   for (auto task : tasks) {
     auto [at, end] = watched_.equal_range(task);
+    bool was_wanted = at != end;
     while (at != end)
       at = at->second.watch == watch ? watched_.erase(at) : std::next(at);
+    if (was_wanted && !watched_.contains(task))
+      unwanted.push_back(task);
   }
+  ask(std::move(unwanted), interest::nothing);
 }
 
-void watch_list::ask(std::vector<task_id> tasks, bool with_progress) {
+void watch_list::ask(std::vector<task_id> tasks, interest in) {
   if (!send_)
     return;
   std::sort(tasks.begin(), tasks.end());
@@ -118,7 +125,7 @@ void watch_list::ask(std::vector<task_id> tasks, bool with_progress) {
       ++end;
     auto part = std::span(tasks).subspan(begin, end - begin);
     if (value(part.front().shard) < store_->shard_count) {
-      send_(request_for(part, with_progress));
+      send_(request_for(part, in));
     } else {
       for (auto task : part)
         finish(task, no_such_task(task));

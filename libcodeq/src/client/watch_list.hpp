@@ -9,8 +9,11 @@
 #include "client/store_identity.hpp"
 #include "protocol/messages.hpp"
 
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +24,10 @@ namespace codeq::client {
 /// thread; uses neither clock nor network.
 class watch_list {
 public:
+  /// Number of tasks that `ask_again` requests at once. Each one that the coordinator has no room
+  /// for costs both of them a few microseconds.
+  static constexpr std::size_t asked_again_max = 8192;
+
   /// Receives the outcome of one task. Must not block.
   using ended_function = std::function<void(result<ended_task>)>;
   /// Receives progress of a task. Must not block; empty: progress is not requested.
@@ -41,7 +48,8 @@ public:
     ended_function ended,
     progressed_function progressed = {});
 
-  /// Cancels the `add` call with that id.
+  /// Cancels the `add` call with that id. The coordinator forgets the tasks that nobody awaits any
+  /// more.
   void remove(std::uint64_t watch, const std::vector<task_id>& tasks);
 
   /// Handles ended tasks and progress. Errors: `protocol_error`.
@@ -50,7 +58,7 @@ public:
   /// True when tasks wait for `ask_again`: the coordinator was overloaded when it was asked.
   [[nodiscard]] bool wants_to_ask_again() const noexcept { return !put_off_.empty(); }
 
-  /// Requests those tasks again that are still awaited.
+  /// Requests those of them again that are still awaited, at most `asked_again_max` at once.
   void ask_again();
 
   /// Ends every wait with `reason`.
@@ -70,15 +78,22 @@ private:
   /// Keyed by task; nearly every task has a single watcher.
   using watcher_map = std::unordered_multimap<task_id, watcher>;
 
+  /// What the coordinator is asked to tell of tasks.
+  enum class interest { ends, ends_and_progress, nothing };
+
   [[nodiscard]] static bool
   wants_progress(watcher_map::const_iterator begin, watcher_map::const_iterator end);
-  void ask(std::vector<task_id> tasks, bool with_progress);
+
+  /// Builds one message; `tasks` are sorted and belong to one shard.
+  [[nodiscard]] static protocol::await_request
+  request_for(std::span<const task_id> tasks, interest in);
+  void ask(std::vector<task_id> tasks, interest in);
   void tell(const task_progress& progress);
   void finish(task_id task, const result<ended_task>& how);
 
   watcher_map watched_;
-  /// Tasks for which the coordinator had no room.
-  std::vector<task_id> put_off_;
+  /// Tasks for which the coordinator had no room, in the order of its refusals.
+  std::deque<task_id> put_off_;
   send_function send_;
   std::optional<store_identity> store_;
 };

@@ -59,6 +59,10 @@ void check(
   if (key.number < facts.next_segment)
     found.add(where, "overlaps the one before it");
   facts.next_segment = key.number + e->count;
+  // The scan is past all asides, since their keys are smaller.
+  auto aside = std::lower_bound(facts.asides.begin(), facts.asides.end(), key.number);
+  for (; aside != facts.asides.end() && *aside < facts.next_segment; ++aside)
+    found.add(in_words(storage::aside_key{facts.id, *aside}), "lies within a segment");
 }
 
 void check(
@@ -71,8 +75,7 @@ void check(
   bool may_be_aside = e->is_aside() || !facts.state || facts.is_copied(key.number);
   if (!may_be_aside || e->count != 1)
     found.add(where, "is not one task that is deferred, of a group, has a key or was copied");
-  if (facts.segment_of(key.number))
-    found.add(where, "lies within a segment");
+  facts.asides.push_back(key.number);
 }
 
 void check(

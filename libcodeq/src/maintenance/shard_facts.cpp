@@ -17,18 +17,6 @@ bool shard_facts::has(const std::string& key) const {
   return !value || value->has_value();
 }
 
-std::optional<core::segment_appended> shard_facts::segment_of(sequence seq) const {
-  auto range = storage::segments_up_to(id, seq);
-  auto found = store->read_last(range.begin, range.end);
-  if (!found || !*found)
-    return std::nullopt;
-  auto first = storage::segment_key::decode((*found)->first)->number;
-  auto segment = storage::decode_segment((*found)->second, first);
-  if (!segment || seq - first >= segment->count)
-    return std::nullopt;
-  return std::move(*segment);
-}
-
 std::optional<core::segment_appended> shard_facts::record_of(sequence first) const {
   auto segment = store->read(storage::segment_key{id, first}.encode());
   auto aside = store->read(storage::aside_key{id, first}.encode());

@@ -47,6 +47,8 @@ struct shard_facts {
   sequence next_segment = 0;
   sequence next_in_block = 0;
   sequence next_fate = 0;
+  /// The tasks of the asides, in ascending order.
+  std::vector<sequence> asides;
   timestamp latest_grant;
   /// Keyed by retention: the outcomes of one turn have the times of their last ends, in any order.
   std::map<duration, timestamp> latest_outcome;
@@ -64,9 +66,6 @@ struct shard_facts {
   /// True when a record exists under the key. An unreadable record counts as existing, because the
   /// scan over all records reports it.
   [[nodiscard]] bool has(const std::string& key) const;
-
-  /// The record of the segment, not an aside, that contains the task.
-  [[nodiscard]] std::optional<core::segment_appended> segment_of(sequence seq) const;
 
   /// The record of the segment or aside that starts with the task, without its bodies.
   [[nodiscard]] std::optional<core::segment_appended> record_of(sequence first) const;

@@ -31,6 +31,7 @@ inline constexpr std::string_view counted_limits[] = {
   "producer_sessions_per_shard_max",
   "queues_per_tenant_max",
   "retention_bytes",
+  "subscriptions_max",
   "token_rate",
   "unauthenticated_connections_max",
   "webhook_flights_max",

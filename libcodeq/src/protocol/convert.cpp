@@ -113,17 +113,20 @@ result<core::resume> to_command(
   });
 }
 
-result<core::await_tasks> to_command(const await_request& message, core::peer_id peer) {
-  return message.read([&](auto reader) -> result<core::await_tasks> {
+result<std::variant<core::await_tasks, core::stop_awaiting>>
+to_command(const await_request& message, core::peer_id peer) {
+  using wish = std::variant<core::await_tasks, core::stop_awaiting>;
+  return message.read([&](auto reader) -> result<wish> {
     auto seqs = reader.getSeqs();
     if (seqs.size() > tuning::awaited_tasks_per_request_max)
       return too_many("awaited tasks", seqs.size(), tuning::awaited_tasks_per_request_max);
-    core::await_tasks c{peer, {}};
-    c.tasks.reserve(seqs.size());
+    std::vector<sequence> tasks;
+    tasks.reserve(seqs.size());
     for (auto seq : seqs)
-      c.tasks.push_back(seq);
-    c.with_progress = reader.getProgress();
-    return c;
+      tasks.push_back(seq);
+    if (reader.getWithdraws())
+      return wish{core::stop_awaiting{peer, std::move(tasks)}};
+    return wish{core::await_tasks{peer, std::move(tasks), reader.getProgress()}};
   });
 }
 

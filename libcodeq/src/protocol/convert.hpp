@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <variant>
 
 /// Converts messages of peers to commands of the shard core, and checks every bound; no other file
 /// does. Errors: `protocol_error` when the message is malformed or names a shard that does not
@@ -58,7 +59,7 @@ to_command(const result_request& message, core::peer_id peer, timestamp now, sha
   const resume_request& message,
   core::peer_id peer,
   const std::shared_ptr<const worker_identity>& worker);
-[[nodiscard]] result<core::await_tasks>
+[[nodiscard]] result<std::variant<core::await_tasks, core::stop_awaiting>>
 to_command(const await_request& message, core::peer_id peer);
 
 /// Content of a worker's claim request.

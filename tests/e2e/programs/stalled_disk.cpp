@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Preloaded into a coordinator: while the file named by STALLED_DISK exists, no write reaches the
-/// disk.
+/// disk. With SLOW_DISK_MS, each takes so much longer.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -17,6 +17,8 @@ int sync_later(const char* name, int fd) {
   const char* sign = std::getenv("STALLED_DISK");
   while (sign && ::access(sign, F_OK) == 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (const char* delay = std::getenv("SLOW_DISK_MS"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(delay)));
   return real(fd);
 }
 

@@ -54,6 +54,7 @@ protected:
     auto text = request.read([](auto reader) -> result<std::string> {
       auto line = "shard " + std::to_string(reader.getShard()) + ":";
       line += reader.getProgress() ? " with progress" : "";
+      line += reader.getWithdraws() ? " no longer" : "";
       for (auto seq : reader.getSeqs())
         line += " " + std::to_string(seq);
       return line;
@@ -168,6 +169,20 @@ TEST_F(WatchList, ARemovedWishIsNotTold) {
   EXPECT_EQ(told, lines{"2 completed 2 "});
 }
 
+TEST_F(WatchList, CoordinatorForgetsATaskThatNobodyAwaitsAnyMore) {
+  connect();
+  add(1, {task_0});
+  add(2, {task_0});
+  asked.clear();
+
+  list.remove(1, {task_0});
+  EXPECT_EQ(asked, lines{});
+  list.remove(2, {task_0});
+  EXPECT_EQ(asked, lines{"shard 0: no longer 5"});
+  list.remove(2, {task_0});
+  EXPECT_EQ(asked.size(), 1u);
+}
+
 TEST_F(WatchList, AnotherStoreEndsAllWaits) {
   connect();
   add(1, {task_0});
@@ -235,10 +250,29 @@ TEST_F(WatchList, AsksAgainForTasksThatWerePutOff) {
   EXPECT_TRUE(list.wants_to_ask_again());
   EXPECT_TRUE(told.empty());
   list.remove(1, {task_0, task_2});
+  asked.clear();
 
   list.ask_again();
 
   EXPECT_EQ(asked, std::vector<std::string>{"shard 0: 7"});
+  EXPECT_FALSE(list.wants_to_ask_again());
+}
+
+TEST_F(WatchList, AsksAgainForAPartOfManyTasksAtATime) {
+  connect();
+  std::vector<task_id> tasks;
+  for (sequence seq = 1; seq <= watch_list::asked_again_max + 1; ++seq)
+    tasks.push_back({shard_id{0}, seq});
+  add(1, tasks);
+  for (auto task : tasks)
+    ASSERT_TRUE(list.accept(ended({.task = task, .code = errc::overloaded})));
+
+  list.ask_again();
+  EXPECT_TRUE(list.wants_to_ask_again());
+  asked.clear();
+  list.ask_again();
+
+  EXPECT_EQ(asked, std::vector<std::string>{"shard 0: " + std::to_string(tasks.back().seq)});
   EXPECT_FALSE(list.wants_to_ask_again());
 }
 

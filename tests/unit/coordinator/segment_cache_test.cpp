@@ -118,6 +118,22 @@ TEST(SegmentCache, KeepsNoGrantedSegmentOnceNoAttemptFails) {
   EXPECT_EQ(cache.byte_size(), 0u);
 }
 
+TEST(SegmentCache, KeepsThreeTimesAsMuchAsLongAsAttemptsFail) {
+  segment_cache cache(100);
+  auto add = [&](sequence first) { cache.insert(first, {pieces(std::string(20, 'x'), {20})}); };
+  take(cache, ended(task_state::scheduled));
+  for (sequence first = 1; first <= 20; ++first)
+    add(first);
+  EXPECT_GT(cache.byte_size(), 200u);
+  EXPECT_LE(cache.byte_size(), 300u);
+
+  take(cache, snapshot());
+  take(cache, snapshot());
+
+  EXPECT_LE(cache.byte_size(), 100u);
+  EXPECT_TRUE(cache.find(20, 20, 1));
+}
+
 TEST(SegmentCache, ForgetsTheOldestBeyondItsBound) {
   segment_cache cache(100);
   for (sequence first = 1; first <= 5; ++first)

@@ -75,17 +75,20 @@ TEST_F(History, FailureTellsOfTheAttemptAndOfWhatComesNext) {
   EXPECT_EQ(failed.event.until, failed.event.at + 1min);
 }
 
-TEST_F(History, CompletionAfterAFailureIsNoted) {
+TEST_F(History, CompletionAfterAFailureIsOnlyInItsRecordWithItsGrant) {
   lease_one();
   nack("w", held(1, 1), 0s);
+  advance(1s);
+  auto granted = state().at;
   claim("w", 1);
 
   complete("w", held(1, 2), "done");
 
-  EXPECT_EQ(note().number, 1u);
-  EXPECT_EQ(note().event.what, kind::completed);
-  EXPECT_EQ(note().event.text, "done");
-  EXPECT_EQ(entry_of(1).notes, 2u);
+  EXPECT_TRUE(notes().empty());
+  EXPECT_EQ(entry_of(1).notes, 1u);
+  const auto& record = std::get<core::leases_ended>(events().front());
+  EXPECT_EQ(record.ends.front().grant, 1u);
+  EXPECT_EQ(record.grants, (std::vector<core::ended_grant>{{granted, "w"}}));
 }
 
 TEST_F(History, LossIsTheCoordinatorsWord) {
@@ -124,13 +127,14 @@ TEST_F(History, CancelledLeaseSaysWhatEndedIt) {
   EXPECT_EQ(note().event.state, task_state::cancelled);
 }
 
-TEST_F(History, CompletionOfACancelledLeaseIsNoted) {
+TEST_F(History, CompletionOfALeaseThatWasToBeCancelledIsOnlyInItsRecord) {
   lease_one();
   cancel(1);
 
   complete("w", held(1, 1));
 
-  EXPECT_EQ(note().event.what, kind::completed);
+  EXPECT_TRUE(notes().empty());
+  EXPECT_EQ(std::get<core::leases_ended>(events().front()).grants.size(), 1u);
 }
 
 TEST_F(History, ForceIsTheOperators) {

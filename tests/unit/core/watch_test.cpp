@@ -54,6 +54,22 @@ TEST_F(Watch, WatcherThatLeavesIsForgotten) {
   EXPECT_TRUE(state().watched.empty());
 }
 
+TEST_F(Watch, WhoStopsAwaitingIsForgottenAndOthersAreTold) {
+  lease_one();
+  watch("a", 1);
+  await("b", {1});
+
+  stop_awaiting("a", {1, 2});
+  stop_awaiting("nobody", {1});
+
+  EXPECT_EQ(state().awaiting.size(), 1u);
+  EXPECT_TRUE(state().watched.empty());
+  auto told = complete("w", held(1, 1), "done");
+  EXPECT_THAT(told, HasSubstr("b: 1 is completed 'done'"));
+  EXPECT_THAT(told, Not(HasSubstr("a: 1 is")));
+  EXPECT_TRUE(state().awaited.empty());
+}
+
 TEST_F(Watch, LeaseIsExtendedForAsLongAsItsHandlerAsks) {
   lease_one(10s);
 

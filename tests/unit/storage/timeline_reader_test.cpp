@@ -108,10 +108,10 @@ TEST_F(Timeline, LiveLeaseIsTheLatestEvent) {
 TEST_F(Timeline, PlainCompletionComesFromItsOutcome) {
   lease_one();
   complete("w", held(1, 1), std::string(2000, 'x'));
-  EXPECT_EQ(read(1), "enqueued, completed 1; completed");
+  EXPECT_EQ(read(1), "enqueued, granted 1, completed 1; completed");
   take_snapshot();
 
-  EXPECT_EQ(read_closed(1), "enqueued, completed 1; completed");
+  EXPECT_EQ(read_closed(1), "enqueued, granted 1, completed 1; completed");
   EXPECT_EQ(records(), 0u);
 }
 

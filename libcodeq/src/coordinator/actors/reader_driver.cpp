@@ -10,6 +10,10 @@ namespace {
 /// From this number on, waiting look-ups of one peer are logged.
 constexpr std::size_t noted_lookups = 1000;
 
+/// Number of refused look-ups after which waiting ones get a turn. A refusal costs about a
+/// hundredth of a turn.
+constexpr std::size_t refusals_per_turn = 128;
+
 } // namespace
 
 void reader_driver::start(reader_actor::pointer self, reader_driver_options options) {
@@ -48,6 +52,9 @@ void reader_driver::refuse(const coordinator::answer_inquiry& m) {
      "the connection has " + std::to_string(max)
        + " look-ups waiting; lookups_waiting_max=" + std::to_string(max)});
   peer_ = nullptr;
+  // Otherwise peers that ask again faster than they are refused would keep it from any other work.
+  if (++refused_ % refusals_per_turn == 0)
+    answer_next();
 }
 
 void reader_driver::keep(coordinator::find_keys& m) {

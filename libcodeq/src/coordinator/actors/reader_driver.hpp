@@ -28,7 +28,7 @@ struct reader_driver_options {
 };
 
 /// The actor of the reader, on a thread of its own. Delivers tasks at once. A look-up waits until
-/// the messages before it are sorted into queues.
+/// the messages before it are sorted into queues or refused.
 class reader_driver : public reader_port {
 public:
   static constexpr const char* name = "reader";
@@ -88,6 +88,7 @@ private:
   std::unordered_map<shard_id, shard_internal_actor> shards_;
   std::unordered_map<core::peer_id, asker> askers_;
   bool is_scheduled_ = false;
+  std::uint64_t refused_ = 0;
   /// The peer that the current call answers.
   shard_peer_actor peer_;
 };

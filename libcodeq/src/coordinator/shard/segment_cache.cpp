@@ -14,6 +14,9 @@ namespace {
 /// Memory of one task in addition to its body.
 constexpr std::size_t task_overhead_bytes = 16;
 
+/// See the class. Reading a body back for a retry costs about as much CPU as the attempt itself.
+constexpr std::size_t bounds_while_retries = 3;
+
 std::size_t bytes_of(const std::vector<core::encoded_tasks>& pieces) {
   std::size_t size = 0;
   for (const auto& piece : pieces)
@@ -87,8 +90,10 @@ void segment_cache::take(const core::snapshot_taken& e) {
     if (auto at = segments_.find(closed.first); at != segments_.end())
       drop(at);
   has_retries_ = std::exchange(has_new_retries_, false);
-  if (!has_retries_)
-    drop_granted();
+  if (has_retries_)
+    return;
+  drop_granted();
+  drop_oldest();
 }
 
 void segment_cache::take(core::tasks_changed& e) {
@@ -128,7 +133,8 @@ void segment_cache::drop_granted() {
 }
 
 void segment_cache::drop_oldest() {
-  while (bytes_ > bytes_max_)
+  auto bound = has_retries_ ? bytes_max_ * bounds_while_retries : bytes_max_;
+  while (bytes_ > bound)
     drop(segments_.find(order_.front()));
 }
 

@@ -16,12 +16,15 @@ namespace codeq::coordinator {
 /// The bodies of recent segments, within a bound of bytes: a task that is claimed soon after its
 /// enqueue is not read back from the store. First in, first out; but a segment is dropped early
 /// when its last task was granted, or, as long as attempts fail and their tasks will be needed
-/// again, when all its tasks have ended. Used by one actor.
+/// again, when all its tasks have ended. As long as they fail, the bound is three times as large: a
+/// segment then stays for its last task that waits for a retry. Used by one actor.
 class segment_cache {
 public:
+  /// `bytes_max`: the bound while no attempts fail.
   explicit segment_cache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  /// Stores the bodies of a segment's tasks, in order. A segment larger than the bound is not kept.
+  /// Stores the bodies of a segment's tasks, in order. A segment larger than `bytes_max` is not
+  /// kept.
   void insert(sequence segment, std::vector<core::encoded_tasks> pieces);
 
   /// Replaces the body of the task in an aside.
@@ -59,6 +62,8 @@ private:
   void take(const core::snapshot_taken& e);
   void drop(entry_map::iterator at);
   void drop_granted();
+
+  /// Drops the oldest segments that exceed the bound.
   void drop_oldest();
 
   std::size_t bytes_max_;

@@ -125,6 +125,10 @@ shard::read(const peer_request& by, const protocol::resume_request& m, const ins
 
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::await_request& m, const instant&) {
+  auto command = accept(by.peer, protocol::to_command(m, by.peer));
+  auto* wanted = command ? std::get_if<core::await_tasks>(&*command) : nullptr;
+  if (!wanted)
+    return command ? std::optional{as_command(std::move(*command))} : std::nullopt;
   auto at = state_->awaiting.find(by.peer);
   if (at != state_->awaiting.end() && at->second.size() >= tuning::awaited_tasks_max) {
     error reason{
@@ -135,10 +139,9 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
     port_.end_peer(by.peer, reason);
     return std::nullopt;
   }
-  auto command = accept(by.peer, protocol::to_command(m, by.peer));
-  if (command && by.sender)
-    reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *command));
-  return command;
+  if (by.sender)
+    reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *wanted));
+  return as_command(std::move(*command));
 }
 
 template <class S>

@@ -6,7 +6,6 @@
 #include "core/blocks/packed_set.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -33,8 +32,8 @@ private:
   std::uint64_t seed_;
 };
 
-/// Tasks by the hash of a name, in the order of their enqueue: about 17 bytes per task. Whoever
-/// looks up a name compares it with that of each task found, since hashes may be equal. Costs as in
+/// Tasks by the hash of a name, in the order of their enqueue: about 17 bytes per task. Names may
+/// have equal hashes, so a caller compares its name with that of each task found. Costs as in
 /// `packed_set`, with short leaves.
 class name_index {
 public:
@@ -65,7 +64,7 @@ public:
   void assign(const std::vector<number_pair>& ascending) { tasks_.assign(ascending); }
 
 private:
-  /// Names are looked up in random order, and each look-up reads half a leaf.
+  /// Names are looked up in random order, and each look-up reads a leaf.
   static constexpr std::size_t leaf_elements_max = 32;
 
   packed_set tasks_{leaf_elements_max};

@@ -22,7 +22,7 @@ using number_pair = std::pair<std::uint64_t, std::uint64_t>;
 /// when it is split or becomes the first one. The others are linear in one leaf.
 class packed_set {
 public:
-  /// Of a default leaf: long ones need the fewest bytes per element.
+  /// The default size of a leaf, in elements: long leaves need the fewest bytes per element.
   static constexpr std::size_t long_leaf = 128;
 
   /// `leaf_elements_max`: the number of elements in a full leaf.

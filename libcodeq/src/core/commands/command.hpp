@@ -189,6 +189,12 @@ struct await_tasks {
   bool with_progress = false;
 };
 
+/// Withdraws `await_tasks`: the peer hears nothing more of these tasks.
+struct stop_awaiting {
+  peer_id peer = 0;
+  std::vector<sequence> tasks;
+};
+
 /// Handles only the passing of time: due tasks, leases that need a timer.
 struct tick {};
 
@@ -223,6 +229,7 @@ using command = std::variant<
   force,
   change_many,
   await_tasks,
+  stop_awaiting,
   describe_task,
   explain_task,
   tell_history,

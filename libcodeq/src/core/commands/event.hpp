@@ -82,6 +82,18 @@ struct lease_end {
   bytes text;
   /// With `dead`: number of the task's charged attempts.
   std::uint16_t attempt = 0;
+  /// With a completion that is in no history: the lease's grant is `leases_ended::grants[grant -
+  /// 1]`; 0: not recorded.
+  std::uint16_t grant = 0;
+};
+
+/// When leases that ended were granted, and to whom.
+struct ended_grant {
+  timestamp at;
+  /// Name of the worker.
+  std::string worker;
+
+  friend bool operator==(const ended_grant&, const ended_grant&) = default;
 };
 
 /// Ended leases, in the order decided.
@@ -93,6 +105,8 @@ struct leases_ended {
   duration retention{0};
   /// Entries for the tasks' histories; not part of the record.
   std::vector<task_note> notes{};
+  /// The grants that `lease_end::grant` refers to.
+  std::vector<ended_grant> grants{};
 };
 
 /// Follow-ups that belong to other shards, kept until those have added them.

@@ -39,7 +39,7 @@ struct heartbeat {
   peer_id peer = 0;
   std::vector<lease_beat> beats;
   std::vector<lease_progress> progress{};
-  /// Of one without a number (0) the number is the next one of its attempt.
+  /// A checkpoint with the number 0 gets the next number of its attempt.
   std::vector<lease_checkpoint> checkpoints{};
 };
 

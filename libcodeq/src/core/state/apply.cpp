@@ -50,7 +50,7 @@ void count_end(shard_state& state, std::uint32_t queue, const lease_end& e) {
 /// Writes the end into the task's entry.
 void end_entry(task_entry& entry, const lease_end& e, log_position outcome, std::uint32_t index) {
   bool was_leased = entry.state == task_state::leased;
-  entry.notes += is_noted(entry, e) ? 1 : 0;
+  entry.notes += is_noted(e.kind) ? 1 : 0;
   entry.outcome = outcome;
   entry.outcome_index = index;
   entry.last_end = e.kind;

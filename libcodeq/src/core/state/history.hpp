@@ -9,15 +9,13 @@
 #include <string_view>
 
 /// Decides which events of a task are noted in its history, in addition to the ordinary records:
-/// all but the plain enqueue, lease and completion, so that an ordinary task needs no history. A
-/// note is written together with its event, into a ring of `limits::history_events_max`.
+/// all but the enqueue, lease and completion, so that an ordinary task needs no history. A note is
+/// written together with its event, into a ring of `limits::history_events_max`.
 namespace codeq::core {
 
-/// Called before the end changes the entry; `next` is the state after it. After the first note
-/// every further event is noted, too.
-[[nodiscard]] constexpr bool is_noted(const task_entry& entry, const lease_end& e) noexcept {
-  bool is_plain = e.kind == lease_end_kind::completed && e.next == task_state::completed;
-  return entry.notes > 0 || !is_plain;
+/// A completion ends a task's timeline, and its ordinary record says all of it.
+[[nodiscard]] constexpr bool is_noted(lease_end_kind kind) noexcept {
+  return kind != lease_end_kind::completed;
 }
 
 /// A purged task has no history any more.

@@ -25,7 +25,7 @@ public:
   /// `ascending` is in ascending order
   void assign(const std::vector<number_pair>& ascending) { settled_.assign(ascending); }
 
-  /// What a snapshot changed, in ascending order.
+  /// The records that a snapshot adds and removes, in ascending order.
   struct changes {
     std::vector<log_position> added;
     std::vector<log_position> removed;

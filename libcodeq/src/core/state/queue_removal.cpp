@@ -203,7 +203,7 @@ void note_queue_ends(shard_state& state, snapshot_taken& c) {
   }
   for (auto* queue : later)
     list_end(state, *queue, next_look(*queue, c.at));
-  // What is removed needs no totals.
+  // The snapshot writes no totals of the queues that it removes.
   for (const auto& removed : c.removed_queues) {
     auto index = state.queue_index.at(removed.queue);
     if (std::exchange(state.queues[index]->has_changed_totals, false))

@@ -135,7 +135,8 @@ void hold_key(shard_state& state, segment& s, log_position since) {
   if (!s.key)
     return;
   auto key = key_of(s);
-  if (s.key->since != since)
+  bool is_held = s.key->since != 0;
+  if (is_held && s.key->since != since)
     remove_holder(state, key, {s.key->since, s.first});
   s.key->since = since;
   add_holder(state, key, {since, s.first});

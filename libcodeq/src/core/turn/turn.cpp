@@ -59,7 +59,7 @@ void turn::release_due_tasks() {
   if (now_.steady >= window.begin + due_window_length)
     window = {now_.steady, 0};
   auto released = release_due(state_, now_.shard, tuning::due_released_per_turn_max);
-  // Those that were left over do not wait.
+  // Tasks that this turn had no room for are released by the next one, without waiting.
   bool any_left = released == tuning::due_released_per_turn_max;
   window.released = any_left ? 0 : window.released + released;
 }

@@ -128,6 +128,9 @@ private:
   void end_reported(const lease_report& r);
   void end_failed(lease_end e, const std::optional<duration>& delay);
   [[nodiscard]] leases_ended& record_for(duration retention);
+
+  /// Adds the lease's grant to the record unless it is there; returns `lease_end::grant`.
+  [[nodiscard]] std::uint16_t add_grant(fencing_token token, leases_ended& record) const;
   void append_end(lease_end e);
 
   // Follow-ups.
@@ -188,6 +191,7 @@ private:
 
   // Inquiries.
   void run(const await_tasks& c);
+  void run(const stop_awaiting& c);
   void run(const describe_task& c);
   void run(const explain_task& c);
   void run(const list_tasks& c);
@@ -195,6 +199,9 @@ private:
   void explain(task_explained& e, const segment& s);
   void say_not_here(const inquiry& why, sequence seq);
   void tell_awaiting(sequence seq);
+
+  /// Removes a peer from those that await the task. @pre it is one of them
+  void leave_awaited(sequence seq, peer_id peer);
   [[nodiscard]] std::optional<bytes> text_at_hand(const task_entry& entry) const;
   [[nodiscard]] task_view view_of(segment& s, sequence seq);
 

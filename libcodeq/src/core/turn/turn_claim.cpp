@@ -97,13 +97,8 @@ void turn::run(const detach_peer& c) {
     state_.attached.erase(at);
   }
   if (auto at = state_.awaiting.find(c.peer); at != state_.awaiting.end()) {
-    for (auto seq : at->second) {
-      auto waiters = state_.awaited.find(seq);
-      std::erase(waiters->second, c.peer);
-      if (waiters->second.empty())
-        state_.awaited.erase(waiters);
-      state_.watched.erase({seq, c.peer});
-    }
+    for (auto seq : at->second)
+      leave_awaited(seq, c.peer);
     state_.awaiting.erase(at);
   }
 }

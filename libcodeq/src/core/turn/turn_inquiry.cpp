@@ -80,6 +80,25 @@ void turn::run(const await_tasks& c) {
   }
 }
 
+void turn::run(const stop_awaiting& c) {
+  auto of_peer = state_.awaiting.find(c.peer);
+  if (of_peer == state_.awaiting.end())
+    return;
+  for (auto seq : c.tasks)
+    if (of_peer->second.erase(seq) > 0)
+      leave_awaited(seq, c.peer);
+  if (of_peer->second.empty())
+    state_.awaiting.erase(of_peer);
+}
+
+void turn::leave_awaited(sequence seq, peer_id peer) {
+  auto waiters = state_.awaited.find(seq);
+  std::erase(waiters->second, peer);
+  if (waiters->second.empty())
+    state_.awaited.erase(waiters);
+  state_.watched.erase({seq, peer});
+}
+
 void turn::describe(const inquiry& why, sequence seq) {
   auto* s = find_known(state_.segments, seq);
   if (!s)

@@ -7,11 +7,16 @@
 #include "core/turn/retry.hpp"
 #include "core/turn/turn.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace codeq::core {
 
 namespace {
+
+/// Number of a record's latest grants that a new one is compared with.
+constexpr std::size_t ended_grants_compared = 8;
 
 lease_end_kind kind_of(disposition how) {
   switch (how) {
@@ -131,6 +136,24 @@ leases_ended& turn::record_for(duration retention) {
   return ended_.back();
 }
 
+std::uint16_t turn::add_grant(fencing_token token, leases_ended& record) const {
+  const auto& live = state_.leases.grant_at(state_.leases.find(token)->grant);
+  auto& grants = record.grants;
+  // Leases of one grant mostly end together; one that is listed again does no harm.
+  auto is_same = [&](const ended_grant& g) {
+    return g.at == live.at && g.worker == live.worker->name;
+  };
+  auto recent = grants.size() - std::min(grants.size(), ended_grants_compared);
+  auto at =
+    std::find_if(grants.begin() + static_cast<std::ptrdiff_t>(recent), grants.end(), is_same);
+  if (at == grants.end()) {
+    if (grants.size() == std::numeric_limits<std::uint16_t>::max())
+      return 0;
+    at = grants.insert(at, {live.at, live.worker->name});
+  }
+  return static_cast<std::uint16_t>(at - grants.begin() + 1);
+}
+
 void turn::append_end(lease_end e) {
   const auto& s = *find_segment(state_.segments, e.seq);
   auto entry = s.view(e.seq);
@@ -152,7 +175,9 @@ void turn::append_end(lease_end e) {
   if (const auto* l = state_.leases.find(e.token); l && l->timed)
     effects_.emplace_back(timer_dropped{e.token});
   std::optional<task_note> note;
-  if (is_noted(entry, e)) {
+  if (!is_noted(e.kind)) {
+    e.grant = add_grant(e.token, record);
+  } else {
     note = begin_note(s, e.seq, what, author_of(e.kind));
     note->event.text = cut_for_history(e.text.view());
   }

@@ -158,6 +158,32 @@ void shard_desk::read_next_bodies() {
   reads_bodies_ = false;
 }
 
+void shard_desk::walk_ready(
+  const std::string& tenant,
+  std::uint16_t shard,
+  std::function<void(const result<client::list_part>&)> take,
+  sequence below) {
+  task_filter filter;
+  filter.tenant = tenant;
+  filter.state = task_state::ready;
+  client::walk_position at;
+  at.shard = shard;
+  at.limit = limits::http_listed_tasks_max;
+  at.below = below;
+  at.newest_first = true;
+  auto go_on =
+    [this, tenant, shard, take = std::move(take)](const result<client::list_part>& part) {
+      take(part);
+      if (part && part->more)
+        walk_ready(tenant, shard, take, part->after);
+    };
+  ask<client::list_part>(
+    shard,
+    client::list_tasks(filter, at),
+    &client::read_list,
+    then<client::list_part>(std::move(go_on)));
+}
+
 void shard_desk::stats(then<base::coordinator_counts> done) {
   stats_by_shard(
     [done = std::move(done)](const result<std::vector<base::coordinator_counts>>& parts) {

@@ -55,7 +55,7 @@ struct claim_wish {
   duration wait{0};
 };
 
-/// What a worker says of a lease that goes on.
+/// A heartbeat of one lease.
 struct lease_beat {
   task_id task;
   fencing_token token{};
@@ -126,6 +126,15 @@ public:
     const client::question& question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
     then<T> done);
+
+  /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
+  /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
+  /// records.
+  void walk_ready(
+    const std::string& tenant,
+    std::uint16_t shard,
+    std::function<void(const result<client::list_part>&)> take,
+    sequence below = 0);
 
   /// Reports the end of an attempt. `done` gets `errc::none`, `already`, `stale_lease`,
   /// `unknown_task`, or the reason why the shard refused the report's content.

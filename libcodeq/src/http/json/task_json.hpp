@@ -21,9 +21,9 @@ struct task_detail {
   duration lease_left{0};
   /// Nothing when it is not kept any more.
   std::optional<std::string> payload{};
-  /// Of the payload; empty without it.
+  /// The headers that came with the payload; empty when there is no payload.
   std::map<std::string, std::string> headers{};
-  /// Of a task that was just claimed: what an earlier attempt saved.
+  /// The state that an earlier attempt saved. Only set for a task that was just claimed.
   std::string checkpoint{};
   /// When its state changed last; its enqueue when that is not known.
   std::optional<timestamp> updated_at{};

@@ -36,7 +36,7 @@ task_spec to_task(const queue_address& queue, const queue_policy& record) {
   task.tenant = key.queue.tenant;
   task.queue = key.queue.queue;
   task.key = key.key;
-  task.duplicate = on_duplicate::defer;
+  task.duplicate = on_duplicate::replace_ended;
   task.replace_payload = true;
   base::json_writer json;
   json.begin_object().begin_array("tiers");
@@ -46,7 +46,7 @@ task_spec to_task(const queue_address& queue, const queue_policy& record) {
     .field("version", record.version)
     .field("createdAtMs", record.created_at.time_since_epoch().count())
     .field("updatedAtMs", record.updated_at.time_since_epoch().count())
-    .field("deleted", record.is_deleted)
+    .field("deleted", false)
     .end_object();
   task.payload = json.take();
   return task;
@@ -54,7 +54,8 @@ task_spec to_task(const queue_address& queue, const queue_policy& record) {
 
 std::optional<queue_policy> read_policy(const task_detail& task) {
   auto json = task.payload ? json_object::parse(*task.payload) : std::optional<json_object>();
-  if (!json || json->flag("deleted").value_or(true))
+  // Older versions marked deleted topics, and left their records live.
+  if (is_terminal(task.status.state) || !json || json->flag("deleted").value_or(true))
     return std::nullopt;
   queue_policy record;
   record.tiers = read_tiers(json->raw("tiers")).value_or(std::vector<std::int64_t>{});

@@ -13,8 +13,8 @@
 
 namespace codeq::http {
 
-/// What a topic, a queue in codeQ's words, has beside the queue's settings. Stored as a task in a
-/// tenant of its own. Pure.
+/// A topic is codeQ's word for a queue. This record contains the fields of a topic that the queue's
+/// settings do not have. It is stored as a task in a tenant of its own. Pure.
 struct queue_policy {
   /// The priorities that its producers mean to use.
   std::vector<std::int64_t> tiers{};
@@ -22,8 +22,6 @@ struct queue_policy {
   std::int64_t version = 1;
   timestamp created_at{};
   timestamp updated_at{};
-  /// The topic was deleted; the rest says nothing.
-  bool is_deleted = false;
 
   friend bool operator==(const queue_policy&, const queue_policy&) = default;
 };
@@ -34,7 +32,8 @@ struct queue_policy {
 /// The key of that task.
 [[nodiscard]] task_key key_of_policy(const queue_address& queue);
 
-/// What the task says; nothing when the topic was deleted or the task says something else.
+/// Reads the record from the task that stores it; empty when the topic was deleted, or the task
+/// contains something else.
 [[nodiscard]] std::optional<queue_policy> read_policy(const task_detail& task);
 
 /// The priorities in a JSON array; nothing unless it has 1 to 10 different whole numbers in 0..9.

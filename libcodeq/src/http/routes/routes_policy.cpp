@@ -21,7 +21,7 @@ constexpr unsigned created = 201;
 constexpr unsigned conflict = 409;
 constexpr unsigned unprocessable = 422;
 
-/// Of codeQ, which has a smaller one than queues have here.
+/// The maximum of codeQ, which is smaller than `limits::attempts_max`.
 constexpr std::int64_t policy_attempts_max = 100;
 
 /// A value that no topic can have, with the text of its refusal.
@@ -52,8 +52,7 @@ std::optional<queue_address> queue_meant(const exchange_ptr& call) {
   queue_address queue{call->by->tenant, call->arguments[0]};
   if (is_valid_name(queue.queue))
     return queue;
-  call->answer(
-    refusal_of_field(bad_value("topicName", quote(queue.queue), describe_queue_name())));
+  call->answer(refusal_of_field(bad_value("topicName", quote(queue.queue), describe_queue_name())));
   return std::nullopt;
 }
 
@@ -64,7 +63,7 @@ struct policy_wish {
   duration retention = limits::retention_completed_default;
 };
 
-/// What the fields, of `policy_fields`, ask for, unless one is bad.
+/// Reads `policy_fields`; returns the first bad field if there is one.
 std::variant<policy_wish, bad_field> read_policy_wish(const input& body) {
   policy_wish wish;
   if (body.has("priorityTiers")) {
@@ -235,6 +234,31 @@ void set_policy(gateway_context& context, const exchange_ptr& call) {
   find_policy(context, call, *queue, std::move(change));
 }
 
+/// Stores the settings, then ends the record, and answers. `taken` is held until then.
+void drop_policy(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  const queue_config& config,
+  const std::shared_ptr<void>& taken) {
+  auto ended = [call, taken](const result<change_outcome>& outcome) {
+    if (!outcome && outcome.error().code != errc::unknown_task)
+      return call->answer(refusal_of(outcome.error()));
+    call->answer(no_content());
+  };
+  auto set = [&context, call, queue, ended](const result<queue_parts>& parts) {
+    if (!parts)
+      return call->answer(refusal_of(parts.error()));
+    auto record = client::address_of(key_of_policy(queue), context.desk.shard_count());
+    context.desk.ask<change_outcome>(
+      value(record.task.shard),
+      client::ask_change(record, task_change::cancel),
+      &client::read_change,
+      shard_desk::then<change_outcome>(ended));
+  };
+  set_parts(context, queue, config, std::move(set));
+}
+
 /// Gives the queue the settings that queues have by default; its tasks stay.
 void delete_policy(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
@@ -247,11 +271,10 @@ void delete_policy(gateway_context& context, const exchange_ptr& call) {
     [&context, call, taken, queue = *queue](const auto& known, const queue_config& config) {
       if (!known)
         return call->answer(no_content());
-      policy_state state{queue, {}, config};
-      state.record.is_deleted = true;
-      state.config.defaults.max_attempts = task_settings{}.max_attempts;
-      state.config.defaults.retention = task_settings{}.retention;
-      store_policy(context, call, state, [call, taken] { call->answer(no_content()); });
+      auto plain = config;
+      plain.defaults.max_attempts = task_settings{}.max_attempts;
+      plain.defaults.retention = task_settings{}.retention;
+      drop_policy(context, call, queue, plain, taken);
     };
   find_policy(context, call, *queue, std::move(remove));
 }

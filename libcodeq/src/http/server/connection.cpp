@@ -128,7 +128,7 @@ void connection::on_header(error_code failure) {
     return refuse(413, "request body is too large");
   parser_->body_limit(limit);
   if (!reserve_body())
-    return refuse(503, "too many large requests at once");
+    return refuse(over_share("http_bodies_bytes_max", hall_->body_bytes));
   read_body();
 }
 
@@ -157,17 +157,20 @@ bool connection::reserve_body() {
   auto bytes = length ? static_cast<std::size_t>(*length) : parser_->chunked() ? most : 0;
   if (bytes == 0)
     return true;
-  if (!hall_->body_bytes.take(payer(), bytes)) {
-    hall_->note(
-      "http_bodies_bytes_max",
-      tuning::http_bodies_bytes_max,
-      tenant_.empty() ? "remote" : "tenant",
-      payer());
+  if (!hall_->body_bytes.take(payer(), bytes))
     return false;
-  }
   reserved_ = bytes;
   body_payer_ = payer();
   return true;
+}
+
+response connection::over_share(std::string_view limit, const base::fair_share& bytes) {
+  std::string_view kind = tenant_.empty() ? "remote" : "tenant";
+  hall_->note(limit, bytes.total(), kind, payer());
+  return refusal_of(
+    {errc::overloaded,
+     std::string(kind) + " " + payer() + " has " + std::to_string(bytes.used_by(payer()))
+       + " bytes at once; all share " + std::string(limit) + "=" + std::to_string(bytes.total())});
 }
 
 void connection::read_body() {
@@ -271,13 +274,7 @@ void connection::write(response answer) {
   release_body();
   // Clients that request much and read slowly must not fill the memory together.
   if (!hall_->answer_bytes.has_room(payer(), answer.body.size())) {
-    hall_->note(
-      "http_answers_bytes_max",
-      limits::http_answers_bytes_max,
-      tenant_.empty() ? "remote" : "tenant",
-      payer());
-    answer = refusal(503, "too many large answers at once");
-    answer.fields.emplace_back("Retry-After", "1");
+    answer = over_share("http_answers_bytes_max", hall_->answer_bytes);
     keep_alive_ = false;
   }
   ++hall_->options.meter->answers[std::min(answer.status / 100, 5u)];
@@ -338,12 +335,16 @@ void connection::drain() {
 }
 
 void connection::refuse(unsigned status, std::string_view text) {
+  refuse(refusal(status, text));
+}
+
+void connection::refuse(response answer) {
   open_.reset();
   keep_alive_ = false;
   drain_bytes_ = limits::http_drain_bytes_max;
   if (request_id_.empty())
     request_id_ = hall_->ids.id_for({});
-  write(refusal(status, text));
+  write(std::move(answer));
 }
 
 void connection::abandon() {

@@ -79,6 +79,10 @@ private:
 
   /// Answers on the server's thread, without `serve`, and closes the connection.
   void refuse(unsigned status, std::string_view text);
+  void refuse(response answer);
+
+  /// Counts and logs that the payer has its share of these bytes; returns the refusal.
+  [[nodiscard]] response over_share(std::string_view limit, const base::fair_share& bytes);
   void close();
 
   /// Closes the connection without a response.

@@ -17,6 +17,10 @@ namespace {
 /// No token of a tenant can see this tenant, unless an operator created a token for its name.
 constexpr auto records_tenant = "codeq.subscriptions";
 
+/// How long the record of an expired subscription stays: a renewal that came in time may still be
+/// on its way to the shard.
+constexpr duration renewal_max = std::chrono::seconds(10);
+
 task_spec record_of(const subscription& s) {
   task_spec record;
   record.tenant = records_tenant;
@@ -24,7 +28,7 @@ task_spec record_of(const subscription& s) {
   record.key = s.id;
   record.payload = to_record(s);
   // The repeat of a record, which renews the subscription, replaces its text.
-  record.duplicate = on_duplicate::defer;
+  record.duplicate = on_duplicate::replace_ended;
   record.replace_payload = true;
   record.retention = limits::retention_classes.front();
   return record;
@@ -52,20 +56,12 @@ void wakeup_desk::start(
     return;
   reading_ = desk.shard_count();
   for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-    read_stored(shard, 0);
+    read_stored(shard);
 }
 
-void wakeup_desk::read_stored(std::uint16_t shard, sequence below) {
-  task_filter filter;
-  filter.tenant = records_tenant;
-  filter.state = task_state::ready;
-  client::walk_position at;
-  at.shard = shard;
-  at.limit = 1;
-  at.below = below;
-  at.newest_first = true;
+void wakeup_desk::read_stored(std::uint16_t shard) {
   auto take = [this, shard](const result<client::list_part>& part) {
-    --reading_;
+    reading_ -= part && part->more ? 0 : 1;
     if (!part) {
       CODEQ_LOG_ERROR(
         "gateway cannot read subscriptions shard={} reason=\"{}\"", shard, to_string(part.error()));
@@ -73,16 +69,8 @@ void wakeup_desk::read_stored(std::uint16_t shard, sequence below) {
     }
     for (const auto& found : part->tasks)
       read_record({static_cast<shard_id>(shard), found.id.seq}, found.queue);
-    if (!part->more)
-      return;
-    ++reading_;
-    read_stored(shard, part->after);
   };
-  desk_->ask<client::list_part>(
-    shard,
-    client::list_tasks(filter, at),
-    &client::read_list,
-    shard_desk::then<client::list_part>(std::move(take)));
+  desk_->walk_ready(records_tenant, shard, std::move(take));
 }
 
 void wakeup_desk::read_record(task_id record, const std::string& tenant) {
@@ -113,7 +101,13 @@ result<void> wakeup_desk::check(const std::string& tenant, const std::string& ur
 }
 
 enqueue_ticket wakeup_desk::put(const subscription& s, std::function<void(result<void>)> done) {
-  auto stored = [this, s, done = std::move(done)](const result<enqueued_task>& added) {
+  // Its place is taken before its record is durable, so that many that come at once are counted.
+  bool is_new = !list_.find(s.id);
+  if (is_new)
+    places_.force(s.tenant);
+  auto stored = [this, s, is_new, done = std::move(done)](const result<enqueued_task>& added) {
+    if (is_new)
+      places_.give_back(s.tenant);
     if (!added)
       return done(added.error());
     take_up(s, added->id);
@@ -161,7 +155,7 @@ void wakeup_desk::look() {
 }
 
 void wakeup_desk::drop_expired() {
-  for (const auto& id : list_.expired(desk_->now())) {
+  for (const auto& id : list_.expired(desk_->now() - renewal_max)) {
     close(list_.record_of(id));
     places_.give_back(list_.find(id)->tenant);
     list_.remove(id);
@@ -185,7 +179,8 @@ void wakeup_desk::wake(const base::coordinator_counts& stats) {
       ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
   std::map<queue_address, std::vector<wakeup>> by_queue;
   for (auto& due : list_.take_due(ready, desk_->steady_now()))
-    by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
+    if (due.to.expires_at > desk_->now())
+      by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
   for (auto& [queue, due] : by_queue)
     find_oldest(std::make_shared<const std::vector<wakeup>>(std::move(due)), 0, std::nullopt);
 }
@@ -203,7 +198,7 @@ void wakeup_desk::find_oldest(
   filter.state = task_state::ready;
   client::walk_position at;
   at.shard = shard;
-  at.limit = limits::http_listed_tasks_max;
+  at.limit = 1;
   auto next = [this, due, shard, oldest](const result<client::list_part>& part) {
     auto found = oldest;
     if (part && !part->tasks.empty())

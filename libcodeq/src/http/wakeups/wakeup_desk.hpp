@@ -48,7 +48,7 @@ public:
   void answered(std::uint64_t number);
 
 private:
-  void read_stored(std::uint16_t shard, sequence below);
+  void read_stored(std::uint16_t shard);
   void read_record(task_id record, const std::string& tenant);
   void take_up(const subscription& s, task_id record);
   void arm();

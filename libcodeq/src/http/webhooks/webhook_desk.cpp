@@ -64,18 +64,10 @@ void webhook_desk::start(
   post_ = std::move(post);
   if (options_.send)
     for (std::uint16_t shard = 0; shard < desk.shard_count(); ++shard)
-      find_open(shard, 0);
+      find_open(shard);
 }
 
-void webhook_desk::find_open(std::uint16_t shard, sequence below) {
-  task_filter filter;
-  filter.tenant = records_tenant;
-  filter.state = task_state::ready;
-  client::walk_position at;
-  at.shard = shard;
-  at.limit = limits::http_listed_tasks_max;
-  at.below = below;
-  at.newest_first = true;
+void webhook_desk::find_open(std::uint16_t shard) {
   auto take = [this, shard](const result<client::list_part>& part) {
     if (!part) {
       CODEQ_LOG_ERROR(
@@ -87,14 +79,8 @@ void webhook_desk::find_open(std::uint16_t shard, sequence below) {
     for (const auto& found : part->tasks)
       if (auto task = parse_task_id(found.key))
         take_up({{static_cast<shard_id>(shard), found.id.seq}, *task, found.queue});
-    if (part->more)
-      find_open(shard, part->after);
   };
-  desk_->ask<client::list_part>(
-    shard,
-    client::list_tasks(filter, at),
-    &client::read_list,
-    shard_desk::then<client::list_part>(std::move(take)));
+  desk_->walk_ready(records_tenant, shard, std::move(take));
 }
 
 result<void> webhook_desk::check(const std::string& tenant, const std::string& url) const {

@@ -61,7 +61,7 @@ private:
     std::uint32_t attempts = 0;
   };
 
-  void find_open(std::uint16_t shard, sequence below);
+  void find_open(std::uint16_t shard);
   void take_up(entry fresh);
   void wait_for_end(std::uint64_t number);
   void deliver(std::uint64_t number);

@@ -283,10 +283,6 @@ key_range all_keys() {
   return range_of(key_tag::key);
 }
 
-key_range segments_up_to(shard_id shard, sequence seq) {
-  return range_up_to(key_tag::segment, shard, seq);
-}
-
 key_range fates_up_to(shard_id shard, sequence seq) {
   return range_up_to(key_tag::fate, shard, seq);
 }

@@ -252,10 +252,8 @@ struct key_range {
 [[nodiscard]] key_range all_histories();
 [[nodiscard]] key_range all_keys();
 
-// For `task_store::read_last`: the greatest key of the range belongs to the only segment or fate
-// that may contain `seq`; the caller checks that it really does.
-
-[[nodiscard]] key_range segments_up_to(shard_id shard, sequence seq);
+/// For `task_store::read_last`: the greatest key of the range belongs to the only fate that may
+/// contain `seq`; the caller checks that it really does.
 [[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);
 
 } // namespace codeq::storage

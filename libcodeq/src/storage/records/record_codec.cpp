@@ -147,7 +147,8 @@ std::string encode(const core::leases_ended& e) {
     texts.push_back(end.text);
     text_bytes += end.text.size();
   }
-  auto words = encoding::packed_words(text_bytes, texts.size()) + e.ends.size() * 4 + small_words;
+  auto words = encoding::packed_words(text_bytes, texts.size()) + e.ends.size() * 4
+               + e.grants.size() * small_words + small_words;
   return build<schema::OutcomeRecord>(words, [&](auto r) {
     r.setPosition(e.position);
     r.setAtMs(ms_of(e.at));
@@ -160,6 +161,12 @@ std::string encode(const core::leases_ended& e) {
       ends[i].setCharged(e.ends[i].charged);
       ends[i].setState(encoding::to_schema(e.ends[i].next));
       ends[i].setDueMs(ms_of(e.ends[i].due));
+      ends[i].setGrant(e.ends[i].grant);
+    }
+    auto grants = r.initGrants(static_cast<capnp::uint>(e.grants.size()));
+    for (capnp::uint i = 0; i < e.grants.size(); ++i) {
+      grants[i].setAtMs(ms_of(e.grants[i].at));
+      grants[i].setWorker(e.grants[i].worker);
     }
     write_packed(r.initTexts(), std::span<const bytes>(texts));
   });
@@ -263,9 +270,14 @@ result<core::leases_ended> decode_outcome(std::string_view value) {
     e.position = r.getPosition();
     e.at = time_of(r.getAtMs());
     e.retention = duration_of(r.getRetentionMs());
+    for (auto grant : r.getGrants())
+      e.grants.push_back({time_of(grant.getAtMs()), grant.getWorker()});
     for (auto end : r.getEnds()) {
       core::lease_end x;
       x.seq = end.getSeq();
+      x.grant = end.getGrant();
+      if (x.grant > e.grants.size())
+        return mismatch("no grant with that index");
       x.token = static_cast<fencing_token>(end.getToken());
       x.kind = encoding::from_schema<core::lease_end_kind>(end.getKind());
       x.charged = end.getCharged();

@@ -38,13 +38,13 @@ read_notes(const task_store& store, shard_id shard, sequence seq) {
 }
 
 /// The end of a task's latest lease, from its record; empty when the record was removed.
-result<std::optional<task_event>>
+result<std::optional<core::task_note>>
 read_end(const task_store& store, shard_id shard, const core::task_entry& entry) {
   auto value = store.read(outcome_key{shard, entry.outcome}.encode());
   if (!value)
     return value.error();
   if (!*value)
-    return std::optional<task_event>{};
+    return std::optional<core::task_note>{};
   auto record = decode_outcome(**value);
   if (!record)
     return record.error();
@@ -52,7 +52,8 @@ read_end(const task_store& store, shard_id shard, const core::task_entry& entry)
   if (!text)
     return text.error();
   const auto& end = record->ends[entry.outcome_index];
-  task_event event;
+  core::task_note note;
+  auto& event = note.event;
   event.at = record->at;
   event.what = core::event_of(end.kind, end.next);
   event.by = core::author_of(end.kind);
@@ -61,7 +62,12 @@ read_end(const task_store& store, shard_id shard, const core::task_entry& entry)
   event.attempt = entry.attempt;
   event.token = end.token;
   event.text = core::cut_for_history(text->view());
-  return std::optional{std::move(event)};
+  if (end.grant > 0) {
+    const auto& grant = record->grants[end.grant - 1];
+    note.granted_at = grant.at;
+    event.worker = grant.worker;
+  }
+  return std::optional{std::move(note)};
 }
 
 /// Builds a timeline event by event; inserts grants before the events that imply them.
@@ -80,8 +86,6 @@ public:
     add_grant(note.granted_at, note.event);
     timeline_.events.push_back(std::move(note.event));
   }
-
-  void add(task_event event) { timeline_.events.push_back(std::move(event)); }
 
   /// Adds the grant of a lease that is not in the timeline yet.
   void add_grant(timestamp at, const task_event& of) {
@@ -121,16 +125,20 @@ result<std::optional<task_timeline>> read_timeline(
     return std::optional<task_timeline>{};
   if (is_counted)
     std::erase_if(*notes, [&](const auto& note) { return note.number >= entry.notes; });
+  bool is_noted = !notes->empty() && notes->back().event.what == task_event::kind::completed;
+  bool ends_plainly = entry.state == task_state::completed && !core::is_noted(entry.last_end);
   timeline_builder timeline(view);
-  if (notes->empty() && entry.notes == 0 && entry.outcome != 0) {
-    auto only = read_end(store, shard, entry);
-    if (!only)
-      return only.error();
-    if (!*only)
-      return std::optional<task_timeline>{};
-    timeline.add(std::move(**only));
-  }
   timeline.set_dropped(notes->empty() ? entry.notes : notes->front().number);
+  // Older versions noted such an end after other notes.
+  if (ends_plainly && !is_noted) {
+    auto end = read_end(store, shard, entry);
+    if (!end)
+      return end.error();
+    if (!*end && notes->empty())
+      return std::optional<task_timeline>{};
+    if (*end)
+      notes->push_back(std::move(**end));
+  }
   for (auto& note : *notes)
     timeline.add(std::move(note));
   if (entry.state == task_state::leased) {

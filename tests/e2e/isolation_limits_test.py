@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tenant meets a limit: it hears of it, the limit is counted and logged, the other tenant is
+served meanwhile, and so is the first one when it stops."""
+
+import concurrent.futures
+import json
+import os
+import select
+import socket
+import subprocess
+import time
+import unittest
+
+import cluster
+from cluster import wait_until
+from isolation_http_test import TenantsTest
+
+MIB = 1 << 20
+# How long a call of the other tenant may take.
+SERVED_WITHIN = 3 if not cluster.SANITIZERS else 20
+ENQUEUE_BYTES = 64 * MIB
+PRODUCERS = 6
+TASKS = 60
+PAYLOAD_BYTES = 1_000_000
+# One tenant gets half of the bytes; the copy in the log and memory kept by the allocator are extra.
+RSS_GROWTH_MAX = 3 * ENQUEUE_BYTES // 2 + 64 * MIB + cluster.SANITIZER_BYTES
+FLOOD = cluster.BIN / "tests" / "e2e_flood"
+
+
+class TwoTenants(TenantsTest):
+    """`mallory` is hostile, `acme` is not."""
+
+    # Of acme's calls, in seconds.
+    longest = 0.0
+
+    def start_gateway_of_two(self, *options, slow_disk=False):
+        access = self.create_tokens("mallory", "acme", "*")
+        if slow_disk:
+            os.environ["LD_PRELOAD"] = str(cluster.BUILD / "lib" / "libe2e_stalled_disk.so")
+            os.environ["SLOW_DISK_MS"] = "20"
+        try:
+            self.start_gateway("--shards", "1", *options, access=access,
+                               durability="sync" if slow_disk else "os")
+        finally:
+            os.environ.pop("LD_PRELOAD", None)
+            os.environ.pop("SLOW_DISK_MS", None)
+
+    def assert_acme_is_served(self, payload="x"):
+        """Adds a task, reads and cancels it, each at once."""
+        added = self.ask_at_once("POST", "/tasks", {"command": "q", "payload": payload})
+        self.assertEqual(202, added.status, added.text[:1000])
+        task = "/tasks/" + added.json["id"]
+        found = self.ask_at_once("GET", task)
+        self.assertEqual(200, found.status, found.text[:1000])
+        self.assertEqual(payload, json.loads(found.json["payload"]))
+        self.assertEqual(200, self.ask_at_once("POST", task + "/cancel").status)
+
+    def ask_at_once(self, *request):
+        start = time.monotonic()
+        answer = self.ask("acme", *request)
+        seconds = time.monotonic() - start
+        self.longest = max(self.longest, seconds)
+        self.assertLess(seconds, SERVED_WITHIN)
+        return answer
+
+
+class FloodedConnection(TwoTenants):
+    @unittest.skipIf(cluster.SANITIZERS, "a preloaded library comes before the sanitizer")
+    def test_has_bounded_bytes_of_requests_that_are_not_answered(self):
+        self.start_gateway_of_two(slow_disk=True)
+        said = self.flood("enqueue", 150, MIB - 1000)
+
+        self.assertIn("refused overloaded: over 67108864 bytes of requests are not answered yet "
+                      "retry_after_ms=50", said)
+        self.assertRegex(said, r"again accepted=\d+ refused=0")
+        self.assert_met("producer_inflight_bytes_max")
+
+    def test_has_a_bounded_number_of_answers_that_are_not_acknowledged(self):
+        self.start_gateway_of_two()
+        said = self.flood("enqueue", 1100, 1)
+
+        self.assertIn("refused overloaded: the producer has 1024 requests", said)
+        self.assertIn("answered accepted=1024 refused=76", said)
+        self.assertIn("again accepted=76 refused=0", said)
+        self.assert_met("producer_requests_max")
+
+    def test_ends_when_it_awaits_too_many_tasks(self):
+        self.start_gateway_of_two()
+        said = self.flood("await", 1_000_000)
+
+        self.assertIn("closed overloaded: 1000000 tasks of one shard are awaited already; the "
+                      "limit is 1000000", said)
+        self.assert_met("awaited_tasks_max")
+        self.assert_acme_is_served()
+        # Another connection of the tenant may await tasks.
+        self.cluster.token = self.tokens["mallory"]
+        task = self.cluster.enqueue("q", "x", "--tenant", "mallory")
+        self.cluster.ctl("cancel", task)
+        self.assertIn("is cancelled", self.cluster.ctl_error("result", task, "--wait", "5s"))
+
+    def flood(self, *words):
+        """Runs a producer of mallory that keeps no bounds, and serves acme meanwhile. Returns the
+        producer's output."""
+        os.environ["CODEQ_TOKEN"] = self.tokens["mallory"]
+        try:
+            flood = self.cluster.start(
+                "flood", [FLOOD, self.cluster.address, "mallory", *words])
+        finally:
+            os.environ.pop("CODEQ_TOKEN")
+        served = 0
+        while served == 0 or flood.is_running():
+            self.assert_acme_is_served()
+            served += 1
+        print(f"acme was served {served} times, within {self.longest:.2f} s\n{flood.text()}")
+        self.assertEqual(0, flood.wait(20))
+        return flood.text()
+
+
+class HttpBytes(TwoTenants):
+    def header(self, tenant, method, path, body_bytes=0):
+        return (f"{method} /v1/codeq{path} HTTP/1.1\r\nHost: localhost\r\n"
+                f"Authorization: Bearer {self.tokens[tenant]}\r\n"
+                f"Content-Length: {body_bytes}\r\n\r\n").encode()
+
+    def test_of_requests_are_refused_to_one_that_has_its_share(self):
+        self.start_gateway_of_two()
+        peers = [self.dial() for _ in range(40)]
+        for peer in peers:
+            peer.sendall(self.header("mallory", "POST", "/tasks", 2 * MIB) + b"{")
+
+        # Half of 128 MiB are for one tenant.
+        refused = wait_until(lambda: self.readable(peers, 8), 10, "eight requests are refused")
+        for peer in refused:
+            answer = peer.recv(4096).decode()
+            self.assertRegex(answer, "^HTTP/1.1 503")
+            self.assertIn("Retry-After: 1", answer)
+            self.assertIn("tenant mallory has 67108864 bytes at once; all share "
+                          "http_bodies_bytes_max=134217728", answer)
+        self.assert_acme_is_served("x" * 1_000_000)
+        self.assertFalse(self.readable(peers, 9))
+        self.assert_met("http_bodies_bytes_max")
+
+        for peer in peers:
+            peer.close()
+        large = {"command": "q", "payload": "x" * 1_000_000}
+        wait_until(lambda: self.ask("mallory", "POST", "/tasks", large).status == 202, 10,
+                   "mallory is served again")
+
+    def readable(self, peers, wanted):
+        """Those that can read, once there are as many as that."""
+        ready = select.select(peers, [], [], 0)[0]
+        return len(ready) >= wanted and ready
+
+    def test_of_responses_are_refused_to_one_that_does_not_read(self):
+        self.start_gateway_of_two()
+        large = {"command": "q", "payload": "x" * 1_000_000}
+        task = "/tasks/" + self.ask("mallory", "POST", "/tasks", large).json["id"]
+        peers = []
+        for _ in range(80):
+            peer = socket.socket()
+            self.addCleanup(peer.close)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            peer.connect(("127.0.0.1", self.port))
+            # The system takes the first responses; a later one waits in the coordinator.
+            peer.sendall(self.header("mallory", "GET", task) * 8)
+            peers.append(peer)
+
+        refused = wait_until(lambda: self.refused(task), 10, "mallory is refused")
+        self.assertRegex(refused.text, r"tenant mallory has 6\d+ bytes at once; all share "
+                                       "http_answers_bytes_max=134217728")
+        self.assertEqual("1", refused.fields["retry-after"])
+        self.assert_acme_is_served("x" * 1_000_000)
+        self.assert_met("http_answers_bytes_max")
+
+        for peer in peers:
+            peer.close()
+        wait_until(lambda: not self.refused(task), 10, "mallory is served again")
+
+    def refused(self, task):
+        """The response to mallory if it is refused."""
+        answer = self.ask("mallory", "GET", task)
+        self.assertIn(answer.status, (200, 503))
+        return answer if answer.status == 503 else None
+
+
+class ManyWebhooks(TwoTenants):
+    SHARE = 100_000
+    BATCH = 1000
+
+    def test_of_one_tenant_that_are_open_leave_places_to_others(self):
+        self.start_gateway_of_two("--webhook-allow-private")
+        receiver = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(receiver.close)
+        receiver.settimeout(20)
+        here = f"http://127.0.0.1:{receiver.getsockname()[1]}/"
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            added = pool.map(
+                lambda _: self.add_batch("mallory", here), range(self.SHARE // self.BATCH))
+            self.assertEqual({200}, {answer.status for answer in added})
+
+        refused = self.add("mallory", here)
+        self.assertEqual(503, refused.status, refused.text)
+        self.assertIn("tenant mallory has 100000 webhooks that are not delivered yet; all tenants "
+                      "share 200000", refused.text)
+        self.assertEqual("1", refused.fields["retry-after"])
+        self.assert_met("webhooks_open_max")
+        self.assert_acme_is_served()
+        task = self.add("acme", here).json["id"]
+        self.assertEqual(200, self.ask("acme", "POST", f"/tasks/{task}/cancel").status)
+        receiver.accept()[0].close()
+
+        self.cluster.token = self.tokens["mallory"]
+        self.cluster.ctl("tenant", "purge", "mallory", "--yes")
+        wait_until(lambda: self.add("mallory", here).status == 202, 20, "mallory is served again")
+
+    def add(self, tenant, webhook):
+        task = {"command": "q", "payload": 1, "webhook": webhook}
+        return self.ask(tenant, "POST", "/tasks", task)
+
+    def add_batch(self, tenant, webhook):
+        tasks = [{"command": "q", "payload": 1, "webhook": webhook}] * self.BATCH
+        return self.ask(tenant, "POST", "/tasks/batch?limit=extended", {"tasks": tasks})
+
+
+@unittest.skipIf(cluster.SANITIZERS, "a preloaded library comes before the sanitizer")
+class StalledDisk(TenantsTest):
+    """While the disk stalls, enqueues wait in the coordinator's memory: their size is bounded, and
+    one tenant leaves room for others."""
+
+    def start_gateway(self, *options, **more):
+        self.sign = self.cluster.path("stalled")
+        os.environ["LD_PRELOAD"] = str(cluster.BUILD / "lib" / "libe2e_stalled_disk.so")
+        os.environ["STALLED_DISK"] = str(self.sign)
+        try:
+            return super().start_gateway(
+                "--enqueue-bytes", ENQUEUE_BYTES, *options, durability="sync", **more)
+        finally:
+            os.environ.pop("LD_PRELOAD")
+            os.environ.pop("STALLED_DISK")
+
+    def stall(self):
+        self.sign.touch()
+
+    def go_on(self):
+        self.sign.unlink()
+
+    def met_limit(self):
+        return "limit=enqueue_bytes_max" in self.cluster.coordinator.text()
+
+    def test_many_producers_take_bounded_memory_and_all_go_on(self):
+        self.start_gateway()
+        before = self.cluster.coordinator.rss_bytes()
+        self.stall()
+        producers = [subprocess.Popen(
+            [cluster.LARGE, self.cluster.address, "measure", str(TASKS), "", str(PAYLOAD_BYTES),
+             "60"], stdout=subprocess.PIPE) for _ in range(PRODUCERS)]
+        rss = 0
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            rss = max(rss, self.cluster.coordinator.rss_bytes())
+            time.sleep(0.02)
+        self.assertTrue(self.met_limit())
+        self.go_on()
+        self.cluster.start_worker("w", "--slots", "16")
+
+        seen = [json.loads(producer.communicate()[0]) for producer in producers]
+
+        print(f"rss_growth={(rss - before) // MIB} MiB")
+        self.assertEqual([TASKS] * PRODUCERS, [one["completed"] for one in seen])
+        self.assertLess(rss - before, RSS_GROWTH_MAX)
+
+    def test_requests_of_one_tenant_are_refused_and_those_of_another_wait(self):
+        self.start_gateway(access=self.create_tokens("mallory", "acme"))
+        large = {"command": "q", "payload": "x" * PAYLOAD_BYTES}
+        self.stall()
+        with concurrent.futures.ThreadPoolExecutor(60) as pool:
+            flood = [pool.submit(self.ask, "mallory", "POST", "/tasks", large) for _ in range(50)]
+            wait_until(self.met_limit, 20, "mallory meets the limit")
+            mine = [pool.submit(self.ask, "acme", "POST", "/tasks", large) for _ in range(5)]
+            time.sleep(1)
+            self.assertFalse(any(one.done() for one in mine))
+            self.go_on()
+            answers = [one.result() for one in flood]
+
+        self.assertEqual([202] * 5, [one.result().status for one in mine])
+        refused = [answer for answer in answers if answer.status == 503]
+        print(f"{len(refused)} of {len(answers)} requests of a flood were refused")
+        self.assertTrue(refused)
+        self.assertIn("tenant mallory", refused[0].json["error"])
+        self.assertIn("enqueue_bytes_max", refused[0].json["error"])
+        self.assertEqual({202, 503}, {answer.status for answer in answers})
+
+
+if __name__ == "__main__":
+    unittest.main()
