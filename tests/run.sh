@@ -16,7 +16,7 @@ target for 20 seconds.
                      (tidy unit model sim mutation golden integration fault kill e2e openapi)
   --sanitize KIND    build with sanitizers (address, thread, undefined or address,undefined) into
                      build-KIND/, and fail on a report of any program that a test runs; thread
-                     first builds CAF with it, once, into a cache folder
+                     first builds CAF and RocksDB with it, once, into a cache folder
   --soak N           run N seeds of the simulation and nothing else; CODEQ_SEED is the first one
   --soak-days N      run a shard on real files for N days of virtual time, from 23 on, and nothing
                      else; fails when disk, memory or CPU per task grow
@@ -32,7 +32,7 @@ target for 20 seconds.
   --help             this text
 
 Environment: CODEQ_SEED=N repeats the random tests with one seed, CCACHE_DIR moves the cache of
-compilations, XDG_CACHE_HOME that of CAF for the thread sanitizer.
+compilations, XDG_CACHE_HOME that of CAF and RocksDB for the thread sanitizer.
 Ends with 0 only when at least one test ran and all passed.
 TEXT
 }
@@ -114,9 +114,14 @@ build="build${sanitize:+-${sanitize/,/-}}"
 ./examples/install-packages.sh
 settings=(-DCODEQ_SANITIZE="$sanitize")
 if [ "$sanitize" = thread ]; then
-  caf="${XDG_CACHE_HOME:-$HOME/.cache}/codeq/caf-for-threads"
+  cache="${XDG_CACHE_HOME:-$HOME/.cache}/codeq"
+  caf="$cache/caf-for-threads"
+  rocksdb="$cache/rocksdb-for-threads"
   tests/sanitize/caf-for-threads.sh "$caf"
-  settings+=(-DCMAKE_PREFIX_PATH="$caf" -DCODEQ_BENCH=OFF)
+  tests/sanitize/rocksdb-for-threads.sh "$rocksdb"
+  settings+=(-DCMAKE_PREFIX_PATH="$caf" -DCMAKE_BUILD_RPATH="$rocksdb/lib" -DCODEQ_BENCH=OFF)
+  # For programs that a test installs elsewhere.
+  export LD_LIBRARY_PATH="$caf/lib:$rocksdb/lib"
 fi
 cmake -G Ninja -S . -B "$build" "${settings[@]}" >"$build.configure.log" 2>&1 ||
   { cat "$build.configure.log" >&2; exit 1; }
@@ -138,7 +143,7 @@ mkdir "$reports"
 common="print_suppressions=0:print_stacktrace=1:log_path=$reports/report"
 export ASAN_OPTIONS="$common" UBSAN_OPTIONS="$common"
 export LSAN_OPTIONS="$common:suppressions=$PWD/tests/sanitize/leaks.supp"
-export TSAN_OPTIONS="$common:suppressions=$PWD/tests/sanitize/races.supp:exitcode=66"
+export TSAN_OPTIONS="$common:exitcode=66"
 
 # Runs a command; fails if it fails, or if a program that it ran wrote a report.
 watched() {

@@ -187,6 +187,7 @@ class Connections(RaceTest):
         self.assertEqual(self.cluster.queue_stats("sleep")["completed"], 1)
 
 
+@unittest.skipIf("thread" in cluster.SANITIZERS, "libfaketime's waits hide from the sanitizer")
 class WallClock(RaceTest):
     """A file sets the coordinator's wall clock; its monotonic clock is not changed."""
 

@@ -8,6 +8,7 @@
 # FOLDER then holds include/ and lib/, to be put into CMAKE_PREFIX_PATH.
 set -euo pipefail
 
+here=$(cd "$(dirname "$0")" && pwd)
 folder="${1:?usage: caf-for-threads.sh FOLDER}"
 [ ! -e "$folder/complete" ] || exit 0
 mkdir -p "$folder"
@@ -15,23 +16,7 @@ folder=$(cd "$folder" && pwd)
 work=$(mktemp -d "$folder/work-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# Uses package lists of its own, with the machine's sources, so that the machine's lists do not
-# change.
-mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial" "$work/source"
-for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
-  [ -f "$list" ] || continue
-  case "$list" in
-    *.sources) sed 's/^Types:.*/Types: deb-src/' "$list" ;;
-    *) sed -n -E 's/^[[:space:]]*deb(-src)?[[:space:]]/deb-src /p' "$list" | sort -u ;;
-  esac >"$work/sources/${list##*/}"
-done
-apt=(apt-get --quiet=2 -o APT::Sandbox::User=root -o Dir::Etc::SourceList=/dev/null
-  -o Dir::Etc::SourceParts="$work/sources" -o Dir::State::Lists="$work/lists"
-  -o Dir::Cache="$work/cache")
-"${apt[@]}" update
-(cd "$work" && "${apt[@]}" source --download-only --tar-only actor-framework)
-tar -xf "$work"/actor-framework_*.orig.tar.* -C "$work/source" --strip-components=1
-
+"$here/debian-source.sh" actor-framework "$work/source"
 # Later standard libraries no longer bring <limits> along.
 cmake -G Ninja -S "$work/source" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCMAKE_CXX_FLAGS='-fsanitize=thread -O1 -g1 -fno-omit-frame-pointer -w -include limits' \

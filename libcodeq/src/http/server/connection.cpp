@@ -215,9 +215,12 @@ void connection::serve() {
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
   in.body = std::move(head.body());
-  open_->answer = [self = shared_from_this()](response answer) {
-    asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable {
-      self->take_answer(std::move(answer));
+  // The last reference to the call may be dropped on any thread, so it must not own the connection.
+  unanswered_ = shared_from_this();
+  open_->answer = [weak = weak_from_this(), to = stream_.get_executor()](response answer) {
+    asio::post(to, [weak, answer = std::move(answer)]() mutable {
+      if (auto self = weak.lock())
+        self->take_answer(std::move(answer));
     });
   };
   ++served_;
@@ -265,6 +268,7 @@ void connection::take_answer(response answer) {
   if (!open_)
     return;
   open_.reset();
+  unanswered_.reset();
   error_code ignored;
   stream_.lowest().socket().cancel(ignored);
   write(std::move(answer));
@@ -348,7 +352,7 @@ void connection::refuse(response answer) {
 }
 
 void connection::abandon() {
-  auto self = shared_from_this();
+  auto self = std::move(unanswered_);
   open_.reset();
 }
 

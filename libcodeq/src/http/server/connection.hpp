@@ -17,8 +17,8 @@
 /// compile.
 namespace codeq::http {
 
-/// One client's connection. Its pending operations keep it alive, and so does an exchange that is
-/// not answered yet. Used on the server's thread.
+/// One client's connection. Its pending operations keep it alive, and it keeps itself alive while a
+/// call is not answered. Used on the server's thread, also when it is destroyed.
 class connection : public std::enable_shared_from_this<connection> {
 public:
   /// @pre `remote` was admitted by the hall
@@ -96,6 +96,8 @@ private:
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::optional<string_response> response_;
   exchange_ptr open_;
+  /// The connection itself, from the time a call is served until it is answered.
+  std::shared_ptr<connection> unanswered_;
   std::string remote_;
   /// The tenant of the latest token; empty before the first one.
   std::string tenant_;

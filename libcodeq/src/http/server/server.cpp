@@ -156,7 +156,7 @@ void server::stop() {
   asio::post(impl_->io, [state = impl_.get()] { state->wait_for_rest(); });
   impl_->thread.join();
   impl_->hall->on_empty = nullptr;
-  // A call that was not answered in time and its connection hold each other.
+  // A connection whose call was not answered in time keeps itself alive.
   auto& open = impl_->hall->connections;
   for (auto* one : std::vector<connection*>(open.begin(), open.end()))
     one->abandon();
