@@ -8,6 +8,7 @@ import folders
 import guides
 import layer_table
 import layering
+import public_headers
 import sizes
 import tidy
 import words
@@ -18,6 +19,25 @@ _SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
 def rules(check, path, text):
     return [finding.rule for finding in check(Source(path, text)) or []]
+
+
+class PublicHeaders(unittest.TestCase):
+    def test_they_are_few(self):
+        headers = [Source(f"{public_headers.FOLDER}h{number}.hpp", "") for number in range(21)]
+
+        self.assertEqual(list(public_headers.check_count(headers[:20])), [])
+        self.assertEqual([f.rule for f in public_headers.check_count(headers)], ["public-headers"])
+
+    def test_each_limit_has_a_reason(self):
+        def problems(comment):
+            text = f"{comment}inline constexpr std::size_t tasks_max = 10;\n"
+            return len(rules(public_headers.check_limits, public_headers.LIMITS, text))
+
+        self.assertEqual(problems("/// Maximum number of tasks. Each\n/// costs memory.\n"), 0)
+        self.assertEqual(problems("/// Number of tasks, since each costs memory.\n"), 0)
+        self.assertEqual(problems("/// Maximum number of tasks.\n"), 1)
+        self.assertEqual(problems(""), 1)
+        self.assertEqual(problems("/// Another one. It is above.\n\n"), 1)
 
 
 class Layering(unittest.TestCase):

@@ -16,149 +16,201 @@ using namespace std::chrono_literals;
 
 // Fields of a task.
 
-/// Names of tenants, queues and workers: they are part of keys on disk and of every log line.
+/// Maximum name of a tenant, queue or worker. Names are part of keys on disk and of log lines.
 inline constexpr std::size_t name_bytes_max = 128;
-/// A payload; larger data belongs into a store of its own, and its address into the payload.
+/// Maximum payload. Larger data belongs into a store of its own, and its address into the payload.
 inline constexpr std::size_t payload_bytes_max = 1u << 20;
-/// A result; as for payloads.
+/// Maximum result. Larger data belongs into a store of its own, as for payloads.
 inline constexpr std::size_t result_bytes_max = 1u << 20;
-/// The text of a failure. Handlers' texts and the output of programs are cut to it, with a mark.
+/// Maximum text of a failure. It is for people: handlers' texts and the output of programs are cut
+/// to it, with a mark.
 inline constexpr std::size_t error_text_bytes_max = 16u << 10;
-/// Names and values of all headers of a task together.
+/// Maximum of all headers of a task, names and values. They describe the payload, and are not a
+/// second one.
 inline constexpr std::size_t headers_bytes_max = 16u << 10;
-/// A checkpoint: it is written again with every save, so it should be a position and not the work.
+/// Maximum checkpoint. It is written again with every save, so it should be a position and not the
+/// work itself.
 inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
-/// A producer's key for a task: it is held in memory as long as the task is live.
+/// Maximum key of a task. Keys are held in memory as long as their tasks are live.
 inline constexpr std::size_t key_bytes_max = 256;
-/// The name of a group: it is held in memory as long as the group has live tasks.
+/// Maximum name of a group. It is held in memory as long as the group has live tasks.
 inline constexpr std::size_t group_bytes_max = 256;
-/// The highest priority; 0 is the lowest, and the default.
+/// The highest priority; 0 is the lowest, and the default. Each priority of a queue is a list of
+/// its own.
 inline constexpr int priority_max = 9;
-/// Charged deliveries of a task before it is dead.
+/// Maximum number of charged deliveries before a task is dead. A task that has failed so often has
+/// to be looked at.
 inline constexpr std::uint32_t attempts_max = 1000;
+/// Charged deliveries of a task whose producer and queue set none: enough for a short outage, and
+/// few enough that a broken task does not occupy workers for long.
 inline constexpr std::uint32_t attempts_default = 5;
-/// A shorter lease would be lost by a short stall of the network.
+/// Minimum lease. A shorter one would be lost by a short stall of the network.
 inline constexpr duration lease_min = 1s;
-/// A task of a dead worker waits as long as its lease, so longer ones would rest for days.
+/// Maximum lease. The tasks of a dead worker wait as long as their lease.
 inline constexpr duration lease_max = 12h;
-/// How long a claim is valid without a heartbeat: a dead worker's tasks come back after this time.
+/// Time that a claim is valid without a heartbeat, by default. A dead worker's tasks come back
+/// after this time.
 inline constexpr duration lease_default = 10s;
-/// Delay before the second attempt, and the longest delay between attempts, of a task whose queue
-/// has no retry policy.
+/// Delay before the second attempt of a task whose queue has no retry policy; later delays are
+/// longer. It gives what failed a moment to recover.
 inline constexpr duration retry_base_default = 1s;
+/// Maximum delay between attempts of a task whose queue has no retry policy. After an outage the
+/// tasks run again within this time.
 inline constexpr duration retry_cap_default = 15min;
-/// Base, cap and delay of a retry.
+/// Maximum base, cap and own delay of a retry. A longer one is most likely a wrong unit.
 inline constexpr duration retry_max = 365 * 24h;
-/// How far ahead a task may be deferred.
+/// Maximum time that a task may be deferred by. A longer one is most likely a wrong unit.
 inline constexpr duration not_before_ahead_max = 10 * 365 * 24h;
-/// `run_timeout` and `progress_timeout` of a task.
+/// Maximum `run_timeout` and `progress_timeout` of a task. A longer one is most likely a wrong
+/// unit; 0 is unlimited.
 inline constexpr duration run_timeout_max = 30 * 24h;
-/// How long the record of an ended task may be kept. Few classes, so that whole files of records
+/// Times that the record of an ended task may be kept. They are few, so that whole files of records
 /// can be dropped together.
 inline constexpr std::array<duration, 5> retention_classes{1h, 24h, 7 * 24h, 30 * 24h, 365 * 24h};
-/// Retention of a completed or cancelled task whose queue has none configured.
+/// Retention of a completed or cancelled task whose queue has none configured: time enough to read
+/// the results of the day.
 inline constexpr duration retention_completed_default = 24h;
-/// Events of a task's history after its enqueue; the latest ones are kept.
+/// Maximum number of events in a task's history, besides its enqueue. The latest ones are kept, so
+/// that a task that is retried for long does not grow.
 inline constexpr std::uint32_t history_events_max = 32;
-/// The text of one event in a history; longer ones are cut with a mark.
+/// Maximum text of one event in a history. A longer one is cut with a mark, since the record of the
+/// task has the whole text.
 inline constexpr std::size_t history_text_bytes_max = 1024;
 
 // Requests of producers and operators.
 
-/// Tasks of one enqueue request.
+/// Maximum number of tasks in one enqueue request. A shard answers it as a whole, and others wait
+/// meanwhile.
 inline constexpr std::size_t enqueue_tasks_max = 1000;
-/// Follow-up tasks of one completion, which are one write with it, and the bytes of all of them.
+/// Maximum number of follow-up tasks of one completion. They are one write with it.
 inline constexpr std::size_t follow_ups_max = 64;
+/// Maximum size of all follow-up tasks of one completion. They are one message with it.
 inline constexpr std::size_t follow_up_bytes_max = 8u << 20;
-/// Requests of a producer that are not answered: `enqueue` blocks above the window.
+/// Number of unanswered requests of a producer above which `enqueue` blocks, by default. It hides
+/// the time that one request takes to become durable.
 inline constexpr std::size_t producer_window_requests_default = 64;
-/// The largest window: a shard remembers so many requests of a session to recognise repeats.
+/// Maximum number of unanswered requests of a producer. A shard remembers as many of each session,
+/// to recognise repeats.
 inline constexpr std::size_t producer_requests_max = 1024;
-/// Bytes of a producer's requests that are not answered; `enqueue` blocks above.
+/// Bytes of a producer's unanswered requests above which `enqueue` blocks. Both sides hold them in
+/// memory.
 inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
-/// A producer that is silent for longer loses its session: what it sent is `session_expired`,
-/// because repeats could no longer be recognised.
+/// Time after which a producer that was not heard of loses its session. What it sent before and
+/// repeats now is refused with `session_expired`, since the repeat could not be recognised.
 inline constexpr duration producer_session_idle_max = 24h;
-/// Tasks that a list returns.
+/// Maximum number of producer sessions that a shard remembers. Beyond it, the tenant with most
+/// loses those that it used longest ago.
+inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
+/// Maximum number of tasks of one shard that a connection awaits. The shard holds each in memory;
+/// the connection of a producer that awaits more is closed.
+inline constexpr std::size_t awaited_tasks_max = 1'000'000;
+/// Maximum number of tasks that a list returns. They are held in memory together.
 inline constexpr std::size_t listed_tasks_max = 10'000;
+/// Number of tasks that a list returns by default: as many as a person reads.
 inline constexpr std::size_t listed_tasks_default = 100;
-/// Dead tasks per second that a redrive or a purge may be limited to.
+/// Maximum rate of a redrive or purge of dead tasks, in tasks per second. Above it, no limit is
+/// meant: leave the rate out.
 inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
-/// Queues of a tenant; each costs memory on every shard.
+/// Maximum number of queues of a tenant. Each costs memory on every shard.
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 
 // A worker.
 
-/// Concurrent tasks of a worker; each slot of a function is a thread.
+/// Maximum number of concurrent tasks of a worker. Each slot of a function is a thread.
 inline constexpr std::size_t slots_max = 4096;
+/// Number of concurrent tasks of a worker by default. Handlers that wait for others should have
+/// more.
 inline constexpr std::size_t slots_default = 8;
-/// Queues that one worker serves.
+/// Maximum number of queues that one worker serves. Each of its claims names them.
 inline constexpr std::size_t queues_per_worker_max = 1000;
-/// The largest share of a queue when several wait for slots.
+/// Maximum weight of a queue, when several wait for slots. A greater one would leave the others
+/// next to none.
 inline constexpr unsigned queue_weight_max = 1000;
-/// Tasks that a batch handler may get at once.
+/// Maximum number of tasks that a batch handler gets at once. Each takes a slot, and all of them
+/// fail together.
 inline constexpr std::size_t batch_tasks_max = 1000;
-/// Tasks in one message for claims, and reports in one message for results.
+/// Maximum number of tasks in one message, of a claim or of results. The shard answers it in one
+/// turn.
 inline constexpr std::size_t reports_per_request_max = 4096;
-/// Idle time after which the actor of a keyed handler ends.
+/// Idle time after which the actor of a keyed handler ends, by default. It frees the memory of
+/// groups that have no tasks.
 inline constexpr duration keyed_idle_default = 1min;
-/// Actors of a keyed handler on one worker; above it, an actor ends as soon as it is idle.
+/// Number of actors of a keyed handler on one worker above which an actor ends as soon as it is
+/// idle. They are held in memory.
 inline constexpr std::size_t keyed_actors_max = 10'000;
-/// Time that a drain gives running handlers to finish.
+/// Time that a drain gives running handlers to finish, by default. The tasks that are left are
+/// given back uncharged.
 inline constexpr duration drain_default = 30s;
-/// Time that a handler has to stop after its task was cancelled; then the lease ends.
+/// Time that a handler has to stop after its task was cancelled. Then the lease ends, and the slot
+/// is free for another task.
 inline constexpr duration cancel_grace_default = 10s;
-/// The note of a progress report; longer ones are cut with a mark.
+/// Maximum note of a progress report. It is for people; a longer one is cut with a mark.
 inline constexpr std::size_t progress_note_bytes_max = 1024;
-/// Words in the command of a program that is a handler.
+/// Maximum number of words in the command of a program that is a handler. More of them belong into
+/// a file.
 inline constexpr std::size_t exec_arguments_max = 256;
-/// Time between SIGTERM and SIGKILL for a program that should stop.
+/// Time between SIGTERM and SIGKILL for a program that should stop. It may save what it has.
 inline constexpr duration exec_kill_grace_default = 5s;
 
 // A coordinator.
 
-/// Shards of a store.
+/// Maximum number of shards of a store. Each costs memory, and a share of every limit of a queue.
 inline constexpr std::size_t shards_max = 1024;
-/// Open connections of workers, producers and operators.
+/// Maximum number of connections of workers, producers and operators, by default. Each takes a
+/// descriptor, and memory for what it sends.
 inline constexpr std::size_t connections_max = 4096;
-/// Open connections to the HTTP gateway.
+/// Maximum number of connections that have not yet authenticated. Beyond it, the oldest one of the
+/// address with most is closed, so that strangers cannot keep others out.
+inline constexpr std::size_t unauthenticated_connections_max = 256;
+/// Maximum number of connections to the HTTP gateway, by default. Each takes a descriptor.
 inline constexpr std::size_t http_connections_max = 4096;
-/// Bytes of enqueues that are not durable yet, over all connections; above it, enqueues are
-/// refused with `overloaded`. The least lets one tenant send its largest request while that of
-/// another is not durable yet.
+/// Maximum number of look-ups in the store that wait for one connection. Beyond it they are refused
+/// with `overloaded`, and the libraries ask again.
+inline constexpr std::size_t lookups_waiting_max = 16'384;
+/// Maximum bytes of enqueues that are not durable yet, over all connections, by default. They are
+/// held in memory; above it, enqueues are refused with `overloaded`.
 inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
+/// Minimum of the same. It lets one tenant send its largest request while that of another tenant is
+/// not durable yet.
 inline constexpr std::uint64_t enqueue_bytes_min = 64ull << 20;
-/// Bytes of the records of ended tasks; above it, the oldest are removed before their time.
+/// Maximum bytes of the records of ended tasks, by default. Above it, the oldest ones are removed
+/// before their time, so that the disk does not fill up.
 inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;
+/// Minimum of the same. Below it, results would be removed before they can be read.
 inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
-/// Free bytes on the disk below which new tasks are refused, so that claims and results can go on.
+/// Free bytes on the disk below which new tasks are refused, by default. They are left to claims
+/// and results.
 inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
-/// Threads that shards and sessions share.
+/// Number of threads that shards and sessions share, by default. More of them help when the
+/// processors of the machine are idle and a shard is not.
 inline constexpr std::size_t scheduler_threads_default = 2;
+/// Maximum number of the same. More than there are processors is of no use.
 inline constexpr std::size_t scheduler_threads_max = 256;
 
 // The HTTP gateway.
 
-/// The request line and all headers of a request.
+/// Maximum request line and headers of a request. A token and a long path fit.
 inline constexpr std::size_t http_header_bytes_max = 8u << 10;
-/// The body of a request: a payload of 1 MiB in base64 fits.
+/// Maximum body of a request. A payload of 1 MiB in base64 fits.
 inline constexpr std::size_t http_body_bytes_max = 2u << 20;
-/// The body of a batch.
+/// Maximum body of a batch. It is parsed as a whole.
 inline constexpr std::size_t http_batch_body_bytes_max = 16u << 20;
-/// Objects and arrays inside each other.
+/// Maximum depth of objects and arrays inside each other. Parsing takes stack for each.
 inline constexpr std::size_t http_json_depth_max = 64;
-/// The `X-Request-Id` that a client may choose.
+/// Maximum `X-Request-Id` that a client may choose. It is part of every log line of the request.
 inline constexpr std::size_t http_request_id_bytes_max = 128;
-/// `waitSeconds`: how long a request may wait for a task or for an end.
+/// Maximum `waitSeconds`, the time that a request may wait for a task or for an end. Proxies close
+/// connections that are silent for longer.
 inline constexpr duration http_wait_max = 60s;
-/// Tasks of a batch.
+/// Maximum number of tasks in a batch. Clients that need more of them ask for `?limit=extended`.
 inline constexpr std::size_t http_batch_tasks_max = 100;
-/// Tasks and queues of a claim.
+/// Maximum number of tasks of a claim. The answer has all their payloads.
 inline constexpr std::size_t http_claim_tasks_max = 10;
+/// Maximum number of queues of a claim. Every shard is asked for each.
 inline constexpr std::size_t http_claim_queues_max = 1000;
-/// Tasks of one page of a list.
+/// Maximum number of tasks on one page of a list. The next page goes on after it.
 inline constexpr std::size_t http_listed_tasks_max = 1000;
-/// Ids of one request that redrives or purges dead tasks.
+/// Maximum number of ids in one request that redrives or purges dead tasks. Each is one change.
 inline constexpr std::size_t http_bulk_ids_max = 1000;
 
 } // namespace codeq::limits

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Bounds and intervals of the implementation, which no user sets or meets by name. Every buffer
-/// and every loop has one; `codeq/limits.hpp` has those that users meet.
+/// Bounds and intervals of the implementation. Every buffer and every loop has one.
+/// `codeq/limits.hpp` has the limits that users set, or meet in an error or a log line.
 namespace codeq::tuning {
 
 using namespace std::chrono_literals;
@@ -30,8 +30,6 @@ inline constexpr std::size_t due_released_per_turn_max = 10'000;
 inline constexpr std::size_t dead_purged_per_turn_max = 1'000;
 inline constexpr std::size_t queues_removed_per_snapshot_max = 1'000;
 inline constexpr std::size_t segment_bytes_max = 256u << 10;
-inline constexpr std::size_t awaited_tasks_max = 1'000'000;
-inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
 inline constexpr duration producer_session_ahead_max = 1h;
 inline constexpr duration overloaded_retry_after = 50ms;
 inline constexpr std::uint8_t refunds_in_row_max = 20;
@@ -92,7 +90,6 @@ inline constexpr duration connect_timeout = 5s;
 inline constexpr duration connection_linger = 500ms;
 inline constexpr std::size_t descriptors_reserved = 32;
 inline constexpr duration accept_pause = 200ms;
-inline constexpr std::size_t unauthenticated_connections_max = 256;
 inline constexpr std::size_t outgoing_bytes_high = 32u << 20;
 inline constexpr std::size_t outgoing_bytes_low = 8u << 20;
 inline constexpr std::size_t delivery_bytes_waiting_max = 4u << 20;
@@ -105,8 +102,6 @@ inline constexpr std::size_t enqueue_overhead_bytes = 1024;
 /// Longer than for other refusals: so many bytes take a while to become durable, and resending a
 /// large request is expensive.
 inline constexpr duration enqueue_bytes_retry_after = 500ms;
-/// Maximum number of look-ups of one connection that wait for the store.
-inline constexpr std::size_t lookups_waiting_max = 16'384;
 /// Delay before a producer asks again about an awaited task for which there was no room.
 inline constexpr duration lookups_retry_after = 100ms;
 inline constexpr duration name_probe_timeout = 1s;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/coordinator_node.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "coordinator/actors/backup_runner.hpp"
@@ -211,7 +213,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
     lookups,
-    tuning::lookups_waiting_max,
+    limits::lookups_waiting_max,
     limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(
@@ -273,7 +275,7 @@ result<void> coordinator_node::impl::listen(const coordinator_node_options& opti
   // Otherwise nodes that are connected could use up the places of those that have yet to show their
   // tokens, for which the registrar may end another connection.
   a.connections_max =
-    options.connections_max + (tokens ? tuning::unauthenticated_connections_max : 0);
+    options.connections_max + (tokens ? limits::unauthenticated_connections_max : 0);
   a.meter = limit_meter;
   auto spawned = transport::spawn_acceptor(*system, std::move(a));
   if (!spawned)

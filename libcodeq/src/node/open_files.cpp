@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/open_files.hpp"
 
-#include "base/tuning.hpp"
+#include "codeq/limits.hpp"
+
 #include "observe/log.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr std::size_t connections_least = 8;
 } // namespace
 
 void fit_connections(coordinator_node_options& options) {
-  auto wanted = options.connections_max + tuning::unauthenticated_connections_max
+  auto wanted = options.connections_max + limits::unauthenticated_connections_max
                 + (options.http.empty() ? 0 : options.http_connections_max);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted + other_files)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"
-#include "base/tuning.hpp"
 #include "observe/limit_meter.hpp"
 #include "security/tls_context.hpp"
 #include "transport/settings.hpp"
@@ -30,7 +30,7 @@ struct acceptor_options {
   std::size_t connections_max = limits::connections_max;
   /// Maximum number of connections that the registrar has not accepted yet; a further one replaces
   /// another.
-  std::size_t unauthenticated_connections_max = tuning::unauthenticated_connections_max;
+  std::size_t unauthenticated_connections_max = limits::unauthenticated_connections_max;
   connection_settings connection;
   /// Null: connections without TLS only. Otherwise: connections with TLS only.
   std::shared_ptr<security::tls_source> tls{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/tuning.hpp"
+#include "codeq/limits.hpp"
+
 #include "core/state/producer_sessions.hpp"
 #include "support/shard_fixture.hpp"
 
@@ -138,7 +139,7 @@ protected:
   ManyProducerSessions() {
     enqueue("q", 1, {.request = 1, .tenant = "small", .session = small_});
     advance(1ms);
-    for (std::size_t i = 0; i < tuning::producer_sessions_per_shard_max; ++i)
+    for (std::size_t i = 0; i < limits::producer_sessions_per_shard_max; ++i)
       core::restore_session(state(), {i == 0 ? first_ : create(), 1, now(), {}, "large"});
     advance(1ms);
   }
@@ -158,7 +159,7 @@ TEST_F(ManyProducerSessions, TenantThatHasMostLosesItsOldest) {
 
   take_snapshot();
 
-  EXPECT_EQ(state().producer_ends.size(), tuning::producer_sessions_per_shard_max);
+  EXPECT_EQ(state().producer_ends.size(), limits::producer_sessions_per_shard_max);
   EXPECT_EQ(enqueue_of("large", first_), "p: refused session_expired");
   EXPECT_EQ(enqueue_of("small", small_), "p: enqueued 1");
   EXPECT_EQ(enqueue_of("large", create()), "p: enqueued 3");
@@ -187,7 +188,7 @@ TEST_F(ManyProducerSessions, ForgottenSessionIsRefusedHoweverLongAnotherTenantUs
 
 TEST_F(ManyProducerSessions, SessionOfSeveralTenantsIsRefusedToEachOnceItIsForgotten) {
   EXPECT_EQ(enqueue("q", 1, {.request = 2, .tenant = "small", .session = first_}), "p: enqueued 2");
-  for (std::size_t i = 0; i < tuning::producer_sessions_per_shard_max; ++i)
+  for (std::size_t i = 0; i < limits::producer_sessions_per_shard_max; ++i)
     core::restore_session(state(), {create(), 1, now() + 1ms, {}, ""});
 
   take_snapshot();

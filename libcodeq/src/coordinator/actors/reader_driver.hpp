@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/tuning.hpp"
+#include "codeq/limits.hpp"
+
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/store/lookup_queue.hpp"
 #include "coordinator/store/reader.hpp"
@@ -23,7 +24,7 @@ struct reader_driver_options {
   /// Number of waiting look-ups; null: not counted.
   std::shared_ptr<std::atomic<std::size_t>> waiting{};
   /// Maximum number of waiting look-ups of one connection.
-  std::size_t lookups_max = tuning::lookups_waiting_max;
+  std::size_t lookups_max = limits::lookups_waiting_max;
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
 };
 

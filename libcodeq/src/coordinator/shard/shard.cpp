@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
-#include "base/tuning.hpp"
+#include "codeq/limits.hpp"
+
 #include "core/state/epoch.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"
@@ -145,7 +146,7 @@ void shard::note_forgotten() {
   auto before = std::exchange(sessions_forgotten_, state_->sessions_forgotten);
   if (sessions_forgotten_ > before)
     port_.note_limit(
-      "producer_sessions_per_shard_max", tuning::producer_sessions_per_shard_max, "-");
+      "producer_sessions_per_shard_max", limits::producer_sessions_per_shard_max, "-");
 }
 
 void shard::note_removed(const core::snapshot_taken& snapshot) {

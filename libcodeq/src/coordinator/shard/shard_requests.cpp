@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "codeq/limits.hpp"
+
 #include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/shard.hpp"
@@ -130,12 +132,12 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
   if (!wanted)
     return command ? std::optional{as_command(std::move(*command))} : std::nullopt;
   auto at = state_->awaiting.find(by.peer);
-  if (at != state_->awaiting.end() && at->second.size() >= tuning::awaited_tasks_max) {
+  if (at != state_->awaiting.end() && at->second.size() >= limits::awaited_tasks_max) {
     error reason{
       errc::overloaded,
       std::to_string(at->second.size()) + " tasks of one shard are awaited already; the limit is "
-        + std::to_string(tuning::awaited_tasks_max)};
-    port_.note_limit("awaited_tasks_max", tuning::awaited_tasks_max, owner_of(by.peer));
+        + std::to_string(limits::awaited_tasks_max)};
+    port_.note_limit("awaited_tasks_max", limits::awaited_tasks_max, owner_of(by.peer));
     port_.end_peer(by.peer, reason);
     return std::nullopt;
   }

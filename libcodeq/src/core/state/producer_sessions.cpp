@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/producer_sessions.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "base/tuning.hpp"
 
 #include <algorithm>
@@ -70,7 +72,7 @@ result<void> check_not_forgotten(
     "the producer's session is not known here for "
       + (tenant.empty() ? "several tenants" : "tenant " + tenant)
       + ", and there were so many that older ones were forgotten; a shard has room for "
-      + std::to_string(tuning::producer_sessions_per_shard_max) + " of all tenants"};
+      + std::to_string(limits::producer_sessions_per_shard_max) + " of all tenants"};
 }
 
 std::string hours(duration d) {
@@ -190,7 +192,7 @@ void end_session_of(shard_state& state, const producer_id& producer) {
 }
 
 bool has_many_sessions(const shard_state& state) {
-  constexpr auto room = tuning::producer_sessions_per_shard_max;
+  constexpr auto room = limits::producer_sessions_per_shard_max;
   return state.producer_ends.size() > room + room / 8;
 }
 
@@ -210,14 +212,14 @@ std::size_t share_of_tenant(const shard_state& state) {
   for (const auto& [tenant, sessions] : state.sessions_by_use)
     counts.push_back(sessions.size());
   std::sort(counts.begin(), counts.end());
-  auto room = tuning::producer_sessions_per_shard_max;
+  auto room = limits::producer_sessions_per_shard_max;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     auto share = room / (counts.size() - i);
     if (counts[i] > share)
       return share;
     room -= counts[i];
   }
-  return tuning::producer_sessions_per_shard_max;
+  return limits::producer_sessions_per_shard_max;
 }
 
 /// Ends the sessions that tenants have beyond their share, the least recently used ones first.
@@ -225,7 +227,7 @@ void end_surplus(
   const shard_state& state,
   std::map<std::string, timestamp>& forgotten_until,
   std::vector<producer_id>& ended) {
-  if (state.producer_ends.size() <= tuning::producer_sessions_per_shard_max)
+  if (state.producer_ends.size() <= limits::producer_sessions_per_shard_max)
     return;
   auto share = share_of_tenant(state);
   for (const auto& [tenant, sessions] : state.sessions_by_use) {
