@@ -64,6 +64,12 @@ class actor_factory;
 template <class Behavior>
 class actor_handler;
 
+/// True in a source that includes `codeq/actor_handler.hpp`.
+template <class Behavior>
+concept registers_actors = requires {
+  sizeof(actor_handler<Behavior>);
+};
+
 /// The handlers that a handler library registers, by queue of the worker's tenant. A second handler
 /// for the same queue is refused when the node starts.
 class handler_registry {
@@ -91,6 +97,7 @@ public:
   /// Include `codeq/actor_handler.hpp`, and link `codeq::actor_handler`.
   template <class Behavior>
   void handle_actor(std::string queue, Behavior behavior, queue_options options = {}) {
+    static_assert(registers_actors<Behavior>, "include codeq/actor_handler.hpp");
     auto factory = actor_handler<Behavior>::make(std::move(behavior));
     add({std::move(queue), options, actors{std::move(factory), std::nullopt}});
   }
@@ -106,6 +113,7 @@ public:
     Behavior behavior,
     duration idle = limits::keyed_idle_default,
     queue_options options = {}) {
+    static_assert(registers_actors<Behavior>, "include codeq/actor_handler.hpp");
     auto factory = actor_handler<Behavior>::make_keyed(std::move(behavior));
     add({std::move(queue), options, actors{std::move(factory), idle}});
   }
@@ -143,10 +151,13 @@ namespace detail {
 /// The outcome of a function that returned a value of a typed handler.
 template <class Result, class Answer>
 [[nodiscard]] outcome to_outcome(Answer&& answer) {
-  if constexpr (std::is_convertible_v<Answer, outcome>)
+  if constexpr (std::is_convertible_v<Answer, outcome>) {
     return std::forward<Answer>(answer);
-  else
+  } else {
+    static_assert(
+      std::is_convertible_v<Answer, Result>, "the handler has to return a Result or an outcome");
     return typed_outcome<Result>(std::forward<Answer>(answer));
+  }
 }
 
 /// Calls a typed handler's function with the arguments that it takes.

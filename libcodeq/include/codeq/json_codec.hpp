@@ -3,12 +3,14 @@
 
 #include "codeq/codec.hpp"
 
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <exception>
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,6 +20,7 @@
 #include <boost/describe.hpp>
 #include <boost/json.hpp>
 #include <boost/mp11/algorithm.hpp>
+#include <boost/system/system_error.hpp>
 
 /// Types as JSON, with Boost.JSON: the only public header that includes Boost. Link
 /// `codeq::json_codec`. A struct is an object with a field for each described member:
@@ -62,6 +65,12 @@ struct json_place {
     errc::invalid_argument, (name.empty() ? "the JSON value" : "field `" + name + "`") + " " + why};
 }
 
+/// The exception for a value at `place` that cannot be written.
+[[nodiscard]] inline std::invalid_argument
+json_unwritable(const json_place& place, const std::string& why) {
+  return std::invalid_argument(json_refusal(place, why).context);
+}
+
 /// The kind of a value in words.
 [[nodiscard]] inline std::string_view json_kind(const boost::json::value& value) {
   switch (value.kind()) {
@@ -82,6 +91,13 @@ struct json_place {
     return "an object";
   }
   return "unknown";
+}
+
+/// The value itself if it is short, otherwise its kind.
+[[nodiscard]] inline std::string json_excerpt(const boost::json::value& value) {
+  constexpr std::size_t shown_max = 64;
+  auto text = boost::json::serialize(value);
+  return text.size() <= shown_max ? text : std::string(json_kind(value));
 }
 
 /// The refusal of a value of the wrong kind.
@@ -139,16 +155,38 @@ read_integer(const boost::json::value& from, T& to, const json_place& place) {
   return json_mismatch(place, from, "an integer");
 }
 
+template <std::floating_point T>
+[[nodiscard]] result<void>
+read_fraction(const boost::json::value& from, T& to, const json_place& place) {
+  if (!from.is_number())
+    return json_mismatch(place, from, "a number");
+  auto number = from.to_number<double>();
+  constexpr double most = std::numeric_limits<T>::max();
+  if (std::abs(number) > most) {
+    auto bound = boost::json::serialize(boost::json::value(most));
+    return json_refusal(
+      place, "is " + json_excerpt(from) + "; it must be -" + bound + ".." + bound);
+  }
+  to = static_cast<T>(number);
+  return {};
+}
+
 template <described_enum T>
 [[nodiscard]] result<void>
 read_enum(const boost::json::value& from, T& to, const json_place& place) {
-  const auto* name = from.if_string();
-  if (name != nullptr && boost::describe::enum_from_string(name->c_str(), to))
-    return {};
+  const auto* given = from.if_string();
+  bool is_known = false;
   std::string names;
-  boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
-    [&](auto known) { names += (names.empty() ? "" : ", ") + std::string(known.name); });
-  return json_refusal(place, "is " + boost::json::serialize(from) + "; it must be one of " + names);
+  boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto known) {
+    if (given != nullptr && std::string_view(*given) == known.name) {
+      to = known.value;
+      is_known = true;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  });
+  if (is_known)
+    return {};
+  return json_refusal(place, "is " + json_excerpt(from) + "; it must be one of " + names);
 }
 
 template <class T>
@@ -208,6 +246,8 @@ read_other(const boost::json::value& from, T& to, const json_place& place) {
   try {
     to = boost::json::value_to<T>(from);
     return {};
+  } catch (const boost::system::system_error& e) {
+    return json_refusal(place, "cannot be read: " + e.code().message());
   } catch (const std::exception& e) {
     return json_refusal(place, std::string("cannot be read: ") + e.what());
   }
@@ -224,9 +264,7 @@ result<void> read_json(const boost::json::value& from, T& to, const json_place& 
   } else if constexpr (std::is_integral_v<T>) {
     return read_integer(from, to, place);
   } else if constexpr (std::is_floating_point_v<T>) {
-    if (!from.is_number())
-      return json_mismatch(place, from, "a number");
-    to = from.to_number<T>();
+    return read_fraction(from, to, place);
   } else if constexpr (std::is_same_v<T, std::string>) {
     if (!from.is_string())
       return json_mismatch(place, from, "a string");
@@ -249,29 +287,56 @@ result<void> read_json(const boost::json::value& from, T& to, const json_place& 
 }
 
 template <class T>
-[[nodiscard]] boost::json::value write_json(const T& from) {
-  if constexpr (described_enum<T>) {
-    return boost::json::string(boost::describe::enum_to_string(from, ""));
+[[nodiscard]] boost::json::value write_json(const T& from, const json_place& place);
+
+template <class T>
+[[nodiscard]] boost::json::array write_elements(const T& from, const json_place& place) {
+  boost::json::array array;
+  array.reserve(from.size());
+  for (const auto& element : from)
+    array.push_back(write_json(element, {&place, {}, array.size()}));
+  return array;
+}
+
+template <class T>
+[[nodiscard]] boost::json::object write_fields(const T& from, const json_place& place) {
+  boost::json::object object;
+  for (const auto& [key, value] : from)
+    object.emplace(key, write_json(value, {&place, key}));
+  return object;
+}
+
+template <described_struct T>
+[[nodiscard]] boost::json::object write_struct(const T& from, const json_place& place) {
+  boost::json::object object;
+  boost::mp11::mp_for_each<json_members<T>>([&](auto member) {
+    const auto& field = from.*member.pointer;
+    auto value = write_json(field, {&place, member.name});
+    if (!is_optional<std::remove_cvref_t<decltype(field)>> || !value.is_null())
+      object.emplace(member.name, std::move(value));
+  });
+  return object;
+}
+
+template <class T>
+boost::json::value write_json(const T& from, const json_place& place) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(from))
+      throw json_unwritable(place, "is not finite, and JSON has no such number");
+    return boost::json::value(static_cast<double>(from));
+  } else if constexpr (described_enum<T>) {
+    const char* name = boost::describe::enum_to_string(from, nullptr);
+    if (name == nullptr)
+      throw json_unwritable(place, "is an enumerator without a name");
+    return boost::json::string(name);
   } else if constexpr (is_optional<T>) {
-    return from ? write_json(*from) : boost::json::value();
+    return from ? write_json(*from, place) : boost::json::value();
   } else if constexpr (is_vector<T>) {
-    boost::json::array array;
-    for (const auto& element : from)
-      array.push_back(write_json(element));
-    return array;
+    return write_elements(from, place);
   } else if constexpr (is_map<T>) {
-    boost::json::object object;
-    for (const auto& [key, value] : from)
-      object.emplace(key, write_json(value));
-    return object;
+    return write_fields(from, place);
   } else if constexpr (described_struct<T>) {
-    boost::json::object object;
-    boost::mp11::mp_for_each<json_members<T>>([&](auto member) {
-      auto value = write_json(from.*member.pointer);
-      if (!is_optional<std::remove_cvref_t<decltype(from.*member.pointer)>> || !value.is_null())
-        object.emplace(member.name, std::move(value));
-    });
-    return object;
+    return write_struct(from, place);
   } else {
     return boost::json::value_from(from);
   }
@@ -283,8 +348,10 @@ template <class T>
 /// name it: `template <> struct codeq::codec<T> : codeq::json_codec<T> {};`.
 template <class T>
 struct json_codec {
+  /// @throws std::invalid_argument for a number that is not finite and an enumerator without a
+  /// name; it names the field
   [[nodiscard]] static std::string encode(const T& value) {
-    return boost::json::serialize(detail::write_json(value));
+    return boost::json::serialize(detail::write_json(value, {}));
   }
 
   /// Errors: `invalid_argument` names the field that is missing, of another type or out of range.

@@ -5,7 +5,9 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,8 @@ struct attempt_options {
   bool cancelled = false;
   /// Checkpoint saved by an earlier attempt.
   std::string checkpoint{};
+  /// When the task was enqueued.
+  timestamp enqueued_at{};
 };
 
 /// Calls that a handler made to its `task` while it ran.

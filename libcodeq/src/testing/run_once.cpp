@@ -20,8 +20,9 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
   attempt.max_attempts = spec.max_attempts.value_or(limits::attempts_default);
   attempt.token = options.token;
   attempt.lease = spec.lease.value_or(limits::lease_default);
-  attempt.payload = bytes(spec.payload);
-  attempt.checkpoint = bytes(options.checkpoint);
+  attempt.enqueued_at = options.enqueued_at;
+  attempt.payload = spec.payload;
+  attempt.checkpoint = options.checkpoint;
   attempt.headers = spec.headers;
   attempt.cancel = std::make_shared<cancellation>();
   auto runtime =

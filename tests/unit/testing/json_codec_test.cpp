@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/json_codec.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 
 namespace {
 
@@ -26,6 +30,16 @@ struct document {
   boost::json::value any;
 };
 BOOST_DESCRIBE_STRUCT(document, (), (is_paid, rate, shade, note, lines, prices, any))
+
+struct precise {
+  float share = 0;
+};
+BOOST_DESCRIBE_STRUCT(precise, (), (share))
+
+struct matrix {
+  std::vector<std::array<int, 2>> rows;
+};
+BOOST_DESCRIBE_STRUCT(matrix, (), (rows))
 
 const std::string whole =
   R"({"is_paid":true,"rate":5E-1,"shade":"blue","note":"n","lines":[{"item":"x","count":2}],)"
@@ -72,6 +86,54 @@ TEST(JsonCodec, RefusalNamesTheField) {
     of
       + "field `prices.x` is 18446744073709551615; it must be "
         "-9223372036854775808..9223372036854775807");
+}
+
+TEST(JsonCodec, FractionThatItsTypeCannotHoldIsRefused) {
+  auto most = [](const std::string& found, const std::string& bound) {
+    return "invalid_argument: field `" + found + "; it must be -" + bound + ".." + bound;
+  };
+
+  EXPECT_EQ(refusal_of(with("5E-1", "1e400")), most("rate` is Infinity", "1.7976931348623157E308"));
+  auto read = codeq::decode<precise>(R"({"share":-1e39})");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(to_string(read.error()), most("share` is -1E39", "3.4028234663852886E38"));
+}
+
+TEST(JsonCodec, LongTextIsNotRepeatedInTheRefusal) {
+  auto refusal = refusal_of(with("blue", std::string(1000, 'x')));
+
+  EXPECT_EQ(refusal, "invalid_argument: field `shade` is a string; it must be one of red, blue");
+}
+
+TEST(JsonCodec, NameOfAnEnumeratorIsComparedAsAWhole) {
+  EXPECT_EQ(
+    refusal_of(with("blue", R"(blue\u0000)")),
+    R"(invalid_argument: field `shade` is "blue\u0000"; it must be one of red, blue)");
+}
+
+TEST(JsonCodec, TypesWithConversionsOfTheirOwnAreReadAndNamed) {
+  auto read = codeq::decode<matrix>(R"({"rows":[[1,2],[3,4]]})");
+  ASSERT_TRUE(read) << codeq::to_string(read.error());
+  EXPECT_EQ(codeq::encode(*read), R"({"rows":[[1,2],[3,4]]})");
+
+  auto refused = codeq::decode<matrix>(R"({"rows":[[1,2],["x",4]]})");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().context, "field `rows[1]` cannot be read: not a number");
+}
+
+TEST(JsonCodec, ValueThatJsonDoesNotHaveIsNotWritten) {
+  document written;
+  written.rate = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(
+    [&] { static_cast<void>(codeq::encode(written)); },
+    testing::ThrowsMessage<std::invalid_argument>(
+      "field `rate` is not finite, and JSON has no such number"));
+
+  written.rate = 1;
+  written.shade = static_cast<colour>(7);
+  EXPECT_THAT(
+    [&] { static_cast<void>(codeq::encode(written)); },
+    testing::ThrowsMessage<std::invalid_argument>("field `shade` is an enumerator without a name"));
 }
 
 TEST(JsonCodec, FieldThatIsMissingIsNamed) {

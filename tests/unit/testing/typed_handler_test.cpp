@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <tuple>
 
 namespace {
 
@@ -147,6 +148,37 @@ TEST_F(TypedHandler, PayloadAndResultAreReadByTheProducerWithTheSameCodec) {
   auto task = bed.enqueue({.queue = "q", .payload = encode(order{"a", 7})}).value().id;
 
   EXPECT_EQ(decode<receipt>(bed.status(task).value().result).value().total, 7);
+}
+
+TEST(RunOnceRegistered, HandlerSeesEveryFieldOfTheTask) {
+  handler_registry handlers;
+  std::vector<task> seen;
+  handlers.handle("q", [&](const task& attempt) {
+    seen.push_back(attempt);
+    return outcome::completed();
+  });
+  task_spec spec{.tenant = "t", .queue = "q", .payload = "p", .priority = 3};
+  spec.headers = {{"name", "value"}};
+  spec.group = "g";
+  spec.key = "k";
+  auto now = timestamp(duration(7));
+
+  static_cast<void>(run_once(
+    handlers,
+    spec,
+    {.attempt = 2, .token = fencing_token{9}, .checkpoint = "c", .enqueued_at = now}));
+
+  ASSERT_EQ(seen.size(), 1u);
+  const auto& given = seen.front();
+  EXPECT_EQ(
+    std::tie(given.tenant, given.queue, given.key, given.group, given.priority, given.attempt),
+    std::tuple("t", "q", "k", "g", 3, 2u));
+  EXPECT_EQ(given.payload, "p");
+  EXPECT_EQ(given.headers, spec.headers);
+  EXPECT_EQ(given.checkpoint, "c");
+  EXPECT_EQ(given.token, fencing_token{9});
+  EXPECT_EQ(given.enqueued_at, now);
+  EXPECT_EQ(given.lease_remaining(), given.lease);
 }
 
 TEST(RunOnceRegistered, QueueWithoutAFunctionIsAnException) {
