@@ -5,6 +5,7 @@ of the source tree, and each runs. A handler that is a function needs no other l
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import unittest
@@ -56,7 +57,8 @@ class Package(cluster.ClusterTest):
         self.use_installed_programs()
         self.cluster.start_coordinator()
         libraries = [self.build / f"lib{name}.so"
-                     for name in ("hello", "wordcount", "audit", "mailer", "account", "ledger")]
+                     for name in ("hello", "wordcount", "audit", "mailer", "account", "ledger",
+                                  "orders")]
         os.environ.update({
             "CODEQ_AUDIT_FILE": str(self.cluster.path("audit.log")),
             "CODEQ_ACCOUNT_DIR": str(self.cluster.directory),
@@ -79,6 +81,16 @@ class Package(cluster.ClusterTest):
         counted = run(self.build / "bin" / "examples" / "count_files", self.cluster.address,
                       input=str(self.examples / "README.md") + "\n")
         self.assertIn("1 completed", counted)
+        self.assertEqual(self.place_order("3 4"), (0, "7\n", ""))
+        self.assertEqual(self.place_order(""),
+                         (1, "", "place_order: invalid_argument: field `prices` is empty\n"))
+
+    def place_order(self, prices):
+        """Exit status, output and errors of the typed producer."""
+        program = self.build / "bin" / "examples" / "place_order"
+        done = subprocess.run([program, self.cluster.address, "Ada"], input=prices, text=True,
+                              capture_output=True, check=False)
+        return done.returncode, done.stdout, done.stderr
 
     def libraries_of(self, file):
         """The shared libraries that a file names."""
@@ -108,6 +120,15 @@ class Package(cluster.ClusterTest):
                       project / "hello.cpp").split()
         self.assertTrue(any(name.endswith("codeq/handler.hpp") for name in headers))
         self.assertEqual([name for name in headers if re.search("/(caf|boost)/", name)], [])
+
+    def test_handler_that_is_a_function_compiles_in_under_three_seconds(self):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run("g++", "-std=c++20", "-O2", "-g", "-fPIC", "-c", f"-I{self.prefix}/include",
+            SOURCE / "examples" / "hello" / "hello.cpp", "-o", self.cluster.path("hello.o"))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+        # Processor time, which other load on the machine changes least.
+        self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
 
     def test_component_whose_library_is_missing_is_named(self):
         project = self.cluster.path("actors")

@@ -173,7 +173,8 @@ struct task_event {
   /// State of the task after the event; `until` is set when it waits for a time.
   task_state state = task_state::ready;
   timestamp until{};
-  // Lease that the event belongs to; unset for events without a lease.
+  /// Attempt, token and worker of the lease that the event belongs to; empty for events without a
+  /// lease.
   std::uint32_t attempt = 0;
   fencing_token token{};
   std::string worker{};
@@ -200,7 +201,7 @@ struct task_timeline {
   friend bool operator==(const task_timeline&, const task_timeline&) = default;
 };
 
-/// Mirrored in `operator.capnp`.
+/// State of a backup. On the wire, never renumber.
 enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed = 3 };
 
 /// The latest backup since the coordinator was started.

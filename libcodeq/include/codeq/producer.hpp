@@ -17,7 +17,8 @@ struct producer_options {
   std::vector<std::string> coordinators;
   /// Shown in the coordinator's log; `[A-Za-z0-9._-]{1,128}`.
   std::string name = "producer";
-  /// Maximum number of requests in flight; `enqueue` blocks while the window is full.
+  /// Maximum number of unanswered requests, 1..`limits::producer_requests_max`; `enqueue` blocks
+  /// while the window is full.
   std::size_t window_requests = limits::producer_window_requests_default;
   /// How to authenticate to coordinators.
   credentials access{};
