@@ -39,7 +39,7 @@ bool may_send(schema::Role role) {
   return is_of_all || is_of_worker<S> == (role == schema::Role::WORKER);
 }
 
-void write_told(shard_id shard, std::span<const ended_task> rest, const frame_writer& write) {
+void write_told(shard_id shard, std::span<const awaited_task> rest, const frame_writer& write) {
   while (!rest.empty()) {
     // As many tasks as fit into a frame with some room left.
     std::size_t count = 0;

@@ -60,7 +60,7 @@ using session_request = std::variant<
 
 /// Tasks that have ended, and tasks with progress reports.
 struct tasks_told {
-  std::vector<ended_task> tasks;
+  std::vector<awaited_task> tasks;
 };
 
 /// Answers a `StatusRequest`.

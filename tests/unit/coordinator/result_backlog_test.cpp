@@ -13,7 +13,7 @@ using testing::ElementsAre;
 
 constexpr shard_id shard{3};
 
-protocol::ended_task ended(sequence seq, std::size_t bytes) {
+protocol::awaited_task ended(sequence seq, std::size_t bytes) {
   return {seq, errc::none, task_state::completed, 1, codeq::bytes(std::string(bytes, 'x'))};
 }
 

@@ -292,7 +292,7 @@ private:
   /// Queues that were removed since the watchers were sent news.
   std::vector<queue_address> removed_queues_;
   /// Ended tasks that awaiting peers are sent after the turn's other effects.
-  std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
+  std::map<core::peer_id, std::vector<protocol::awaited_task>> ended_;
   // Since the start.
   std::uint64_t results_put_off_ = 0;
   base::time_counts dispatched_;
