@@ -48,8 +48,11 @@ class Events(cluster.ClusterTest):
 
         events = self.timeline(task)["events"]
 
-        self.assertEqual([event["event"] for event in events], ["enqueued", "completed"])
-        self.assertEqual(events[1]["text"], "hello")
+        enqueued, granted, completed = events
+        self.assertEqual([event["event"] for event in events],
+                         ["enqueued", "granted", "completed"])
+        self.assertEqual([granted["worker"], completed["worker"]], ["w", "w"])
+        self.assertEqual(completed["text"], "hello")
         self.assertEqual(self.lines(task)[-1], "now completed")
 
     def test_failures_have_their_attempts_workers_and_texts(self):

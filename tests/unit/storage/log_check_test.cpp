@@ -222,6 +222,34 @@ TEST(UnmarkedLog, IsJudgedByItsSequencesAndByHowFarItsRecordsReach) {
   EXPECT_EQ(inspect_log(log, "a mark").end, log_end::torn);
 }
 
+/// A manifest of two records. The last one ends with a 1, as RocksDB's records do, `tail` bytes
+/// behind the start of a sector.
+std::string manifest_with_tail(std::size_t tail) {
+  constexpr std::size_t header_bytes = 7;
+  constexpr std::size_t body_bytes = 300;
+  std::string bytes =
+    log_fragment(std::string(sector_bytes - 2 * header_bytes - body_bytes + tail, 'a'));
+  return bytes + log_fragment(std::string(body_bytes - 1, 'b') + '\x01');
+}
+
+TEST(Manifest, IsTornWhereTheLastBytesOfItsLastRecordAreMissing) {
+  for (std::size_t tail = 2; tail < 200; ++tail) {
+    auto bytes = manifest_with_tail(tail);
+    ASSERT_EQ(inspect_manifest(bytes).end, log_end::intact);
+    ASSERT_EQ(bytes.size(), sector_bytes + tail);
+    bytes.replace(sector_bytes, tail, tail, '\0');
+    EXPECT_EQ(inspect_manifest(bytes).end, log_end::torn) << tail << " bytes are missing";
+  }
+}
+
+TEST(Manifest, IsDamagedWhereABitOfItsLastRecordChanged) {
+  for (std::size_t tail = 2; tail < 200; ++tail) {
+    auto bytes = manifest_with_tail(tail);
+    bytes.back() = '\0';
+    EXPECT_EQ(inspect_manifest(bytes).end, log_end::damaged) << tail;
+  }
+}
+
 /// Start of a serialized batch as RocksDB writes it: sequence and count.
 std::string batch(char sequence, char count) {
   std::string bytes(12, '\0');

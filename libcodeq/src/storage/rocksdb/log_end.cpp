@@ -26,7 +26,12 @@ using log_format::whole_records;
 constexpr std::size_t sector_bytes = 512;
 
 /// This many zeros at the end of a fragment are taken for a part of a sector that was not written.
+/// A payload may well end with fewer.
 constexpr std::size_t zero_tail_bytes_min = 64;
+
+/// RocksDB ends the records of a manifest with numbers greater than zero, so one changed byte does
+/// not leave two zeros.
+constexpr std::size_t manifest_zero_tail_bytes_min = 2;
 
 constexpr std::size_t sector_end(std::size_t offset) {
   return (offset / sector_bytes + 1) * sector_bytes;
@@ -37,11 +42,12 @@ std::string_view part_of(std::string_view bytes, std::size_t begin, std::size_t 
   return begin < bytes.size() ? bytes.substr(begin, end - begin) : std::string_view{};
 }
 
-/// True when a sector of the fragment, or the rest of a sector at its end, was never written.
-bool lacks_sector(std::string_view bytes, const fragment& found) {
+/// True when a sector of the fragment, or at least `zeros_min` bytes of a sector at its end, were
+/// never written.
+bool lacks_sector(std::string_view bytes, const fragment& found, std::size_t zeros_min) {
   for (auto at = sector_end(found.begin); at < found.end;) {
     auto end = std::min(found.end, at + sector_bytes);
-    if (end - at >= zero_tail_bytes_min && is_zero(part_of(bytes, at, end)))
+    if (end - at >= zeros_min && is_zero(part_of(bytes, at, end)))
       return true;
     at = end;
   }
@@ -75,6 +81,9 @@ public:
   /// @pre the header says that a record starts with the fragment
   [[nodiscard]] virtual bool starts_with(std::string_view bytes, const fragment& found) const = 0;
 
+  /// The number of zeros at the end of a fragment that are taken for bytes that were not written.
+  [[nodiscard]] virtual std::size_t zeros_min() const { return zero_tail_bytes_min; }
+
 protected:
   /// True when there are only complete records from the fragment to the end of the file.
   [[nodiscard]] static bool reaches_end(std::string_view bytes, const fragment& found) {
@@ -88,6 +97,8 @@ public:
   [[nodiscard]] bool starts_with(std::string_view bytes, const fragment& found) const override {
     return reaches_end(bytes, found);
   }
+
+  [[nodiscard]] std::size_t zeros_min() const override { return manifest_zero_tail_bytes_min; }
 };
 
 /// A record continues the sequence of those before it. It also contains the store's mark, which no
@@ -177,7 +188,7 @@ private:
       return log_end::damaged;
     if (found->end > bytes_.size())
       return end_of_file();
-    if (!is_sound(bytes_, *found) && !lacks_sector(bytes_, *found))
+    if (!is_sound(bytes_, *found) && !lacks_sector(bytes_, *found, proof_.zeros_min()))
       return log_end::damaged;
     at_ = found->end;
     is_inside_ = true;
