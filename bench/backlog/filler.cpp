@@ -18,13 +18,11 @@ constexpr duration deferral = std::chrono::hours(30 * 24);
 constexpr duration retry_delay = std::chrono::hours(24);
 
 /// The id of the first task, or the first error.
-result<task_id> first_of(const result<enqueue_answers>& answers) {
-  if (!answers)
-    return answers.error();
-  for (const auto& answer : *answers)
+result<task_id> first_of(const enqueue_answers& answers) {
+  for (const auto& answer : answers)
     if (!answer)
       return answer.error();
-  return answers->front()->id;
+  return answers.front()->id;
 }
 
 } // namespace
@@ -77,12 +75,7 @@ void filler::send(std::size_t count, std::size_t place, bool is_scheduled) {
   }
   added_ += count;
   scheduled_ += is_scheduled ? count : 0;
-  if (options_.state == "keyed" || options_.state == "grouped")
-    return to_.enqueue_each_async(
-      std::move(tasks), [this](const auto& answers) { answered(first_of(answers)); });
-  to_.enqueue_async(std::move(tasks), [this](const auto& ids) {
-    answered(ids ? result<task_id>(ids->front()) : ids.error());
-  });
+  to_.enqueue(std::move(tasks), [this](const auto& answers) { answered(first_of(answers)); });
 }
 
 result<void> filler::fill(std::size_t tasks, bool scheduled) {

@@ -49,7 +49,7 @@ public:
     changed_.notify_one();
   }
 
-  void ended(const result<task_status>& end) {
+  void ended(const result<ended_task>& end) {
     std::lock_guard lock(mutex_);
     completed_ += end && end->state == task_state::completed ? 1 : 0;
     ++ended_;
@@ -105,7 +105,7 @@ void produce(
       task.payload = payload_of(number, options.payload);
       batch.push_back(std::move(task));
     }
-    to.enqueue_async(std::move(batch), [&told, at](const result<std::vector<task_id>>& ids) {
+    to.enqueue_all_or_none(std::move(batch), [&told, at](const result<std::vector<task_id>>& ids) {
       ids ? told.accepted(at, *ids) : told.failed(ids.error());
     });
   }
@@ -240,7 +240,7 @@ result<cycle_figures> run_measured(
 
 /// Reads back how every task ended.
 result<std::size_t> count_completed(const producers& to, progress& told) {
-  to.front()->await_async(told.ids(), [&told](const result<task_status>& end) { told.ended(end); });
+  to.front()->await(told.ids(), [&told](const result<ended_task>& end) { told.ended(end); });
   if (auto ok = told.wait_for_ends(); !ok)
     return ok.error();
   return told.completed();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 #include <chrono>
 #include <filesystem>

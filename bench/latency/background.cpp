@@ -28,7 +28,7 @@ struct background::state {
   std::unique_ptr<producer> to;
   std::thread thread;
 
-  void ended(const result<task_status>& end) {
+  void ended(const result<ended_task>& end) {
     bool is_completed = end && end->state == task_state::completed;
     ++(is_completed ? completed : failed);
   }
@@ -37,11 +37,11 @@ struct background::state {
     std::vector<task_spec> tasks(batch);
     for (auto& task : tasks) {
       task.queue = "cycle";
-      task.payload.assign(payload_bytes, 'x');
+      task.payload = std::string(payload_bytes, 'x');
     }
-    to->enqueue_async(std::move(tasks), [this](result<std::vector<task_id>> ids) {
+    to->enqueue_all_or_none(std::move(tasks), [this](result<std::vector<task_id>> ids) {
       if (ids)
-        to->await_async(std::move(*ids), [this](result<task_status> end) { ended(end); });
+        to->await(std::move(*ids), [this](result<ended_task> end) { ended(end); });
       else
         failed += stopped ? 0 : batch;
     });

@@ -37,10 +37,10 @@ result<void> enqueue(const std::string& address, const lease_options& options) {
   task_spec task;
   task.queue = queue;
   task.lease = options.lease;
-  task.payload.assign(options.payload, 'x');
+  task.payload = std::string(options.payload, 'x');
   for (std::size_t left = options.leases; left > 0;) {
     auto count = std::min(left, limits::enqueue_tasks_max);
-    auto ids = (*to)->enqueue(std::vector<task_spec>(count, task));
+    auto ids = (*to)->enqueue_all_or_none(std::vector<task_spec>(count, task));
     if (!ids)
       return ids.error();
     left -= count;

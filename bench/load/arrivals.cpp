@@ -40,7 +40,7 @@ public:
     changed_.notify_one();
   }
 
-  void ended(std::size_t index, const result<task_status>& end) {
+  void ended(std::size_t index, const result<ended_task>& end) {
     if (!end)
       return failed(end.error());
     if (end->state != task_state::completed)
@@ -95,9 +95,9 @@ void enqueue_one(
   producer& to, const arrival_options& options, const shared_recorder& into, std::size_t index) {
   std::vector<task_spec> tasks(1);
   tasks.front().queue = options.queue;
-  tasks.front().payload.assign(options.payload, 'x');
+  tasks.front().payload = std::string(options.payload, 'x');
   (*into)[index].called = steady::now();
-  to.enqueue_async(std::move(tasks), [into, index](const result<std::vector<task_id>>& ids) {
+  to.enqueue_all_or_none(std::move(tasks), [into, index](const result<std::vector<task_id>>& ids) {
     into->accepted(index, ids);
   });
 }
@@ -105,8 +105,7 @@ void enqueue_one(
 /// Awaits all ends; done after the measurement, so that it does not disturb it.
 result<void> read_back(producer& to, const shared_recorder& into) {
   for (std::size_t i = 0; i < into->ids().size(); ++i)
-    to.await_async(
-      {into->ids()[i]}, [into, i](const result<task_status>& end) { into->ended(i, end); });
+    to.await({into->ids()[i]}, [into, i](const result<ended_task>& end) { into->ended(i, end); });
   return into->wait_for_ends();
 }
 

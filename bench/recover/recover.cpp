@@ -90,9 +90,9 @@ private:
     std::ofstream(flag()).flush();
     task_spec task;
     task.queue = queue;
-    task.payload = flag();
+    task.payload = flag().string();
     task.lease = options.lease;
-    auto ids = producer_->enqueue(std::vector<task_spec>(options.tasks, task));
+    auto ids = producer_->enqueue_all_or_none(std::vector<task_spec>(options.tasks, task));
     if (!ids)
       return ids.error();
     tasks_ = *ids;

@@ -34,7 +34,8 @@ result<void> enqueue(const std::string& address, std::size_t count) {
   for (std::size_t added = 0; added < count; added += limits::enqueue_tasks_max) {
     task_spec task;
     task.queue = queue;
-    auto ids = (*producer)->enqueue(std::vector<task_spec>(limits::enqueue_tasks_max, task));
+    auto ids =
+      (*producer)->enqueue_all_or_none(std::vector<task_spec>(limits::enqueue_tasks_max, task));
     if (!ids)
       return ids.error();
   }

@@ -87,7 +87,7 @@ result<task_end> read_end(task_id id, std::string json) {
   auto state = std::find(state_names.begin(), state_names.end(), task->text("state"));
   if (state == state_names.end())
     return unreadable();
-  task_status status;
+  ended_task status;
   status.id = id;
   status.state = static_cast<task_state>(state - state_names.begin());
   auto raw = result->raw("result");
@@ -163,7 +163,7 @@ public:
     return ask_of(queue, "POST", paused ? "/pause" : "/resume");
   }
 
-  answer<std::vector<task_status>> list(const task_filter& filter, std::size_t limit) override {
+  answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) override {
     if (auto ok = check_tenant(filter.tenant); !ok)
       return ok.error();
     if (filter.is_blocking)

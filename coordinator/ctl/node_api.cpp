@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "ctl/operator_api.hpp"
 #include "ctl/queue_settings.hpp"
 
@@ -41,17 +42,14 @@ private:
 std::size_t batch_of(const task_spec& task) {
   // The size of headers is limited; the other fields are small by comparison.
   auto task_bytes = task.payload.size() + limits::headers_bytes_max;
-  return std::min(limits::enqueue_tasks_max, limits::frame_bytes_max / task_bytes);
+  return std::min(limits::enqueue_tasks_max, tuning::frame_bytes_max / task_bytes);
 }
 
 /// Adds copies of a task in one request.
 result<added_tasks>
 enqueue_copies(producer& to, const task_spec& task, std::size_t count, duration wait) {
-  auto answers = to.enqueue_each(std::vector<task_spec>(count, task), wait);
-  if (!answers)
-    return answers.error();
   added_tasks added;
-  for (const auto& answer : *answers) {
+  for (const auto& answer : to.enqueue(std::vector<task_spec>(count, task), wait)) {
     // Copies share key and group, so they are one part, all or none.
     if (!answer)
       return answer.error();
@@ -120,7 +118,7 @@ public:
     return ask(&operator_client::pause_queue, queue, paused);
   }
 
-  answer<std::vector<task_status>> list(const task_filter& filter, std::size_t limit) override {
+  answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) override {
     return ask(&operator_client::list, filter, limit);
   }
 
@@ -194,7 +192,7 @@ public:
     auto now = client_->status(task);
     if (!now)
       return now.error();
-    return task_end{std::move(*now)};
+    return task_end{ended_task{now->id, now->state, now->attempt, now->result, now->error_text}};
   }
 
   result<task_end> watch(task_id task, duration wait, progressed told) override {

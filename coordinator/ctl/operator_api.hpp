@@ -35,10 +35,10 @@ struct added_tasks {
   bool is_whole = true;
 };
 
-/// Status of a task after waiting for its end.
+/// Outcome of waiting for the end of a task.
 struct task_end {
   /// Not terminal only when the call did not wait. Empty when the task has not ended.
-  std::optional<task_status> status{};
+  std::optional<ended_task> status{};
   /// Why there is no status, when the reason is known.
   std::optional<error> late{};
   std::optional<document> said{};
@@ -70,7 +70,7 @@ public:
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
-  virtual answer<std::vector<task_status>> list(const task_filter& filter, std::size_t limit) = 0;
+  virtual answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) = 0;
   virtual answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) = 0;
   virtual answer<std::uint64_t> purge_queue(const queue_address& queue) = 0;
   virtual answer<std::uint64_t> purge_tenant(const std::string& tenant) = 0;

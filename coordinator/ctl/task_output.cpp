@@ -11,17 +11,17 @@ namespace codeq::ctl {
 
 namespace {
 
-void add_end(base::json_writer& out, const task_status& status) {
+/// The text of a `task_status` or `ended_task`.
+template <class Status>
+void add_end(base::json_writer& out, const Status& status) {
   if (status.state == task_state::completed)
     out.bytes_field("result", status.result);
   else if (!status.error_text.empty())
     out.bytes_field("error_text", status.error_text);
 }
 
-} // namespace
-
-void write_status(base::json_writer& out, const task_status& status) {
-  out.begin_object().field("id", to_string(status.id));
+void add_summary(base::json_writer& out, const task_summary& status) {
+  out.field("id", to_string(status.id));
   out.field("tenant", status.tenant).field("queue", status.queue);
   out.field("priority", status.priority).field("state", to_string(status.state));
   out.field("attempt", status.attempt).field("max_attempts", status.max_attempts);
@@ -37,14 +37,22 @@ void write_status(base::json_writer& out, const task_status& status) {
     out.bytes_field("group", status.group);
   if (!status.key.empty())
     out.bytes_field("key", status.key);
-  add_end(out, status);
+}
+
+} // namespace
+
+void write_summary(base::json_writer& out, const task_summary& task) {
+  out.begin_object();
+  add_summary(out, task);
   out.end_object();
 }
 
 std::string status_json(const task_status& status) {
   base::json_writer out;
-  write_status(out, status);
-  return out.take() + "\n";
+  out.begin_object();
+  add_summary(out, status);
+  add_end(out, status);
+  return out.end_object().take() + "\n";
 }
 
 std::string status_text(const task_status& status) {

@@ -10,10 +10,10 @@
 
 namespace codeq::ctl {
 
-/// Adds all fields of a task that `get` shows to a JSON object.
-void write_status(base::json_writer& out, const task_status& status);
+/// Writes a task without its texts as a JSON object.
+void write_summary(base::json_writer& out, const task_summary& task);
 
-/// The same as one JSON object on one line.
+/// A task with its result or error text: one JSON object on one line.
 [[nodiscard]] std::string status_json(const task_status& status);
 
 /// The status as lines for people.

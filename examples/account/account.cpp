@@ -3,7 +3,7 @@
 // and keeps the account's balance between tasks. The balance is cached from a file per account in
 // CODEQ_ACCOUNT_DIR (default .), so a new actor, also on another node, continues from there.
 // Payload: the amount to add.
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 #include <charconv>
 #include <cstdint>
@@ -46,7 +46,7 @@ std::optional<std::int64_t> parse_amount(std::string_view text) {
 }
 
 codeq::outcome add(account& to, const codeq::task& task) {
-  auto amount = parse_amount(task.payload.view());
+  auto amount = parse_amount(task.payload);
   if (!amount) {
     return codeq::outcome::failed_permanently("the payload has to be an amount");
   }

@@ -26,7 +26,7 @@ struct open_file {
 
 /// Number of bytes that an earlier attempt has copied and synced.
 off_t bytes_done(const codeq::task& task) {
-  return std::strtoll(std::string(task.checkpoint.view()).c_str(), nullptr, 10);
+  return std::strtoll(std::string(task.checkpoint).c_str(), nullptr, 10);
 }
 
 codeq::outcome retry_later(const std::string& what) {
@@ -47,7 +47,7 @@ bool write_all(int file, const char* data, ssize_t size, off_t at) {
 }
 
 codeq::outcome copy(const codeq::task& task) {
-  std::istringstream names{std::string(task.payload.view())};
+  std::istringstream names{std::string(task.payload)};
   std::string from_name;
   std::string to_name;
   if (!(names >> from_name >> to_name)) {

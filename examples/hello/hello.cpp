@@ -10,7 +10,7 @@ codeq::outcome greet(const codeq::task& task) {
   if (task.payload.empty()) {
     return codeq::outcome::failed_permanently("the payload has to be a name");
   }
-  return codeq::outcome::completed("hello " + std::string(task.payload.view()));
+  return codeq::outcome::completed("hello " + std::string(task.payload));
 }
 
 } // namespace

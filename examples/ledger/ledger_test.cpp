@@ -25,10 +25,7 @@ protected:
     auto handlers = codeq::testing::registered_handlers();
     codeq::testing::attempt_options attempt;
     attempt.token = codeq::fencing_token{token};
-    return run_once(
-             handlers.entries().front().function,
-             {.queue = "ledger", .payload = name, .group = "a"},
-             attempt)
+    return run_once(handlers, {.queue = "ledger", .payload = name, .group = "a"}, attempt)
       .outcome.what();
   }
 };

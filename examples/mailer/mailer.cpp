@@ -2,7 +2,7 @@
 // Handles queue `mail` by actors that answer later: the handler sends a request to a carrier, which
 // is another actor, reports progress, and fails when the carrier does not answer in time. Nothing
 // blocks, so one thread handles as many letters as the node has slots.
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 #include <caf/all.hpp>
 
@@ -53,7 +53,7 @@ codeq::handler_actor::behavior_type mailer(codeq::handler_actor::pointer self) {
   return {[self, courier](const codeq::task& task) -> caf::result<codeq::outcome> {
     auto ended = self->make_response_promise<codeq::outcome>();
     task.progress(0, "handed over");
-    self->request(courier, carrier_patience, std::string(task.payload.view()))
+    self->request(courier, carrier_patience, std::string(task.payload))
       .then(
         [ended, task](const std::string& to) mutable {
           task.progress(100, "arrived");

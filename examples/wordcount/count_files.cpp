@@ -19,7 +19,7 @@ constexpr auto silence_max = std::chrono::seconds(60);
 /// Prints and adds up the results; called from the producer's threads.
 class tally {
 public:
-  void add(const std::string& path, const codeq::task_status& task) {
+  void add(const std::string& path, const codeq::ended_task& task) {
     std::lock_guard lock(mutex_);
     ++ended_;
     redelivered_ += task.attempt > 1 ? 1 : 0;
@@ -61,7 +61,7 @@ submit(codeq::producer& producer, const std::vector<std::string>& paths, tally& 
   for (const auto& path : paths) {
     tasks.push_back({.queue = "wordcount", .payload = path, .lease = std::chrono::seconds(2)});
   }
-  auto ids = producer.enqueue(std::move(tasks));
+  auto ids = producer.enqueue_all_or_none(std::move(tasks));
   if (!ids) {
     return ids.error();
   }
@@ -69,7 +69,7 @@ submit(codeq::producer& producer, const std::vector<std::string>& paths, tally& 
   for (std::size_t i = 0; i < paths.size(); ++i) {
     names.emplace((*ids)[i], paths[i]);
   }
-  producer.await_async(*ids, [names, &counts](codeq::result<codeq::task_status> task) {
+  producer.await(*ids, [names, &counts](codeq::result<codeq::ended_task> task) {
     if (task) {
       counts.add(names.at(task->id), *task);
     }

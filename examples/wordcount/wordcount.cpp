@@ -59,7 +59,7 @@ private:
 
 codeq::outcome count(const codeq::task& task) {
   std::this_thread::sleep_for(pace);
-  const std::string path(task.payload.view());
+  const std::string path(task.payload);
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return codeq::outcome::failed(path + ": " + std::strerror(errno));

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files installed by `cmake --install` are sufficient: the examples build against them outside
-of the source tree, and each runs."""
+of the source tree, and each runs. A handler that is a function needs no other library."""
 
 import os
 import pathlib
+import re
+import resource
 import shutil
 import subprocess
 import unittest
@@ -11,6 +13,9 @@ import unittest
 import cluster
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SANITIZER_LIBRARIES = {"libasan", "libtsan", "libubsan", "libpthread"}
+GREETINGS = re.search(r"^```cmake CMakeLists.txt\n(.*?)^```$",
+                      (SOURCE / "worker" / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
 
 
 def run(*command, **options):
@@ -33,6 +38,12 @@ class Package(cluster.ClusterTest):
         shutil.copytree(SOURCE / "examples", self.examples)
         self.build = self.cluster.path("build")
 
+    def configure(self, source, *options):
+        flags = f"-fsanitize={cluster.SANITIZERS} -fno-sanitize=null" if cluster.SANITIZERS else ""
+        return run("cmake", "-G", "Ninja", "-S", source, "-B", self.build,
+                   f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug",
+                   f"-DCMAKE_CXX_FLAGS={flags}", *options)
+
     def use_installed_programs(self):
         for name in ("codeq-coordinator", "codeq-worker", "codeqctl"):
             self.assertTrue((self.prefix / "bin" / name).exists(), name)
@@ -40,16 +51,14 @@ class Package(cluster.ClusterTest):
         cluster.BIN = self.prefix / "bin"
 
     def test_examples_build_against_it_and_each_runs(self):
-        flags = f"-fsanitize={cluster.SANITIZERS} -fno-sanitize=null" if cluster.SANITIZERS else ""
-        run("cmake", "-G", "Ninja", "-S", self.examples, "-B", self.build,
-            f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug",
-            f"-DCMAKE_CXX_FLAGS={flags}")
+        self.configure(self.examples)
         run("ninja", "-C", self.build, "-j2")
         run("ctest", "--test-dir", self.build, "--output-on-failure", "--no-tests=error")
         self.use_installed_programs()
         self.cluster.start_coordinator()
         libraries = [self.build / f"lib{name}.so"
-                     for name in ("hello", "wordcount", "audit", "mailer", "account", "ledger")]
+                     for name in ("hello", "wordcount", "audit", "mailer", "account", "ledger",
+                                  "orders")]
         os.environ.update({
             "CODEQ_AUDIT_FILE": str(self.cluster.path("audit.log")),
             "CODEQ_ACCOUNT_DIR": str(self.cluster.directory),
@@ -72,6 +81,64 @@ class Package(cluster.ClusterTest):
         counted = run(self.build / "bin" / "examples" / "count_files", self.cluster.address,
                       input=str(self.examples / "README.md") + "\n")
         self.assertIn("1 completed", counted)
+        self.assertEqual(self.place_order("3 4"), (0, "7\n", ""))
+        self.assertEqual(self.place_order(""),
+                         (1, "", "place_order: invalid_argument: field `prices` is empty\n"))
+
+    def place_order(self, prices):
+        """Exit status, output and errors of the typed producer."""
+        program = self.build / "bin" / "examples" / "place_order"
+        done = subprocess.run([program, self.cluster.address, "Ada"], input=prices, text=True,
+                              capture_output=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def libraries_of(self, file):
+        """The shared libraries that a file names."""
+        found = run("readelf", "--dynamic", "--wide", file)
+        return set(re.findall(r"\(NEEDED\).*\[(lib[\w+-]+)\.so", found))
+
+    def test_handler_that_is_a_function_links_without_caf(self):
+        project = self.cluster.path("greetings")
+        project.mkdir()
+        shutil.copy(SOURCE / "examples" / "hello" / "hello.cpp", project)
+        shutil.copy(SOURCE / "examples" / "hello" / "hello_test.cpp", project)
+        # As in worker/README.md.
+        (project / "CMakeLists.txt").write_text(GREETINGS)
+
+        # As on a machine that has neither CAF nor Boost.
+        self.configure(project, "-DCMAKE_DISABLE_FIND_PACKAGE_CAF=ON",
+                       "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON")
+        run("ninja", "-C", self.build, "-v", "-j2")
+
+        run(self.build / "greetings_test")
+        own = {"libcodeq_handler", "libstdc++", "libgcc_s", "libm", "libc"}
+        self.assertIn("libcodeq_handler", self.libraries_of(self.build / "libgreetings.so"))
+        for file in (self.build / "libgreetings.so", self.prefix / "lib" / "libcodeq_handler.so"):
+            found = self.libraries_of(file) - SANITIZER_LIBRARIES
+            self.assertLessEqual(found, own, file)
+        headers = run("g++", "-std=c++20", "-M", f"-I{self.prefix}/include",
+                      project / "hello.cpp").split()
+        self.assertTrue(any(name.endswith("codeq/handler.hpp") for name in headers))
+        self.assertEqual([name for name in headers if re.search("/(caf|boost)/", name)], [])
+
+    def test_handler_that_is_a_function_compiles_in_under_three_seconds(self):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run("g++", "-std=c++20", "-O2", "-g", "-fPIC", "-c", f"-I{self.prefix}/include",
+            SOURCE / "examples" / "hello" / "hello.cpp", "-o", self.cluster.path("hello.o"))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+        # Processor time, which other load on the machine changes least.
+        self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
+
+    def test_component_whose_library_is_missing_is_named(self):
+        project = self.cluster.path("actors")
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(actors CXX)\n"
+            "find_package(codeq REQUIRED COMPONENTS actor_handler)\n")
+
+        with self.assertRaisesRegex(AssertionError, "actor_handler"):
+            self.configure(project, "-DCMAKE_DISABLE_FIND_PACKAGE_CAF=ON")
 
 
 if __name__ == "__main__":

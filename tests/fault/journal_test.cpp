@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/log_syncer.hpp"
 #include "storage/rocksdb/rocksdb_store.hpp"
@@ -70,7 +70,7 @@ protected:
     start(durability::os);
     commit_many();
     ASSERT_EQ(syncs_, 0);
-    system_.advance(limits::os_sync_interval);
+    system_.advance(tuning::os_sync_interval);
     ASSERT_EQ(syncs_, 1);
   }
 
@@ -192,7 +192,7 @@ TEST_F(JournalOnABadDisk, GoesOnWhileASyncIsUnderWay) {
   commit_many();
   expect_told(sent_);
 
-  system_.advance(limits::os_sync_interval - std::chrono::milliseconds{1});
+  system_.advance(tuning::os_sync_interval - std::chrono::milliseconds{1});
   commit_many();
   expect_told(sent_);
   EXPECT_EQ(syncs_, 1) << "one sync at a time";
@@ -202,7 +202,7 @@ TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
   ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
   commit_many();
   auto committed = sent_;
-  system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
+  system_.advance(tuning::os_unsynced_max - tuning::os_sync_interval);
 
   commit_many();
   expect_told(committed);
@@ -217,10 +217,10 @@ TEST_F(JournalOnABadDisk, CommitsNoMoreThanASecondAheadOfTheDisk) {
 
 TEST_F(JournalOnABadDisk, WritesWhatWaitedForTheDiskInGroupsOfBoundedSize) {
   ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
-  system_.advance(limits::os_unsynced_max - limits::os_sync_interval);
+  system_.advance(tuning::os_unsynced_max - tuning::os_sync_interval);
   auto groups = meter_->groups.load();
   auto waiting_since = sent_;
-  while (sent_ - waiting_since <= limits::commit_group_deltas_max)
+  while (sent_ - waiting_since <= tuning::commit_group_deltas_max)
     commit_many();
 
   finish_sync();
@@ -235,7 +235,7 @@ TEST_F(JournalOnABadDisk, PublishesASnapshotOnceItIsSynced) {
   finish_sync();
   EXPECT_TRUE(horizons_->view().horizons.empty()) << "that sync did not cover it";
 
-  system_.advance(limits::os_sync_interval);
+  system_.advance(tuning::os_sync_interval);
   finish_sync();
 
   EXPECT_EQ(horizons_->view().horizons.at(shard_id{})->through, 7u);
@@ -245,7 +245,7 @@ TEST_F(JournalOnABadDisk, PublishesNothingBehindASyncThatFailed) {
   ASSERT_NO_FATAL_FAILURE(start_with_a_sync_under_way());
   commit_snapshot(7);
   finish_sync();
-  system_.advance(limits::os_sync_interval);
+  system_.advance(tuning::os_sync_interval);
 
   finish_sync(error{errc::io_error, "gone"});
 

@@ -105,7 +105,7 @@ core::enqueue_run random_commands::plain_run() {
     r.tasks.sizes.push_back(static_cast<std::uint32_t>(one.size()));
     body += one;
   }
-  r.tasks.body = bytes::from(std::move(body));
+  r.tasks.body = bytes(std::move(body));
   return r;
 }
 
@@ -149,7 +149,7 @@ core::lease_report random_commands::report_of(const core::task_lease& lease) {
   r.how = completes(lease.token) ? disposition::completed
                                  : static_cast<disposition>(value(lease.token) % 5);
   r.started = !one_in(6);
-  r.text = bytes::from(random_text(text_bytes_max));
+  r.text = bytes(random_text(text_bytes_max));
   if (r.how == disposition::completed && one_in(5)) {
     auto to = static_cast<shard_id>(static_cast<std::uint16_t>(below(shards_)));
     r.follow_ups.push_back({to, plain_run()});
@@ -170,8 +170,7 @@ core::command random_commands::change(const core::shard_state& state) {
   case 3:
     return core::purge{operator_peer, 1, seq};
   case 4:
-    return core::force{
-      operator_peer, 1, seq, static_cast<force_kind>(below(3)), bytes::from("by hand")};
+    return core::force{operator_peer, 1, seq, static_cast<force_kind>(below(3)), bytes("by hand")};
   case 5: {
     core::task_part part;
     part.filter.tenant = "default";

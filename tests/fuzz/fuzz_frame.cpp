@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "protocol/messages.hpp"
 #include "transport/framing.hpp"
 
@@ -15,10 +15,10 @@ void read_stream(std::string_view stream) {
   using namespace codeq;
   while (stream.size() >= protocol::frame_header_bytes) {
     auto header = transport::parse_header(
-      stream.substr(0, protocol::frame_header_bytes), limits::frame_bytes_max);
+      stream.substr(0, protocol::frame_header_bytes), tuning::frame_bytes_max);
     if (!header)
       return;
-    if (header->length == 0 || header->length > limits::frame_bytes_max)
+    if (header->length == 0 || header->length > tuning::frame_bytes_max)
       std::abort();
     stream.remove_prefix(protocol::frame_header_bytes);
     if (stream.size() < header->length)

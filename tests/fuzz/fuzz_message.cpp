@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::string body(reinterpret_cast<const char*>(data) + 2, size - 2);
   body.resize(body.size() / 8 * 8);
   protocol::wire_frame frame{
-    static_cast<std::uint16_t>(data[0] | data[1] << 8), bytes::from(std::move(body))};
+    static_cast<std::uint16_t>(data[0] | data[1] << 8), bytes(std::move(body))};
   static_cast<void>(protocol::visit_frame(frame, [](const auto& m) { read_any(m); }));
   return 0;
 }

@@ -56,7 +56,7 @@ bytes from_digits(const std::string& digits) {
   std::string raw;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
     raw += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return bytes::from(std::move(raw));
+  return bytes(std::move(raw));
 }
 
 void save(const format& each, int version, const bytes& body) {

@@ -36,7 +36,7 @@ protected:
   }
 
   void enqueue_async(std::vector<task_spec> tasks) {
-    client->enqueue_async(
+    client->enqueue_all_or_none(
       std::move(tasks), [this](result<std::vector<task_id>> ids) { answers.push(std::move(ids)); });
   }
 
@@ -85,7 +85,7 @@ TEST_F(ClientProducer, EnqueueReturnsTheIdsOnceTheyAreDurable) {
 TEST_F(ClientProducer, CallbackThatThrowsEndsNothing) {
   connect();
   coordinator.accept();
-  client->enqueue_async(
+  client->enqueue(
     {spec()}, [](const auto&) -> void { throw std::runtime_error("not the producer's fault"); });
   coordinator.say(durable(next_enqueue(), 1));
 
@@ -115,7 +115,7 @@ TEST_F(ClientProducer, BatchesWithKeysAreAnsweredTaskByTask) {
   std::vector<task_spec> tasks(12, spec());
   for (std::size_t i = 0; i < tasks.size(); ++i)
     tasks[i].key = "k" + std::to_string(i);
-  auto waiting = std::async(std::launch::async, [&] { return client->enqueue_each(tasks, 10s); });
+  auto waiting = std::async(std::launch::async, [&] { return client->enqueue(tasks, 10s); });
 
   std::uint32_t asked = 0;
   for (bool first = true; asked < tasks.size(); first = false) {
@@ -125,11 +125,10 @@ TEST_F(ClientProducer, BatchesWithKeysAreAnsweredTaskByTask) {
   }
 
   auto answers = waiting.get();
-  ASSERT_TRUE(answers) << to_string(answers.error());
-  ASSERT_EQ(answers->size(), tasks.size());
-  EXPECT_EQ(answers->front().error().code, errc::queue_full);
+  ASSERT_EQ(answers.size(), tasks.size());
+  EXPECT_EQ(answers.front().error().code, errc::queue_full);
   EXPECT_TRUE(std::any_of(
-    answers->begin(), answers->end(), [](const auto& answer) { return answer.has_value(); }));
+    answers.begin(), answers.end(), [](const auto& answer) { return answer.has_value(); }));
 }
 
 TEST_F(ClientProducer, AllOrNothingTakesNoKeysAndGroups) {
@@ -137,12 +136,12 @@ TEST_F(ClientProducer, AllOrNothingTakesNoKeysAndGroups) {
   auto grouped = spec();
   grouped.group = "g";
 
-  auto ids = client->enqueue(std::vector{spec(), grouped}, 10s);
+  auto ids = client->enqueue_all_or_none({spec(), grouped}, 10s);
 
   ASSERT_FALSE(ids);
   EXPECT_EQ(
     to_string(ids.error()),
-    "invalid_argument: task 1 has a group; enqueue_each takes batches with keys and groups");
+    "invalid_argument: task 1 has a group; enqueue takes batches with keys and groups");
 }
 
 TEST_F(ClientProducer, ALostAnswerIsAskedForAgainUnderTheSameNumberAndShard) {
@@ -251,7 +250,7 @@ TEST_F(ClientProducer, AFullWindowMakesEnqueueWait) {
 TEST_F(ClientProducer, ACallbackMayEnqueueThoughTheWindowIsFull) {
   connect(1);
   coordinator.accept();
-  client->enqueue_async({spec()}, [this](const result<std::vector<task_id>>&) {
+  client->enqueue({spec()}, [this](const enqueue_answers&) {
     enqueue_async({spec()});
     enqueue_async({spec()});
   });
@@ -268,12 +267,32 @@ TEST_F(ClientProducer, WhatBreaksALimitIsRefusedBeforeItIsSent) {
   connect();
 
   auto many = client->enqueue(std::vector<task_spec>(1001, spec()));
-  auto none = client->enqueue(std::vector<task_spec>{});
   auto large = client->enqueue(spec(std::string(limits::payload_bytes_max + 1, 'x')));
 
-  EXPECT_EQ(many.error().context, "the request has 1001 tasks; it must have 1..1000");
-  EXPECT_EQ(none.error().code, errc::invalid_argument);
+  ASSERT_EQ(many.size(), 1001u);
+  EXPECT_EQ(many.back().error().context, "the request has 1001 tasks; it must have at most 1000");
   EXPECT_EQ(large.error().code, errc::too_large);
+}
+
+TEST_F(ClientProducer, ARequestThatTimesOutIsTheAnswerOfEachOfItsTasks) {
+  connect();
+
+  auto answers = client->enqueue({spec(), spec()}, 10ms);
+
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].error().code, errc::timeout);
+  EXPECT_EQ(answers[1].error().code, errc::timeout);
+}
+
+TEST_F(ClientProducer, AnEmptyBatchIsAnsweredAtOnce) {
+  connect();
+  channel<enqueue_answers> told;
+
+  client->enqueue({}, [&](enqueue_answers answers) { told.push(std::move(answers)); });
+
+  EXPECT_TRUE(told.pop().value().empty());
+  EXPECT_TRUE(client->enqueue(std::vector<task_spec>{}).empty());
+  EXPECT_TRUE(client->enqueue_all_or_none({}).value().empty());
 }
 
 TEST_F(ClientProducer, AwaitTellsHowATaskEnded) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "integration/coordinator_fixture.hpp"
 #include "protocol/task_convert.hpp"
 
@@ -133,7 +134,7 @@ TEST_F(CoordinatorAccess, ReportOfAForeignWorkerIsOfAnUnknownTask) {
 TEST_F(CoordinatorAccess, RepeatedReportOfAForeignWorkerIsOfAnUnknownTaskForEver) {
   send(worker_, completion_of(1, 1), ours_);
   take(worker_);
-  advance(2 * limits::snapshot_interval);
+  advance(2 * tuning::snapshot_interval);
 
   for (const auto& bearer : foreign_) {
     auto stranger = attach("s", 1, bearer);

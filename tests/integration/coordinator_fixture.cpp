@@ -248,7 +248,7 @@ void coordinator_fixture::meet_neighbour() {
       [note](const coordinator::shard_command& m) { note(m.what); },
       [](const coordinator::attach_peer&) {},
       [](const coordinator::detach_peer&) {},
-      [](coordinator::ask_shard_stats) { return coordinator_stats{}; },
+      [](coordinator::ask_shard_stats) { return base::coordinator_counts{}; },
       [](coordinator::stop_shard) { return true; },
     };
   };
@@ -281,7 +281,7 @@ std::int64_t coordinator_fixture::gauge(const std::string& name) {
   std::int64_t value = -1;
   auto ask = [&, shard = shard_](caf::event_based_actor* self) {
     self->request(shard, caf::infinite, coordinator::ask_shard_stats{})
-      .then([&](const coordinator_stats& stats) { value = stats.gauges.at(name); });
+      .then([&](const base::coordinator_counts& stats) { value = stats.gauges.at(name); });
   };
   system_.get().spawn(ask);
   system_.run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/reply.hpp"
@@ -95,7 +95,7 @@ coordinator::shard_actor::behavior_type pretended_shard(
     [note](const coordinator::shard_command& m) { note(say(m.what)); },
     [](const coordinator::attach_peer&) {},
     [](const coordinator::detach_peer&) {},
-    [](coordinator::ask_shard_stats) { return coordinator_stats{}; },
+    [](coordinator::ask_shard_stats) { return base::coordinator_counts{}; },
     [](coordinator::stop_shard) { return true; },
   };
 }
@@ -230,7 +230,7 @@ coordinator::task_delivery delivery_of(std::size_t size) {
   coordinator::task_delivery delivery;
   delivery.granted.peer = 1;
   delivery.granted.runs = {std::move(run)};
-  delivery.bodies = {{bytes::from(std::string(size, 'x')), {static_cast<std::uint32_t>(size)}}};
+  delivery.bodies = {{bytes(std::string(size, 'x')), {static_cast<std::uint32_t>(size)}}};
   return delivery;
 }
 
@@ -238,7 +238,7 @@ coordinator::task_delivery delivery_of(std::size_t size) {
 coordinator::shard_reply status_of(std::uint64_t number, std::size_t size) {
   protocol::status_answered answered;
   answered.number = number;
-  answered.texts.text = bytes::from(std::string(size, 'x'));
+  answered.texts.text = bytes(std::string(size, 'x'));
   return {shard_id{}, std::move(answered)};
 }
 
@@ -280,7 +280,7 @@ TEST_F(CoordinatorSession, RefusesTasksBeyondTheRateAndSaysHowLong) {
 }
 
 TEST_F(CoordinatorSession, RefusesTasksBeyondTheSharesOfItsTenantAndTakesThemLater) {
-  shares_ = std::make_shared<coordinator::enqueue_shares>(3 * limits::enqueue_overhead_bytes);
+  shares_ = std::make_shared<coordinator::enqueue_shares>(3 * tuning::enqueue_overhead_bytes);
   start(limited(security::role::producer, security::rate_scope::producer));
 
   read(enqueue_of(1, 1));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "integration/coordinator_fixture.hpp"
 #include "storage/recovery/recovery.hpp"
@@ -119,7 +120,7 @@ TEST_F(CoordinatorShard, LetsRecordsGoWithTheirSnapshot) {
   enqueue(attach(""), 1, 1, 10s);
   EXPECT_TRUE(horizons_->view().horizons.empty());
 
-  advance(limits::snapshot_interval);
+  advance(tuning::snapshot_interval);
 
   ASSERT_EQ(horizons_->view().horizons.size(), 1u);
   EXPECT_GT(horizons_->view().horizons.at(shard_id{})->through, core::first_of_epoch(1));
@@ -130,9 +131,9 @@ TEST_F(CoordinatorShard, LetsNoRecordGoBeforeItsSnapshotIsSynced) {
   start();
   enqueue(attach(""), 1, 1, 10s);
 
-  advance(limits::snapshot_interval);
+  advance(tuning::snapshot_interval);
   EXPECT_TRUE(horizons_->view().horizons.empty());
-  advance(limits::os_sync_interval);
+  advance(tuning::os_sync_interval);
 
   EXPECT_EQ(horizons_->view().horizons.size(), 1u);
 }
@@ -279,7 +280,7 @@ TEST_F(CoordinatorShard, ConfirmsFollowUpsOfOthersOnlyAfterTheCommit) {
   meet_neighbour();
   core::enqueue_run run;
   run.queue = {"default", "q"};
-  run.tasks = {bytes::from("12345678"), {8}};
+  run.tasks = {bytes("12345678"), {8}};
 
   caf::anon_send(
     shard_, coordinator::shard_command{core::take_follow_ups{shard_id{1}, 5, 5, {run}}});

@@ -80,7 +80,7 @@ std::string http_fixture::answer::text(const std::string& name) const {
 http_fixture::http_fixture() {
   options_.who = &caller_of;
   options_.check_disk = [] { return result<void>{}; };
-  options_.metrics = [](const coordinator_stats& stats) {
+  options_.metrics = [](const base::coordinator_counts& stats) {
     return "queues " + std::to_string(stats.queues.size());
   };
   start();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "integration/http_fixture.hpp"
 
@@ -123,7 +124,7 @@ TEST_F(HttpIsolation, EnqueuesBeyondATenantsBytesAreRefusedAtOnceAndNameTheLimit
 TEST_F(HttpIsolation, AnEnqueueHoldsItsBytesUntilItEnds) {
   *unanswered_tenant_ = "acme";
   auto open = begin_enqueues(1);
-  EXPECT_GT(shares_->used(), limits::enqueue_overhead_bytes);
+  EXPECT_GT(shares_->used(), tuning::enqueue_overhead_bytes);
 
   advance(30s);
   EXPECT_EQ(shares_->used(), 0u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/transport_fixture.hpp"
 
+#include "base/tuning.hpp"
 #include "protocol/error_code.hpp"
 #include "transport/configure.hpp"
 #include "transport/deliver.hpp"
@@ -91,7 +92,7 @@ std::optional<protocol::wire_frame> raw_peer::receive() {
   std::array<char, protocol::frame_header_bytes> header;
   if (!read_exactly(header.data(), header.size()))
     return std::nullopt;
-  auto parsed = transport::parse_header({header.data(), header.size()}, limits::frame_bytes_max);
+  auto parsed = transport::parse_header({header.data(), header.size()}, tuning::frame_bytes_max);
   if (!parsed)
     return std::nullopt;
   std::vector<char> body(parsed->length);

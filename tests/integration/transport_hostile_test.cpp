@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "integration/transport_fixture.hpp"
 #include "support/seed.hpp"
 
@@ -53,7 +54,7 @@ std::vector<attack> attacks() {
   return {
     {"RandomBytes", random_bytes(5000)},
     {"FourGibibytesAnnounced", header(0xfffffff8, hello_type) + std::string(64, 'x')},
-    {"SixteenMebibytesAnnounced", header(limits::frame_bytes_max, hello_type)},
+    {"SixteenMebibytesAnnounced", header(tuning::frame_bytes_max, hello_type)},
     {"Silence", ""},
     {"HalfAHeader", header(64, hello_type).substr(0, 5)},
     {"HalfAHello", header(64, hello_type) + std::string(24, '\0')},
@@ -139,7 +140,7 @@ TEST_F(TransportLimitTest, AFrameOverTheLimitClosesAnAuthenticatedConnection) {
   listen();
   auto peer = authenticated_peer();
 
-  peer->send(header(limits::frame_bytes_max + 8, protocol::frame_type<schema::ClaimRequest>));
+  peer->send(header(tuning::frame_bytes_max + 8, protocol::frame_type<schema::ClaimRequest>));
 
   EXPECT_EQ(expect<actors::connection_lost>(accepted_events).reason.code, errc::protocol_error);
   EXPECT_TRUE(peer->is_closed());

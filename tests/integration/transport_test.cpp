@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "integration/transport_fixture.hpp"
 #include "protocol/error_code.hpp"
 
@@ -68,13 +69,13 @@ TEST_F(TransportTest, TheLargestFrameArrivesWholeAndAligned) {
   accept(hello);
   expect<actors::link_up>(link_events);
 
-  caf::anon_send(hello.connection, make_batch(limits::frame_bytes_max - 512).to_wire());
+  caf::anon_send(hello.connection, make_batch(tuning::frame_bytes_max - 512).to_wire());
 
   auto batch = expect<protocol::task_batch>(link_events);
   auto size = batch.read(
     [](auto reader) -> result<std::size_t> { return reader.getTasks().getBytes().size(); });
   ASSERT_TRUE(size) << to_string(size.error());
-  EXPECT_EQ(*size, limits::frame_bytes_max - 512);
+  EXPECT_EQ(*size, tuning::frame_bytes_max - 512);
 }
 
 TEST_F(TransportTest, AnUnauthorizedLinkIsDownForGood) {

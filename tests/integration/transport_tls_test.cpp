@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "integration/transport_fixture.hpp"
 #include "support/certificate_authority.hpp"
 #include "support/temporary_directory.hpp"
@@ -56,13 +57,13 @@ TEST_F(TransportTls, TheLargestFrameArrivesWholeAndAligned) {
   listen();
   auto up = connect_and_accept();
 
-  caf::anon_send(hello_.connection, make_batch(limits::frame_bytes_max - 512).to_wire());
+  caf::anon_send(hello_.connection, make_batch(tuning::frame_bytes_max - 512).to_wire());
 
   auto batch = expect<protocol::task_batch>(link_events);
   auto size = batch.read(
     [](auto reader) -> result<std::size_t> { return reader.getTasks().getBytes().size(); });
   ASSERT_TRUE(size) << to_string(size.error());
-  EXPECT_EQ(*size, limits::frame_bytes_max - 512);
+  EXPECT_EQ(*size, tuning::frame_bytes_max - 512);
 }
 
 TEST_F(TransportTls, GoodbyeArrivesBeforeTheEnd) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "integration/worker_fixture.hpp"
 
 #include <caf/send.hpp>
@@ -186,7 +187,7 @@ TEST_F(Handlers, WhatIsSaidWithoutAConnectionWaitsForIt) {
   gate->push("speak");
   static_cast<void>(started->pop());
   // Longer than progress reports are held back.
-  std::this_thread::sleep_for(10 * limits::progress_interval);
+  std::this_thread::sleep_for(10 * tuning::progress_interval);
   gate->push("look");
   EXPECT_LE(left->pop(), 10s) << "nobody knows of the extension";
   connect();

@@ -35,9 +35,11 @@ TEST(WorkerNode, WrongOptionIsNamedWithItsLimit) {
     {[](auto& o) { o.handlers = {}; }, "no queue is handled"},
     {[](auto& o) { o.programs = {"q=true"}; }, "queue `q` has two handlers"},
     {[](auto& o) { o.handlers.handle("a/b", {}); }, "queue is `a/b`"},
+    {[](auto& o) { o.handlers.handle("e", {}); }, "queue `e`: the handler is empty"},
     {[](auto& o) {
        for (int i = 0; i < 200; ++i)
-         o.handlers.handle("queue-" + std::to_string(i), {});
+         o.handlers.handle(
+           "queue-" + std::to_string(i), [](const task&) { return outcome::completed(); });
      },
      "it must not pass 4096"},
   };

@@ -59,7 +59,7 @@ void log_end(
   event_log& log,
   const char* event,
   codeq::task_id id,
-  const codeq::result<codeq::task_status>& task) {
+  const codeq::result<codeq::ended_task>& task) {
   auto line = std::string(event) + " id=" + codeq::to_string(id);
   if (!task)
     return log.write(line + " state=" + std::string(codeq::to_string(task.error().code)));
@@ -73,7 +73,7 @@ void log_end(
 
 void await(
   codeq::producer& producer, event_log& log, pending& left, codeq::task_id id, const char* event) {
-  producer.await_async({id}, [&log, &left, id, event](codeq::result<codeq::task_status> task) {
+  producer.await({id}, [&log, &left, id, event](codeq::result<codeq::ended_task> task) {
     log_end(log, event, id, task);
     left.done();
   });
@@ -97,32 +97,22 @@ public:
     left_.add(tasks.size());
     auto count = tasks.size();
     if (atomic)
-      producer_.enqueue_async(
+      producer_.enqueue_all_or_none(
         std::move(tasks), [this, names](codeq::result<std::vector<codeq::task_id>> ids) {
           for (std::size_t i = 0; i < names.size(); ++i)
             answered(names[i], ids ? codeq::result<codeq::task_id>{(*ids)[i]} : ids.error());
         });
     else
-      producer_.enqueue_each_async(
-        std::move(tasks), [this, names](codeq::result<codeq::enqueue_answers> all) {
-          for (std::size_t i = 0; i < names.size(); ++i)
-            answered(names[i], id_of(all, i));
-        });
+      producer_.enqueue(std::move(tasks), [this, names](const codeq::enqueue_answers& all) {
+        for (std::size_t i = 0; i < names.size(); ++i)
+          answered(names[i], all[i] ? codeq::result<codeq::task_id>{all[i]->id} : all[i].error());
+      });
     return count;
   }
 
   [[nodiscard]] pending& unanswered() { return left_; }
 
 private:
-  static codeq::result<codeq::task_id>
-  id_of(const codeq::result<codeq::enqueue_answers>& all, std::size_t i) {
-    if (!all)
-      return all.error();
-    if (!(*all)[i])
-      return (*all)[i].error();
-    return (*all)[i]->id;
-  }
-
   /// An atomic request must not contain tasks with groups.
   codeq::task_spec random_task(const std::string& name, bool atomic) {
     codeq::task_spec t;

@@ -88,7 +88,7 @@ void lock_step::copy_survivors() {
     core::copy_survivors c{left.segment, {}};
     for (auto seq : left.tasks) {
       const auto& body = reference_.tasks.at(seq).body;
-      c.bodies[seq] = {bytes::from(std::string(body)), {static_cast<std::uint32_t>(body.size())}};
+      c.bodies[seq] = {bytes(std::string(body)), {static_cast<std::uint32_t>(body.size())}};
     }
     turn_->decide(c, clock_.now());
   }

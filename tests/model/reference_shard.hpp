@@ -70,7 +70,7 @@ struct reference_task {
   worker_identity holder;
   duration lease{0};
   monotonic_time granted_at;
-  /// The first deadline was closer than `limits::lease_youth_max`. The lease gets its timer at
+  /// The first deadline was closer than `tuning::lease_youth_max`. The lease gets its timer at
   /// once, even when a heartbeat of the same turn moves its end.
   bool began_short = false;
   monotonic_time deadline;

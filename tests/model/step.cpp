@@ -481,7 +481,7 @@ core::task_lease step_maker::random_lease(dice& d, const reference_shard& refere
 
 core::lease_checkpoint step_maker::random_checkpoint(dice& d, const core::task_lease& lease) {
   auto number = static_cast<std::uint32_t>(1 + d.below(4));
-  return {lease.seq, {lease.token, number}, bytes::from("state " + std::to_string(d.below(1000)))};
+  return {lease.seq, {lease.token, number}, bytes("state " + std::to_string(d.below(1000)))};
 }
 
 core::heartbeat step_maker::random_beats(dice& d, const reference_shard& reference) {
@@ -511,7 +511,7 @@ step_maker::random_reports(dice& d, const reference_shard& reference, const inst
     if (r.how == disposition::nack)
       r.delay = duration{d.one_in(2) ? 0 : d.below(5'000)};
     r.started = !d.one_in(6);
-    r.text = bytes::from("text " + std::to_string(d.below(1000)));
+    r.text = bytes("text " + std::to_string(d.below(1000)));
     if (d.one_in(3))
       r.follow_ups = random_follow_ups(d, now);
     if (d.one_in(4))

@@ -16,7 +16,7 @@ core::force step_maker::random_force(dice& d, const reference_shard& reference) 
   auto leases = reference.live_leases();
   bool any = leases.empty() || d.one_in(2);
   c.seq = any ? random_task(d, reference) : d.pick(leases).seq;
-  c.text = bytes::from("forced " + std::to_string(d.below(1000)));
+  c.text = bytes("forced " + std::to_string(d.below(1000)));
   return c;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cluster.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "sim/workload.hpp"
 
 #include <algorithm>
@@ -220,7 +219,7 @@ void cluster::stop_or_kill_coordinator() {
     return kill_coordinator(false);
   world_.say("coordinator is stopped");
   coordinator_->stop();
-  auto limit = std::chrono::duration_cast<virtual_time>(limits::shutdown_max);
+  auto limit = std::chrono::duration_cast<virtual_time>(tuning::shutdown_max);
   world_.time.after(limit, [this, stopped = coordinator_] {
     if (stopped != coordinator_)
       return;

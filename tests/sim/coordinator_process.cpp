@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/coordinator_process.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "protocol/reply.hpp"
 
 #include <algorithm>
@@ -35,7 +34,7 @@ core::paging_limits small_pages() {
 
 /// Leaves the shard this number of tokens before it needs another epoch.
 void spend_epoch(core::shard_state& state, std::uint64_t left) {
-  state.tokens.next += (limits::token_counter_max + 1) / 8 * 7 - left;
+  state.tokens.next += (tuning::token_counter_max + 1) / 8 * 7 - left;
 }
 
 storage::store_record open(sim_disk& disk, std::uint16_t shards) {
@@ -150,7 +149,7 @@ void coordinator_process::probe(core::peer_id peer, std::uint64_t hello) {
   auto pong = std::make_shared<bool>(false);
   asked->send(side::acceptor, protocol::ping::build([](auto r) { r.setNumber(1); }).to_wire());
   pongs_.emplace(peer, pong);
-  process_.after(limits::name_probe_timeout, [this, peer, hello, pong] {
+  process_.after(tuning::name_probe_timeout, [this, peer, hello, pong] {
     registrar_box_.send([this, peer, hello, pong] {
       if (!*pong)
         silent_.insert(peer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/network.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 
@@ -82,7 +82,7 @@ std::uint64_t connection::flying_bytes(side from) {
 void connection::cut(bool silent) {
   if (!std::exchange(open_, false))
     return;
-  auto timeout = std::chrono::duration_cast<virtual_time>(limits::silent_peer_max).count();
+  auto timeout = std::chrono::duration_cast<virtual_time>(tuning::silent_peer_max).count();
   auto& random = world_.random.faults;
   for (auto where : {side::dialler, side::acceptor}) {
     bool notices_late = silent && random.hits(500);

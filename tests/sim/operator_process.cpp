@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/operator_process.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "client/operator_replies.hpp"
 
 #include <stdexcept>
@@ -31,7 +30,7 @@ protocol::hello make_hello() {
 /// Awaits more tasks than one request may.
 protocol::await_request oversized_await() {
   return protocol::await_request::build([](auto r) {
-    r.initSeqs(static_cast<capnp::uint>(limits::awaited_tasks_per_request_max + 1));
+    r.initSeqs(static_cast<capnp::uint>(tuning::awaited_tasks_per_request_max + 1));
   });
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/peer_link.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "protocol/error_code.hpp"
 
 #include <utility>
@@ -13,7 +12,7 @@ peer_link::peer_link(world& all, network& net, process& home)
   : world_(all),
     network_(net),
     home_(home),
-    backoff_(limits::reconnect_delay_min, limits::reconnect_delay_max) {
+    backoff_(tuning::reconnect_delay_min, tuning::reconnect_delay_max) {
 }
 
 void peer_link::start(protocol::hello hello, callbacks with) {

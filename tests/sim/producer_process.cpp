@@ -109,7 +109,7 @@ void producer_process::answered(
 void producer_process::look_again(const std::vector<task_id>& tasks) {
   for (const auto& id : tasks) {
     open_tasks_.insert(id);
-    watches_.add(1, {id}, [this, id](const result<task_status>& how) {
+    watches_.add(1, {id}, [this, id](const result<ended_task>& how) {
       open_tasks_.erase(id);
       world_.say(
         "told of " + std::to_string(value(id.shard)) + "/" + std::to_string(id.seq) + " "

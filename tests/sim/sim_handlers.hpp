@@ -2,7 +2,6 @@
 #pragma once
 
 #include "codeq/attempt.hpp"
-#include "codeq/outcome.hpp"
 
 #include "sim/audit/auditor.hpp"
 #include "sim/world.hpp"

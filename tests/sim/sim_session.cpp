@@ -56,7 +56,7 @@ void sim_session::close(const error& reason) {
 }
 
 void sim_session::gather_stats(std::uint64_t number) {
-  auto parts = std::make_shared<std::vector<coordinator_stats>>();
+  auto parts = std::make_shared<std::vector<base::coordinator_counts>>();
   for (auto* shard : parts_.shards)
     shard->box().send([this, shard, number, parts] {
       parts->push_back(shard->stats());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "base/coordinator_counts.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "sim/audit/auditor.hpp"
 #include "sim/world.hpp"
@@ -52,7 +53,7 @@ public:
   /// True once it was stopped and everything it decided is durable.
   [[nodiscard]] bool has_settled() const { return has_settled_; }
 
-  [[nodiscard]] coordinator_stats stats() const { return shard_.stats(); }
+  [[nodiscard]] base::coordinator_counts stats() const { return shard_.stats(); }
 
   /// The shard's state when all of it is durable; otherwise null.
   [[nodiscard]] core::shard_state* settled_state();

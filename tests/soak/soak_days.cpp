@@ -163,7 +163,7 @@ private:
         report.token = fencing_token{value(run.first_token) + i};
         bool is_dead = hits(dead_part);
         report.how = is_dead ? disposition::failed_permanently : disposition::completed;
-        report.text = bytes::from(std::string(result_bytes, is_dead ? 'e' : 'r'));
+        report.text = bytes(std::string(result_bytes, is_dead ? 'e' : 'r'));
       }
     }
   }

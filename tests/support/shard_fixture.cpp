@@ -167,7 +167,7 @@ std::string shard_fixture::extend(const std::string& worker, core::task_lease le
 
 std::string
 shard_fixture::save(const std::string& worker, core::task_lease lease, std::uint32_t number) {
-  auto data = bytes::from("state " + std::to_string(number));
+  auto data = bytes("state " + std::to_string(number));
   return run(core::heartbeat{
     peer_of(worker), {}, {}, {{lease.seq, {lease.token, number}, std::move(data)}}});
 }
@@ -205,7 +205,7 @@ std::string shard_fixture::report(
 std::string shard_fixture::complete(
   const std::string& worker, core::task_lease lease, const std::string& text) {
   auto r = reported(disposition::completed);
-  r.text = bytes::from(text);
+  r.text = bytes(text);
   return report(worker, lease, r);
 }
 
@@ -274,7 +274,7 @@ std::string shard_fixture::purge(int number) {
 }
 
 std::string shard_fixture::force(int number, force_kind how, const std::string& text) {
-  return run(core::force{peer_of(producer), 1, task(number), how, bytes::from(text)});
+  return run(core::force{peer_of(producer), 1, task(number), how, bytes(text)});
 }
 
 std::string shard_fixture::change_many(core::bulk_kind what, core::task_part part) {

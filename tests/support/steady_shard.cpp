@@ -65,7 +65,7 @@ void steady_shard::take(const core::tasks_granted& granted) {
       auto& report = held_.emplace_back();
       report.seq = lease_run.first + i;
       report.token = fencing_token{value(lease_run.first_token) + i};
-      report.text = bytes::from(std::string(result_bytes, 'r'));
+      report.text = bytes(std::string(result_bytes, 'r'));
       is_retried_.push_back(!lease_run.attempts.empty() && lease_run.attempts[i] > 1);
     }
   }

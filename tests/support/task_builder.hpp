@@ -16,8 +16,7 @@ namespace codeq::test {
   for (std::size_t i = 0; i < count; ++i)
     body.append(size, static_cast<char>('a' + i % 26));
   return {
-    bytes::from(std::move(body)),
-    std::vector<std::uint32_t>(count, static_cast<std::uint32_t>(size))};
+    bytes(std::move(body)), std::vector<std::uint32_t>(count, static_cast<std::uint32_t>(size))};
 }
 
 } // namespace codeq::test

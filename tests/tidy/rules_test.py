@@ -8,6 +8,7 @@ import folders
 import guides
 import layer_table
 import layering
+import public_headers
 import sizes
 import tidy
 import words
@@ -18,6 +19,25 @@ _SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
 def rules(check, path, text):
     return [finding.rule for finding in check(Source(path, text)) or []]
+
+
+class PublicHeaders(unittest.TestCase):
+    def test_they_are_few(self):
+        headers = [Source(f"{public_headers.FOLDER}h{number}.hpp", "") for number in range(21)]
+
+        self.assertEqual(list(public_headers.check_count(headers[:20])), [])
+        self.assertEqual([f.rule for f in public_headers.check_count(headers)], ["public-headers"])
+
+    def test_each_limit_has_a_reason(self):
+        def problems(comment):
+            text = f"{comment}inline constexpr std::size_t tasks_max = 10;\n"
+            return len(rules(public_headers.check_limits, public_headers.LIMITS, text))
+
+        self.assertEqual(problems("/// Maximum number of tasks. Each\n/// costs memory.\n"), 0)
+        self.assertEqual(problems("/// Number of tasks, since each costs memory.\n"), 0)
+        self.assertEqual(problems("/// Maximum number of tasks.\n"), 1)
+        self.assertEqual(problems(""), 1)
+        self.assertEqual(problems("/// Another one. It is above.\n\n"), 1)
 
 
 class Layering(unittest.TestCase):
@@ -35,7 +55,11 @@ class Layering(unittest.TestCase):
         self.assertEqual(self.problems(store, "<rocksdb/db.h>"), 0)
         self.assertEqual(self.problems("libcodeq/src/node/a.cpp", "<rocksdb/db.h>"), 1)
         self.assertEqual(self.problems("libcodeq/src/core/a.cpp", "<caf/all.hpp>"), 1)
-        self.assertEqual(self.problems("libcodeq/include/codeq/handler.hpp", "<caf/all.hpp>"), 0)
+        public = "libcodeq/include/codeq/"
+        self.assertEqual(self.problems(public + "actor_handler.hpp", "<caf/all.hpp>"), 0)
+        self.assertEqual(self.problems(public + "handler.hpp", "<caf/all.hpp>"), 1)
+        self.assertEqual(self.problems(public + "json_codec.hpp", "<boost/json.hpp>"), 0)
+        self.assertEqual(self.problems(public + "codec.hpp", "<boost/json.hpp>"), 1)
         self.assertEqual(self.problems("libcodeq/src/core/a.hpp", "<protocol.capnp.h>"), 1)
 
     def test_core_is_pure_and_examples_see_public_headers(self):
@@ -49,7 +73,9 @@ class Layering(unittest.TestCase):
             for include in ("<caf/actor.hpp>", '"observe/log.hpp"', "<thread>"):
                 self.assertEqual(self.problems("libcodeq/src/" + path, include), 1, path)
         self.assertEqual(
-            self.problems("libcodeq/src/worker/node/a.cpp", '"codeq/handler.hpp"'), 1)
+            self.problems("libcodeq/src/worker/node/a.cpp", '"codeq/actor_handler.hpp"'), 1)
+        self.assertEqual(
+            self.problems("libcodeq/src/worker/node/a.cpp", '"codeq/handler.hpp"'), 0)
         self.assertEqual(self.problems("libcodeq/src/worker/host/a.cpp", "<caf/send.hpp>"), 0)
 
     def test_rooms_of_a_layer_have_an_order(self):

@@ -11,6 +11,7 @@ import folders
 import guides
 import layer_table
 import layering
+import public_headers
 import sizes
 import words
 from finding import Finding, Source
@@ -18,10 +19,10 @@ from finding import Finding, Source
 _TEXT = (".cpp", ".hpp", ".capnp", ".py", ".sh", ".md", ".cmake", ".txt", ".toml", ".js", ".css",
          ".html")
 _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.check_text,
-             words.check_cpp, words.check_head]
+             words.check_cpp, words.check_head, public_headers.check_limits]
 _PER_PROJECT = [folders.check_readmes, folders.check_folder_sizes, folders.check_own_header_first,
                 folders.check_listed_sources, folders.check_snippets, contract.check,
-                guides.check, layer_table.check]
+                guides.check, layer_table.check, public_headers.check_count]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 

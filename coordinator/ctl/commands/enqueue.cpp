@@ -178,7 +178,7 @@ void print_added(const added_tasks& added, bool json) {
 }
 
 /// `ID STATE` on one line, with the error of a task that failed.
-std::string ended_text(const task_status& status) {
+std::string ended_text(const ended_task& status) {
   auto line = to_string(status.id) + " " + std::string(to_string(status.state));
   auto why = in_one_line(status.error_text);
   return line + (why.empty() ? "" : ": " + why) + "\n";

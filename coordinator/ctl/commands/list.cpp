@@ -49,15 +49,15 @@ std::vector<option> dead_grammar(list_options& to) {
   return options;
 }
 
-std::string to_json(const std::vector<task_status>& tasks) {
+std::string to_json(const std::vector<task_summary>& tasks) {
   base::json_writer out;
   out.begin_object().begin_array("tasks");
   for (const auto& task : tasks)
-    write_status(out, task);
+    write_summary(out, task);
   return out.end_array().end_object().take() + "\n";
 }
 
-std::string to_text(const std::vector<task_status>& tasks) {
+std::string to_text(const std::vector<task_summary>& tasks) {
   using std::to_string;
   std::vector<std::vector<std::string>> rows{
     {"ID", "QUEUE", "STATE", "ATTEMPT", "ENQUEUED", "GROUP", "KEY"}};

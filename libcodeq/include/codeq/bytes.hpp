@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -9,24 +10,42 @@
 
 namespace codeq {
 
-/// An immutable slice of shared memory. Copies share the owner and never the bytes; a slice keeps
-/// its whole owner alive. Safe to hand between threads.
+/// An immutable slice of shared memory. It is made from a string and read as a `std::string_view`.
+/// Copies share the owner and never the bytes; a slice keeps its whole owner alive. Safe to hand
+/// between threads.
 class bytes {
 public:
   bytes() = default;
+
+  /// Takes ownership of a string; the characters are moved, not copied.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  bytes(std::string text) {
+    if (text.empty())
+      return;
+    auto owner = std::make_shared<const std::string>(std::move(text));
+    view_ = *owner;
+    owner_ = std::move(owner);
+  }
+
+  /// Copies the characters.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  bytes(std::string_view text) : bytes(std::string(text)) {}
+
+  /// Copies the characters up to the first zero.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  bytes(const char* text) : bytes(std::string(text)) {}
+
+  bytes(std::nullptr_t) = delete;
 
   /// A slice of memory that `owner` keeps alive.
   bytes(std::shared_ptr<const void> owner, std::string_view view)
     : owner_(std::move(owner)), view_(view) {}
 
-  /// Takes ownership of a string with one allocation; the characters are moved, not copied.
-  [[nodiscard]] static bytes from(std::string text) {
-    auto owner = std::make_shared<const std::string>(std::move(text));
-    std::string_view view = *owner;
-    return {std::move(owner), view};
-  }
-
+  /// The characters; valid while a copy of this slice exists.
   [[nodiscard]] std::string_view view() const noexcept { return view_; }
+
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string_view() const noexcept { return view_; }
 
   [[nodiscard]] const char* data() const noexcept { return view_.data(); }
 
@@ -39,7 +58,11 @@ public:
     return {owner_, view_.substr(offset, length)};
   }
 
-  friend bool operator==(const bytes& a, const bytes& b) noexcept { return a.view_ == b.view_; }
+  /// Compares the characters, also with strings.
+  template <std::convertible_to<std::string_view> Text>
+  friend bool operator==(const bytes& a, const Text& b) noexcept {
+    return a.view_ == std::string_view(b);
+  }
 
 private:
   std::shared_ptr<const void> owner_;

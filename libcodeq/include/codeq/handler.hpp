@@ -2,57 +2,41 @@
 #pragma once
 
 #include "codeq/attempt.hpp"
-#include "codeq/outcome.hpp"
+#include "codeq/codec.hpp"
 
-#include <caf/actor_system.hpp>
-#include <caf/allowed_unsafe_message_type.hpp>
-#include <caf/fwd.hpp>
-#include <caf/typed_actor.hpp>
-#include <caf/typed_event_based_actor.hpp>
-
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace codeq {
 
-/// The HANDLER actor interface: the only one that users implement. One actor lives per slot and has
-/// one task at a time. It replies with an `outcome`, at once or through a response promise; it must
-/// not reply with a `caf::error`, which the runtime does not see. If the actor throws or ends, the
-/// attempt is `failed` with that reason.
-using handler_actor = caf::typed_actor<
-  // Runs one attempt and replies with its outcome.
-  caf::replies_to<task>::with<outcome>>;
-
-namespace detail {
-
-/// Turns an exception in `self` into its exit reason, with the exception's text, so that the node
-/// can report it.
-void report_exceptions(caf::scheduled_actor* self);
-
-} // namespace detail
-
-/// Where and for which group a handler actor is started.
-struct handler_placement {
-  /// Group of a keyed handler's actor; empty otherwise.
-  std::string group;
-  /// The actor may block, so it gets a thread of its own.
-  bool own_thread = false;
-};
-
-/// Starts the handler actor of one slot; called on the node's own thread.
-using handler_factory =
-  std::function<handler_actor(caf::actor_system&, const handler_placement& placement)>;
-
-/// A handler that is a plain function; it has a thread of its own and may block.
+/// A handler that is a plain function; it has a thread of its own and may block. If it throws, the
+/// attempt is `failed` with the text of the exception.
 using handler_function = std::function<outcome(const task&)>;
 
 /// A handler that takes several tasks of its queue together and answers one outcome for each, in
 /// their order; it has a thread of its own and may block.
 using batch_function = std::function<std::vector<outcome>(std::span<const task>)>;
+
+/// The outcome of a typed handler: a `Result`, which completes the task, or any other outcome.
+template <class Result>
+class typed_outcome : public outcome {
+public:
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  typed_outcome(const Result& value) : outcome(completed(encode(value))) {}
+
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  typed_outcome(outcome ended) : outcome(std::move(ended)) {}
+};
 
 /// Where the handlers of a queue run. Plain functions have a thread of their own in every case.
 enum class isolation : std::uint8_t {
@@ -72,12 +56,35 @@ struct queue_options {
   isolation run_in = isolation::shared;
 };
 
+/// Starts the actors of a queue. Defined in `codeq/actor_handler.hpp`.
+class actor_factory;
+
+/// Makes an `actor_factory` of a behavior. Defined in `codeq/actor_handler.hpp`, which a source
+/// that registers actors has to include.
+template <class Behavior>
+class actor_handler;
+
+/// True in a source that includes `codeq/actor_handler.hpp`.
+template <class Behavior>
+concept registers_actors = requires {
+  sizeof(actor_handler<Behavior>);
+};
+
 /// The handlers that a handler library registers, by queue of the worker's tenant. A second handler
 /// for the same queue is refused when the node starts.
 class handler_registry {
 public:
-  /// Handles `queue` by a function; each slot calls it on its own thread.
+  /// Handles `queue` by a function; each slot calls a copy of it on its own thread.
   void handle(std::string queue, handler_function function, queue_options options = {});
+
+  /// Handles `queue` by a function of types that have a `codec`, for example
+  /// `registry.handle<order, receipt>("orders", charge)`. It is called with an `Input`, and with
+  /// the task as well if it takes two arguments: `charge(const order&, const codeq::task&)`. It
+  /// returns a `Result`, a `typed_outcome<Result>` when it may fail, or an `outcome`; with `Result
+  /// = void` it may return nothing. A payload that cannot be decoded is `failed_permanently` with
+  /// the error of the codec, and the function is not called.
+  template <class Input, class Result = void, class Function>
+  void handle(std::string queue, Function function, queue_options options = {});
 
   /// Handles `queue` by a function that gets up to `batch_max` (1..1000) waiting tasks at once; it
   /// never waits for more to arrive. Each task takes a slot. If the function throws, all tasks of
@@ -87,69 +94,109 @@ public:
 
   /// Handles `queue` by a typed actor behavior, with one actor per slot:
   /// `registry.handle_actor("q", [](codeq::handler_actor::pointer self) { return ...; })`.
+  /// Include `codeq/actor_handler.hpp`, and link `codeq::actor_handler`.
   template <class Behavior>
   void handle_actor(std::string queue, Behavior behavior, queue_options options = {}) {
-    auto for_slot = [behavior](handler_actor::pointer self, const std::string&) {
-      return behavior(self);
-    };
-    add({std::move(queue), spawner(std::move(for_slot)), options});
+    static_assert(registers_actors<Behavior>, "include codeq/actor_handler.hpp");
+    auto factory = actor_handler<Behavior>::make(std::move(behavior));
+    add({std::move(queue), options, actors{std::move(factory), std::nullopt}});
   }
 
   /// Handles `queue` by actors that each serve one `group` and keep state between its tasks:
   /// `registry.handle_keyed("q", [](codeq::handler_actor::pointer self, const std::string& group) {
   /// return ...; })`. An actor that had no task for `idle` ends; the group's next task starts a new
-  /// one. Tasks without a group run in actors that keep no state.
+  /// one. Tasks without a group run in actors that keep no state. Include and link as for
+  /// `handle_actor`.
   template <class Behavior>
   void handle_keyed(
     std::string queue,
     Behavior behavior,
     duration idle = limits::keyed_idle_default,
     queue_options options = {}) {
-    entry made{std::move(queue), spawner(std::move(behavior)), options};
-    made.idle = idle;
-    add(std::move(made));
+    static_assert(registers_actors<Behavior>, "include codeq/actor_handler.hpp");
+    auto factory = actor_handler<Behavior>::make_keyed(std::move(behavior));
+    add({std::move(queue), options, actors{std::move(factory), idle}});
   }
 
-  struct entry {
-    std::string queue;
-    /// Starts the actor of a slot; empty for a batch handler.
-    handler_factory factory{};
-    queue_options options{};
-    /// The function of a plain-function handler, which `factory` runs; otherwise empty.
-    handler_function function{};
-    batch_function batch{};
-    std::size_t batch_max = 1;
-    /// Idle time after which the actor of a keyed handler ends; empty for other handlers.
+  // For the runtime.
+
+  struct batch {
+    batch_function function;
+    std::size_t tasks_max = 1;
+  };
+
+  struct actors {
+    std::shared_ptr<const actor_factory> factory;
+    /// Idle time after which an actor ends that serves one group; not set: one actor per slot.
     std::optional<duration> idle{};
   };
 
-  /// Adds a handler entry of any kind.
-  void add(entry handler) { entries_.push_back(std::move(handler)); }
+  /// One registered handler.
+  struct entry {
+    std::string queue;
+    queue_options options{};
+    std::variant<handler_function, batch, actors> handler{};
+  };
 
   [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
 
 private:
-  template <class Behavior>
-  [[nodiscard]] static handler_factory spawner(Behavior behavior) {
-    return [behavior](caf::actor_system& system, const handler_placement& placement) {
-      auto start = [behavior, group = placement.group](handler_actor::pointer self) {
-        detail::report_exceptions(self);
-        return handler_actor::behavior_type{behavior(self, group)};
-      };
-      return placement.own_thread ? system.spawn<caf::detached>(start) : system.spawn(start);
-    };
-  }
+  void add(entry handler) { entries_.push_back(std::move(handler)); }
 
   std::vector<entry> entries_;
 };
 
+namespace detail {
+
+/// The outcome of a function that returned a value of a typed handler.
+template <class Result, class Answer>
+[[nodiscard]] outcome to_outcome(Answer&& answer) {
+  if constexpr (std::is_convertible_v<Answer, outcome>) {
+    return std::forward<Answer>(answer);
+  } else {
+    static_assert(
+      std::is_convertible_v<Answer, Result>, "the handler has to return a Result or an outcome");
+    return typed_outcome<Result>(std::forward<Answer>(answer));
+  }
+}
+
+/// Calls a typed handler's function with the arguments that it takes.
+template <class Result, class Function, class... Arguments>
+[[nodiscard]] outcome call_typed(Function& function, Arguments&&... arguments) {
+  using answer = std::invoke_result_t<Function&, Arguments...>;
+  if constexpr (std::is_void_v<answer>) {
+    static_assert(std::is_void_v<Result>, "the handler has to return a Result or an outcome");
+    function(std::forward<Arguments>(arguments)...);
+    return outcome::completed();
+  } else {
+    return to_outcome<Result>(function(std::forward<Arguments>(arguments)...));
+  }
+}
+
+} // namespace detail
+
+template <class Input, class Result, class Function>
+void handler_registry::handle(std::string queue, Function function, queue_options options) {
+  constexpr bool takes_task = std::is_invocable_v<Function&, Input, const task&>;
+  static_assert(
+    takes_task || std::is_invocable_v<Function&, Input>,
+    "the handler has to take an Input, or an Input and a const codeq::task&");
+  auto typed = [function = std::move(function)](const task& attempt) mutable -> outcome {
+    auto input = decode<Input>(attempt.payload);
+    if (!input)
+      return outcome::failed_permanently("payload: " + input.error().context);
+    if constexpr (takes_task)
+      return detail::call_typed<Result>(function, std::move(*input), attempt);
+    else
+      return detail::call_typed<Result>(function, std::move(*input));
+  };
+  handle(std::move(queue), handler_function(std::move(typed)), options);
+}
+
 /// Incremented whenever a library built against an older codeq can no longer be loaded.
-inline constexpr std::uint32_t handler_abi_version = 4;
+inline constexpr std::uint32_t handler_abi_version = 5;
 
 } // namespace codeq
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::task)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::outcome)
 
 /// Use once in a handler library. Defines the entry points that `codeq-worker --handlers` looks for
 /// and opens the body of the function that registers handlers.

@@ -7,207 +7,213 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Every limit and default of codeq, with its unit. A value over its limit is refused with an error
-/// that names the field, the value and the limit; nothing is clamped or cut silently.
+/// The limits and defaults that users meet. A value over its limit is refused with an error that
+/// names the field, the value and the limit; nothing is clamped or cut silently. `*_bytes_*` are
+/// bytes, durations carry their unit, all others are numbers of what they name.
 namespace codeq::limits {
 
 using namespace std::chrono_literals;
 
-// Names and fields of a task.
+// Fields of a task.
+
+/// Maximum name of a tenant, queue or worker. Names are part of keys on disk and of log lines.
 inline constexpr std::size_t name_bytes_max = 128;
+/// Maximum payload. Larger data belongs into a store of its own, and its address into the payload.
 inline constexpr std::size_t payload_bytes_max = 1u << 20;
+/// Maximum result. Larger data belongs into a store of its own, as for payloads.
 inline constexpr std::size_t result_bytes_max = 1u << 20;
+/// Maximum text of a failure. It is for people: handlers' texts and the output of programs are cut
+/// to it, with a mark.
 inline constexpr std::size_t error_text_bytes_max = 16u << 10;
+/// Maximum of all headers of a task, names and values. They describe the payload, and are not a
+/// second one.
 inline constexpr std::size_t headers_bytes_max = 16u << 10;
+/// Maximum checkpoint. It is written again with every save, so it should be a position and not the
+/// work itself.
 inline constexpr std::size_t checkpoint_bytes_max = 64u << 10;
-inline constexpr std::size_t history_text_bytes_max = 1024;
-inline constexpr std::uint32_t history_events_max = 32;
+/// Maximum key of a task. Keys are held in memory as long as their tasks are live.
 inline constexpr std::size_t key_bytes_max = 256;
+/// Maximum name of a group. It is held in memory as long as the group has live tasks.
 inline constexpr std::size_t group_bytes_max = 256;
+/// The highest priority; 0 is the lowest, and the default. Each priority of a queue is a list of
+/// its own.
 inline constexpr int priority_max = 9;
+/// Maximum number of charged deliveries before a task is dead. A task that has failed so often has
+/// to be looked at.
 inline constexpr std::uint32_t attempts_max = 1000;
+/// Charged deliveries of a task whose producer and queue set none: enough for a short outage, and
+/// few enough that a broken task does not occupy workers for long.
 inline constexpr std::uint32_t attempts_default = 5;
+/// Minimum lease. A shorter one would be lost by a short stall of the network.
 inline constexpr duration lease_min = 1s;
+/// Maximum lease. The tasks of a dead worker wait as long as their lease.
 inline constexpr duration lease_max = 12h;
+/// Time that a claim is valid without a heartbeat, by default. A dead worker's tasks come back
+/// after this time.
 inline constexpr duration lease_default = 10s;
+/// Delay before the second attempt of a task whose queue has no retry policy; later delays are
+/// longer. It gives what failed a moment to recover.
 inline constexpr duration retry_base_default = 1s;
+/// Maximum delay between attempts of a task whose queue has no retry policy. After an outage the
+/// tasks run again within this time.
 inline constexpr duration retry_cap_default = 15min;
+/// Maximum base, cap and own delay of a retry. A longer one is most likely a wrong unit.
 inline constexpr duration retry_max = 365 * 24h;
+/// Maximum time that a task may be deferred by. A longer one is most likely a wrong unit.
 inline constexpr duration not_before_ahead_max = 10 * 365 * 24h;
+/// Maximum `run_timeout` and `progress_timeout` of a task. A longer one is most likely a wrong
+/// unit; 0 is unlimited.
 inline constexpr duration run_timeout_max = 30 * 24h;
-inline constexpr duration retention_completed_default = 24h;
+/// Times that the record of an ended task may be kept. They are few, so that whole files of records
+/// can be dropped together.
 inline constexpr std::array<duration, 5> retention_classes{1h, 24h, 7 * 24h, 30 * 24h, 365 * 24h};
+/// Retention of a completed or cancelled task whose queue has none configured: time enough to read
+/// the results of the day.
+inline constexpr duration retention_completed_default = 24h;
+/// Maximum number of events in a task's history, besides its enqueue. The latest ones are kept, so
+/// that a task that is retried for long does not grow.
+inline constexpr std::uint32_t history_events_max = 32;
+/// Maximum text of one event in a history. A longer one is cut with a mark, since the record of the
+/// task has the whole text.
+inline constexpr std::size_t history_text_bytes_max = 1024;
 
-// Batches.
+// Requests of producers and operators.
+
+/// Maximum number of tasks in one enqueue request. A shard answers it as a whole, and others wait
+/// meanwhile.
 inline constexpr std::size_t enqueue_tasks_max = 1000;
-inline constexpr std::size_t reports_per_request_max = 4096;
-inline constexpr std::size_t beats_per_request_max = 65536;
-inline constexpr std::size_t checkpoint_bytes_per_request_max = 8u << 20;
-inline constexpr std::size_t holdings_per_request_max = 65536;
-inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
-inline constexpr std::size_t queues_per_worker_max = 1000;
-inline constexpr std::size_t queues_per_tenant_max = 10'000;
-inline constexpr std::size_t bulk_tasks_max = 1000;
-inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
-inline constexpr std::size_t listed_tasks_max = 10'000;
-inline constexpr std::size_t listed_tasks_default = 100;
-inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// Maximum number of follow-up tasks of one completion. They are one write with it.
 inline constexpr std::size_t follow_ups_max = 64;
+/// Maximum size of all follow-up tasks of one completion. They are one message with it.
 inline constexpr std::size_t follow_up_bytes_max = 8u << 20;
-
-// A shard.
-inline constexpr std::size_t shards_max = 1024;
-inline constexpr std::size_t turn_commands_max = 256;
-inline constexpr std::size_t turn_bytes_max = 256u << 10;
-inline constexpr std::size_t turn_open_lanes_max = 32;
-inline constexpr std::size_t turn_lane_sequences = 16;
-inline constexpr std::size_t due_released_per_turn_max = 10'000;
-inline constexpr std::size_t dead_purged_per_turn_max = 1'000;
-inline constexpr std::size_t queues_removed_per_snapshot_max = 1'000;
-inline constexpr std::size_t segment_bytes_max = 256u << 10;
-inline constexpr std::size_t producer_requests_max = 1024;
-inline constexpr std::size_t awaited_tasks_max = 1'000'000;
-inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
-inline constexpr duration producer_session_idle_max = 24h;
-inline constexpr duration producer_session_ahead_max = 1h;
-inline constexpr duration overloaded_retry_after = 50ms;
-inline constexpr std::uint8_t refunds_in_row_max = 20;
-inline constexpr std::size_t grant_tasks_max = 4096;
-inline constexpr std::size_t grant_bytes_max = 8u << 20;
-inline constexpr std::size_t segment_cache_bytes_default = 12u << 20;
-inline constexpr std::size_t snapshot_records = 250'000;
-inline constexpr std::size_t unpacked_weight_kept = 32'768;
-inline constexpr std::size_t unpacked_weight_max = 131'072;
-inline constexpr std::uint32_t block_segments_max = 256;
-inline constexpr std::size_t block_tasks_max = 4096;
-inline constexpr duration snapshot_interval = 5s;
-/// When an eighth of a segment's tasks is left, they are copied into records of their own.
-inline constexpr std::uint32_t sparse_part = 8;
-/// Segments whose last tasks a snapshot copies into records of their own, and bytes of those tasks'
-/// bodies that wait in memory for it.
-inline constexpr std::size_t copied_segments_max = 1024;
-inline constexpr std::uint64_t copied_bytes_max = 4ull << 20;
-inline constexpr std::size_t snapshot_log_bytes = 4u << 20;
-inline constexpr duration snapshot_interval_min = 250ms;
-inline constexpr duration lease_youth_max = 1s;
-inline constexpr duration shard_time_slew_window = 1s;
-inline constexpr std::uint64_t token_counter_max = (1ull << 39) - 1;
-inline constexpr std::uint64_t epoch_max = (1ull << 24) - 1;
-
-// The journal.
-inline constexpr std::size_t commit_group_bytes_max = 4u << 20;
-inline constexpr std::size_t commit_group_deltas_max = 2000;
-inline constexpr duration os_sync_interval = 500ms;
-inline constexpr duration os_unsynced_max = 1s;
-
-// Records of ended tasks.
-inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;
-inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
-inline constexpr std::uint64_t retention_slack_bytes = 64ull << 20;
-inline constexpr duration retention_look_interval = 1min;
-
-// The disk.
-inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
-inline constexpr duration free_space_look_interval = 1s;
-inline constexpr std::uint64_t free_space_look_bytes = 1u << 20;
-/// Below `free_bytes_least` / `tight_space_divisor` free bytes, claims and large results wait, too.
-inline constexpr std::uint64_t tight_space_divisor = 4;
-inline constexpr std::uint64_t disk_reserve_bytes = 64ull << 20;
-/// The reserve file is released when fewer bytes are free.
-inline constexpr std::uint64_t disk_reserve_release_bytes = 16ull << 20;
-/// A result of at most this size, follow-ups included, is accepted however little space is free.
-inline constexpr std::size_t small_result_bytes_max = 16u << 10;
-/// Delay before a worker resends a result that the coordinator had no space for.
-inline constexpr duration result_retry_after = 1s;
-
-// A connection.
-inline constexpr std::size_t frame_bytes_max = 16u << 20;
-inline constexpr std::size_t hello_bytes_max = 4u << 10;
-inline constexpr duration hello_timeout = 5s;
-inline constexpr duration ping_interval = 5s;
-inline constexpr duration silent_peer_max = 20s;
-inline constexpr duration reconnect_delay_min = 50ms;
-inline constexpr duration reconnect_delay_max = 2s;
-inline constexpr duration connect_timeout = 5s;
-inline constexpr duration connection_linger = 500ms;
-inline constexpr std::size_t descriptors_reserved = 32;
-inline constexpr duration accept_pause = 200ms;
-inline constexpr std::size_t connections_max = 4096;
-inline constexpr std::size_t unauthenticated_connections_max = 256;
-inline constexpr std::size_t outgoing_bytes_high = 32u << 20;
-inline constexpr std::size_t outgoing_bytes_low = 8u << 20;
-inline constexpr std::size_t delivery_bytes_waiting_max = 4u << 20;
-inline constexpr duration delivery_look_interval = 10ms;
-inline constexpr duration delivery_late_interval = 1s;
-inline constexpr std::size_t result_bytes_waiting_max = 8u << 20;
-inline constexpr std::size_t results_asked_again_max = 8;
-/// Maximum number of bytes that the nodes of all tenants have not read.
-inline constexpr std::uint64_t unread_bytes_max = 512ull << 20;
-/// As many unread bytes of each connection do not count, so that every connection makes progress.
-inline constexpr std::size_t unread_bytes_free = 64u << 10;
-/// Beyond this number of unread bytes of a connection its questions are refused.
-inline constexpr std::size_t unread_bytes_per_connection_max = 8u << 20;
-inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
+/// Number of unanswered requests of a producer above which `enqueue` blocks, by default. It hides
+/// the time that one request takes to become durable.
 inline constexpr std::size_t producer_window_requests_default = 64;
-/// Maximum size of the enqueues of all connections that are not durable yet.
-inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
-/// Lets one tenant send the largest frame while another tenant's largest frame is not durable yet.
-inline constexpr std::uint64_t enqueue_bytes_min = 4 * frame_bytes_max;
-/// Memory that an enqueue request occupies in addition to its body.
-inline constexpr std::size_t enqueue_overhead_bytes = 1024;
-/// Longer than for other refusals: so many bytes take a while to become durable, and resending a
-/// large request is expensive.
-inline constexpr duration enqueue_bytes_retry_after = 500ms;
-/// Maximum number of look-ups of one connection that wait for the store.
-inline constexpr std::size_t lookups_waiting_max = 16'384;
-/// Delay before a producer asks again about an awaited task for which there was no room.
-inline constexpr duration lookups_retry_after = 100ms;
-inline constexpr duration name_probe_timeout = 1s;
-inline constexpr duration shutdown_max = 2s;
-
-// The threads that a coordinator's shards and sessions share.
-inline constexpr std::size_t scheduler_threads_default = 2;
-inline constexpr std::size_t scheduler_threads_max = 256;
+/// Maximum number of unanswered requests of a producer. A shard remembers as many of each session,
+/// to recognise repeats.
+inline constexpr std::size_t producer_requests_max = 1024;
+/// Bytes of a producer's unanswered requests above which `enqueue` blocks. Both sides hold them in
+/// memory.
+inline constexpr std::size_t producer_inflight_bytes_max = 64u << 20;
+/// Time after which a producer that was not heard of loses its session. What it sent before and
+/// repeats now is refused with `session_expired`, since the repeat could not be recognised.
+inline constexpr duration producer_session_idle_max = 24h;
+/// Maximum number of producer sessions that a shard remembers. Beyond it, the tenant with most
+/// loses those that it used longest ago.
+inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
+/// Maximum number of tasks of one shard that a connection awaits. The shard holds each in memory;
+/// the connection of a producer that awaits more is closed.
+inline constexpr std::size_t awaited_tasks_max = 1'000'000;
+/// Maximum number of tasks that a list returns. They are held in memory together.
+inline constexpr std::size_t listed_tasks_max = 10'000;
+/// Number of tasks that a list returns by default: as many as a person reads.
+inline constexpr std::size_t listed_tasks_default = 100;
+/// Maximum rate of a redrive or purge of dead tasks, in tasks per second. Above it, no limit is
+/// meant: leave the rate out.
+inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// Maximum number of queues of a tenant. Each costs memory on every shard.
+inline constexpr std::size_t queues_per_tenant_max = 10'000;
 
 // A worker.
-/// A task shares the buffer of a batch up to this size; from a larger batch it copies its part.
-inline constexpr std::size_t shared_batch_bytes_max = 32u << 10;
+
+/// Maximum number of concurrent tasks of a worker. Each slot of a function is a thread.
 inline constexpr std::size_t slots_max = 4096;
+/// Number of concurrent tasks of a worker by default. Handlers that wait for others should have
+/// more.
 inline constexpr std::size_t slots_default = 8;
-inline constexpr duration drain_default = 30s;
-inline constexpr duration cancel_grace_default = 10s;
-inline constexpr std::size_t exec_arguments_max = 256;
+/// Maximum number of queues that one worker serves. Each of its claims names them.
+inline constexpr std::size_t queues_per_worker_max = 1000;
+/// Maximum weight of a queue, when several wait for slots. A greater one would leave the others
+/// next to none.
 inline constexpr unsigned queue_weight_max = 1000;
+/// Maximum number of tasks that a batch handler gets at once. Each takes a slot, and all of them
+/// fail together.
 inline constexpr std::size_t batch_tasks_max = 1000;
+/// Maximum number of tasks in one message, of a claim or of results. The shard answers it in one
+/// turn.
+inline constexpr std::size_t reports_per_request_max = 4096;
+/// Idle time after which the actor of a keyed handler ends, by default. It frees the memory of
+/// groups that have no tasks.
 inline constexpr duration keyed_idle_default = 1min;
+/// Number of actors of a keyed handler on one worker above which an actor ends as soon as it is
+/// idle. They are held in memory.
 inline constexpr std::size_t keyed_actors_max = 10'000;
+/// Time that a drain gives running handlers to finish, by default. The tasks that are left are
+/// given back uncharged.
+inline constexpr duration drain_default = 30s;
+/// Time that a handler has to stop after its task was cancelled. Then the lease ends, and the slot
+/// is free for another task.
+inline constexpr duration cancel_grace_default = 10s;
+/// Maximum note of a progress report. It is for people; a longer one is cut with a mark.
 inline constexpr std::size_t progress_note_bytes_max = 1024;
-inline constexpr duration progress_interval = 20ms;
+/// Maximum number of words in the command of a program that is a handler. More of them belong into
+/// a file.
+inline constexpr std::size_t exec_arguments_max = 256;
+/// Time between SIGTERM and SIGKILL for a program that should stop. It may save what it has.
 inline constexpr duration exec_kill_grace_default = 5s;
-inline constexpr duration drain_cancel_grace = 1s;
-inline constexpr std::size_t unanswered_reports_max = 16384;
-inline constexpr std::size_t unanswered_bytes_max = 64u << 20;
-inline constexpr std::size_t report_bytes_per_request_max = 8u << 20;
+
+// A coordinator.
+
+/// Maximum number of shards of a store. Each costs memory, and a share of every limit of a queue.
+inline constexpr std::size_t shards_max = 1024;
+/// Maximum number of connections of workers, producers and operators, by default. Each takes a
+/// descriptor, and memory for what it sends.
+inline constexpr std::size_t connections_max = 4096;
+/// Maximum number of connections that have not yet authenticated. Beyond it, the oldest one of the
+/// address with most is closed, so that strangers cannot keep others out.
+inline constexpr std::size_t unauthenticated_connections_max = 256;
+/// Maximum number of connections to the HTTP gateway, by default. Each takes a descriptor.
+inline constexpr std::size_t http_connections_max = 4096;
+/// Maximum number of look-ups in the store that wait for one connection. Beyond it they are refused
+/// with `overloaded`, and the libraries ask again.
+inline constexpr std::size_t lookups_waiting_max = 16'384;
+/// Maximum bytes of enqueues that are not durable yet, over all connections, by default. They are
+/// held in memory; above it, enqueues are refused with `overloaded`.
+inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
+/// Maximum number of bytes that the nodes of all tenants have not read, beyond 64 KiB of each
+/// connection. They are held in the coordinator's memory.
+inline constexpr std::uint64_t unread_bytes_max = 512ull << 20;
+/// Minimum of the same. It lets one tenant send its largest request while that of another tenant is
+/// not durable yet.
+inline constexpr std::uint64_t enqueue_bytes_min = 64ull << 20;
+/// Maximum bytes of the records of ended tasks, by default. Above it, the oldest ones are removed
+/// before their time, so that the disk does not fill up.
+inline constexpr std::uint64_t retention_bytes_default = 10ull << 30;
+/// Minimum of the same. Below it, results would be removed before they can be read.
+inline constexpr std::uint64_t retention_bytes_min = 1ull << 20;
+/// Free bytes on the disk below which new tasks are refused, by default. They are left to claims
+/// and results.
+inline constexpr std::uint64_t free_bytes_least_default = 512ull << 20;
+/// Number of threads that shards and sessions share, by default. More of them help when the
+/// processors of the machine are idle and a shard is not.
+inline constexpr std::size_t scheduler_threads_default = 2;
+/// Maximum number of the same. More than there are processors is of no use.
+inline constexpr std::size_t scheduler_threads_max = 256;
 
 // The HTTP gateway.
+
+/// Maximum request line and headers of a request. A token and a long path fit.
 inline constexpr std::size_t http_header_bytes_max = 8u << 10;
+/// Maximum body of a request. A payload of 1 MiB in base64 fits.
 inline constexpr std::size_t http_body_bytes_max = 2u << 20;
+/// Maximum body of a batch. It is parsed as a whole.
 inline constexpr std::size_t http_batch_body_bytes_max = 16u << 20;
-inline constexpr std::size_t http_bodies_bytes_max = 128u << 20;
+/// Maximum depth of objects and arrays inside each other. Parsing takes stack for each.
 inline constexpr std::size_t http_json_depth_max = 64;
+/// Maximum `X-Request-Id` that a client may choose. It is part of every log line of the request.
 inline constexpr std::size_t http_request_id_bytes_max = 128;
-inline constexpr std::size_t http_connections_max = 4096;
-inline constexpr duration http_idle_max = 60s;
-inline constexpr duration http_body_time_max = 60s;
-inline constexpr duration http_write_time_max = 60s;
+/// Maximum `waitSeconds`, the time that a request may wait for a task or for an end. Proxies close
+/// connections that are silent for longer.
 inline constexpr duration http_wait_max = 60s;
-inline constexpr duration http_shutdown_max = 500ms;
-inline constexpr duration http_ready_timeout = 2s;
+/// Maximum number of tasks in a batch. Clients that need more of them ask for `?limit=extended`.
 inline constexpr std::size_t http_batch_tasks_max = 100;
+/// Maximum number of tasks of a claim. The answer has all their payloads.
 inline constexpr std::size_t http_claim_tasks_max = 10;
+/// Maximum number of queues of a claim. Every shard is asked for each.
 inline constexpr std::size_t http_claim_queues_max = 1000;
+/// Maximum number of tasks on one page of a list. The next page goes on after it.
 inline constexpr std::size_t http_listed_tasks_max = 1000;
-inline constexpr std::size_t http_enqueues_in_flight_max = 512;
+/// Maximum number of ids in one request that redrives or purges dead tasks. Each is one change.
 inline constexpr std::size_t http_bulk_ids_max = 1000;
 
 } // namespace codeq::limits

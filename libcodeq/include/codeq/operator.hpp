@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
 #include "codeq/credentials.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
@@ -74,9 +73,9 @@ public:
 
   // Many tasks.
 
-  /// Returns the oldest tasks that match the filter, without results and error texts; at most
-  /// `limit` (1..`limits::listed_tasks_max`) of them.
-  [[nodiscard]] result<std::vector<task_status>>
+  /// Returns the oldest tasks that match the filter; at most `limit`
+  /// (1..`limits::listed_tasks_max`) of them.
+  [[nodiscard]] result<std::vector<task_summary>>
   list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 
   /// Redrives or purges the dead tasks that match the filter; returns how many.

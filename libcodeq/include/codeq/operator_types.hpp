@@ -6,17 +6,16 @@
 #include "codeq/task.hpp"
 #include "codeq/time.hpp"
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace codeq {
 
+/// Numbers of a queue's tasks by state, over all shards.
 struct queue_stats {
   queue_address queue;
   std::uint64_t scheduled = 0;
@@ -28,49 +27,12 @@ struct queue_stats {
   std::uint64_t dead = 0;
   /// Leases that expired, since the store was created.
   std::uint64_t lost = 0;
-  /// Dead tasks that are still stored, and `ready` split by priority. Filled within the coordinator
-  /// only; not sent to operators.
-  std::uint64_t dead_now = 0;
-  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
-  std::uint64_t cancelled = 0;
-};
-
-/// A connected worker, or a disconnected one that still has leases.
-struct worker_stats {
-  std::string name;
-  bool is_connected = false;
-  /// Number of tasks that it could accept now.
-  std::uint64_t free_slots = 0;
-  std::uint64_t leases = 0;
-  /// Tenants of the queues that it claims from.
-  std::set<std::string> tenants{};
-};
-
-/// Histogram of durations.
-struct time_counts {
-  /// Upper bounds of the buckets; the last bucket has none.
-  static constexpr std::array<std::int64_t, 13> bounds_ms{
-    1, 2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30'000, 300'000, 3'600'000};
-
-  std::array<std::uint64_t, bounds_ms.size() + 1> counts{};
-  std::int64_t sum_ms = 0;
-
-  void add(duration took, std::uint64_t times = 1);
-  void add(const time_counts& other);
 };
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
   /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
-
-  // Filled within the coordinator only; not sent to operators.
-
-  std::vector<worker_stats> workers{};
-  /// Time from a task's enqueue to its first grant.
-  time_counts dispatch{};
-  /// Time from a grant to the report that ended the lease.
-  time_counts run{};
 };
 
 /// Configuration of a queue: the defaults of its tasks, and its limits.
@@ -156,7 +118,9 @@ enum class task_reason : std::uint8_t {
 
 struct task_explanation {
   task_reason reason = task_reason::next;
-  task_status task;
+  task_summary task;
+  /// The latest error text of a dead task.
+  std::string error_text{};
   timestamp until{};
   task_id blocker{};
   task_state blocker_state = task_state::ready;
@@ -209,7 +173,8 @@ struct task_event {
   /// State of the task after the event; `until` is set when it waits for a time.
   task_state state = task_state::ready;
   timestamp until{};
-  // Lease that the event belongs to; unset for events without a lease.
+  /// Attempt, token and worker of the lease that the event belongs to; empty for events without a
+  /// lease.
   std::uint32_t attempt = 0;
   fencing_token token{};
   std::string worker{};
@@ -234,6 +199,21 @@ struct task_timeline {
   timestamp until{};
 
   friend bool operator==(const task_timeline&, const task_timeline&) = default;
+};
+
+/// State of a backup. On the wire, never renumber.
+enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed = 3 };
+
+/// The latest backup since the coordinator was started.
+struct backup_status {
+  backup_state state = backup_state::none;
+  /// Number of the backup in the coordinator's backup directory; starts at 1 and ascends.
+  std::uint32_t number = 0;
+  /// Size of all its files, including those that it shares with earlier backups.
+  std::uint64_t bytes = 0;
+  std::uint32_t files = 0;
+  /// Why the backup failed; empty unless `failed`.
+  std::string problem;
 };
 
 } // namespace codeq

@@ -99,8 +99,8 @@ struct task_key {
 struct task_spec {
   std::string tenant = "default";
   std::string queue;
-  /// Opaque bytes, binary-safe; at most 1 MiB.
-  std::string payload;
+  /// Opaque bytes, binary-safe; at most 1 MiB. A string, or `codeq::encode(value)`.
+  bytes payload;
   /// 0..9; 9 is the highest.
   int priority = 0;
   /// Delay after the enqueue before the task may be claimed. Default: 0.
@@ -125,7 +125,7 @@ struct task_spec {
   std::optional<duration> retention{};
   /// The same for a dead task. Default: 0 (kept until purged).
   std::optional<duration> dead_retention{};
-  /// Passed to the handler; at most 16 KiB in total.
+  /// Names and values that are passed to the handler; at most 16 KiB in total.
   std::map<std::string, std::string> headers{};
   /// At most one task of a group (within its queue) is leased at a time, in order of arrival. At
   /// most 256 bytes; empty: no group.
@@ -168,8 +168,8 @@ enum class disposition : std::uint8_t {
   cancelled = 5, ///< It was asked to stop, and did.
 };
 
-/// What a producer or operator learns about one task.
-struct task_status {
+/// What an operator learns about one task, without its texts.
+struct task_summary {
   task_id id;
   std::string tenant;
   std::string queue;
@@ -188,10 +188,27 @@ struct task_status {
   std::string key{};
   /// Number of leases lost in a row (the worker did not live to report).
   std::uint32_t lost_in_row = 0;
+};
+
+/// The whole record of one task.
+struct task_status : task_summary {
   /// The result of a completed task.
   std::string result;
-  /// The latest error text of a failed attempt or a dead task.
+  /// The latest error text of a task that is not completed; empty when no attempt failed.
   std::string error_text;
+};
+
+/// What a producer learns about a task that has ended.
+struct ended_task {
+  task_id id;
+  /// `completed`, `dead` or `cancelled`.
+  task_state state = task_state::completed;
+  /// Number of charged deliveries.
+  std::uint32_t attempt = 0;
+  /// The result of a completed task.
+  std::string result{};
+  /// The error text of a task that is not completed.
+  std::string error_text{};
 };
 
 /// Changes that an operator can make to one task. On the wire, never renumber.

@@ -5,7 +5,9 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,8 @@ struct attempt_options {
   bool cancelled = false;
   /// Checkpoint saved by an earlier attempt.
   std::string checkpoint{};
+  /// When the task was enqueued.
+  timestamp enqueued_at{};
 };
 
 /// Calls that a handler made to its `task` while it ran.
@@ -47,6 +51,11 @@ struct run_result {
 /// failure with its text, as in a node.
 [[nodiscard]] run_result
 run_once(const handler_function& function, const task_spec& spec, const attempt_options& = {});
+
+/// The same with the handler that is registered for `spec.queue`, typed ones included. @throws
+/// std::invalid_argument when that is not a function
+[[nodiscard]] run_result
+run_once(const handler_registry& handlers, const task_spec& spec, const attempt_options& = {});
 
 /// The handlers registered by the handler library that is linked into the test.
 [[nodiscard]] inline handler_registry registered_handlers() {

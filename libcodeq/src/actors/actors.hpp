@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 #include "codeq/result.hpp"
 
 #include "actors/frame_message.hpp"
@@ -34,7 +34,7 @@ struct connection_lost {
 };
 
 /// Notifies the owner that the connection's outgoing bytes have risen above the high mark, or
-/// fallen below the low mark again (`limits::outgoing_bytes_high`, `_low`).
+/// fallen below the low mark again (`tuning::outgoing_bytes_high`, `_low`).
 struct outgoing_pressure {
   bool high = false;
 };
@@ -46,7 +46,7 @@ struct close_connection {
   bool at_once = false;
 };
 
-/// Asks a connection whether its peer still answers a ping within `limits::name_probe_timeout`.
+/// Asks a connection whether its peer still answers a ping within `tuning::name_probe_timeout`.
 struct probe_peer {};
 
 /// Progress of a connection owner's frames. Written by the connection, read on any thread.

@@ -35,7 +35,7 @@ struct submit_tasks {
 struct watch_tasks {
   std::uint64_t watch = 0;
   std::vector<task_id> tasks;
-  std::function<void(result<task_status>)> ended;
+  std::function<void(result<ended_task>)> ended;
   /// Called with the progress of handlers; empty: progress is not requested.
   std::function<void(const task_progress&)> progressed{};
 };
@@ -55,7 +55,7 @@ struct resend_due {
 struct ask_again_due {};
 
 /// Asks a client to send `goodbye` on all links and to end, at the latest after
-/// `limits::shutdown_max`.
+/// `tuning::shutdown_max`.
 struct stop_client {};
 
 /// A client that stops has waited too long for its links to end.

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/operator_types.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace codeq {
-
-void time_counts::add(duration took, std::uint64_t times) {
-  auto at = std::lower_bound(bounds_ms.begin(), bounds_ms.end(), took.count());
-  counts[static_cast<std::size_t>(at - bounds_ms.begin())] += times;
-  sum_ms += took.count() * static_cast<std::int64_t>(times);
-}
-
-void time_counts::add(const time_counts& other) {
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    counts[i] += other.counts[i];
-  sum_ms += other.sum_ms;
-}
 
 namespace {
 
@@ -39,7 +26,7 @@ std::string in_words(std::uint32_t workers) {
   return workers == 1 ? "its 1 worker" : "its " + std::to_string(workers) + " workers";
 }
 
-std::string attempt_of(const task_status& task, std::uint32_t attempt) {
+std::string attempt_of(const task_summary& task, std::uint32_t attempt) {
   return std::to_string(attempt) + " of " + std::to_string(task.max_attempts);
 }
 
@@ -127,7 +114,7 @@ std::string to_sentence(const task_explanation& why) {
   case task_reason::completed:
     return "completed";
   case task_reason::dead:
-    return "dead after attempt " + attempt_of(task, task.attempt) + because(task.error_text);
+    return "dead after attempt " + attempt_of(task, task.attempt) + because(why.error_text);
   case task_reason::cancelled:
     return "cancelled";
   }

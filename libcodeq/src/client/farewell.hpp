@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
-
 #include "actors/client_actors.hpp"
+#include "base/tuning.hpp"
 #include "client/peer.hpp"
 
 #include <cstddef>
@@ -29,7 +28,7 @@ public:
       self_->monitor(link);
       self_->send(link, actors::close_link{{errc::going_away, "the client stops"}, finished});
     }
-    self_->delayed_send(self_, limits::shutdown_max, actors::stop_overdue{});
+    self_->delayed_send(self_, tuning::shutdown_max, actors::stop_overdue{});
   }
 
   [[nodiscard]] bool begun() const noexcept { return begun_; }

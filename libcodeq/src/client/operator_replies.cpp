@@ -51,7 +51,7 @@ result<void> take_known(const char* what, encoding::schema_enum<Enum> found, Enu
 
 /// Reads the common fields of `StatusReply` and `TaskView`.
 template <class Reader>
-result<void> read_common(Reader from, task_status& to) {
+result<void> read_common(Reader from, task_summary& to) {
   auto state = read_state(from.getState());
   if (!state)
     return state.error();

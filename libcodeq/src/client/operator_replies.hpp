@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
@@ -31,7 +30,7 @@ struct bulk_part {
 /// One part of one shard's list.
 struct list_part {
   /// The shards of their ids are not filled in yet.
-  std::vector<task_status> tasks;
+  std::vector<task_summary> tasks;
   sequence after = 0;
   bool more = false;
 };

@@ -2,6 +2,7 @@
 #include "client/producer_actor.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "observe/log.hpp"
 #include "transport/deliver.hpp"
 
@@ -78,7 +79,7 @@ void producer_state::ask_again() {
 
 void producer_state::ask_again_later() {
   if (watches_.wants_to_ask_again() && !std::exchange(will_ask_again_, true))
-    self_->delayed_send(self_, limits::lookups_retry_after, actors::ask_again_due{});
+    self_->delayed_send(self_, tuning::lookups_retry_after, actors::ask_again_due{});
 }
 
 void producer_state::resend(const actors::resend_due& due) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/shard_walk.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -44,12 +44,12 @@ queue_info merge_parts(queue_address queue, const std::vector<core::queue_settin
   return info;
 }
 
-std::vector<task_status>
-merge_oldest(std::vector<std::vector<task_status>> lists, std::size_t limit) {
-  std::vector<task_status> all;
+std::vector<task_summary>
+merge_oldest(std::vector<std::vector<task_summary>> lists, std::size_t limit) {
+  std::vector<task_summary> all;
   for (auto& list : lists)
     std::move(list.begin(), list.end(), std::back_inserter(all));
-  std::stable_sort(all.begin(), all.end(), [](const task_status& a, const task_status& b) {
+  std::stable_sort(all.begin(), all.end(), [](const task_summary& a, const task_summary& b) {
     return std::tie(a.enqueued_at, a.id) < std::tie(b.enqueued_at, b.id);
   });
   if (all.size() > limit)
@@ -63,7 +63,7 @@ bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), r
 std::uint32_t bulk_pace::next_part() const {
   // Ten parts per second, so that a rate does not become one burst per second.
   constexpr std::uint64_t parts_per_second = 10;
-  std::uint64_t part = limits::bulk_tasks_max;
+  std::uint64_t part = tuning::bulk_tasks_max;
   if (rate_ != 0)
     part = std::clamp<std::uint64_t>(rate_ / parts_per_second, 1, part);
   if (limit_ != 0)

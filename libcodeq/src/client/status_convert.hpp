@@ -7,16 +7,19 @@
 #include "protocol/messages.hpp"
 
 #include <string>
+#include <utility>
 
 namespace codeq::client {
 
-/// The status of an ended task as producers get it: id, state, attempt and text only. Errors:
-/// `protocol_error`.
-[[nodiscard]] result<task_status>
-ended_status(task_id task, schema::TasksEnded::Ended::Reader from, std::string text);
+/// The end of a task as producers get it. Errors: `protocol_error`.
+[[nodiscard]] result<ended_task>
+read_ended(task_id task, schema::TasksEnded::Ended::Reader from, std::string text);
 
 /// Stores a task's text: as the result of a completed task, as the error text of any other.
-void put_text(task_status& status, std::string text);
+template <class Status>
+void put_text(Status& status, std::string text) {
+  (status.state == task_state::completed ? status.result : status.error_text) = std::move(text);
+}
 
 /// Errors: `protocol_error` for a state that this version does not know.
 [[nodiscard]] result<task_state> read_state(schema::TaskState from);

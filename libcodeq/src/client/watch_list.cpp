@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/watch_list.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "client/status_convert.hpp"
 #include "protocol/error_code.hpp"
 
@@ -121,7 +120,7 @@ void watch_list::ask(std::vector<task_id> tasks, interest in) {
   std::sort(tasks.begin(), tasks.end());
   for (std::size_t begin = 0; begin < tasks.size();) {
     auto end = begin + 1;
-    while (end < tasks.size() && end - begin < limits::awaited_tasks_per_request_max
+    while (end < tasks.size() && end - begin < tuning::awaited_tasks_per_request_max
            && tasks[end].shard == tasks[begin].shard)
       ++end;
     auto part = std::span(tasks).subspan(begin, end - begin);
@@ -136,7 +135,7 @@ void watch_list::ask(std::vector<task_id> tasks, interest in) {
 }
 
 result<void> watch_list::accept(const protocol::tasks_ended& ended) {
-  auto each = [this](task_id task, const result<task_status>& how) { finish(task, how); };
+  auto each = [this](task_id task, const result<ended_task>& how) { finish(task, how); };
   return ended.read([&](auto reader) -> result<void> {
     auto shard = static_cast<shard_id>(reader.getShard());
     auto ends = reader.getTexts().getEnds();
@@ -159,7 +158,7 @@ result<void> watch_list::accept(const protocol::tasks_ended& ended) {
            std::min<int>(tasks[i].getPercent(), 100),
            std::move(text)});
       else if (code == errc::none)
-        each(task, ended_status(task, tasks[i], std::move(text)));
+        each(task, read_ended(task, tasks[i], std::move(text)));
       else if (code == errc::overloaded)
         put_off_.push_back(task);
       else if (code == errc::unknown_task)
@@ -180,7 +179,7 @@ void watch_list::tell(const task_progress& progress) {
       (*watcher.progressed)(progress);
 }
 
-void watch_list::finish(task_id task, const result<task_status>& how) {
+void watch_list::finish(task_id task, const result<ended_task>& how) {
   auto [begin, end] = watched_.equal_range(task);
   if (begin == end)
     return;

@@ -29,7 +29,7 @@ public:
   static constexpr std::size_t asked_again_max = 8192;
 
   /// Receives the outcome of one task. Must not block.
-  using ended_function = std::function<void(result<task_status>)>;
+  using ended_function = std::function<void(result<ended_task>)>;
   /// Receives progress of a task. Must not block; empty: progress is not requested.
   using progressed_function = std::function<void(const task_progress&)>;
   using send_function = std::function<void(const protocol::await_request&)>;
@@ -89,7 +89,7 @@ private:
   request_for(std::span<const task_id> tasks, interest in);
   void ask(std::vector<task_id> tasks, interest in);
   void tell(const task_progress& progress);
-  void finish(task_id task, const result<task_status>& how);
+  void finish(task_id task, const result<ended_task>& how);
 
   watcher_map watched_;
   /// Tasks for which the coordinator had no room, in the order of its refusals.

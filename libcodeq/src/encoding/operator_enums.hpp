@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
 #include "codeq/operator_types.hpp"
 
 #include "core/commands/operator_command.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/key_text.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <array>
 
@@ -75,7 +75,7 @@ std::string named(storage::key_tag kind, shard_id shard, const std::string& name
 
 std::string number_in_words(std::uint64_t number) {
   return std::to_string(number >> epoch_shift) + ":"
-         + std::to_string(number & limits::token_counter_max);
+         + std::to_string(number & tuning::token_counter_max);
 }
 
 std::string numbered_in_words(storage::key_tag kind, shard_id shard, std::uint64_t number) {

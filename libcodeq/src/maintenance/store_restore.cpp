@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/store_restore.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/recovery/recovery.hpp"
 #include "storage/write_set.hpp"
@@ -37,7 +36,7 @@ give_identity(storage::task_store& store, std::uint64_t store_id, timestamp now)
     return record;
   auto epoch = epoch_of_restored(record->epoch, now);
   // One epoch is left for the first start.
-  if (epoch >= limits::epoch_max)
+  if (epoch >= tuning::epoch_max)
     return error{errc::incompatible_store, "the store's epochs ran out"};
   record->epoch = static_cast<std::uint32_t>(epoch);
   record->store_id = store_id;

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "coordinator/actors/backup_runner.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/keeper.hpp"
@@ -209,7 +210,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
                          : system->spawn(coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
-    {store, limits::segment_cache_bytes_default / 4 / identity.shard_count},
+    {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
     lookups,
     limits::lookups_waiting_max,
@@ -232,7 +233,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     s.reader = reader;
     s.space =
       std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
-    s.shard.cache_bytes = limits::segment_cache_bytes_default / identity.shard_count;
+    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
     auto shard = system->spawn(coordinator::drive_shard, s);
     introduction.shards.emplace_back(shard);
     shards.emplace_back(shard);
@@ -313,7 +314,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
                      e = enqueues,
                      w = lookups,
                      h = horizons,
-                     d = reserve](const coordinator_stats& stats) {
+                     d = reserve](const base::coordinator_counts& stats) {
     auto counts = node::counts_of(*s, *j, *m);
     counts.limits_met = l->counts();
     counts.enqueue_bytes = e->used();
@@ -340,11 +341,11 @@ void coordinator_node::impl::stop() {
   caf::anon_send_exit(acceptor.actor, caf::exit_reason::user_shutdown);
   {
     caf::scoped_actor self{*system};
-    self->request(registrar, limits::shutdown_max / 4, coordinator::stop_registrar{})
+    self->request(registrar, tuning::shutdown_max / 4, coordinator::stop_registrar{})
       .receive([](bool) {}, [](const caf::error&) {});
     // All shards at the same time, so that there is only one wait for a slow disk.
     auto stop_one = [&](const coordinator::shard_actor& shard) {
-      return self->request(shard, limits::shutdown_max / 2, coordinator::stop_shard{});
+      return self->request(shard, tuning::shutdown_max / 2, coordinator::stop_shard{});
     };
     std::vector<decltype(stop_one(shards.front()))> stops;
     for (const auto& shard : shards)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/open_files.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "observe/log.hpp"
 
 #include <algorithm>

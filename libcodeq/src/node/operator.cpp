@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
 #include "client/inquiry_actor.hpp"
 #include "client/operator_questions.hpp"
@@ -141,7 +142,7 @@ struct operator_client::impl {
   change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
 
   /// The oldest tasks of one shard that match the filter.
-  result<std::vector<task_status>>
+  result<std::vector<task_summary>>
   list_shard(std::uint16_t shard, const task_filter& filter, std::size_t limit);
 
   /// Number of shards of the connected store. @pre connected()
@@ -229,12 +230,12 @@ result<std::uint64_t> operator_client::impl::change_many(
   return pace.changed();
 }
 
-result<std::vector<task_status>> operator_client::impl::list_shard(
+result<std::vector<task_summary>> operator_client::impl::list_shard(
   std::uint16_t shard, const task_filter& filter, std::size_t limit) {
-  std::vector<task_status> tasks;
+  std::vector<task_summary> tasks;
   client::walk_position at{shard, 0, 0};
   for (bool more = true; more && tasks.size() < limit;) {
-    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), limits::bulk_tasks_max));
+    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), tuning::bulk_tasks_max));
     auto part = ask(client::list_tasks(filter, at), client::read_list);
     if (!part)
       return part.error();
@@ -302,7 +303,7 @@ result<task_explanation> operator_client::explain(task_id task) {
     return why;
   // The task's last error text is in the store, which the shard does not read.
   if (auto known = status(task))
-    why->task.error_text = std::move(known->error_text);
+    why->error_text = std::move(known->error_text);
   return why;
 }
 
@@ -327,11 +328,11 @@ result<queue_info> operator_client::pause_queue(const queue_address& queue, bool
     queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused); });
 }
 
-result<std::vector<task_status>>
+result<std::vector<task_summary>>
 operator_client::list(const task_filter& filter, std::size_t limit) {
   if (limit < 1 || limit > limits::listed_tasks_max)
     return out_of_range("limit", limit, 1, limits::listed_tasks_max);
-  std::vector<std::vector<task_status>> lists;
+  std::vector<std::vector<task_summary>> lists;
   auto shards = impl_->shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto list = impl_->list_shard(shard, filter, limit);

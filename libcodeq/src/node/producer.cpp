@@ -70,11 +70,11 @@ result<void> check(const producer_options& options) {
 }
 
 result<void> check_count(std::size_t count) {
-  if (count >= 1 && count <= limits::enqueue_tasks_max)
+  if (count <= limits::enqueue_tasks_max)
     return {};
   return error{
-    count == 0 ? errc::invalid_argument : errc::too_large,
-    "the request has " + std::to_string(count) + " tasks; it must have 1.."
+    errc::too_large,
+    "the request has " + std::to_string(count) + " tasks; it must have at most "
       + std::to_string(limits::enqueue_tasks_max)};
 }
 
@@ -86,18 +86,27 @@ result<void> check_unaddressed(const std::vector<task_spec>& tasks) {
     return error{
       errc::invalid_argument,
       "task " + std::to_string(i) + " has a " + (tasks[i].key.empty() ? "group" : "key")
-        + "; enqueue_each takes batches with keys and groups"};
+        + "; enqueue takes batches with keys and groups"};
   }
   return {};
 }
 
-/// Ids of tasks that were all created.
-std::vector<task_id> ids_of(const enqueue_answers& answers) {
+/// Ids of tasks that were all created, or why none was.
+result<std::vector<task_id>> ids_of(const result<enqueue_answers>& answers) {
+  if (!answers)
+    return answers.error();
   std::vector<task_id> ids;
-  ids.reserve(answers.size());
-  for (const auto& answer : answers)
+  ids.reserve(answers->size());
+  for (const auto& answer : *answers)
     ids.push_back(answer->id);
   return ids;
+}
+
+/// One answer per task; an error of the whole request is the answer of each of its `tasks`.
+enqueue_answers each_of(result<enqueue_answers> answers, std::size_t tasks) {
+  if (answers)
+    return std::move(*answers);
+  return {tasks, result<enqueued_task>(answers.error())};
 }
 
 std::string within(duration wait) {
@@ -143,9 +152,14 @@ struct producer::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
+  using answered = std::function<void(result<enqueue_answers>)>;
+
   /// Encodes the tasks, takes room and passes the tasks to the actor.
   result<void>
-  submit(const std::vector<task_spec>& tasks, each_enqueued done, client::room::deadline until);
+  submit(const std::vector<task_spec>& tasks, answered done, client::room::deadline until);
+
+  /// The same without a deadline. Calls `done` at once when the request is refused or empty.
+  void submit(const std::vector<task_spec>& tasks, const answered& done);
 
   /// Submits the tasks and waits for all answers.
   result<enqueue_answers> enqueue(const std::vector<task_spec>& tasks, duration wait);
@@ -158,7 +172,7 @@ struct producer::impl {
 };
 
 result<void> producer::impl::submit(
-  const std::vector<task_spec>& tasks, each_enqueued done, client::room::deadline until) {
+  const std::vector<task_spec>& tasks, answered done, client::room::deadline until) {
   if (auto ok = check_count(tasks.size()); !ok)
     return ok;
   auto encoded = protocol::encoded_tasks::encode(tasks);
@@ -178,8 +192,17 @@ result<void> producer::impl::submit(
   return {};
 }
 
+void producer::impl::submit(const std::vector<task_spec>& tasks, const answered& done) {
+  if (tasks.empty())
+    done(enqueue_answers{});
+  else if (auto ok = submit(tasks, done, std::nullopt); !ok)
+    done(ok.error());
+}
+
 result<enqueue_answers>
 producer::impl::enqueue(const std::vector<task_spec>& tasks, duration wait) {
+  if (tasks.empty())
+    return enqueue_answers{};
   auto until = client::deadline_after(wait);
   auto slot = std::make_shared<client::answer_slot<enqueue_answers>>();
   auto put = [slot](result<enqueue_answers> answer) { slot->put(std::move(answer)); };
@@ -214,46 +237,37 @@ result<enqueued_task> producer::enqueue(task_spec task, duration wait) {
   return std::move(answers->front());
 }
 
-result<std::vector<task_id>> producer::enqueue(std::vector<task_spec> tasks, duration wait) {
+enqueue_answers producer::enqueue(std::vector<task_spec> tasks, duration wait) {
+  return each_of(impl_->enqueue(tasks, wait), tasks.size());
+}
+
+void producer::enqueue(std::vector<task_spec> tasks, enqueued done) {
+  impl_->submit(tasks, [done = std::move(done), count = tasks.size()](auto answers) {
+    done(each_of(std::move(answers), count));
+  });
+}
+
+result<std::vector<task_id>>
+producer::enqueue_all_or_none(std::vector<task_spec> tasks, duration wait) {
   if (auto ok = check_unaddressed(tasks); !ok)
     return ok.error();
-  auto answers = impl_->enqueue(tasks, wait);
-  if (!answers)
-    return answers.error();
-  return ids_of(*answers);
+  return ids_of(impl_->enqueue(tasks, wait));
 }
 
-void producer::enqueue_async(std::vector<task_spec> tasks, enqueued done) {
-  auto told = [done](const result<enqueue_answers>& answers) {
-    if (answers)
-      done(ids_of(*answers));
-    else
-      done(answers.error());
-  };
-  auto ok = check_unaddressed(tasks);
-  if (ok)
-    ok = impl_->submit(tasks, told, std::nullopt);
-  if (!ok)
-    done(ok.error());
+void producer::enqueue_all_or_none(std::vector<task_spec> tasks, all_enqueued done) {
+  if (auto ok = check_unaddressed(tasks); !ok)
+    return done(ok.error());
+  impl_->submit(tasks, [done = std::move(done)](const auto& answers) { done(ids_of(answers)); });
 }
 
-result<enqueue_answers> producer::enqueue_each(std::vector<task_spec> tasks, duration wait) {
-  return impl_->enqueue(tasks, wait);
-}
-
-void producer::enqueue_each_async(std::vector<task_spec> tasks, each_enqueued done) {
-  if (auto ok = impl_->submit(tasks, done, std::nullopt); !ok)
-    done(ok.error());
-}
-
-result<task_status> producer::await(task_id task, duration wait) {
+result<ended_task> producer::await(task_id task, duration wait) {
   return watch(task, {}, wait);
 }
 
-result<task_status> producer::watch(task_id task, progressed told, duration wait) {
-  auto slot = std::make_shared<client::answer_slot<task_status>>();
+result<ended_task> producer::watch(task_id task, progressed told, duration wait) {
+  auto slot = std::make_shared<client::answer_slot<ended_task>>();
   auto watch = ++impl_->watches;
-  auto put = [slot](result<task_status> how) { slot->put(std::move(how)); };
+  auto put = [slot](result<ended_task> how) { slot->put(std::move(how)); };
   caf::anon_send(
     impl_->actor, actors::watch_tasks{watch, {task}, put, guarded(impl_.get(), std::move(told))});
   if (auto how = slot->wait(client::deadline_after(wait)))
@@ -262,12 +276,12 @@ result<task_status> producer::watch(task_id task, progressed told, duration wait
   return error{errc::timeout, "task " + to_string(task) + " has not ended" + within(wait)};
 }
 
-void producer::await_async(std::vector<task_id> tasks, ended done) {
-  watch_async(std::move(tasks), {}, std::move(done));
+void producer::await(std::vector<task_id> tasks, ended done) {
+  watch(std::move(tasks), {}, std::move(done));
 }
 
-void producer::watch_async(std::vector<task_id> tasks, progressed told, ended done) {
-  auto ended = [owner = impl_.get(), done = std::move(done)](result<task_status> how) {
+void producer::watch(std::vector<task_id> tasks, progressed told, ended done) {
+  auto ended = [owner = impl_.get(), done = std::move(done)](result<ended_task> how) {
     call_back(owner, [&] { done(std::move(how)); });
   };
   caf::anon_send(

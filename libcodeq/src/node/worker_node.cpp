@@ -2,6 +2,7 @@
 #include "codeq/worker_node.hpp"
 
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "node/link_security.hpp"
 #include "transport/configure.hpp"
 #include "transport/link.hpp"
@@ -90,11 +91,11 @@ result<protocol::hello> introduce(
     queues.push_back(handler.queue);
   auto hello =
     worker::make_hello({options.name, base::random_bits()}, options.tenant, queues, token);
-  if (hello.body().size() > limits::hello_bytes_max)
+  if (hello.body().size() > tuning::hello_bytes_max)
     return wrong_option(
       "the names of " + std::to_string(queues.size()) + " queues make a hello of "
       + std::to_string(hello.body().size()) + " bytes; it must not pass "
-      + std::to_string(limits::hello_bytes_max));
+      + std::to_string(tuning::hello_bytes_max));
   return hello;
 }
 
@@ -238,9 +239,10 @@ result<void> serve_isolated(worker_node_options options, const std::string& queu
   if (!chosen)
     return chosen.error();
   const auto& handler = chosen->front();
-  if (!handler.function)
+  const auto* function = std::get_if<handler_function>(&handler.handler);
+  if (function == nullptr)
     return wrong_option("queue `" + queue + "` is not handled by a function");
-  worker::serve_parent(handler.function, STDIN_FILENO, STDOUT_FILENO);
+  worker::serve_parent(*function, STDIN_FILENO, STDOUT_FILENO);
 }
 
 worker_node::worker_node(std::unique_ptr<impl> state) : impl_(std::move(state)) {

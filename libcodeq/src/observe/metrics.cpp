@@ -41,7 +41,7 @@ public:
       metric.gauge.value = value;
   }
 
-  void add(const time_counts& times) {
+  void add(const base::time_counts& times) {
     auto& histogram = append({}).histogram;
     std::uint64_t below = 0;
     for (std::size_t i = 0; i < times.bounds_ms.size(); ++i) {
@@ -65,7 +65,7 @@ private:
   std::vector<MetricFamily> all_;
 };
 
-labels of_queue(const queue_stats& q, const char* name, const char* value) {
+labels of_queue(const base::queue_counts& q, const char* name, const char* value) {
   return {{"tenant", q.queue.tenant}, {"queue", q.queue.queue}, {name, value}};
 }
 
@@ -73,7 +73,7 @@ double number(std::uint64_t n) {
   return static_cast<double>(n);
 }
 
-void write_queues(families& to, const std::vector<queue_stats>& queues) {
+void write_queues(families& to, const std::vector<base::queue_counts>& queues) {
   to.begin("codeq_tasks", "Tasks that are kept, by queue and state", MetricType::Gauge);
   for (const auto& q : queues) {
     to.add(number(q.scheduled), of_queue(q, "state", "scheduled"));
@@ -94,7 +94,7 @@ void write_queues(families& to, const std::vector<queue_stats>& queues) {
   }
 }
 
-std::int64_t gauge_of(const coordinator_stats& stats, const std::string& name) {
+std::int64_t gauge_of(const base::coordinator_counts& stats, const std::string& name) {
   auto at = stats.gauges.find(name);
   return at == stats.gauges.end() ? 0 : at->second;
 }
@@ -152,7 +152,7 @@ constexpr shard_metric shard_metrics[] = {
    MetricType::Counter},
 };
 
-void write_shards(families& to, const coordinator_stats& stats) {
+void write_shards(families& to, const base::coordinator_counts& stats) {
   for (const auto& m : shard_metrics) {
     to.begin(m.name, m.help, m.type);
     to.add(static_cast<double>(gauge_of(stats, m.source)));
@@ -169,7 +169,7 @@ void write_shards(families& to, const coordinator_stats& stats) {
   to.add(stats.run);
   to.begin("codeq_workers", "Connected workers", MetricType::Gauge);
   to.add(static_cast<double>(
-    std::count_if(stats.workers.begin(), stats.workers.end(), [](const worker_stats& w) {
+    std::count_if(stats.workers.begin(), stats.workers.end(), [](const base::worker_counts& w) {
       return w.is_connected;
     })));
 }
@@ -237,7 +237,7 @@ void write_limits(families& to, const process_counts& process) {
 
 } // namespace
 
-std::string metrics_text(const coordinator_stats& stats, const process_counts& process) {
+std::string metrics_text(const base::coordinator_counts& stats, const process_counts& process) {
   families all;
   write_queues(all, stats.queues);
   write_shards(all, stats);

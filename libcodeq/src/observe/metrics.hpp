@@ -3,6 +3,8 @@
 
 #include "codeq/operator_types.hpp"
 
+#include "base/coordinator_counts.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -37,6 +39,6 @@ struct process_counts {
 
 /// All metrics in the Prometheus text format.
 [[nodiscard]] std::string
-metrics_text(const coordinator_stats& stats, const process_counts& process);
+metrics_text(const base::coordinator_counts& stats, const process_counts& process);
 
 } // namespace codeq::observe

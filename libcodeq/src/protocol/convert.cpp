@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
@@ -35,8 +36,8 @@ result<void> check_extension(std::uint64_t extend_ms) {
 result<void> read_progress(
   capnp::List<schema::HeartbeatRequest::Progress>::Reader from,
   std::vector<core::lease_progress>& to) {
-  if (from.size() > limits::beats_per_request_max)
-    return too_many("lines of progress", from.size(), limits::beats_per_request_max);
+  if (from.size() > tuning::beats_per_request_max)
+    return too_many("lines of progress", from.size(), tuning::beats_per_request_max);
   for (auto line : from) {
     if (line.getPercent() > 100)
       return malformed("progress of " + std::to_string(line.getPercent()) + " percent");
@@ -56,8 +57,8 @@ result<void> read_checkpoints(
   const bytes& body,
   capnp::List<schema::LeaseCheckpoint>::Reader from,
   std::vector<core::lease_checkpoint>& to) {
-  if (from.size() > limits::beats_per_request_max)
-    return too_many("checkpoints", from.size(), limits::beats_per_request_max);
+  if (from.size() > tuning::beats_per_request_max)
+    return too_many("checkpoints", from.size(), tuning::beats_per_request_max);
   for (auto line : from) {
     if (auto ok = check_size("checkpoint", line.getData().size(), limits::checkpoint_bytes_max);
         !ok)
@@ -76,8 +77,8 @@ result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_
   return message.read([&](auto reader) -> result<core::heartbeat> {
     core::heartbeat c{peer, {}, {}, {}};
     auto leases = reader.getLeases();
-    if (leases.size() > limits::beats_per_request_max)
-      return too_many("beats", leases.size(), limits::beats_per_request_max);
+    if (leases.size() > tuning::beats_per_request_max)
+      return too_many("beats", leases.size(), tuning::beats_per_request_max);
     c.beats.reserve(leases.size());
     for (auto beat : leases) {
       if (auto ok = check_extension(beat.getExtendMs()); !ok)
@@ -104,8 +105,8 @@ result<core::resume> to_command(
   return message.read([&](auto reader) -> result<core::resume> {
     core::resume c{peer, worker, {}};
     auto leases = reader.getLeases();
-    if (leases.size() > limits::holdings_per_request_max)
-      return too_many("leases", leases.size(), limits::holdings_per_request_max);
+    if (leases.size() > tuning::holdings_per_request_max)
+      return too_many("leases", leases.size(), tuning::holdings_per_request_max);
     for (auto lease : leases)
       c.leases.push_back({lease.getSeq(), static_cast<fencing_token>(lease.getToken())});
     return c;
@@ -117,8 +118,8 @@ to_command(const await_request& message, core::peer_id peer) {
   using wish = std::variant<core::await_tasks, core::stop_awaiting>;
   return message.read([&](auto reader) -> result<wish> {
     auto seqs = reader.getSeqs();
-    if (seqs.size() > limits::awaited_tasks_per_request_max)
-      return too_many("awaited tasks", seqs.size(), limits::awaited_tasks_per_request_max);
+    if (seqs.size() > tuning::awaited_tasks_per_request_max)
+      return too_many("awaited tasks", seqs.size(), tuning::awaited_tasks_per_request_max);
     std::vector<sequence> tasks;
     tasks.reserve(seqs.size());
     for (auto seq : seqs)

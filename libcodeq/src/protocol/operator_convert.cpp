@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "encoding/operator_enums.hpp"
 #include "encoding/shared_structs.hpp"
 #include "protocol/bounds.hpp"
@@ -92,7 +93,7 @@ result<core::force> read_force(schema::ForceRequest::Reader from, asked_at by) {
   }
   if (!ok)
     return ok.error();
-  c.text = bytes::from(string_of(from.getText()));
+  c.text = bytes(string_of(from.getText()));
   return c;
 }
 
@@ -136,7 +137,7 @@ result<core::task_part> read_part(schema::TaskFilter::Reader from) {
   if (!filter.queue.empty())
     if (auto ok = check_name("queue", filter.queue); !ok)
       return ok.error();
-  if (auto ok = check_count("limit", from.getLimit(), 1, limits::bulk_tasks_max); !ok)
+  if (auto ok = check_count("limit", from.getLimit(), 1, tuning::bulk_tasks_max); !ok)
     return ok.error();
   part.limit = from.getLimit();
   part.after = from.getAfter();

@@ -166,7 +166,7 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
   });
 }
 
-stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats) {
+stats_reply make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats) {
   return stats_reply::build([&](auto r) {
     r.setNumber(number);
     auto queues = r.initQueues(count_of(stats.queues.size()));

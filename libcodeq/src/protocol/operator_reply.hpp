@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
 #include "codeq/bytes.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "base/coordinator_counts.hpp"
 #include "core/commands/operator_effect.hpp"
 #include "protocol/messages.hpp"
 
@@ -37,7 +37,8 @@ struct task_texts {
 
 [[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
-[[nodiscard]] stats_reply make_stats_reply(std::uint64_t number, const coordinator_stats& stats);
+[[nodiscard]] stats_reply
+make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats);
 
 /// Answers a `BackupRequest`.
 [[nodiscard]] backup_reply

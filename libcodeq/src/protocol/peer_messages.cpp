@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/peer_messages.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "protocol/operator_convert.hpp"
 
 #include <span>
@@ -40,12 +39,12 @@ bool may_send(schema::Role role) {
   return is_of_all || is_of_worker<S> == (role == schema::Role::WORKER);
 }
 
-void write_told(shard_id shard, std::span<const ended_task> rest, const frame_writer& write) {
+void write_told(shard_id shard, std::span<const awaited_task> rest, const frame_writer& write) {
   while (!rest.empty()) {
     // As many tasks as fit into a frame with some room left.
     std::size_t count = 0;
     std::size_t byte_count = 0;
-    while (count < rest.size() && (count == 0 || byte_count < limits::grant_bytes_max))
+    while (count < rest.size() && (count == 0 || byte_count < tuning::grant_bytes_max))
       byte_count += rest[count++].text.size() + ended_overhead_bytes;
     write(make_tasks_ended(shard, rest.first(count)).to_wire());
     rest = rest.subspan(count);
@@ -59,7 +58,7 @@ struct reply_writer {
 
   void operator()(const core::enqueue_answered& r) const {
     bool has_to_wait = r.allowed.error().code == errc::overloaded;
-    auto pause = has_to_wait ? limits::overloaded_retry_after : duration{0};
+    auto pause = has_to_wait ? tuning::overloaded_retry_after : duration{0};
     write(make_enqueue_reply(shard, r, pause).to_wire());
   }
 
@@ -174,7 +173,7 @@ void write_tasks(
     auto size = bodies[i].body.size() + run.count * task_overhead_bytes + run_overhead_bytes;
     for (const auto& checkpoint : run.checkpoints)
       size += checkpoint.data.size();
-    if (bytes + size > limits::grant_bytes_max)
+    if (bytes + size > tuning::grant_bytes_max)
       flush(i);
     bytes += size;
   }

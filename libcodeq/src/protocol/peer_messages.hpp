@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
@@ -61,7 +60,7 @@ using session_request = std::variant<
 
 /// Tasks that have ended, and tasks with progress reports.
 struct tasks_told {
-  std::vector<ended_task> tasks;
+  std::vector<awaited_task> tasks;
 };
 
 /// Answers a `StatusRequest`.

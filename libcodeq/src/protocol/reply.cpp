@@ -149,7 +149,7 @@ resume_reply make_resume_reply(shard_id shard) {
   return resume_reply::build([&](auto r) { r.setShard(value(shard)); });
 }
 
-tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks) {
+tasks_ended make_tasks_ended(shard_id shard, std::span<const awaited_task> tasks) {
   std::vector<bytes> texts;
   std::size_t byte_count = 0;
   for (const auto& t : tasks) {

@@ -31,7 +31,7 @@ make_leases_lost(shard_id shard, std::span<const core::task_lease> leases);
 [[nodiscard]] resume_reply make_resume_reply(shard_id shard);
 
 /// One task of an await request.
-struct ended_task {
+struct awaited_task {
   sequence seq = 0;
   /// `unknown_task` when the task does not exist.
   errc code = errc::none;
@@ -43,7 +43,7 @@ struct ended_task {
   std::uint8_t percent = 0;
 };
 
-[[nodiscard]] tasks_ended make_tasks_ended(shard_id shard, std::span<const ended_task> tasks);
+[[nodiscard]] tasks_ended make_tasks_ended(shard_id shard, std::span<const awaited_task> tasks);
 
 [[nodiscard]] cancel_notice make_cancel_notice(shard_id shard, const core::cancel_wanted& wanted);
 

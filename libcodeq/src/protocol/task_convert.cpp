@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/task_convert.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "encoding/schema_enums.hpp"
 #include "encoding/shared_structs.hpp"
@@ -42,7 +41,7 @@ capnp::Text::Reader text_of(const std::string& text) {
   return {text.data(), text.size()};
 }
 
-capnp::Data::Reader data_of(const std::string& text) {
+capnp::Data::Reader data_of(std::string_view text) {
   return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
 }
 
@@ -117,7 +116,7 @@ error too_many_bytes(std::size_t request_bytes) {
   return {
     errc::too_large,
     "the request is " + std::to_string(request_bytes) + " bytes; it must be at most "
-      + std::to_string(limits::frame_bytes_max) + "; send fewer tasks at once"};
+      + std::to_string(tuning::frame_bytes_max) + "; send fewer tasks at once"};
 }
 
 void write_run(const task_spec& from, std::uint32_t count, schema::EnqueueRun::Builder to) {
@@ -149,13 +148,13 @@ encoded_tasks::encode(std::span<const task_spec> tasks, std::string_view noun) {
       return error{ok.error().code, place_of(i, tasks.size(), noun) + ok.error().context};
     words += body_words(tasks[i]);
   }
-  if (words * word_bytes > limits::frame_bytes_max)
+  if (words * word_bytes > tuning::frame_bytes_max)
     return too_many_bytes(words * word_bytes);
   encoded_tasks encoded;
   encoded.words_.reserve(words);
   for (const auto& task : tasks)
     encoded.append(task);
-  if (encoded.request_bytes() > limits::frame_bytes_max)
+  if (encoded.request_bytes() > tuning::frame_bytes_max)
     return too_many_bytes(encoded.request_bytes());
   return encoded;
 }

@@ -18,7 +18,7 @@ namespace codeq::protocol {
 class encoded_tasks {
 public:
   /// Checks and encodes tasks. Errors: as `validate`, with the task's index when there are several
-  /// tasks; `too_large` when they do not fit into one frame (`limits::frame_bytes_max`). With a
+  /// tasks; `too_large` when they do not fit into one frame (`tuning::frame_bytes_max`). With a
   /// `noun`, errors use it for a task and always name the index.
   [[nodiscard]] static result<encoded_tasks>
   encode(std::span<const task_spec> tasks, std::string_view noun = {});

@@ -2,6 +2,9 @@
 #include "testing/said_runtime.hpp"
 #include "worker/handlers/call_handler.hpp"
 
+#include <stdexcept>
+#include <variant>
+
 namespace codeq::testing {
 
 run_result
@@ -17,9 +20,10 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
   attempt.max_attempts = spec.max_attempts.value_or(limits::attempts_default);
   attempt.token = options.token;
   attempt.lease = spec.lease.value_or(limits::lease_default);
-  attempt.payload = bytes::from(spec.payload);
-  attempt.checkpoint = bytes::from(options.checkpoint);
-  attempt.headers = {spec.headers.begin(), spec.headers.end()};
+  attempt.enqueued_at = options.enqueued_at;
+  attempt.payload = spec.payload;
+  attempt.checkpoint = options.checkpoint;
+  attempt.headers = spec.headers;
   attempt.cancel = std::make_shared<cancellation>();
   auto runtime =
     std::make_shared<said_runtime>(said_runtime::hearer{[left = attempt.lease] { return left; }});
@@ -28,6 +32,17 @@ run_once(const handler_function& function, const task_spec& spec, const attempt_
     attempt.cancel->request();
   auto ended = worker::call_handler(function, attempt);
   return {std::move(ended), runtime->said()};
+}
+
+run_result
+run_once(const handler_registry& handlers, const task_spec& spec, const attempt_options& options) {
+  for (const auto& handler : handlers.entries()) {
+    const auto* function = std::get_if<handler_function>(&handler.handler);
+    if (handler.queue == spec.queue && function != nullptr)
+      return run_once(*function, spec, options);
+  }
+  throw std::invalid_argument(
+    "run_once: queue `" + spec.queue + "` is not handled by a function; use a testbed");
 }
 
 } // namespace codeq::testing

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace codeq::testing {
 
@@ -29,11 +30,8 @@ testbed::impl::impl(const handler_registry& registry, std::size_t slot_count)
 
 void testbed::impl::connect() {
   std::vector<worker::served_queue> served;
-  for (const auto& [queue, each] : handlers) {
-    bool is_batch = static_cast<bool>(each.batch);
-    const auto& wish = each.options;
-    served.push_back({queue, wish.slots, wish.weight, is_batch, each.batch_max, each.idle});
-  }
+  for (const auto& [queue, each] : handlers)
+    served.push_back(worker::served_by(each));
   worker_identity identity{"testbed", ++incarnation};
   worker = std::make_shared<test_worker>(
     test_worker::parts{loop, shard, *this, identity, std::move(served), slots});
@@ -83,12 +81,13 @@ void testbed::impl::start(worker::handler_number handler, std::vector<task> toge
     prepare(attempt);
   }
   const auto& first = together.front();
-  if (entry.batch)
-    return finish(handler, worker::call_batch(entry.batch, together));
-  if (entry.function)
-    return finish(handler, {worker::call_handler(entry.function, first)});
+  if (const auto* batch = std::get_if<handler_registry::batch>(&entry.handler))
+    return finish(handler, worker::call_batch(batch->function, together));
+  if (const auto* function = std::get_if<handler_function>(&entry.handler))
+    return finish(handler, {worker::call_handler(*function, first)});
   if (!actors.contains(handler))
-    actors.start(handler, entry.factory, starting.group);
+    actors.start(
+      handler, *std::get<handler_registry::actors>(entry.handler).factory, starting.group);
   actors.run(handler, first);
 }
 

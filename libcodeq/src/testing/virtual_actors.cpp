@@ -55,8 +55,8 @@ virtual_actors::~virtual_actors() {
 }
 
 void virtual_actors::start(
-  worker::handler_number number, const handler_factory& factory, const std::string& group) {
-  auto spawned = factory(*system_, handler_placement{group, false});
+  worker::handler_number number, const actor_factory& factory, const std::string& group) {
+  auto spawned = factory.start(*system_, handler_placement{group, false});
   self_->monitor(spawned);
   numbers_.emplace(spawned.id(), number);
   handlers_.emplace(number, std::move(spawned));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 #include "worker/node/slot_pool.hpp"
 
@@ -33,8 +33,7 @@ public:
   virtual_actors& operator=(const virtual_actors&) = delete;
 
   /// Spawns the actor of a handler. @pre the number is new
-  void
-  start(worker::handler_number number, const handler_factory& factory, const std::string& group);
+  void start(worker::handler_number number, const actor_factory& factory, const std::string& group);
 
   [[nodiscard]] bool contains(worker::handler_number number) const {
     return handlers_.contains(number);

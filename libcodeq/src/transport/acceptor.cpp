@@ -2,6 +2,7 @@
 #include "transport/acceptor.hpp"
 
 #include "base/remote_block.hpp"
+#include "base/tuning.hpp"
 #include "observe/log.hpp"
 #include "transport/admission.hpp"
 #include "transport/connection.hpp"
@@ -53,7 +54,7 @@ bool low_on_descriptors(int any_fd) {
   ::close(probe);
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0
-         && static_cast<rlim_t>(probe) + limits::descriptors_reserved > limit.rlim_cur;
+         && static_cast<rlim_t>(probe) + tuning::descriptors_reserved > limit.rlim_cur;
 }
 
 struct acceptor_state;
@@ -149,7 +150,7 @@ void acceptor_state::turn_away(caf::io::connection_handle handle, std::string_vi
 
 void acceptor_state::pause() {
   self->halt(port);
-  send_later(limits::accept_pause, resume_accepting{});
+  send_later(tuning::accept_pause, resume_accepting{});
 }
 
 void acceptor_state::sweep(admission::time_point now) {

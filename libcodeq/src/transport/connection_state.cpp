@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/connection_state.hpp"
 
+#include "base/tuning.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/version.hpp"
 
@@ -71,7 +72,7 @@ void connection_state::start_dialled(
 }
 
 std::size_t connection_state::body_bytes_max() const {
-  return phase_ == phase::open ? limits::frame_bytes_max : limits::hello_bytes_max;
+  return phase_ == phase::open ? tuning::frame_bytes_max : tuning::hello_bytes_max;
 }
 
 void connection_state::receive(caf::io::new_data_msg& data) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/link.hpp"
 
+#include "base/tuning.hpp"
 #include "observe/log.hpp"
 #include "protocol/reply.hpp"
 #include "transport/backoff.hpp"
@@ -59,7 +60,7 @@ private:
   link_self self_ = nullptr;
   link_options options_;
   endpoint peer_;
-  backoff pauses_{limits::reconnect_delay_min, limits::reconnect_delay_max};
+  backoff pauses_{tuning::reconnect_delay_min, tuning::reconnect_delay_max};
   std::minstd_rand random_{std::random_device{}()};
   std::uint64_t attempts_ = 0;
   actors::connection_actor connection_;

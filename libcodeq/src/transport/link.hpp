@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/actors.hpp"
+#include "base/tuning.hpp"
 #include "security/tls_context.hpp"
 #include "transport/settings.hpp"
 
@@ -31,9 +32,9 @@ struct link_options {
   connection_settings connection;
   /// Null: without TLS.
   std::shared_ptr<security::tls_source> tls{};
-  duration connect_timeout = limits::connect_timeout;
-  duration reconnect_delay_min = limits::reconnect_delay_min;
-  duration reconnect_delay_max = limits::reconnect_delay_max;
+  duration connect_timeout = tuning::connect_timeout;
+  duration reconnect_delay_min = tuning::reconnect_delay_min;
+  duration reconnect_delay_max = tuning::reconnect_delay_max;
 };
 
 /// Keeps a connection to one coordinator: dials at once, and again with growing, jittered pauses

@@ -9,6 +9,7 @@
 // SIGHUP.
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "client/peer.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/task_convert.hpp"
@@ -114,7 +115,7 @@ private:
     if (in_.size() < header_bytes)
       return std::nullopt;
     auto header =
-      value_of(transport::parse_header({in_.data(), header_bytes}, limits::frame_bytes_max));
+      value_of(transport::parse_header({in_.data(), header_bytes}, tuning::frame_bytes_max));
     if (in_.size() < header_bytes + header.length)
       return std::nullopt;
     auto body = in_.begin() + header_bytes;
@@ -221,7 +222,7 @@ public:
   }
 
 private:
-  static constexpr auto part = limits::awaited_tasks_per_request_max;
+  static constexpr auto part = tuning::awaited_tasks_per_request_max;
 
   protocol::encoded_tasks make_tasks(std::size_t count, std::size_t payload_bytes) const {
     task_spec task;

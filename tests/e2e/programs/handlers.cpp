@@ -136,7 +136,7 @@ codeq::outcome follow_badly(const codeq::task& task) {
   codeq::task_spec bad;
   bad.queue = field == "queue" ? "no queue" : "echo";
   bad.priority = field == "priority" ? codeq::limits::priority_max + 1 : 0;
-  bad.payload.assign(field == "payload" ? codeq::limits::payload_bytes_max + 1 : 0, 'x');
+  bad.payload = std::string(field == "payload" ? codeq::limits::payload_bytes_max + 1 : 0, 'x');
   if (field == "headers")
     bad.headers["n"] = std::string(codeq::limits::headers_bytes_max, 'v');
   auto done = codeq::outcome::completed();

@@ -16,7 +16,7 @@ namespace {
 /// Collects the ends reported on the producer's threads.
 class ends {
 public:
-  void add(const codeq::result<codeq::task_status>& task) {
+  void add(const codeq::result<codeq::ended_task>& task) {
     std::lock_guard lock(mutex_);
     ++ended_;
     completed_ += task && task->state == codeq::task_state::completed ? 1 : 0;
@@ -66,9 +66,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (std::size_t i = 0; i < tasks; ++i) {
-    (*producer)->enqueue_async({{.queue = argv[2], .payload = payload}}, [&](auto ids) {
+    (*producer)->enqueue_all_or_none({{.queue = argv[2], .payload = payload}}, [&](auto ids) {
       if (ids)
-        (*producer)->await_async(*ids, [&](auto task) { heard.add(task); });
+        (*producer)->await(*ids, [&](auto task) { heard.add(task); });
       else
         heard.add(ids.error());
     });

@@ -40,7 +40,7 @@ public:
     changed_.notify_one();
   }
 
-  void end(const codeq::task_status& task) {
+  void end(const codeq::ended_task& task) {
     std::lock_guard lock(mutex_);
     auto known = number_of_.find(task.id);
     repeated_ends_ += ended_.emplace(task.id, true).second ? 0 : 1;
@@ -93,13 +93,13 @@ void submit(codeq::producer& producer, ledger& known, std::size_t first, std::si
   for (std::size_t number = first; number < first + count; ++number) {
     tasks.push_back({.queue = "echo", .payload = std::to_string(number)});
   }
-  producer.enqueue_async(std::move(tasks), [&producer, &known, first, count](auto ids) {
+  producer.enqueue_all_or_none(std::move(tasks), [&producer, &known, first, count](auto ids) {
     if (!ids) {
       known.refuse(ids.error(), count);
       return;
     }
     known.acknowledge(first, *ids);
-    producer.await_async(*ids, [&known](codeq::result<codeq::task_status> task) {
+    producer.await(*ids, [&known](codeq::result<codeq::ended_task> task) {
       if (task) {
         known.end(*task);
       } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handlers for the end-to-end tests of a worker node's services for handlers: each queue is named
 // after what its handler does.
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/audit/auditor.hpp"
 
+#include "base/tuning.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -18,12 +20,12 @@ constexpr duration shortest_retention = 1h;
 
 std::string name_of(const task_id& id) {
   return std::to_string(value(id.shard)) + "/" + std::to_string(id.seq >> 39) + "."
-         + std::to_string(id.seq & limits::token_counter_max);
+         + std::to_string(id.seq & tuning::token_counter_max);
 }
 
 std::string name_of(fencing_token token) {
   return std::to_string(value(token) >> 39) + "."
-         + std::to_string(value(token) & limits::token_counter_max);
+         + std::to_string(value(token) & tuning::token_counter_max);
 }
 
 } // namespace
@@ -307,7 +309,7 @@ void auditor::check_retry_time(const task_id& id, const task_view& t) {
   }
 }
 
-void auditor::check_final(const task_id& id, task_view& t, const task_status& now) {
+void auditor::check_final(const task_id& id, task_view& t, const ended_task& now) {
   auto who = t.name + " (task " + name_of(id) + ")";
   if (!is_terminal(now.state))
     return breach(
@@ -359,7 +361,7 @@ bool auditor::may_be_forgotten(const task_id& id, const task_view& t) const {
   return !is_dead && is_over;
 }
 
-void auditor::ended(const task_id& id, const result<task_status>& how) {
+void auditor::ended(const task_id& id, const result<ended_task>& how) {
   auto& t = tasks_.at(id);
   if (how)
     return check_final(id, t, *how);
@@ -375,7 +377,7 @@ void auditor::ended(const task_id& id, const result<task_status>& how) {
       "I1", t.name + " (task " + name_of(id) + ") is unknown, though its enqueue was answered");
 }
 
-void auditor::looked_again(const task_id& id, const result<task_status>& how) {
+void auditor::looked_again(const task_id& id, const result<ended_task>& how) {
   ended(id, how);
 }
 

@@ -68,7 +68,7 @@ public:
   void submitted(const std::string& name, const task_spec& spec, timestamp shard_now);
   /// The answer to the enqueue: a task of its own, an existing record with its key, or a refusal.
   void enqueued(const std::string& name, const result<enqueued_task>& how);
-  void ended(const task_id& id, const result<task_status>& how);
+  void ended(const task_id& id, const result<ended_task>& how);
 
   /// The producer crashed: its unanswered task may or may not exist.
   void given_up(const std::string& name);
@@ -188,7 +188,7 @@ public:
   void check_follow_ups();
 
   /// Final check of a task: its status must agree with what was seen before.
-  void looked_again(const task_id& id, const result<task_status>& how);
+  void looked_again(const task_id& id, const result<ended_task>& how);
 
   [[nodiscard]] const std::vector<std::string>& breaches() const noexcept { return breaches_; }
 
@@ -251,7 +251,7 @@ private:
     /// When a result was accepted, or the end was first reported to a client.
     std::optional<virtual_time> final_at;
     std::optional<fencing_token> final_token;
-    std::optional<task_status> final;
+    std::optional<ended_task> final;
     /// When it was first reported or asked to be cancelled.
     std::optional<virtual_time> may_end_since;
     /// A client was told that the task is unknown, at a time when its retention may have passed.
@@ -327,9 +327,9 @@ private:
     core::shard_state& state, const core::batch_granted& e, const task_id& id, fencing_token token);
   void check_single_lease(const task_id& id, fencing_token token, const task_view& t);
   void check_retry_time(const task_id& id, const task_view& t);
-  void check_cancelled(const task_view& t, const task_status& now);
+  void check_cancelled(const task_view& t, const ended_task& now);
   [[nodiscard]] bool may_be_forgotten(const task_id& id, const task_view& t) const;
-  void check_final(const task_id& id, task_view& t, const task_status& now);
+  void check_final(const task_id& id, task_view& t, const ended_task& now);
   [[nodiscard]] bool may_be_over(const lease_view& l) const;
   [[nodiscard]] duration
   shortest_retry(const task_spec& spec, const worker::report& r, std::uint32_t attempt) const;

@@ -100,7 +100,7 @@ void auditor::change_answered(const task_id& id, task_change what, const change_
     check_cancelled(t, *t.final);
 }
 
-void auditor::check_cancelled(const task_view& t, const task_status& now) {
+void auditor::check_cancelled(const task_view& t, const ended_task& now) {
   // On a slow connection the status may be from before the task was redriven.
   if (t.redrive_asked && now.state == task_state::dead)
     return;

@@ -11,7 +11,7 @@ void auditor::will_follow(
     return;
   follow_up_plan plan{l->id, text, {}};
   for (const auto& spec : tasks) {
-    plan.names.push_back(spec.payload);
+    plan.names.emplace_back(spec.payload);
     wish wanted{spec, timestamp{}, clock_, std::nullopt};
     wanted.is_follow_up = true;
     wishes_.emplace(spec.payload, std::move(wanted));

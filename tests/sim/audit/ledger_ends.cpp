@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "sim/audit/ledger.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ bool is_charged(lease_end_kind kind, bool queued, std::uint32_t refunds, bool sa
     // Only the report says whether the handler was started.
     return said;
   case lease_end_kind::abandoned:
-    return said && refunds >= limits::refunds_in_row_max;
+    return said && refunds >= tuning::refunds_in_row_max;
   case lease_end_kind::expired:
   case lease_end_kind::timed_out:
   case lease_end_kind::revoked:

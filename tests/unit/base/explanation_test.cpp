@@ -15,7 +15,7 @@ task_explanation why(task_reason reason) {
   e.task.attempt = 2;
   e.task.max_attempts = 5;
   e.task.worker = "w1";
-  e.task.error_text = "disk on fire";
+  e.error_text = "disk on fire";
   e.until = timestamp{duration{1'769'860'800'250}};
   e.blocker = {shard_id{1}, 7};
   e.blocker_state = task_state::leased;

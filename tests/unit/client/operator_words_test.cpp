@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 /// Requests and replies of operators end to end: a request is converted to the core's command, and
@@ -48,7 +49,7 @@ core::task_view some_view() {
   return view;
 }
 
-void expect_some_task(const task_status& task) {
+void expect_some_task(const task_summary& task) {
   EXPECT_EQ(task.id.seq, 5u);
   EXPECT_EQ(task.tenant, "t");
   EXPECT_EQ(task.queue, "q");
@@ -168,8 +169,7 @@ TEST(OperatorQuestions, WalksSayWhereTheyAre) {
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {
-  auto reply =
-    protocol::make_status_reply(shard_id{3}, number, some_view(), {bytes::from("broken")});
+  auto reply = protocol::make_status_reply(shard_id{3}, number, some_view(), {bytes("broken")});
 
   auto told = read_status(reply);
 
@@ -260,6 +260,25 @@ TEST(OperatorReplies, EveryReasonOfTheCoreHasItsName) {
     EXPECT_NE(to_string(told->answer->reason), "unknown");
     EXPECT_NE(to_sentence(*told->answer), "unknown");
   }
+}
+
+TEST(OperatorReplies, EveryCountIsReadAsItWasWritten) {
+  base::coordinator_counts counts;
+  base::queue_counts queue;
+  static_cast<queue_stats&>(queue) = {{"t", "q"}, 1, 2, 3, 4, 5, 6, 7};
+  counts.queues = {queue};
+  counts.gauges = {{"codeq_lease_timers", 8}};
+
+  auto told = read_stats(protocol::make_stats_reply(number, counts));
+
+  ASSERT_TRUE(told && told->answer);
+  ASSERT_EQ(told->answer->queues.size(), 1u);
+  const auto& q = told->answer->queues.front();
+  EXPECT_EQ(q.queue, (queue_address{"t", "q"}));
+  EXPECT_EQ(
+    std::tie(q.scheduled, q.gated, q.ready, q.leased, q.completed, q.dead, q.lost),
+    std::tuple(1u, 2u, 3u, 4u, 5u, 6u, 7u));
+  EXPECT_EQ(told->answer->gauges, counts.gauges);
 }
 
 TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {

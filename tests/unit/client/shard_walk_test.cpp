@@ -16,8 +16,8 @@ core::queue_settings part_with(std::uint64_t max_depth, std::uint64_t max_leased
   return part;
 }
 
-task_status task(std::uint16_t shard, sequence seq, std::int64_t enqueued_at) {
-  task_status status;
+task_summary task(std::uint16_t shard, sequence seq, std::int64_t enqueued_at) {
+  task_summary status;
   status.id = {shard_id{shard}, seq};
   status.enqueued_at = timestamp{duration{enqueued_at}};
   return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "client/watch_list.hpp"
 #include "protocol/error_code.hpp"
 
@@ -26,7 +26,7 @@ protected:
   }
 
   void add(std::uint64_t watch, const std::vector<task_id>& tasks) {
-    list.add(watch, tasks, [this, watch](const result<task_status>& how) {
+    list.add(watch, tasks, [this, watch](const result<ended_task>& how) {
       auto text = std::to_string(watch) + " ";
       if (!how)
         text += to_string(how.error().code);
@@ -42,7 +42,7 @@ protected:
     list.add(
       number,
       tasks,
-      [](const result<task_status>&) {},
+      [](const result<ended_task>&) {},
       [this, number](const task_progress& p) {
         told.push_back(
           std::to_string(number) + " at " + std::to_string(p.percent) + " " + p.note + " in "
@@ -130,7 +130,7 @@ TEST_F(WatchList, AllThatIsOpenIsAskedForAgainAfterAReconnect) {
 
 TEST_F(WatchList, OneMessageNamesNoMoreTasksThanItsLimit) {
   std::vector<task_id> many;
-  for (sequence seq = 1; seq <= limits::awaited_tasks_per_request_max + 1; ++seq)
+  for (sequence seq = 1; seq <= tuning::awaited_tasks_per_request_max + 1; ++seq)
     many.push_back({shard_id{0}, seq});
   connect();
 

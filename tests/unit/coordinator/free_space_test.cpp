@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/actors/disk_reserve.hpp"
 #include "coordinator/actors/free_space.hpp"
 #include "support/temporary_directory.hpp"
@@ -48,7 +48,7 @@ TEST(FreeSpace, LooksAgainBeforeMuchIsWritten) {
   std::filesystem::remove(directory);
 
   EXPECT_TRUE(space.check(after(duration{0})));
-  static_cast<void>(space.is_tight(after(duration{0}), limits::free_space_look_bytes));
+  static_cast<void>(space.is_tight(after(duration{0}), tuning::free_space_look_bytes));
   EXPECT_FALSE(space.check(after(duration{0})));
 }
 
@@ -84,9 +84,9 @@ TEST(FreeSpace, LooksAgainAfterAWhileOnly) {
   ASSERT_TRUE(space.check(after(duration{0})));
   std::filesystem::remove(directory);
 
-  auto just_before = limits::free_space_look_interval - duration{1};
+  auto just_before = tuning::free_space_look_interval - duration{1};
   EXPECT_TRUE(space.check(after(just_before)));
-  auto later = space.check(after(limits::free_space_look_interval));
+  auto later = space.check(after(tuning::free_space_look_interval));
   EXPECT_FALSE(later);
   EXPECT_EQ(later.error().code, errc::disk_full);
 }

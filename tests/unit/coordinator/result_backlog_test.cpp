@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/session/result_backlog.hpp"
 
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@ using testing::ElementsAre;
 
 constexpr shard_id shard{3};
 
-protocol::ended_task ended(sequence seq, std::size_t bytes) {
-  return {seq, errc::none, task_state::completed, 1, codeq::bytes::from(std::string(bytes, 'x'))};
+protocol::awaited_task ended(sequence seq, std::size_t bytes) {
+  return {seq, errc::none, task_state::completed, 1, codeq::bytes(std::string(bytes, 'x'))};
 }
 
 std::vector<sequence> numbers_of(const protocol::tasks_told& told) {
@@ -58,12 +58,12 @@ TEST(ResultBacklog, KeepsTasksThatAreUnknown) {
 TEST(ResultBacklog, AsksForAFewAtATime) {
   result_backlog backlog;
   protocol::tasks_told told;
-  for (sequence seq = 1; seq <= limits::results_asked_again_max + 1; ++seq)
+  for (sequence seq = 1; seq <= tuning::results_asked_again_max + 1; ++seq)
     told.tasks.push_back(ended(seq, 1));
   static_cast<void>(backlog.admit(shard, told, 0));
 
-  EXPECT_EQ(backlog.take()->second.size(), limits::results_asked_again_max);
-  EXPECT_THAT(backlog.take()->second, ElementsAre(limits::results_asked_again_max + 1));
+  EXPECT_EQ(backlog.take()->second.size(), tuning::results_asked_again_max);
+  EXPECT_THAT(backlog.take()->second, ElementsAre(tuning::results_asked_again_max + 1));
   EXPECT_FALSE(backlog.take());
 }
 

@@ -7,7 +7,7 @@ namespace codeq::coordinator {
 namespace {
 
 core::encoded_tasks pieces(const std::string& body, std::vector<std::uint32_t> sizes) {
-  return {bytes::from(body), std::move(sizes)};
+  return {bytes(body), std::move(sizes)};
 }
 
 TEST(SegmentCache, FindsTasksAcrossPieces) {
@@ -40,7 +40,7 @@ TEST(SegmentCache, GivesTheBodyThatReplacedAnother) {
   core::event enqueued = std::move(appended);
   cache.take(enqueued);
   core::task_change change{10, core::change_kind::body_replaced};
-  change.body = bytes::from("newer");
+  change.body = bytes("newer");
   change.body_bytes = 5;
   core::event changed = core::tasks_changed{1, {}, {change}};
 

@@ -6,13 +6,13 @@
 namespace codeq::coordinator {
 
 TEST(GatherStats, PartsOfAQueueAndOfAWorkerAreAdded) {
-  coordinator_stats part;
-  part.queues = {{.queue = {"t", "q"}, .ready = 1, .dead_now = 2, .cancelled = 3}};
+  base::coordinator_counts part;
+  part.queues = {{{.queue = {"t", "q"}, .ready = 1}, 2, 3}};
   part.queues[0].ready_by_priority[9] = 4;
   part.workers = {{.name = "w", .is_connected = true, .free_slots = 5, .tenants = {"t"}}};
   part.gauges = {{"g", 6}};
   auto other = part;
-  other.queues.push_back({.queue = {"t", "r"}, .leased = 7});
+  other.queues.push_back({{.queue = {"t", "r"}, .leased = 7}});
   other.workers[0].is_connected = false;
   other.workers[0].tenants = {"u"};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/store/sync_pace.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ constexpr sync_pace::time_point start{1'000s};
 TEST(SyncPace, SyncsAnIntervalAfterTheFirstCommit) {
   sync_pace pace;
 
-  EXPECT_EQ(pace.committed(start), start + limits::os_sync_interval);
+  EXPECT_EQ(pace.committed(start), start + tuning::os_sync_interval);
   EXPECT_EQ(pace.committed(start + 1ms), std::nullopt) << "a sync is due already";
 }
 
@@ -39,7 +39,7 @@ TEST(SyncPace, SyncsLaterWhatWasCommittedDuringASync) {
   EXPECT_EQ(pace.committed(start + 600ms), std::nullopt);
   EXPECT_EQ(pace.committed(start + 700ms), std::nullopt);
 
-  EXPECT_EQ(pace.end(), start + 600ms + limits::os_sync_interval);
+  EXPECT_EQ(pace.end(), start + 600ms + tuning::os_sync_interval);
 }
 
 TEST(SyncPace, IsBehindByTheAgeOfTheFirstCommitThatIsNotSynced) {
@@ -47,16 +47,16 @@ TEST(SyncPace, IsBehindByTheAgeOfTheFirstCommitThatIsNotSynced) {
   EXPECT_FALSE(pace.is_behind(start + 1h));
 
   (void)pace.committed(start);
-  EXPECT_FALSE(pace.is_behind(start + limits::os_unsynced_max - 1ms));
-  EXPECT_TRUE(pace.is_behind(start + limits::os_unsynced_max));
+  EXPECT_FALSE(pace.is_behind(start + tuning::os_unsynced_max - 1ms));
+  EXPECT_TRUE(pace.is_behind(start + tuning::os_unsynced_max));
 
   ASSERT_TRUE(pace.begin());
   (void)pace.committed(start + 600ms);
-  EXPECT_TRUE(pace.is_behind(start + limits::os_unsynced_max)) << "it is not done yet";
+  EXPECT_TRUE(pace.is_behind(start + tuning::os_unsynced_max)) << "it is not done yet";
 
   (void)pace.end();
-  EXPECT_FALSE(pace.is_behind(start + limits::os_unsynced_max));
-  EXPECT_TRUE(pace.is_behind(start + 600ms + limits::os_unsynced_max));
+  EXPECT_FALSE(pace.is_behind(start + tuning::os_unsynced_max));
+  EXPECT_TRUE(pace.is_behind(start + 600ms + tuning::os_unsynced_max));
 }
 
 } // namespace

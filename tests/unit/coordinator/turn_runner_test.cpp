@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
 #include "base/clock.hpp"
+#include "base/tuning.hpp"
 #include "coordinator/shard/turn_runner.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ protected:
   bool enqueue() {
     core::enqueue_run run;
     run.queue = {"default", "a"};
-    run.tasks = {bytes::from("body"), {4}};
+    run.tasks = {bytes("body"), {4}};
     auto session = make_producer_id(clock_.now().shard, 1, 1);
     return runner_.decide(core::enqueue{1, {session, next_request_++, 0}, {run}}, clock_.now());
   }
@@ -52,7 +52,7 @@ TEST_F(TurnRunner, CommandsShareATurnUntilItIsClosed) {
 }
 
 TEST_F(TurnRunner, IsFullWithAsManyCommandsAsATurnMayHave) {
-  for (std::size_t i = 1; i < limits::turn_commands_max; ++i)
+  for (std::size_t i = 1; i < tuning::turn_commands_max; ++i)
     runner_.decide(core::tick{}, clock_.now());
   EXPECT_FALSE(runner_.is_full());
 
@@ -126,7 +126,7 @@ TEST_F(TurnRunner, ALaterCommitCoversEarlierTurns) {
 TEST_F(TurnRunner, TakesASnapshotWhenTheIntervalHasPassed) {
   enqueue();
   EXPECT_EQ(close(), 1u);
-  clock_.advance(limits::snapshot_interval);
+  clock_.advance(tuning::snapshot_interval);
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 1u);
@@ -136,8 +136,8 @@ TEST_F(TurnRunner, TakesASnapshotWhenTheIntervalHasPassed) {
 TEST_F(TurnRunner, TakesASnapshotSoonWhenALotWasWritten) {
   enqueue();
   close();
-  runner_.note_written(limits::snapshot_log_bytes - 1);
-  clock_.advance(limits::snapshot_interval_min);
+  runner_.note_written(tuning::snapshot_log_bytes - 1);
+  clock_.advance(tuning::snapshot_interval_min);
   runner_.decide(core::tick{}, clock_.now());
   EXPECT_EQ(close(), 0u);
   runner_.note_written(1);
@@ -151,9 +151,9 @@ TEST_F(TurnRunner, TakesASnapshotSoonWhenALotWasWritten) {
 TEST_F(TurnRunner, LeavesTimeBetweenSnapshotsHoweverMuchIsWritten) {
   enqueue();
   close();
-  runner_.note_written(limits::snapshot_log_bytes);
-  EXPECT_EQ(arm()->wait, limits::snapshot_interval_min);
-  clock_.advance(limits::snapshot_interval_min - duration{1});
+  runner_.note_written(tuning::snapshot_log_bytes);
+  EXPECT_EQ(arm()->wait, tuning::snapshot_interval_min);
+  clock_.advance(tuning::snapshot_interval_min - duration{1});
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 0u);
@@ -161,7 +161,7 @@ TEST_F(TurnRunner, LeavesTimeBetweenSnapshotsHoweverMuchIsWritten) {
 }
 
 TEST_F(TurnRunner, TakesNoSnapshotWhenNothingWasWritten) {
-  clock_.advance(limits::snapshot_interval);
+  clock_.advance(tuning::snapshot_interval);
   runner_.decide(core::tick{}, clock_.now());
 
   EXPECT_EQ(close(), 0u);
@@ -175,7 +175,7 @@ TEST_F(TurnRunner, WakesForWhateverIsFirst) {
   enqueue();
   close();
 
-  EXPECT_EQ(arm()->wait, limits::snapshot_interval);
+  EXPECT_EQ(arm()->wait, tuning::snapshot_interval);
   EXPECT_EQ(arm(in(20ms))->wait, 20ms);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST_F(Bulk, TakesNothingBeyondItsBound) {
 }
 
 TEST_F(Bulk, LooksAtABoundedNumberOfTasks) {
-  auto many = limits::bulk_looked_at_max + 1;
+  auto many = tuning::bulk_looked_at_max + 1;
   enqueue("q", many, {.body_size = 8});
   force(1, force_kind::complete);
 

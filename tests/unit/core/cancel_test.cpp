@@ -41,7 +41,7 @@ TEST_F(Cancel, TaskThatWaitsForARetryEndsAtOnceWithItsLastError) {
   await("p", {1});
   core::lease_report failed;
   failed.how = disposition::failed;
-  failed.text = bytes::from("broken");
+  failed.text = bytes("broken");
   report("w", held(1, 1), failed);
 
   EXPECT_EQ(cancel(1), "p: 1 is cancelled; p: changed 1 cancelled");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -239,7 +240,7 @@ TEST_F(Claim, TokensAscendStrictlyAlsoOverARestart) {
 }
 
 TEST_F(Claim, CountersNeverReachTheNextEpochOrTheSign) {
-  constexpr auto last = core::first_of_epoch(limits::epoch_max) - 1 + limits::token_counter_max;
+  constexpr auto last = core::first_of_epoch(tuning::epoch_max) - 1 + tuning::token_counter_max;
   static_assert(last < std::uint64_t{1} << 63);
   enqueue("q", 2);
   attach("w", {"q"});
@@ -267,7 +268,7 @@ TEST_F(Claim, WishedLeaseWinsOverTheTasksWithinTheLimits) {
 
 TEST_F(Claim, GrantOfManyBytesIsSplitAtItsLimit) {
   for (int i = 0; i < 40; ++i)
-    enqueue("q", 1, {.body_size = limits::segment_bytes_max});
+    enqueue("q", 1, {.body_size = tuning::segment_bytes_max});
   attach("w", {"q"});
 
   auto said = claim("w", 40);

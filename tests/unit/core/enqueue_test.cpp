@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@ TEST_F(Enqueue, IsAnsweredOnlyByAnEffectOfTheSealedTurn) {
   core::enqueue c{1, {make_producer_id(now.shard, 1, 2), 1, 0}, {}};
   core::enqueue_run r;
   r.queue = {"default", "q"};
-  r.tasks = {bytes::from("body"), {4}};
+  r.tasks = {bytes("body"), {4}};
   c.runs.push_back(r);
 
   open.decide(c, now);
@@ -183,11 +184,11 @@ TEST_F(Enqueue, TasksOfOtherSettingsHaveASegmentOfTheirOwn) {
 }
 
 TEST_F(Enqueue, SegmentIsClosedAtItsLimitAndALargeTaskIsAlone) {
-  enqueue("q", 3, {.body_size = limits::segment_bytes_max / 2});
+  enqueue("q", 3, {.body_size = tuning::segment_bytes_max / 2});
 
   ASSERT_EQ(events().size(), 2u);
   EXPECT_EQ(std::get<core::segment_appended>(events()[0]).count, 2u);
-  enqueue("q", 2, {.body_size = limits::segment_bytes_max + 1});
+  enqueue("q", 2, {.body_size = tuning::segment_bytes_max + 1});
   EXPECT_EQ(events().size(), 2u);
 }
 

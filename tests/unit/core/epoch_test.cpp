@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "core/state/epoch.hpp"
 #include "core/state/invariants.hpp"
 #include "support/shard_fixture.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 class Epoch : public test::shard_fixture {
 protected:
-  static constexpr std::uint64_t eighth = (limits::token_counter_max + 1) / 8;
+  static constexpr std::uint64_t eighth = (tuning::token_counter_max + 1) / 8;
 
   /// Leaves this many numbers of epoch 1.
   void leave(id_counter& counter, std::uint64_t numbers) {

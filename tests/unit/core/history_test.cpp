@@ -56,7 +56,7 @@ TEST_F(History, FailureTellsOfTheAttemptAndOfWhatComesNext) {
 
   core::lease_report how;
   how.how = disposition::failed;
-  how.text = bytes::from("no disk");
+  how.text = bytes("no disk");
   report("w", held(1, 1), how);
 
   auto failed = note();

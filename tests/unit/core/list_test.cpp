@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/turn/task_selection.hpp"
 #include "support/shard_fixture.hpp"
 
@@ -105,7 +106,7 @@ TEST_F(List, NewestFirstPartsFollowEachOtherDownwards) {
 
 TEST_F(List, NewestFirstWorkIsBoundedToo) {
   enqueue("q", 1, {.delay = 1h});
-  enqueue("q", limits::bulk_looked_at_max);
+  enqueue("q", tuning::bulk_looked_at_max);
   auto part = all_of("default");
   part.filter.state = task_state::scheduled;
   part.newest_first = true;
@@ -138,7 +139,7 @@ TEST_F(List, TasksThatLeftTheMemoryAreNotListed) {
 }
 
 TEST_F(List, WorkOfOneCommandIsBounded) {
-  enqueue("q", limits::bulk_looked_at_max);
+  enqueue("q", tuning::bulk_looked_at_max);
   enqueue("q", 1, {.delay = 1h});
   auto part = all_of("default");
   part.filter.state = task_state::scheduled;
@@ -149,21 +150,21 @@ TEST_F(List, WorkOfOneCommandIsBounded) {
 }
 
 TEST_F(List, SegmentOfAnotherQueueIsOneLook) {
-  enqueue("q", limits::bulk_looked_at_max);
+  enqueue("q", tuning::bulk_looked_at_max);
   enqueue("r", 1);
 
   EXPECT_EQ(list(all_of("default", "r")), "o: listed 10001 ready after 10001");
 }
 
 TEST_F(List, NoFilterPicksMoreThanTheLimitOfACommand) {
-  enqueue("q", limits::bulk_tasks_max + 1);
+  enqueue("q", tuning::bulk_tasks_max + 1);
   auto part = all_of("default");
   part.limit = 5000;
 
   auto selected = core::select_tasks(state(), part);
 
-  EXPECT_EQ(selected.tasks.size(), limits::bulk_tasks_max);
-  EXPECT_EQ(selected.after, task(limits::bulk_tasks_max));
+  EXPECT_EQ(selected.tasks.size(), tuning::bulk_tasks_max);
+  EXPECT_EQ(selected.after, task(tuning::bulk_tasks_max));
   EXPECT_TRUE(selected.more);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "core/state/producer_sessions.hpp"
 #include "support/shard_fixture.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -124,7 +124,7 @@ TEST_F(Progress, CountsAfreshFromARestart) {
 class DueTasks : public shard_fixture {};
 
 TEST_F(DueTasks, AreReleasedInPartsOfATurn) {
-  auto many = limits::due_released_per_turn_max;
+  auto many = tuning::due_released_per_turn_max;
   enqueue("q", many + 1, {.delay = 1s, .body_size = 8});
   EXPECT_EQ(state().queues[0]->scheduled, many + 1);
 

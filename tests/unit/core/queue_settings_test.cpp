@@ -85,7 +85,7 @@ TEST_F(QueueSettings, NewQueuesOfOneRequestCountTogether) {
   auto request_for = [](const std::string& tenant, const std::string& second) {
     core::enqueue_run r;
     r.queue = {tenant, "first"};
-    r.tasks = {bytes::from("a"), {1}};
+    r.tasks = {bytes("a"), {1}};
     std::vector<core::enqueue_run> runs{r, r};
     runs[1].queue.queue = second;
     return runs;
@@ -269,7 +269,7 @@ TEST_F(QueueSettings, RunsOfOneRequestCountTogether) {
   configure("q", {.max_depth = 3});
   core::enqueue_run r;
   r.queue = {"default", "q"};
-  r.tasks = {bytes::from("ab"), {1, 1}};
+  r.tasks = {bytes("ab"), {1, 1}};
 
   auto checked = core::check_queues(state(), {r, r});
 

@@ -105,7 +105,7 @@ TEST_F(SavedCheckpoint, NewAttemptCountsFromOneAgain) {
 TEST_F(SavedCheckpoint, FailureCarriesWhatWasNotAnswered) {
   core::lease_report how;
   how.how = disposition::failed;
-  how.checkpoint = {task(1), {held(1, 1).token, 3}, bytes::from("state 3")};
+  how.checkpoint = {task(1), {held(1, 1).token, 3}, bytes("state 3")};
   report("w", held(1, 1), how);
   EXPECT_EQ(written(), "state 3");
 

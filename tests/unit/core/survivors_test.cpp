@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/state/survivors.hpp"
 #include "support/shard_fixture.hpp"
 
@@ -37,7 +38,7 @@ protected:
   static core::copy_survivors with_bodies(const core::survivors& left) {
     core::copy_survivors c{left.segment, {}};
     for (auto seq : left.tasks)
-      c.bodies[seq] = {bytes::from("body"), {4}};
+      c.bodies[seq] = {bytes("body"), {4}};
     return c;
   }
 
@@ -45,7 +46,7 @@ protected:
   std::string copies() {
     std::string copies;
     for (const auto& task : snapshot().copied)
-      copies += std::to_string(task.first & limits::token_counter_max) + " ";
+      copies += std::to_string(task.first & tuning::token_counter_max) + " ";
     return copies;
   }
 

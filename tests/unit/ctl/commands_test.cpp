@@ -37,7 +37,7 @@ std::string status_field(task_state state) {
 }
 
 task_end ended(task_state state) {
-  task_status status;
+  ended_task status;
   status.id = id;
   status.state = state;
   status.result = "done";

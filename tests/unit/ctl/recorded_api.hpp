@@ -66,10 +66,10 @@ public:
     return said<queue_info>((paused ? "pause " : "resume ") + text(queue));
   }
 
-  ctl::answer<std::vector<task_status>>
+  ctl::answer<std::vector<task_summary>>
   list(const task_filter& filter, std::size_t limit) override {
     auto state = filter.state ? std::string(to_string(*filter.state)) : "any";
-    return said<std::vector<task_status>>(
+    return said<std::vector<task_summary>>(
       "list " + text(queue_address{filter.tenant, filter.queue}) + " " + state
       + (filter.is_blocking ? " blocking" : "") + " limit " + std::to_string(limit));
   }

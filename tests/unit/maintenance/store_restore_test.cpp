@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "maintenance/store_restore.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"
@@ -70,7 +70,7 @@ TEST(RestoredStore, NextStartRaisesTheEpochOnceMore) {
 TEST(RestoredStore, IsRefusedWhenItsEpochsRanOut) {
   storage::memory_store store;
 
-  auto given = give_to(store, limits::epoch_max - 65'536);
+  auto given = give_to(store, tuning::epoch_max - 65'536);
 
   ASSERT_FALSE(given);
   EXPECT_EQ(given.error().code, errc::incompatible_store);

@@ -70,7 +70,7 @@ protected:
       [&](std::uint32_t number) -> const queue_address& { return (*queues)[number]; });
     for (const auto& s : segments)
       builder.add(s);
-    put(block(), encode({task(1), bytes::from(builder.take())}, 1));
+    put(block(), encode({task(1), bytes(builder.take())}, 1));
   }
 };
 
@@ -224,7 +224,7 @@ const harm harms[] = {
   {"BlockUnreadable", [](auto& s) { s.put(s.block(), "?"); }, "block 0/1:1: cannot be read"},
   {"BlockOfOtherBytes",
    [](auto& s) {
-     s.put(s.block(), encode({s.task(1), bytes::from("?")}, 1));
+     s.put(s.block(), encode({s.task(1), bytes("?")}, 1));
    },
    "block 0/1:1: cannot be read: these are not the bytes of a block"},
   {"BlockShort",

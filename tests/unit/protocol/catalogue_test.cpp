@@ -14,7 +14,7 @@ namespace codeq::protocol {
 namespace {
 
 bytes empty_body() {
-  return bytes::from(std::string(8, '\0'));
+  return bytes(std::string(8, '\0'));
 }
 
 /// Id of the schema type for a frame type number; 0 when the number is unknown.

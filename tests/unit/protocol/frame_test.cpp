@@ -19,7 +19,7 @@ using test::choose_seed;
 bytes body_of(const std::vector<std::uint64_t>& words) {
   std::string text(words.size() * 8, '\0');
   std::memcpy(text.data(), words.data(), text.size());
-  return bytes::from(std::move(text));
+  return bytes(std::move(text));
 }
 
 /// A pointer word, from its upper and lower half.
@@ -72,12 +72,11 @@ TEST(Frame, AMessageLargerThanTheFirstAllocationIsOneSegment) {
 
 TEST(Frame, ABodyThatIsNoWholeNumberOfWordsIsRefused) {
   for (std::size_t size : {0u, 1u, 7u, 9u, 63u})
-    EXPECT_EQ(
-      hello::parse(bytes::from(std::string(size, '\0'))).error().code, errc::protocol_error);
+    EXPECT_EQ(hello::parse(bytes(std::string(size, '\0'))).error().code, errc::protocol_error);
 }
 
 TEST(Frame, AnUnalignedBodyIsRefused) {
-  auto whole = bytes::from(std::string(64, '\0'));
+  auto whole = bytes(std::string(64, '\0'));
 
   EXPECT_EQ(hello::parse(whole.slice(4, 16)).error().code, errc::protocol_error);
 }
@@ -151,7 +150,7 @@ TEST(Frame, DamagedMessagesAreReadOrRefused) {
     auto damaged = examples[type];
     for (auto flips = 1 + random() % 4; flips > 0; --flips)
       damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
-    static_cast<void>(read_all({type, bytes::from(std::move(damaged))}));
+    static_cast<void>(read_all({type, bytes(std::move(damaged))}));
   }
 }
 

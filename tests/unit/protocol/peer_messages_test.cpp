@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "protocol/peer_messages.hpp"
 #include "support/task_builder.hpp"
 
@@ -44,7 +45,7 @@ std::vector<wire_frame> pack(std::size_t runs, std::size_t body_size) {
 }
 
 TEST(WriteTasks, EachFitsAFrame) {
-  for (std::size_t body_size : {std::size_t{8}, limits::segment_bytes_max, std::size_t{1} << 20}) {
+  for (std::size_t body_size : {std::size_t{8}, tuning::segment_bytes_max, std::size_t{1} << 20}) {
     auto runs = body_size == 8 ? std::size_t{50'000} : std::size_t{100};
 
     auto sent = pack(runs, body_size);
@@ -56,7 +57,7 @@ TEST(WriteTasks, EachFitsAFrame) {
       largest = std::max(largest, frame.body.size());
     }
     EXPECT_EQ(count, runs);
-    EXPECT_LE(largest, limits::frame_bytes_max) << "bodies of " << body_size;
+    EXPECT_LE(largest, tuning::frame_bytes_max) << "bodies of " << body_size;
   }
 }
 

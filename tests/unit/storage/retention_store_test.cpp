@@ -40,7 +40,7 @@ protected:
     fate.closed_at = now_;
     fate.retention = retention_;
     for (std::uint32_t i = 0; i < 10; ++i) {
-      auto text = bytes::from("result " + std::to_string(next_task_));
+      auto text = bytes("result " + std::to_string(next_task_));
       ended.ends.push_back(
         {next_task_++, fencing_token{1}, {}, true, task_state::completed, {}, text});
       fate.entries.emplace_back().outcome = position_;

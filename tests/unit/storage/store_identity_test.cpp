@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "storage/keys/keyspace.hpp"
 #include "storage/memory/memory_store.hpp"
 #include "storage/recovery/recovery.hpp"
@@ -65,10 +65,10 @@ TEST_F(StoreIdentity, NumberOfShardsIsFixedWhenTheStoreIsMade) {
 
 TEST_F(StoreIdentity, StoreWithoutEpochsLeftIsRefused) {
   auto record = open();
-  record.epoch = limits::epoch_max - 1;
+  record.epoch = tuning::epoch_max - 1;
   put(record);
 
-  EXPECT_EQ(open().epoch, limits::epoch_max);
+  EXPECT_EQ(open().epoch, tuning::epoch_max);
   EXPECT_EQ(refusal().code, errc::incompatible_store);
 }
 

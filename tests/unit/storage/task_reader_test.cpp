@@ -28,7 +28,7 @@ protected:
   /// Ends task 5 at `start`, in a record that is kept for an hour.
   void end(task_state next, const std::string& text) {
     core::leases_ended e{9, start, {}, 1h};
-    core::lease_end x{5, fencing_token{4}, {}, true, next, {}, bytes::from(text)};
+    core::lease_end x{5, fencing_token{4}, {}, true, next, {}, bytes(text)};
     x.attempt = 3;
     e.ends.push_back(x);
     commit(e);
@@ -76,7 +76,7 @@ protected:
     e.key = aside ? "key" : "";
     auto body = std::to_string(first);
     e.body_bytes = body.size();
-    e.pieces.push_back({bytes::from(body), {static_cast<std::uint32_t>(body.size())}});
+    e.pieces.push_back({bytes(body), {static_cast<std::uint32_t>(body.size())}});
     commit(e);
   }
 
@@ -186,10 +186,10 @@ TEST_F(TaskReader, RedrivenTaskHasNoRecordOfItsDeath) {
 
 TEST_F(TaskReader, CheckpointsAreReadUntilTheirTasksEnd) {
   core::checkpoints_changed e{12, start, {}, {}};
-  e.saved.push_back({5, {fencing_token{4}, 1}, bytes::from("a")});
-  e.saved.push_back({6, {fencing_token{5}, 1}, bytes::from("b")});
+  e.saved.push_back({5, {fencing_token{4}, 1}, bytes("a")});
+  e.saved.push_back({6, {fencing_token{5}, 1}, bytes("b")});
   commit(e);
-  e.saved = {{6, {fencing_token{5}, 2}, bytes::from("c")}};
+  e.saved = {{6, {fencing_token{5}, 2}, bytes("c")}};
   e.dropped = {5};
   commit(e);
   core::granted_run run;

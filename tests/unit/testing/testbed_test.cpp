@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/actor_handler.hpp"
 #include "codeq/testing.hpp"
 
 #include <caf/all.hpp>

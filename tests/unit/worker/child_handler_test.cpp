@@ -144,7 +144,7 @@ TEST_F(ChildHandler, CheckpointsPassBothWaysAndAreAnswered) {
 
   for (std::uint32_t i = 1; i <= 3; ++i) {
     attempt = make_attempt(i);
-    attempt.checkpoint = bytes::from(runtime->saved);
+    attempt.checkpoint = bytes(runtime->saved);
     ended = handler(attempt);
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "worker/process/child_handler.hpp"
 
 #include <cstdio>
@@ -107,7 +108,7 @@ outcome add_too_many(const task&) {
 }
 
 outcome answer_too_much(const task&) {
-  return outcome::completed(std::string(codeq::limits::frame_bytes_max, 'x'));
+  return outcome::completed(std::string(codeq::tuning::frame_bytes_max, 'x'));
 }
 
 } // namespace

@@ -60,7 +60,7 @@ protected:
 };
 
 TEST_F(ExecHandler, PayloadGoesInAndOutputIsTheResult) {
-  attempt.payload = bytes::from(std::string("a\0b", 3));
+  attempt.payload = bytes(std::string("a\0b", 3));
 
   auto ended = run("cat; printf x");
 
@@ -70,7 +70,7 @@ TEST_F(ExecHandler, PayloadGoesInAndOutputIsTheResult) {
 
 TEST_F(ExecHandler, LargePayloadAndResultFlowAtOnce) {
   std::string payload(limits::payload_bytes_max, 'x');
-  attempt.payload = bytes::from(payload);
+  attempt.payload = bytes(payload);
 
   auto ended = run("cat");
 
@@ -79,7 +79,7 @@ TEST_F(ExecHandler, LargePayloadAndResultFlowAtOnce) {
 }
 
 TEST_F(ExecHandler, ProgramNeedNotReadItsInput) {
-  attempt.payload = bytes::from(std::string(limits::payload_bytes_max, 'x'));
+  attempt.payload = bytes(std::string(limits::payload_bytes_max, 'x'));
 
   auto ended = run("exec <&-; echo done");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 CODEQ_HANDLERS(registry) {
   registry.handle("by-function", [](const codeq::task& attempt) {

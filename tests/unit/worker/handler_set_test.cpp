@@ -105,7 +105,7 @@ TEST(ChildMessages, AttemptTravelsWhole) {
   attempt.token = fencing_token{1ull << 62};
   attempt.lease = duration{10'000};
   attempt.enqueued_at = timestamp{duration{1'700'000'000'000}};
-  attempt.payload = bytes::from(std::string("a\0b", 3));
+  attempt.payload = bytes(std::string("a\0b", 3));
   attempt.headers = {{"traceparent", "00"}};
 
   auto sent = make_attempt(attempt, 1);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "worker/node/outbox.hpp"
 
 #include <gtest/gtest.h>
@@ -107,11 +108,11 @@ TEST(Outbox, FollowUpsCountLikeTexts) {
   while (!box.is_full())
     box.add(make_with_follow_up(key_of(++token), limits::payload_bytes_max));
 
-  EXPECT_EQ(token, limits::unanswered_bytes_max / limits::payload_bytes_max);
+  EXPECT_EQ(token, tuning::unanswered_bytes_max / limits::payload_bytes_max);
   EXPECT_EQ(box.take(0)[0].reports.size(), 7u);
   for (; token > 0; --token)
     EXPECT_TRUE(box.answered(key_of(token)));
-  box.add(make(key_of(1), std::string(limits::unanswered_bytes_max - 1, 'x')));
+  box.add(make(key_of(1), std::string(tuning::unanswered_bytes_max - 1, 'x')));
   EXPECT_FALSE(box.is_full());
 }
 
@@ -161,7 +162,7 @@ TEST(Outbox, IsFullAtItsByteLimitUntilAnswered) {
   std::uint64_t token = 0;
   while (!box.is_full())
     box.add(make(key_of(++token), std::string(limits::result_bytes_max, 'x')));
-  EXPECT_EQ(token, limits::unanswered_bytes_max / limits::result_bytes_max);
+  EXPECT_EQ(token, tuning::unanswered_bytes_max / limits::result_bytes_max);
 
   EXPECT_TRUE(box.answered(key_of(1)));
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "worker/node/wire.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +67,7 @@ TEST(Wire, TaskBatchGivesTasksWithTheirOwnIdTokenAndPayload) {
   EXPECT_EQ(second.lease, duration{10'000});
   EXPECT_EQ(second.payload.view(), "the second");
   ASSERT_EQ(second.headers.size(), 1u);
-  EXPECT_EQ(second.headers[0].second, "for the second");
+  EXPECT_EQ(second.headers.begin()->second, "for the second");
 }
 
 TEST(Wire, PayloadIsASliceOfTheFrame) {
@@ -240,8 +241,8 @@ TEST(Wire, RefusalSaysWhatIsOutOfBounds) {
 
 TEST(Wire, CheckpointsFillNoRequestBeyondItsLimit) {
   constexpr std::size_t fitting =
-    limits::checkpoint_bytes_per_request_max / limits::checkpoint_bytes_max;
-  auto state = bytes::from(std::string(limits::checkpoint_bytes_max, 'x'));
+    tuning::checkpoint_bytes_per_request_max / limits::checkpoint_bytes_max;
+  auto state = bytes(std::string(limits::checkpoint_bytes_max, 'x'));
   std::vector<progress_of> said;
   for (std::size_t i = 0; i <= fitting; ++i)
     said.push_back(

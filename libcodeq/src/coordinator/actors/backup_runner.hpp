@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
+#include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
 #include "storage/task_store.hpp"

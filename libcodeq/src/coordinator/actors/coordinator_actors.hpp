@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/actors.hpp"
+#include "base/coordinator_counts.hpp"
 #include "coordinator/session/session.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 
@@ -100,7 +101,7 @@ using shard_actor = caf::typed_actor<
   // Detaches a session and drops its credits; leases stay valid.
   caf::reacts_to<detach_peer>,
   // Counts tasks and timers.
-  caf::replies_to<ask_shard_stats>::with<coordinator_stats>,
+  caf::replies_to<ask_shard_stats>::with<base::coordinator_counts>,
   // Commits, and replies when everything is durable.
   caf::replies_to<stop_shard>::with<bool>>;
 
@@ -274,7 +275,7 @@ using registrar_internal_actor = actors::registrar_actor::extend<
 
 } // namespace codeq::coordinator
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator_stats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::base::coordinator_counts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::protocol::session_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::end_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_misbehaved)

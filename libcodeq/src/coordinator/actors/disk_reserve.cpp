@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/disk_reserve.hpp"
 
+#include "base/tuning.hpp"
 #include "observe/log.hpp"
 
 #include <system_error>
@@ -28,9 +29,9 @@ result<std::uint64_t> disk_reserve::usable() {
   if (why)
     return error{
       errc::disk_full, "the space on the coordinator's disk is unknown: " + why.message()};
-  if (is_held_ && available < limits::disk_reserve_release_bytes)
+  if (is_held_ && available < tuning::disk_reserve_release_bytes)
     release(available);
-  else if (!is_held_ && available >= bytes_ + 2 * limits::disk_reserve_release_bytes)
+  else if (!is_held_ && available >= bytes_ + 2 * tuning::disk_reserve_release_bytes)
     create();
   else if (!is_held_ && was_released_)
     return available > bytes_ ? available - bytes_ : 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
 #include "codeq/result.hpp"
+
+#include "base/tuning.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +19,7 @@ class disk_reserve {
 public:
   /// The file is in `directory`, which is created when missing.
   explicit disk_reserve(
-    const std::filesystem::path& directory, std::uint64_t bytes = limits::disk_reserve_bytes);
+    const std::filesystem::path& directory, std::uint64_t bytes = tuning::disk_reserve_bytes);
 
   /// Checks the free space and creates or releases the file accordingly. Returns the bytes that are
   /// available for more than small writes; those of a released reserve do not count. Errors:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/free_space.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <string>
 #include <system_error>
@@ -26,14 +26,14 @@ bool free_space::is_tight(monotonic_time now, std::size_t bytes) {
 }
 
 void free_space::look_again(monotonic_time now) {
-  bool is_due = !looked_ || now - *looked_ >= limits::free_space_look_interval
-                || noted_bytes_ >= limits::free_space_look_bytes;
+  bool is_due = !looked_ || now - *looked_ >= tuning::free_space_look_interval
+                || noted_bytes_ >= tuning::free_space_look_bytes;
   if (!is_due)
     return;
   looked_ = now;
   noted_bytes_ = 0;
   auto bytes = usable();
-  is_tight_ = bytes && *bytes < least_bytes_ / limits::tight_space_divisor;
+  is_tight_ = bytes && *bytes < least_bytes_ / tuning::tight_space_divisor;
   if (!bytes)
     found_ = bytes.error();
   else if (*bytes >= least_bytes_)

@@ -25,7 +25,7 @@ public:
     std::shared_ptr<disk_reserve> reserve = nullptr);
 
   /// Checks that tasks may be added. Looks at the disk at most every
-  /// `limits::free_space_look_interval`. Errors: `disk_full`.
+  /// `tuning::free_space_look_interval`. Errors: `disk_full`.
   [[nodiscard]] const result<void>& check(monotonic_time now);
 
   /// True when claims and large results have to wait. `bytes` will be written if the answer is no.

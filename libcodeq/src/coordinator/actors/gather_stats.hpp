@@ -5,6 +5,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "base/coordinator_counts.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 
 #include <chrono>
@@ -27,9 +28,9 @@ template <class Self>
 void gather_stats(
   Self self,
   const std::vector<shard_actor>& shards,
-  std::function<void(result<std::vector<coordinator_stats>>)> done) {
+  std::function<void(result<std::vector<base::coordinator_counts>>)> done) {
   struct gathered {
-    std::vector<coordinator_stats> parts;
+    std::vector<base::coordinator_counts> parts;
     std::optional<error> failure;
     std::size_t missing = 0;
   };
@@ -48,7 +49,7 @@ void gather_stats(
   for (std::size_t i = 0; i < shards.size(); ++i) {
     self->request(shards[i], stats_timeout, ask_shard_stats{})
       .then(
-        [all, i, finish_one](const coordinator_stats& part) {
+        [all, i, finish_one](const base::coordinator_counts& part) {
           all->parts[i] = part;
           finish_one();
         },

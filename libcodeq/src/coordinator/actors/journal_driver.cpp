@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/journal_driver.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "observe/log.hpp"
 
 #include <chrono>
@@ -41,7 +40,7 @@ void journal_driver::write_all() {
 
 void journal_driver::look_at_space(std::size_t bytes) {
   unlooked_bytes_ += bytes;
-  if (!options_.reserve || unlooked_bytes_ < limits::free_space_look_bytes)
+  if (!options_.reserve || unlooked_bytes_ < tuning::free_space_look_bytes)
     return;
   unlooked_bytes_ = 0;
   // Releases the reserve if necessary; the returned number is not needed.

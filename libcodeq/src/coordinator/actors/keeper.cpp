@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/keeper.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <utility>
 
@@ -11,7 +11,7 @@ void keeper_state::start(keeper_actor::pointer self, keeper_options options) {
   self_ = self;
   options_ = std::move(options);
   keeper_.emplace(options_.keep);
-  self_->delayed_send(self_, limits::retention_look_interval, look_at_retention{});
+  self_->delayed_send(self_, tuning::retention_look_interval, look_at_retention{});
 }
 
 void keeper_state::look() {
@@ -23,7 +23,7 @@ void keeper_state::look() {
     return options_.on_failure(ok.error());
   if (keep.horizons->evicted() > evicted)
     options_.meter->note({"retention_bytes", keep.bytes_max, "owner", "store"});
-  self_->delayed_send(self_, limits::retention_look_interval, look_at_retention{});
+  self_->delayed_send(self_, tuning::retention_look_interval, look_at_retention{});
 }
 
 keeper_actor::behavior_type

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
+
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/store/lookup_queue.hpp"
 #include "coordinator/store/reader.hpp"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/registrar_driver.hpp"
 
-#include "codeq/limits.hpp"
-
 #include "base/remote_block.hpp"
+#include "base/tuning.hpp"
 #include "observe/log.hpp"
 #include "protocol/reply.hpp"
 #include "transport/spawn_beside_sockets.hpp"
@@ -109,7 +108,7 @@ void registrar_driver::probe(core::peer_id peer, std::uint64_t hello) {
     registrar_->probed(hello, peer, is_alive, now());
   };
   self_
-    ->request(sessions_.at(peer).connection, 2 * limits::name_probe_timeout, actors::probe_peer{})
+    ->request(sessions_.at(peer).connection, 2 * tuning::name_probe_timeout, actors::probe_peer{})
     .then(answered, [answered](const caf::error&) { answered(false); });
 }
 

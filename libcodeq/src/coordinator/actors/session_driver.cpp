@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/session_driver.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "coordinator/actors/gather_stats.hpp"
 #include "observe/log.hpp"
 #include "protocol/convert.hpp"
@@ -18,7 +17,7 @@ namespace {
 /// Sends a session an enqueue with its share, or the refusal of one for which there is no share.
 result<void> pass_on(
   const session_actor& session, const protocol::enqueue_request& m, const enqueue_payer& payer) {
-  auto share = payer.shares->take(payer.tenant, m.body().size() + limits::enqueue_overhead_bytes);
+  auto share = payer.shares->take(payer.tenant, m.body().size() + tuning::enqueue_overhead_bytes);
   if (share) {
     caf::anon_send(session, peer_enqueue{m, std::move(*share)});
     return {};
@@ -66,7 +65,7 @@ void session_driver::close(const error& reason) {
 }
 
 void session_driver::gather_stats(std::uint64_t number) {
-  auto done = [this, number](result<std::vector<coordinator_stats>> parts) {
+  auto done = [this, number](result<std::vector<base::coordinator_counts>> parts) {
     session_->tell_stats(number, std::move(parts));
   };
   coordinator::gather_stats(self_, options_.shards, std::move(done));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/actors/shard_driver.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/actors/lease_timer.hpp"
 #include "observe/log.hpp"
 #include "storage/keys/keyspace.hpp"
@@ -26,7 +27,7 @@ void shard_driver::look_at_disk() {
       CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
     shard_->pause_grants(is_tight, now());
   }
-  self_->delayed_send(self_, limits::free_space_look_interval, coordinator::look_at_disk{});
+  self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_at_disk{});
 }
 
 shard_internal_actor shard_driver::me() const {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/session/registrar.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "protocol/version.hpp"
 
@@ -196,7 +195,7 @@ protocol::hello_ack registrar::make_ack(timestamp now) const {
     r.setShardCount(static_cast<std::uint16_t>(options_.shard_count));
     r.setCoordinatorId(options_.coordinator_id);
     r.setStoreId(options_.store_id);
-    r.setPingIntervalMs(static_cast<std::uint32_t>(limits::ping_interval.count()));
+    r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
   });
 }

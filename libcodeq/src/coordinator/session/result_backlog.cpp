@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/session/result_backlog.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ std::optional<std::pair<shard_id, std::vector<sequence>>> result_backlog::take()
   if (waiting_.empty())
     return std::nullopt;
   auto at = waiting_.begin();
-  auto count = std::min(at->second.size(), limits::results_asked_again_max);
+  auto count = std::min(at->second.size(), tuning::results_asked_again_max);
   auto end = at->second.begin() + static_cast<std::ptrdiff_t>(count);
   std::pair asked{at->first, std::vector<sequence>(at->second.begin(), end)};
   at->second.erase(at->second.begin(), end);

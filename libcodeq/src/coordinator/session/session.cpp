@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/session/stats_sum.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_convert.hpp"
@@ -26,10 +27,10 @@ error over_rate(duration wait) {
 }
 
 /// The part of the counts that a bearer may see.
-coordinator_stats visible_to(const security::principal& who, coordinator_stats all) {
+base::coordinator_counts visible_to(const security::principal& who, base::coordinator_counts all) {
   if (who.is_of_all_tenants())
     return all;
-  std::erase_if(all.queues, [&](const queue_stats& q) { return !who.sees(q.queue.tenant); });
+  std::erase_if(all.queues, [&](const base::queue_counts& q) { return !who.sees(q.queue.tenant); });
   // Gauges belong to the process and thus to all tenants.
   all.gauges.clear();
   return all;
@@ -91,7 +92,7 @@ result<void> session::count_request() {
 }
 
 void session::take(const enqueue_without_share& m) {
-  refuse_enqueue(m.number, m.reason, limits::enqueue_bytes_retry_after);
+  refuse_enqueue(m.number, m.reason, tuning::enqueue_bytes_retry_after);
 }
 
 void session::take(const protocol::enqueue_request& m, enqueue_share share) {
@@ -107,7 +108,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
       errc::overloaded,
       "over " + std::to_string(limits::producer_inflight_bytes_max)
         + " bytes of requests are not answered yet"};
-    return refuse_enqueue(*number, reason, limits::overloaded_retry_after);
+    return refuse_enqueue(*number, reason, tuning::overloaded_retry_after);
   }
   auto tasks = m.read([](auto reader) -> result<std::uint64_t> {
     return std::uint64_t{reader.getTasks().getEnds().size()};
@@ -230,7 +231,7 @@ void session::return_room() {
   for (auto shard : window_.owed())
     claim_at(shard, 0);
   if (window_.is_filling())
-    wake_later(session_wake::full_window, limits::delivery_look_interval);
+    wake_later(session_wake::full_window, tuning::delivery_look_interval);
 }
 
 void session::beat_for_late_tasks() {
@@ -238,7 +239,7 @@ void session::beat_for_late_tasks() {
   for (auto& late : window_.take_late())
     port_.command_shard(late.shard, core::heartbeat{options_.peer, std::move(late.leases), {}, {}});
   if (window_.is_waiting())
-    wake_later(session_wake::late_tasks, limits::delivery_late_interval);
+    wake_later(session_wake::late_tasks, tuning::delivery_late_interval);
 }
 
 void session::carry_out(const claim_router::moves& moves) {
@@ -268,9 +269,9 @@ void session::take(const task_delivery& m) {
   auto outgoing = port_.outgoing();
   window_.sent(m.shard, m.granted, outgoing.sent);
   window_.written(outgoing.written);
-  wake_later(session_wake::late_tasks, limits::delivery_late_interval);
+  wake_later(session_wake::late_tasks, tuning::delivery_late_interval);
   if (window_.is_filling())
-    wake_later(session_wake::full_window, limits::delivery_look_interval);
+    wake_later(session_wake::full_window, tuning::delivery_look_interval);
   if (!m.granted.redelivered)
     carry_out(router_.granted(m.shard, count_of(m.granted), m.more));
   if (take_unread(0))
@@ -303,7 +304,8 @@ void session::take_request(const protocol::stats_request& m) {
   port_.gather_stats(*number);
 }
 
-void session::tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts) {
+void session::tell_stats(
+  std::uint64_t number, result<std::vector<base::coordinator_counts>> parts) {
   if (!parts)
     return port_.send(
       protocol::make_refusal<schema::StatsRequest>(number, parts.error()).to_wire());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/backup_status.hpp"
-#include "codeq/limits.hpp"
 #include "codeq/operator_types.hpp"
 #include "codeq/result.hpp"
 
+#include "base/coordinator_counts.hpp"
+#include "base/tuning.hpp"
 #include "coordinator/session/claim_router.hpp"
 #include "coordinator/session/delivery_window.hpp"
 #include "coordinator/session/result_backlog.hpp"
@@ -30,8 +30,8 @@ struct session_options {
   std::shared_ptr<const security::principal> bearer{};
   std::size_t shard_count = 1;
   /// Maximum bytes of tasks, and of results, that wait for the connection.
-  std::uint64_t delivery_bytes_max = limits::delivery_bytes_waiting_max;
-  std::uint64_t result_bytes_max = limits::result_bytes_waiting_max;
+  std::uint64_t delivery_bytes_max = tuning::delivery_bytes_waiting_max;
+  std::uint64_t result_bytes_max = tuning::result_bytes_waiting_max;
 };
 
 /// Why a session requested a wake-up.
@@ -130,7 +130,7 @@ public:
   void take(const credit_news& m);
 
   /// Answers the `StatsRequest` of that number from the parts of all shards.
-  void tell_stats(std::uint64_t number, result<std::vector<coordinator_stats>> parts);
+  void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);

@@ -2,6 +2,7 @@
 // Replies to the peer, and the bytes of them that it has not read.
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/session/session.hpp"
 #include "protocol/operator_convert.hpp"
 #include "protocol/peer_messages.hpp"
@@ -26,7 +27,7 @@ void session::tell(shard_id shard, const protocol::tasks_told& told) {
   if (!now.tasks.empty())
     write(shard, now);
   if (!results_.empty())
-    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
+    wake_later(session_wake::waiting_results, tuning::delivery_look_interval);
 }
 
 std::uint64_t session::room_for_results(const protocol::tasks_told& told) {
@@ -37,31 +38,31 @@ std::uint64_t session::room_for_results(const protocol::tasks_told& told) {
     bytes += task.text.size();
   if (take_unread(std::min(bytes, room)))
     return room;
-  return limits::unread_bytes_free - std::min<std::uint64_t>(waiting, limits::unread_bytes_free);
+  return tuning::unread_bytes_free - std::min<std::uint64_t>(waiting, tuning::unread_bytes_free);
 }
 
 void session::ask_for_results() {
   auto waiting = port_.outgoing().waiting();
-  bool has_room = waiting <= limits::unread_bytes_free
+  bool has_room = waiting <= tuning::unread_bytes_free
                   || (waiting < options_.result_bytes_max / 2 && take_unread(0));
   if (has_room) {
     if (auto asked = results_.take())
       port_.command_shard(asked->first, core::await_tasks{options_.peer, asked->second});
   }
   if (!results_.empty())
-    wake_later(session_wake::waiting_results, limits::delivery_look_interval);
+    wake_later(session_wake::waiting_results, tuning::delivery_look_interval);
 }
 
 result<void> session::take_unread(std::uint64_t more) {
   auto unread = port_.outgoing().waiting() + more;
-  if (unread <= limits::unread_bytes_free)
+  if (unread <= tuning::unread_bytes_free)
     return {};
-  wake_later(session_wake::unread_bytes, limits::delivery_look_interval);
+  wake_later(session_wake::unread_bytes, tuning::delivery_look_interval);
   return port_.keep_unread(unread);
 }
 
 result<void> session::take_answer(std::uint64_t bytes) {
-  constexpr auto most = limits::unread_bytes_per_connection_max;
+  constexpr auto most = tuning::unread_bytes_per_connection_max;
   auto unread = port_.outgoing().waiting();
   if (unread > most)
     return error{
@@ -73,11 +74,11 @@ result<void> session::take_answer(std::uint64_t bytes) {
 
 void session::give_back_unread() {
   auto unread = port_.outgoing().waiting();
-  bool is_read = unread <= limits::unread_bytes_free;
+  bool is_read = unread <= tuning::unread_bytes_free;
   // What is not counted until now is counted with the next frame.
   std::ignore = port_.keep_unread(is_read ? 0 : unread);
   if (!is_read)
-    return wake_later(session_wake::unread_bytes, limits::delivery_look_interval);
+    return wake_later(session_wake::unread_bytes, tuning::delivery_look_interval);
   if (std::exchange(over_share_, false))
     pause_claims();
 }

@@ -7,7 +7,7 @@ namespace codeq::coordinator {
 
 namespace {
 
-void add(queue_stats& to, const queue_stats& part) {
+void add(base::queue_counts& to, const base::queue_counts& part) {
   to.scheduled += part.scheduled;
   to.gated += part.gated;
   to.ready += part.ready;
@@ -21,7 +21,7 @@ void add(queue_stats& to, const queue_stats& part) {
     to.ready_by_priority[i] += part.ready_by_priority[i];
 }
 
-void add(worker_stats& to, const worker_stats& part) {
+void add(base::worker_counts& to, const base::worker_counts& part) {
   to.name = part.name;
   to.is_connected = to.is_connected || part.is_connected;
   to.free_slots += part.free_slots;
@@ -31,10 +31,10 @@ void add(worker_stats& to, const worker_stats& part) {
 
 } // namespace
 
-coordinator_stats sum_of(const std::vector<coordinator_stats>& parts) {
-  coordinator_stats sum;
-  std::map<queue_address, queue_stats> queues;
-  std::map<std::string, worker_stats> workers;
+base::coordinator_counts sum_of(const std::vector<base::coordinator_counts>& parts) {
+  base::coordinator_counts sum;
+  std::map<queue_address, base::queue_counts> queues;
+  std::map<std::string, base::worker_counts> workers;
   for (const auto& part : parts) {
     for (const auto& q : part.queues) {
       auto& total = queues[q.queue];

@@ -35,7 +35,7 @@ core::encoded_tasks join(const std::vector<core::encoded_tasks>& parts) {
     body.append(part.body.view());
     joined.sizes.insert(joined.sizes.end(), part.sizes.begin(), part.sizes.end());
   }
-  joined.body = bytes::from(std::move(body));
+  joined.body = bytes(std::move(body));
   return joined;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "core/state/epoch.hpp"
 #include "core/state/survivors.hpp"
 #include "core/state/task_keys.hpp"

@@ -3,6 +3,8 @@
 
 #include "codeq/operator_types.hpp"
 
+#include "base/coordinator_counts.hpp"
+#include "base/tuning.hpp"
 #include "coordinator/shard/key_lookups.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
@@ -25,7 +27,7 @@ struct shard_options {
   /// Number of shards of the store.
   std::uint16_t shard_count = 1;
   /// Size of the cache of bodies, which saves reading back tasks that are claimed soon.
-  std::size_t cache_bytes = limits::segment_cache_bytes_default;
+  std::size_t cache_bytes = tuning::segment_cache_bytes_default;
   /// When turns are closed and snapshots taken.
   turn_limits turns{};
 };
@@ -151,7 +153,7 @@ public:
   void stop(const instant& now);
 
   /// The shard's counts, since the start unless stated otherwise.
-  [[nodiscard]] coordinator_stats stats() const;
+  [[nodiscard]] base::coordinator_counts stats() const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
 
@@ -265,7 +267,7 @@ private:
 
   /// When to check for expired leases; empty when no lease has a timer.
   [[nodiscard]] std::optional<monotonic_time> next_timer_look() const;
-  [[nodiscard]] std::vector<worker_stats> worker_counts() const;
+  [[nodiscard]] std::vector<base::worker_counts> worker_counts() const;
 
   shard_port& port_;
   std::shared_ptr<core::shard_state> state_;
@@ -290,11 +292,11 @@ private:
   /// Queues that were removed since the watchers were sent news.
   std::vector<queue_address> removed_queues_;
   /// Ended tasks that awaiting peers are sent after the turn's other effects.
-  std::map<core::peer_id, std::vector<protocol::ended_task>> ended_;
+  std::map<core::peer_id, std::vector<protocol::awaited_task>> ended_;
   // Since the start.
   std::uint64_t results_put_off_ = 0;
-  time_counts dispatched_;
-  time_counts ran_;
+  base::time_counts dispatched_;
+  base::time_counts ran_;
   /// Another epoch was requested from the journal.
   bool wants_epoch_ = false;
   /// The new epoch, while a turn is still open.

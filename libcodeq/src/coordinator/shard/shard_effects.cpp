@@ -155,7 +155,7 @@ void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const inst
 
 void shard::carry_out(core::progress_told& e, const instant&) {
   ended_[e.peer].push_back(
-    {e.seq, errc::none, task_state::leased, e.attempt, bytes::from(std::move(e.note)), e.percent});
+    {e.seq, errc::none, task_state::leased, e.attempt, bytes(std::move(e.note)), e.percent});
 }
 
 void shard::tell_ended() {

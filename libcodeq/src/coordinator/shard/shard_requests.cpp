@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "protocol/operator_convert.hpp"
@@ -106,7 +108,7 @@ void shard::put_off_large(core::report& command, const instant& now) {
     auto bytes = report.text.size();
     for (const auto& task : report.follow_ups)
       bytes += task.run.tasks.body.size();
-    bool waits = bytes > limits::small_result_bytes_max && port_.is_disk_tight(now.steady, bytes);
+    bool waits = bytes > tuning::small_result_bytes_max && port_.is_disk_tight(now.steady, bytes);
     if (!waits)
       continue;
     ++results_put_off_;

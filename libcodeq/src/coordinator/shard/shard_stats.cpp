@@ -6,11 +6,11 @@
 /// The counts of a shard.
 namespace codeq::coordinator {
 
-coordinator_stats shard::stats() const {
-  coordinator_stats s;
+base::coordinator_counts shard::stats() const {
+  base::coordinator_counts s;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
     const auto& q = state_->queues[index];
-    queue_stats counts;
+    base::queue_counts counts;
     counts.queue = q->address;
     counts.scheduled = q->scheduled;
     counts.gated = q->gated;
@@ -43,8 +43,8 @@ coordinator_stats shard::stats() const {
   return s;
 }
 
-std::vector<worker_stats> shard::worker_counts() const {
-  std::map<std::string, worker_stats> workers;
+std::vector<base::worker_counts> shard::worker_counts() const {
+  std::map<std::string, base::worker_counts> workers;
   for (const auto& [peer, attached] : state_->attached) {
     auto& counts = workers[attached.worker->name];
     counts.is_connected = true;
@@ -54,7 +54,7 @@ std::vector<worker_stats> shard::worker_counts() const {
   }
   state_->leases.for_each_grant(
     [&](const core::live_grant& grant) { workers[grant.worker->name].leases += grant.live; });
-  std::vector<worker_stats> all;
+  std::vector<base::worker_counts> all;
   for (auto& [name, counts] : workers) {
     counts.name = name;
     all.push_back(std::move(counts));

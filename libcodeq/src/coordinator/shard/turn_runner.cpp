@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/turn_runner.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "core/state/producer_sessions.hpp"
 
 #include <algorithm>
@@ -31,9 +30,9 @@ bool turn_runner::is_full() const {
 
 monotonic_time turn_runner::next_snapshot() const {
   // Twice the weight that the last snapshot may have left unpacked.
-  bool is_unpacked = state_.segments.weight() >= 2 * limits::unpacked_weight_kept;
-  bool has_much = is_unpacked || written_bytes_ >= limits::snapshot_log_bytes;
-  return last_snapshot_ + (has_much ? limits::snapshot_interval_min : limits_.snapshot_interval);
+  bool is_unpacked = state_.segments.weight() >= 2 * tuning::unpacked_weight_kept;
+  bool has_much = is_unpacked || written_bytes_ >= tuning::snapshot_log_bytes;
+  return last_snapshot_ + (has_much ? tuning::snapshot_interval_min : limits_.snapshot_interval);
 }
 
 bool turn_runner::is_snapshot_due(monotonic_time now) const {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "coordinator/shard/shard_messages.hpp"
 #include "core/turn/turn.hpp"
 
@@ -18,12 +17,12 @@ namespace codeq::coordinator {
 /// When turns are closed and snapshots taken.
 struct turn_limits {
   /// Maximum number of commands in a turn, and maximum size of their bodies.
-  std::size_t commands_max = limits::turn_commands_max;
-  std::size_t bytes_max = limits::turn_bytes_max;
+  std::size_t commands_max = tuning::turn_commands_max;
+  std::size_t bytes_max = tuning::turn_bytes_max;
   /// Number of records since the last snapshot after which the next one is taken at once.
-  std::size_t snapshot_records = limits::snapshot_records;
+  std::size_t snapshot_records = tuning::snapshot_records;
   /// Time after which a snapshot is taken even when little was written.
-  duration snapshot_interval = limits::snapshot_interval;
+  duration snapshot_interval = tuning::snapshot_interval;
 };
 
 /// Connects the core with the journal: opens and closes turns, takes snapshots in time, holds the

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/store/journal.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "storage/keys/keyspace.hpp"
 
 #include <algorithm>
@@ -11,8 +10,8 @@
 namespace codeq::coordinator {
 
 bool commit_group::is_full() const {
-  return identity || bytes >= limits::commit_group_bytes_max
-         || turns.size() >= limits::commit_group_deltas_max;
+  return identity || bytes >= tuning::commit_group_bytes_max
+         || turns.size() >= tuning::commit_group_deltas_max;
 }
 
 journal::journal(journal_options options, journal_port& port)
@@ -95,7 +94,7 @@ void journal::synced(const result<void>& how, time_point now) {
 
 void journal::raise_epoch(shard_id shard, time_point now) {
   auto& identity = options_.identity;
-  if (identity.epoch >= limits::epoch_max)
+  if (identity.epoch >= tuning::epoch_max)
     return port_.fail({errc::incompatible_store, "the store's epochs ran out"});
   ++identity.epoch;
   auto writes = std::make_shared<storage::write_set>();

@@ -88,7 +88,7 @@ void reader::read_bodies(bodies_wanted& wanted, const runs_by_segment& runs_of, 
       // The part must not keep the rest of its segment in memory while it is on its way to a
       // worker.
       if (run.count < bodies.count())
-        part.body = bytes::from(std::string(part.body.view()));
+        part.body = bytes(std::string(part.body.view()));
       wanted.bodies[i] = std::move(part);
     }
     if (end < segment + bodies.count())
@@ -162,7 +162,7 @@ void reader::read(const survivors_wanted& wanted) {
   for (auto seq : wanted.tasks.tasks) {
     auto body = bodies->part(seq - segment, 1);
     // A slice would hold the bodies of the whole segment.
-    body.body = bytes::from(std::string(body.body.view()));
+    body.body = bytes(std::string(body.body.view()));
     found.bodies.emplace(seq, std::move(body));
   }
   port_.survivors_read(wanted.shard, std::move(found));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "coordinator/shard/access.hpp"
 #include "coordinator/shard/segment_cache.hpp"
 #include "coordinator/shard/shard_messages.hpp"
@@ -20,7 +19,7 @@ namespace codeq::coordinator {
 struct reader_options {
   std::shared_ptr<const storage::task_store> store;
   /// Size of the cache of bodies per shard, since a segment is claimed in many parts.
-  std::size_t cache_bytes = limits::segment_cache_bytes_default / 4;
+  std::size_t cache_bytes = tuning::segment_cache_bytes_default / 4;
 };
 
 /// The reader's interface to its driver. Calls return before they call the reader back.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/store/sync_pace.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 #include <utility>
 
@@ -14,11 +14,11 @@ std::optional<sync_pace::time_point> sync_pace::committed(time_point now) {
   since = now;
   if (is_syncing_)
     return std::nullopt;
-  return now + limits::os_sync_interval;
+  return now + tuning::os_sync_interval;
 }
 
 bool sync_pace::is_behind(time_point now) const {
-  return unsynced_since_ && now >= *unsynced_since_ + limits::os_unsynced_max;
+  return unsynced_since_ && now >= *unsynced_since_ + tuning::os_unsynced_max;
 }
 
 bool sync_pace::begin() {
@@ -33,7 +33,7 @@ std::optional<sync_pace::time_point> sync_pace::end() {
   unsynced_since_ = std::exchange(uncovered_since_, std::nullopt);
   if (!unsynced_since_)
     return std::nullopt;
-  return *unsynced_since_ + limits::os_sync_interval;
+  return *unsynced_since_ + tuning::os_sync_interval;
 }
 
 } // namespace codeq::coordinator

@@ -188,7 +188,7 @@ void segment_table::pack_range(
   auto key = from;
   auto finish = [&] {
     if (builder.segments() > 0)
-      blocks.push_back({key, bytes::from(builder.take())});
+      blocks.push_back({key, bytes(builder.take())});
   };
   walk(from, end, [&](const segment& s) {
     if (s.kept == 0)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "core/blocks/segment_block.hpp"
 
 #include <chrono>
@@ -20,13 +19,13 @@ namespace codeq::core {
 struct paging_limits {
   /// Weight that a snapshot leaves unpacked: a segment counts `segment_weight`, and each of its
   /// touched tasks 1.
-  std::size_t weight_kept = limits::unpacked_weight_kept;
+  std::size_t weight_kept = tuning::unpacked_weight_kept;
   /// Weight at which a snapshot is due.
-  std::size_t weight_max = limits::unpacked_weight_max;
-  std::uint32_t block_segments_max = limits::block_segments_max;
-  std::size_t block_tasks_max = limits::block_tasks_max;
+  std::size_t weight_max = tuning::unpacked_weight_max;
+  std::uint32_t block_segments_max = tuning::block_segments_max;
+  std::size_t block_tasks_max = tuning::block_tasks_max;
   /// A segment is sparse when this part of its tasks is left, or less.
-  std::uint32_t sparse_part = limits::sparse_part;
+  std::uint32_t sparse_part = tuning::sparse_part;
   /// Its tasks are copied only if each is dead or waits for its retry for so long.
   duration copied_wait_min = std::chrono::minutes(1);
 };

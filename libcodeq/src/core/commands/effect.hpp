@@ -53,7 +53,7 @@ struct granted_run {
   std::vector<lease_checkpoint> checkpoints{};
 };
 
-/// Grants tasks to a worker, at most `limits::grant_bytes_max` of bodies.
+/// Grants tasks to a worker, at most `tuning::grant_bytes_max` of bodies.
 struct tasks_granted {
   peer_id peer = 0;
   /// The worker holds these leases already without knowing it; they use no credits.

@@ -123,8 +123,8 @@ struct task_part {
   sequence after = 0;
   /// Only tasks with a smaller sequence; 0: no bound.
   sequence below = 0;
-  /// Maximum number of tasks selected by one command, 1..`limits::bulk_tasks_max`; fewer when the
-  /// limit of examined tasks is reached (`limits::bulk_looked_at_max`).
+  /// Maximum number of tasks selected by one command, 1..`tuning::bulk_tasks_max`; fewer when the
+  /// limit of examined tasks is reached (`tuning::bulk_looked_at_max`).
   std::uint32_t limit = 0;
   /// In descending order of sequences, from `below` on; for lists only.
   bool newest_first = false;

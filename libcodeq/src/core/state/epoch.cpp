@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/epoch.hpp"
 
-#include "codeq/limits.hpp"
+#include "base/tuning.hpp"
 
 namespace codeq::core {
 
 namespace {
 
 /// An eighth of an epoch.
-constexpr std::uint64_t numbers_left_least = (limits::token_counter_max + 1) / 8;
+constexpr std::uint64_t numbers_left_least = (tuning::token_counter_max + 1) / 8;
 
 bool is_spent(const id_counter& counter) {
-  return limits::token_counter_max - (counter.next & limits::token_counter_max)
+  return tuning::token_counter_max - (counter.next & tuning::token_counter_max)
          < numbers_left_least;
 }
 

@@ -2,6 +2,7 @@
 #include "core/state/lease_table.hpp"
 
 #include "base/assert.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ namespace {
 /// Age at which a lease gets a timer: an eighth of its duration, at most 1 s. Never longer than the
 /// shortest lease, so no lease expires without a timer, whatever is before it in the queue.
 duration youth_of(duration lease) {
-  return std::min(limits::lease_youth_max, lease / 8);
+  return std::min(tuning::lease_youth_max, lease / 8);
 }
 
 } // namespace
@@ -23,7 +24,7 @@ void lease_table::insert(fencing_token token, const lease& l, monotonic_time now
   bool is_new = leases_.emplace(token, l).second;
   CODEQ_ASSERT(is_new);
   // A run timeout may be shorter than any lease: such an attempt gets its timer first.
-  if (l.deadline - now < limits::lease_youth_max)
+  if (l.deadline - now < tuning::lease_youth_max)
     untimed_.push_front({token, now});
   else
     untimed_.push_back({token, now + youth_of(grant.lease)});

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/producer_sessions.hpp"
 
+#include "codeq/limits.hpp"
+
+#include "base/tuning.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -110,11 +114,11 @@ result<void> check_new_session(
   auto created = created_at(producer);
   if (auto ok = check_age(producer, now); !ok)
     return ok;
-  if (created > now + limits::producer_session_ahead_max)
+  if (created > now + tuning::producer_session_ahead_max)
     return error{
       errc::invalid_argument,
       "the producer's session was created " + std::to_string((created - now).count())
-        + " ms in the future; the limit is " + hours(limits::producer_session_ahead_max)};
+        + " ms in the future; the limit is " + hours(tuning::producer_session_ahead_max)};
   return check_not_forgotten(state, producer, tenant);
 }
 

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "base/assert.hpp"
+#include "base/tuning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -179,7 +180,7 @@ void note_queue_ends(shard_state& state, snapshot_taken& c) {
   std::vector<queue_state*> later;
   std::size_t looked_at = 0;
   for (auto at = state.queue_ends.begin(); at != state.queue_ends.end() && at->first <= c.at;) {
-    if (++looked_at > limits::queues_removed_per_snapshot_max)
+    if (++looked_at > tuning::queues_removed_per_snapshot_max)
       break;
     auto address = at->second;
     ++at;

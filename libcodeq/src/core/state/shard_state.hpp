@@ -5,6 +5,7 @@
 #include "codeq/time.hpp"
 
 #include "base/assert.hpp"
+#include "base/tuning.hpp"
 #include "core/blocks/position_set.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/state/claimers.hpp"
@@ -92,7 +93,7 @@ struct attached_worker {
   std::int64_t bytes = 0;
   duration lease_wish{0};
   /// Maximum number of tasks that are granted together.
-  std::uint32_t batch_tasks = limits::grant_tasks_max;
+  std::uint32_t batch_tasks = tuning::grant_tasks_max;
   /// The worker was notified that tasks are ready, and has not claimed since.
   bool notified = false;
   /// The worker claimed in this turn.
@@ -140,7 +141,7 @@ struct id_counter {
   /// Takes `n` consecutive numbers and returns the first. Aborts when the epoch has not enough
   /// numbers, before it uses numbers that a later epoch would use again.
   std::uint64_t take(std::uint64_t n) {
-    CODEQ_ASSERT((next & limits::token_counter_max) + n <= limits::token_counter_max);
+    CODEQ_ASSERT((next & tuning::token_counter_max) + n <= tuning::token_counter_max);
     return std::exchange(next, next + n);
   }
 };

@@ -2,6 +2,7 @@
 #include "core/state/survivors.hpp"
 
 #include "base/assert.hpp"
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 
 #include <algorithm>
@@ -85,8 +86,8 @@ std::vector<survivors> take_sparse(shard_state& state) {
   std::vector<survivors> taken;
   std::uint64_t bytes = 0;
   std::size_t tasks = 0;
-  while (!state.sparse.empty() && taken.size() < limits::copied_segments_max
-         && bytes < limits::copied_bytes_max && tasks < copied_tasks_max) {
+  while (!state.sparse.empty() && taken.size() < tuning::copied_segments_max
+         && bytes < tuning::copied_bytes_max && tasks < copied_tasks_max) {
     auto first = *state.sparse.begin();
     state.sparse.erase(state.sparse.begin());
     auto* s = find_segment(state.segments, first);

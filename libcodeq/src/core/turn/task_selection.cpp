@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/turn/task_selection.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "core/state/task_index.hpp"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ public:
     : state_(state),
       part_(part),
       filter_(part.filter),
-      limit_(std::clamp<std::size_t>(part.limit, 1, limits::bulk_tasks_max)),
+      limit_(std::clamp<std::size_t>(part.limit, 1, tuning::bulk_tasks_max)),
       below_(part.below == 0 ? std::numeric_limits<sequence>::max() : part.below) {
     found_.after = part.after;
   }
@@ -41,7 +40,7 @@ public:
 private:
   /// False when no further task may be examined.
   bool look() {
-    if (looked_at_ >= limits::bulk_looked_at_max)
+    if (looked_at_ >= tuning::bulk_looked_at_max)
       return false;
     ++looked_at_;
     return true;

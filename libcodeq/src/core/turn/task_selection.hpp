@@ -18,7 +18,7 @@ struct task_selection {
 };
 
 /// The next tasks of the part that are in memory: at most `limit`, after examining at most
-/// `limits::bulk_looked_at_max` tasks, so that a command's work is bounded. A segment of another
+/// `tuning::bulk_looked_at_max` tasks, so that a command's work is bounded. A segment of another
 /// queue counts as one task.
 [[nodiscard]] task_selection select_tasks(const shard_state& state, const task_part& part);
 

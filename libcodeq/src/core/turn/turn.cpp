@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/turn/turn.hpp"
 
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_removal.hpp"
 
@@ -57,9 +58,9 @@ void turn::release_due_tasks() {
     return;
   if (now_.steady >= window.begin + due_window_length)
     window = {now_.steady, 0};
-  auto released = release_due(state_, now_.shard, limits::due_released_per_turn_max);
+  auto released = release_due(state_, now_.shard, tuning::due_released_per_turn_max);
   // Tasks that this turn had no room for are released by the next one, without waiting.
-  bool any_left = released == limits::due_released_per_turn_max;
+  bool any_left = released == tuning::due_released_per_turn_max;
   window.released = any_left ? 0 : window.released + released;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/assert.hpp"
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/turn/granted_run.hpp"
@@ -21,11 +22,11 @@ std::uint64_t bytes_of(const segment& s, std::uint32_t count) {
 std::uint32_t tasks_within(std::int64_t room, const segment& s) {
   auto each = std::max<std::uint64_t>(bytes_of(s, 1), 1);
   auto tasks = (static_cast<std::uint64_t>(room) + each - 1) / each;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, limits::grant_tasks_max));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(tasks, tuning::grant_tasks_max));
 }
 
 std::uint32_t batch_tasks_of(const claim& c) {
-  constexpr std::uint32_t most = limits::grant_tasks_max;
+  constexpr std::uint32_t most = tuning::grant_tasks_max;
   return c.batch_tasks == 0 ? most : std::min(c.batch_tasks, most);
 }
 
@@ -206,7 +207,7 @@ void turn::lease_run(segment& s, const seq_run& tasks, peer_id peer) {
   a.bytes -= static_cast<std::int64_t>(bytes);
   auto open = std::find_if(
     granted_.rbegin(), granted_.rend(), [&](const open_grant& g) { return g.batch.peer == peer; });
-  bool fits = open != granted_.rend() && open->batch.bytes + bytes <= limits::grant_bytes_max
+  bool fits = open != granted_.rend() && open->batch.bytes + bytes <= tuning::grant_bytes_max
               && open->tasks + tasks.count <= a.batch_tasks;
   if (!fits) {
     granted_.push_back({{peer, false, false, {}}, 0});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_rules.hpp"
@@ -98,7 +99,7 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
     do {
       bytes += r.tasks.sizes[last++];
     } while (last < end
-             && open.body_bytes + bytes + r.tasks.sizes[last] <= limits::segment_bytes_max);
+             && open.body_bytes + bytes + r.tasks.sizes[last] <= tuning::segment_bytes_max);
     auto count = static_cast<std::uint32_t>(last - next);
     if (marked)
       open.requests.push_back({*marked, open.count, count});
@@ -126,7 +127,7 @@ std::size_t turn::room_of(const segment_appended& s) const {
   if (s.is_aside())
     return 1;
   bool is_last = s.first == segments_.back().first;
-  auto end = s.first + limits::turn_lane_sequences;
+  auto end = s.first + tuning::turn_lane_sequences;
   return is_last ? limits::enqueue_tasks_max : end - std::min(end, s.first + s.count);
 }
 
@@ -144,7 +145,7 @@ segment_appended& turn::segment_for(const enqueue_run& r, std::size_t bytes) {
   if (is_plain && lane != open_lanes_.end() && *lane >= joined_from_) {
     auto& open = segments_[*lane];
     bool fits = open.settings == settings && room_of(open) > 0 && is_untouched(open.first)
-                && open.body_bytes + bytes <= limits::segment_bytes_max;
+                && open.body_bytes + bytes <= tuning::segment_bytes_max;
     if (fits)
       return open;
   }
@@ -171,7 +172,7 @@ turn::open_segment(const enqueue_run& r, const task_settings& settings, timestam
   add_segment(state_, opened);
   if (!opened.is_aside())
     open_lanes_.push_back(segments_.size());
-  if (open_lanes_.size() > limits::turn_open_lanes_max)
+  if (open_lanes_.size() > tuning::turn_open_lanes_max)
     open_lanes_.erase(open_lanes_.begin());
   segments_.push_back(std::move(opened));
   return segments_.back();
@@ -181,7 +182,7 @@ void turn::keep_sequences() {
   bool is_open = !open_lanes_.empty() && open_lanes_.back() + 1 == segments_.size();
   if (!is_open)
     return;
-  auto end = segments_.back().first + limits::turn_lane_sequences;
+  auto end = segments_.back().first + tuning::turn_lane_sequences;
   if (end > state_.sequences.next)
     state_.sequences.take(end - state_.sequences.next);
 }

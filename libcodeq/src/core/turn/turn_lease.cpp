@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/task_checkpoints.hpp"
 #include "core/turn/granted_run.hpp"
@@ -78,19 +79,19 @@ void turn::expire(fencing_token token, const lease& l) {
   auto entry = find_segment(state_.segments, l.seq)->view(l.seq);
   if (entry.cancelling && now_.steady >= l.run_deadline) {
     e.kind = lease_end_kind::revoked;
-    e.text = bytes::from("cancelled: the handler did not stop in time");
+    e.text = bytes("cancelled: the handler did not stop in time");
     return append_end(std::move(e));
   }
   if (now_.steady >= std::min(l.run_deadline, l.progress_deadline)) {
     e.kind = lease_end_kind::timed_out;
     e.text = now_.steady >= l.run_deadline
-               ? bytes::from("run_timeout: the attempt ran longer than its limit")
-               : bytes::from("progress_timeout: the handler gave no sign of progress in time");
+               ? bytes("run_timeout: the attempt ran longer than its limit")
+               : bytes("progress_timeout: the handler gave no sign of progress in time");
     return l.queued ? append_end(std::move(e)) : end_failed(std::move(e), std::nullopt);
   }
   if (l.queued)
     return append_end(std::move(e));
-  e.text = bytes::from("lease_expired: the worker did not report in time");
+  e.text = bytes("lease_expired: the worker did not report in time");
   // The first loss in a row may be the fault of a crashing node and is retried at once; a task that
   // loses its workers repeatedly is slowed down and ends dead.
   bool first_in_row = entry.lost == 0;
@@ -150,7 +151,7 @@ void turn::redeliver(peer_id peer, const std::vector<fencing_token>& tokens) {
     const auto& l = *state_.leases.find(token);
     const auto& s = *find_segment(state_.segments, l.seq);
     auto bytes = s.body_bytes / s.count;
-    if (held_bytes + bytes > limits::grant_bytes_max) {
+    if (held_bytes + bytes > tuning::grant_bytes_max) {
       effects_.emplace_back(std::exchange(batch, {peer, true, false, {}}));
       held_bytes = 0;
     }

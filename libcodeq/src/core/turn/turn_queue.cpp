@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/queue_rules.hpp"
 #include "core/turn/turn.hpp"
@@ -75,7 +76,7 @@ void turn::purge_all(const std::vector<sequence>& tasks) {
 void turn::purge_past_dead() {
   std::vector<sequence> past;
   state_.dead_ends.for_each([&](const number_pair& end) {
-    bool is_past = time_of(end) <= now_.shard && past.size() < limits::dead_purged_per_turn_max;
+    bool is_past = time_of(end) <= now_.shard && past.size() < tuning::dead_purged_per_turn_max;
     if (is_past)
       past.push_back(end.second);
     return is_past;

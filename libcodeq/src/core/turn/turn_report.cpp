@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "core/commands/routing.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/history.hpp"
@@ -98,7 +99,7 @@ void turn::end_reported(const lease_report& r) {
   case disposition::abandon: {
     auto entry = find_segment(state_.segments, r.seq)->view(r.seq);
     // Unlimited refunds would hide a task that no worker accepts.
-    e.charged = entry.refunds >= limits::refunds_in_row_max;
+    e.charged = entry.refunds >= tuning::refunds_in_row_max;
     return e.charged ? end_failed(std::move(e), duration{0}) : append_end(std::move(e));
   }
   }

@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "http/server/gateway_limits.hpp"
 
 #include <utility>
@@ -33,7 +34,7 @@ std::size_t enqueue_desk::lane_of(const std::string& tenant) {
   auto [at, is_new] = by_tenant_.try_emplace(tenant, lanes_.size());
   if (is_new) {
     client::enqueue_outbox::options opts;
-    opts.in_flight_max = limits::http_enqueues_in_flight_max;
+    opts.in_flight_max = tuning::http_enqueues_in_flight_max;
     opts.new_session = options_.new_session;
     opts.first_number = (static_cast<std::uint64_t>(lanes_.size()) << number_bits) + 1;
     auto& fresh = lanes_.emplace_back(std::make_unique<lane>(std::move(opts)));
@@ -62,7 +63,7 @@ enqueue_desk::submit(const std::string& tenant, const task_spec& task, done_func
     return {};
   }
   auto share =
-    options_.shares->take(tenant, encoded->request_bytes() + limits::enqueue_overhead_bytes);
+    options_.shares->take(tenant, encoded->request_bytes() + tuning::enqueue_overhead_bytes);
   if (!share) {
     done(share.error());
     return {};

@@ -5,6 +5,7 @@
 #include "codeq/result.hpp"
 
 #include "base/clock.hpp"
+#include "base/coordinator_counts.hpp"
 #include "base/turn_queue.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
@@ -148,8 +149,8 @@ public:
   /// The owner of reads that the gateway needs itself.
   static constexpr auto own_reads = "";
 
-  using stats_result = result<coordinator_stats>;
-  using parts_result = result<std::vector<coordinator_stats>>;
+  using stats_result = result<base::coordinator_counts>;
+  using parts_result = result<std::vector<base::coordinator_counts>>;
 
   /// Adds up the statistics of all shards. Errors: `timeout`.
   void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
@@ -201,7 +202,7 @@ public:
   void end_claim_of(std::uint64_t claim);
 
   /// Waits for the end of a task. Fails with `timeout` after `wait`. Returns a name for `unwatch`.
-  std::uint64_t watch(task_id task, std::optional<duration> wait, then<task_status> ended);
+  std::uint64_t watch(task_id task, std::optional<duration> wait, then<ended_task> ended);
 
   /// Drops a watch that has not ended.
   void unwatch(std::uint64_t watch);

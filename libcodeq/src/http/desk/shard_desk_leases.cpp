@@ -274,13 +274,13 @@ void shard_desk::take(const claim_waits& m) {
 }
 
 std::uint64_t
-shard_desk::watch(task_id task, std::optional<duration> wait, then<task_status> ended) {
+shard_desk::watch(task_id task, std::optional<duration> wait, then<ended_task> ended) {
   auto name = ++last_number_;
   if (stopped_) {
     ended(error{errc::going_away, "the coordinator is stopping"});
     return name;
   }
-  auto shared = std::make_shared<then<task_status>>(std::move(ended));
+  auto shared = std::make_shared<then<ended_task>>(std::move(ended));
   timer_list::id timer = 0;
   if (wait) {
     timer = timers_.add(options_.clock->now().steady + *wait, [this, name, shared] {
@@ -290,7 +290,7 @@ shard_desk::watch(task_id task, std::optional<duration> wait, then<task_status> 
     arm();
   }
   watches_.emplace(name, open_watch{task, timer});
-  watch_list_.add(name, {task}, [this, name, shared](result<task_status> how) {
+  watch_list_.add(name, {task}, [this, name, shared](result<ended_task> how) {
     auto open = watches_.extract(name);
     if (open.empty())
       return;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/gateway/gateway.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "http/server/replies.hpp"
 #include "transport/socket.hpp"
 
@@ -87,7 +86,7 @@ void gateway_node::stop() {
     if (one)
       one->stop_accepting();
   caf::scoped_actor self{system_};
-  self->request(actor_, limits::http_shutdown_max, stop_gateway{})
+  self->request(actor_, tuning::http_shutdown_max, stop_gateway{})
     .receive([](bool) {}, [](const caf::error&) {});
   for (auto* one : {server_.get(), metrics_server_.get()})
     if (one)

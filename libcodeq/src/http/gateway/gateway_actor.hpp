@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/coordinator_counts.hpp"
 #include "http/routes/router.hpp"
 
 #include <memory>
@@ -17,7 +18,7 @@ struct gateway_actor_options {
   cors_policy cors{};
   bool needs_token = false;
   std::function<result<void>()> check_disk;
-  std::function<std::string(const coordinator_stats&)> metrics;
+  std::function<std::string(const base::coordinator_counts&)> metrics;
   webhook_options webhooks{};
 };
 

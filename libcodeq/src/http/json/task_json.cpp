@@ -66,7 +66,7 @@ void write_lease(base::json_writer& json, const task_detail& task, timestamp now
     write_value(json.key("checkpoint"), task.checkpoint);
 }
 
-void write_names(base::json_writer& json, const task_status& task) {
+void write_names(base::json_writer& json, const task_summary& task) {
   if (!task.key.empty() && base::is_utf8(task.key))
     json.field("idempotencyKey", task.key).field("key", task.key);
   if (!task.group.empty() && base::is_utf8(task.group))
@@ -78,12 +78,12 @@ void write_error(base::json_writer& json, std::string_view text) {
     json.field("error", shown_text(text));
 }
 
-void write_place(base::json_writer& json, const task_status& task) {
+void write_place(base::json_writer& json, const task_summary& task) {
   json.field("id", to_string(task.id)).field("command", task.queue).field("queue", task.queue);
 }
 
 /// What all views of a task have, up to the names.
-void write_common(base::json_writer& json, const task_status& task) {
+void write_common(base::json_writer& json, const task_summary& task) {
   json.field("priority", task.priority)
     .field("status", status_name(task.state))
     .field("lastKnownLocation", location_name(task.state))
@@ -152,7 +152,7 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
   json.end_object();
 }
 
-void write_listed(base::json_writer& json, const task_status& task) {
+void write_listed(base::json_writer& json, const task_summary& task) {
   write_place(json.begin_object(), task);
   write_common(json, task);
   if (task.state == task_state::leased)

@@ -54,7 +54,7 @@ struct task_view {
 void write_task(base::json_writer& json, const task_detail& task, const task_view& view);
 
 /// A list's task: what is known without its payload and texts.
-void write_listed(base::json_writer& json, const task_status& task);
+void write_listed(base::json_writer& json, const task_summary& task);
 
 /// Bytes as a JSON value: themselves when they are JSON, else a string, or `{"base64": "..."}` when
 /// they are no text.

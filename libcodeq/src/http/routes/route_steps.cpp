@@ -40,13 +40,14 @@ void put_off_deadline(gateway_context& context, exchange& call, duration wait) {
 void with_stats(
   gateway_context& context,
   const exchange_ptr& call,
-  std::function<void(const coordinator_stats&)> go_on) {
-  context.desk.stats([call, go_on = std::move(go_on)](const result<coordinator_stats>& stats) {
-    if (stats)
-      go_on(*stats);
-    else
-      call->answer(refusal_of(stats.error()));
-  });
+  std::function<void(const base::coordinator_counts&)> go_on) {
+  context.desk.stats(
+    [call, go_on = std::move(go_on)](const result<base::coordinator_counts>& stats) {
+      if (stats)
+        go_on(*stats);
+      else
+        call->answer(refusal_of(stats.error()));
+    });
 }
 
 } // namespace codeq::http

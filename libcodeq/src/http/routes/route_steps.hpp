@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/coordinator_counts.hpp"
 #include "http/routes/router.hpp"
 #include "http/server/replies.hpp"
 
@@ -34,7 +35,7 @@ void put_off_deadline(gateway_context& context, exchange& call, duration wait);
 void with_stats(
   gateway_context& context,
   const exchange_ptr& call,
-  std::function<void(const coordinator_stats&)> go_on);
+  std::function<void(const base::coordinator_counts&)> go_on);
 
 /// Calls `done` once all of `count` results have come, in the order of their places.
 template <class T>

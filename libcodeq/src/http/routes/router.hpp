@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/coordinator_counts.hpp"
 #include "http/desk/queue_locks.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/json/input.hpp"
@@ -41,7 +42,7 @@ struct gateway_context {
   /// Whether tasks can be added to the store at present.
   std::function<result<void>()> check_disk;
   /// Prometheus' text of what all shards count.
-  std::function<std::string(const coordinator_stats&)> metrics;
+  std::function<std::string(const base::coordinator_counts&)> metrics;
   /// Gives leases back that no client learned of. Called on any thread.
   std::function<void(std::vector<granted_lease>)> return_leases;
 };

@@ -90,7 +90,7 @@ void force(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_workers(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [call](const coordinator_stats& stats) {
+  with_stats(context, call, [call](const base::coordinator_counts& stats) {
     // Those of other tenants are none of the caller's business.
     auto own_prefix = worker_name_of(call->by->tenant, "");
     base::json_writer json;
@@ -114,8 +114,8 @@ void show_workers(gateway_context& context, const exchange_ptr& call) {
 }
 
 /// A shard's counts; an admin of one tenant learns of its own queues only.
-void write_shard(base::json_writer& json, const coordinator_stats& stats, const caller& by) {
-  auto is_own = [&](const queue_stats& q) { return q.queue.tenant == by.tenant; };
+void write_shard(base::json_writer& json, const base::coordinator_counts& stats, const caller& by) {
+  auto is_own = [&](const base::queue_counts& q) { return q.queue.tenant == by.tenant; };
   auto own = std::count_if(stats.queues.begin(), stats.queues.end(), is_own);
   json.field("queues", by.sees_all_tenants ? std::ssize(stats.queues) : own);
   if (!by.sees_all_tenants)
@@ -125,7 +125,7 @@ void write_shard(base::json_writer& json, const coordinator_stats& stats, const 
 }
 
 void show_shards(gateway_context& context, const exchange_ptr& call) {
-  context.desk.stats_by_shard([call](const result<std::vector<coordinator_stats>>& all) {
+  context.desk.stats_by_shard([call](const result<std::vector<base::coordinator_counts>>& all) {
     if (!all)
       return call->answer(refusal_of(all.error()));
     base::json_writer json;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "http/routes/openapi.hpp"
 #include "http/routes/route_steps.hpp"
 
@@ -26,7 +26,7 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
     if (!std::exchange(*is_answered, true))
       call->answer(std::move(r));
   };
-  context.desk.after(limits::http_ready_timeout, [answer_once] {
+  context.desk.after(tuning::http_ready_timeout, [answer_once] {
     answer_once(refusal(503, "not every shard answers in time"));
   });
   auto question_of = [](std::uint16_t shard) {
@@ -47,7 +47,7 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
 }
 
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [&context, call](const coordinator_stats& stats) {
+  with_stats(context, call, [&context, call](const base::coordinator_counts& stats) {
     response answer;
     answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
     answer.body = context.metrics(stats);

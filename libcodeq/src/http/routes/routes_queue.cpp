@@ -17,17 +17,17 @@ namespace {
 
 /// The counts of the caller's tenant, one queue after the other.
 template <class Visit>
-void each_own_queue(const coordinator_stats& stats, const caller& by, Visit visit) {
+void each_own_queue(const base::coordinator_counts& stats, const caller& by, Visit visit) {
   for (const auto& q : stats.queues) {
     if (q.queue.tenant == by.tenant)
       visit(q);
   }
 }
 
-std::string list_queues(const coordinator_stats& stats, const caller& by) {
+std::string list_queues(const base::coordinator_counts& stats, const caller& by) {
   base::json_writer json;
   json.begin_object();
-  each_own_queue(stats, by, [&](const queue_stats& q) {
+  each_own_queue(stats, by, [&](const base::queue_counts& q) {
     auto name = "codeq:q:" + q.queue.queue + ":" + q.queue.tenant + ":";
     for (std::size_t p = 0; p < q.ready_by_priority.size(); ++p)
       json.field(name + "pending:" + std::to_string(p), q.ready_by_priority[p]);
@@ -41,7 +41,7 @@ std::string list_queues(const coordinator_stats& stats, const caller& by) {
 }
 
 void show_all(gateway_context& context, const exchange_ptr& call) {
-  with_stats(context, call, [&context, call](const coordinator_stats& stats) {
+  with_stats(context, call, [&context, call](const base::coordinator_counts& stats) {
     // With many queues the list is long, and those who asked at the same time share it.
     if (context.queue_lists_number != context.desk.stats_number())
       context.queue_lists.clear();
@@ -76,9 +76,9 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)
     return;
-  with_stats(context, call, [call, queue = *queue](const coordinator_stats& stats) {
-    queue_stats counts;
-    each_own_queue(stats, *call->by, [&](const queue_stats& q) {
+  with_stats(context, call, [call, queue = *queue](const base::coordinator_counts& stats) {
+    base::queue_counts counts;
+    each_own_queue(stats, *call->by, [&](const base::queue_counts& q) {
       if (q.queue == queue)
         counts = q;
     });

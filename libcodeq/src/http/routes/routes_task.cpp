@@ -57,7 +57,7 @@ void show_ended(gateway_context& context, const exchange_ptr& call) {
 }
 
 void await_end(gateway_context& context, const exchange_ptr& call, task_id id, duration wait) {
-  auto ended = [&context, call](const result<task_status>& how) {
+  auto ended = [&context, call](const result<ended_task>& how) {
     call->on_gone = nullptr;
     if (how)
       return show_ended(context, call);

@@ -52,7 +52,7 @@ struct page_wish {
 
 /// The newest of what the shards told, and where the next page begins; empty when there is none.
 struct page {
-  std::vector<task_status> tasks;
+  std::vector<task_summary> tasks;
   std::string after;
 };
 

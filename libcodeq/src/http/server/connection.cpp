@@ -3,6 +3,7 @@
 
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "http/server/caller.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
@@ -93,7 +94,7 @@ void connection::read() {
   request_id_.clear();
   origin_.clear();
   is_head_ = false;
-  expire_read(limits::http_idle_max);
+  expire_read(tuning::http_idle_max);
   field::async_read_header(
     stream_, buffer_, *parser_, [self = shared_from_this()](error_code failure, std::size_t) {
       self->on_header(failure);
@@ -174,7 +175,7 @@ response connection::over_share() {
 }
 
 void connection::read_body() {
-  expire_read(limits::http_body_time_max);
+  expire_read(tuning::http_body_time_max);
   auto go_on = [self = shared_from_this()](error_code failure, std::size_t) {
     if (failure)
       return self->close();
@@ -311,7 +312,7 @@ void connection::write(response answer) {
     out.body().clear();
   share_ = std::move(answer.share);
   on_unwritten_ = std::move(answer.on_unwritten);
-  stream_.lowest().expires_after(limits::http_write_time_max);
+  stream_.lowest().expires_after(tuning::http_write_time_max);
   field::async_write(stream_, out, [self = shared_from_this()](error_code failure, std::size_t) {
     self->on_written(failure);
   });
@@ -385,7 +386,7 @@ void connection::close() {
   bool says_so = std::exchange(is_secured_, false);
   if (!says_so)
     return drop();
-  stream_.lowest().expires_after(limits::connection_linger);
+  stream_.lowest().expires_after(tuning::connection_linger);
   stream_.async_end([self = shared_from_this()](error_code) { self->drop(); });
 }
 

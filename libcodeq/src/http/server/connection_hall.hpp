@@ -5,6 +5,7 @@
 
 #include "base/fair_share.hpp"
 #include "base/random.hpp"
+#include "base/tuning.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/request_ids.hpp"
 #include "http/server/server.hpp"
@@ -49,7 +50,7 @@ struct connection_hall {
   base::fair_share tenants;
   /// The bytes of request bodies that are being read or answered, counted for the tenant or else
   /// for the remote address.
-  base::fair_share body_bytes{limits::http_bodies_bytes_max};
+  base::fair_share body_bytes{tuning::http_bodies_bytes_max};
   bool is_stopping = false;
   /// Called when the last connection ends while the server stops; may be empty.
   std::function<void()> on_empty;

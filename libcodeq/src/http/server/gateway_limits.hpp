@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The internal limits of the gateway; `codeq/limits.hpp` has the others.
+/// Further limits of the gateway, besides those in `codeq/limits.hpp`.
 namespace codeq::limits {
 
 /// Maximum number of members of a JSON object, and of elements of an array that is parsed.

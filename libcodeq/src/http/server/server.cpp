@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/server/server.hpp"
 
-#include "codeq/limits.hpp"
-
 #include "base/remote_block.hpp"
+#include "base/tuning.hpp"
 #include "http/server/connection.hpp"
 #include "observe/log.hpp"
 
@@ -90,7 +89,7 @@ void server::impl::on_accepted(error_code failure, tcp::socket socket) {
   if (failure) {
     // Most likely the process has no descriptors left; some will soon be free.
     CODEQ_LOG_WARN("gateway cannot accept reason=\"{}\"", failure.message());
-    pause.expires_after(limits::accept_pause);
+    pause.expires_after(tuning::accept_pause);
     return pause.async_wait([this](error_code stopped) {
       if (!stopped)
         accept();
@@ -118,7 +117,7 @@ void server::impl::wait_for_rest() {
   if (hall->connections.empty())
     return;
   hall->on_empty = [this] { patience.cancel(); };
-  patience.expires_after(limits::http_shutdown_max);
+  patience.expires_after(tuning::http_shutdown_max);
   patience.async_wait([this](error_code stopped) {
     if (!stopped)
       io.stop();

@@ -70,7 +70,7 @@ public:
   /// Accepts no more connections, and closes each connection as soon as no request is open on it.
   void stop_accepting();
 
-  /// Ends the thread, after `limits::http_shutdown_max` at the latest, and closes the remaining
+  /// Ends the thread, after `tuning::http_shutdown_max` at the latest, and closes the remaining
   /// connections.
   void stop();
 

@@ -145,7 +145,7 @@ void wakeup_desk::look() {
   drop_expired();
   if (list_.empty())
     return;
-  desk_->stats([this](const result<coordinator_stats>& stats) {
+  desk_->stats([this](const result<base::coordinator_counts>& stats) {
     if (stopped_)
       return;
     if (stats)
@@ -171,7 +171,7 @@ void wakeup_desk::close(task_id record) {
     shard_desk::then<change_outcome>([](const result<change_outcome>&) {}));
 }
 
-void wakeup_desk::wake(const coordinator_stats& stats) {
+void wakeup_desk::wake(const base::coordinator_counts& stats) {
   auto tenants = list_.tenants();
   ready_queues ready;
   for (const auto& q : stats.queues)

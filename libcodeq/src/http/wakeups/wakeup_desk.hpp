@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/coordinator_counts.hpp"
 #include "base/fair_share.hpp"
 #include "http/desk/shard_desk.hpp"
 #include "http/server/gateway_limits.hpp"
@@ -54,7 +55,7 @@ private:
   void look();
   void drop_expired();
   void close(task_id record);
-  void wake(const coordinator_stats& stats);
+  void wake(const base::coordinator_counts& stats);
 
   /// Calls that are due for one queue.
   using calls = std::shared_ptr<const std::vector<wakeup>>;

@@ -129,7 +129,7 @@ void webhook_desk::wait_for_end(std::uint64_t number) {
   auto at = open_.find(number);
   if (at == open_.end() || stopped_)
     return;
-  auto ended = [this, number](const result<task_status>& how) {
+  auto ended = [this, number](const result<ended_task>& how) {
     if (how)
       return deliver(number);
     if (how.error().code == errc::unknown_task)

@@ -79,7 +79,7 @@ result<core::follow_ups_sent> decode_follow_ups(std::string_view value) {
     if (!sizes)
       return mismatch("ends of bodies do not fit their bytes");
     auto data = r.getTasks().getBytes().asChars();
-    core::encoded_tasks all{bytes::from(std::string(data.begin(), data.size())), std::move(*sizes)};
+    core::encoded_tasks all{bytes(std::string(data.begin(), data.size())), std::move(*sizes)};
     std::size_t next = 0;
     for (auto run : r.getRuns()) {
       if (run.getCount() == 0 || run.getCount() > all.count() - next)

@@ -296,7 +296,7 @@ result<bytes> decode_outcome_text(std::string_view value, std::uint32_t index) {
       return mismatch("no text with that index");
     auto end = r.getTexts().getEnds()[index];
     auto data = r.getTexts().getBytes().asChars();
-    return bytes::from(std::string(data.begin() + (end - (*sizes)[index]), (*sizes)[index]));
+    return bytes(std::string(data.begin() + (end - (*sizes)[index]), (*sizes)[index]));
   });
 }
 
@@ -317,7 +317,7 @@ result<core::snapshot_taken> decode_snapshot(std::string_view value) {
 result<core::segment_block> decode_block(std::string_view value, sequence first) {
   return parse<schema::BlockRecord>(value, [&](auto r) -> result<core::segment_block> {
     auto packed = r.getSegments().asChars();
-    return core::segment_block{first, bytes::from(std::string(packed.begin(), packed.size()))};
+    return core::segment_block{first, bytes(std::string(packed.begin(), packed.size()))};
   });
 }
 

@@ -24,7 +24,7 @@ result<dead_record> decode_death(std::string_view value) {
       time_of(r.getAtMs()),
       r.getAttempt(),
       static_cast<fencing_token>(r.getToken()),
-      bytes::from(std::string(text.begin(), text.size()))};
+      bytes(std::string(text.begin(), text.size()))};
   });
 }
 

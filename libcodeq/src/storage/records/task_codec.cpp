@@ -68,7 +68,7 @@ result<checkpoint_record> decode_checkpoint(std::string_view value, sequence seq
     checkpoint_record record;
     record.checkpoint.seq = seq;
     record.checkpoint.mark = {static_cast<fencing_token>(r.getToken()), r.getNumber()};
-    record.checkpoint.data = bytes::from(std::string(data.begin(), data.size()));
+    record.checkpoint.data = bytes(std::string(data.begin(), data.size()));
     record.at = time_of(r.getAtMs());
     return record;
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/recovery/recovery.hpp"
 
+#include "base/tuning.hpp"
 #include "core/state/apply.hpp"
 #include "core/state/producer_sessions.hpp"
 #include "core/state/queue_removal.hpp"
@@ -379,7 +380,7 @@ open_identity(task_store& store, std::size_t shards, std::uint64_t fresh_store_i
     record.store_id = fresh_store_id;
     record.shard_count = static_cast<std::uint16_t>(shards == 0 ? shards_default : shards);
   }
-  if (record.epoch >= limits::epoch_max)
+  if (record.epoch >= tuning::epoch_max)
     return error{errc::incompatible_store, "the store was started too often: its epochs ran out"};
   ++record.epoch;
   // From now on the store may contain records that older versions do not know.

@@ -63,7 +63,7 @@ read_replaced_body(const task_store& store, shard_id shard, sequence seq) {
   if (!*value)
     return std::optional<core::encoded_tasks>{};
   auto size = static_cast<std::uint32_t>((*value)->size());
-  return std::optional{core::encoded_tasks{bytes::from(std::move(**value)), {size}}};
+  return std::optional{core::encoded_tasks{bytes(std::move(**value)), {size}}};
 }
 
 result<void> read_checkpoints(const task_store& store, shard_id shard, core::granted_run& run) {

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 #include "codeq/result.hpp"
 
+#include "base/tuning.hpp"
 #include "storage/retention/retention_filter.hpp"
 #include "storage/task_store.hpp"
 
@@ -19,7 +20,7 @@ struct retention_keeper_options {
   /// Above this size the oldest outcomes and fates are dropped before their retention has passed.
   std::uint64_t bytes_max = limits::retention_bytes_default;
   /// Files are not rewritten if they have grown by less than this.
-  std::uint64_t slack_bytes = limits::retention_slack_bytes;
+  std::uint64_t slack_bytes = tuning::retention_slack_bytes;
 };
 
 /// Frees the space of ended tasks. Most of it is freed by the store itself when it rewrites its

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace codeq::worker {
 
@@ -17,6 +18,14 @@ outcome call_handler(const handler_function& function, const task& attempt) {
   } catch (...) {
     return outcome::failed("unknown exception");
   }
+}
+
+handler_actor spawn_function_handler(caf::actor_system& system, handler_function function) {
+  return system.spawn<caf::detached>([function = std::move(function)](handler_actor::pointer self) {
+    detail::report_exceptions(self);
+    return handler_actor::behavior_type{
+      [function](const task& attempt) { return call_handler(function, attempt); }};
+  });
 }
 
 outcome ended_with(const caf::actor_system& system, const caf::error& reason) {

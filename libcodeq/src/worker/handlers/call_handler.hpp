@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 
 namespace codeq::worker {
 
 /// Calls the function on the calling thread; an exception becomes a failed outcome with its text.
 [[nodiscard]] outcome call_handler(const handler_function& function, const task& attempt);
+
+/// Spawns an actor that calls the function on a thread of its own.
+[[nodiscard]] handler_actor
+spawn_function_handler(caf::actor_system& system, handler_function function);
 
 /// The outcome of an attempt whose handler actor ended with `reason`: failed, with the text of the
 /// exception if there was one.

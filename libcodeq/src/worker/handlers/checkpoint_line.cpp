@@ -15,7 +15,7 @@ unsaved_checkpoint::~unsaved_checkpoint() {
 
 void unsaved_checkpoint::save(std::string state, checkpoint_saved then) {
   std::lock_guard lock(mutex_);
-  latest_ = {++count_, bytes::from(std::move(state))};
+  latest_ = {++count_, bytes(std::move(state))};
   is_unsent_ = true;
   if (then)
     waiters_.emplace_back(count_, std::move(then));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codeq/outcome.hpp"
+#include "codeq/attempt.hpp"
 
 #include <utility>
 

@@ -12,8 +12,24 @@
 
 #include <chrono>
 #include <utility>
+#include <variant>
 
 namespace codeq::worker {
+
+namespace {
+
+caf::actor spawn_handler(
+  caf::actor_system& system, const handler_registry::entry& entry, const std::string& group) {
+  if (const auto* function = std::get_if<handler_function>(&entry.handler))
+    return caf::actor_cast<caf::actor>(spawn_function_handler(system, *function));
+  if (const auto* batch = std::get_if<handler_registry::batch>(&entry.handler))
+    return caf::actor_cast<caf::actor>(spawn_batch_handler(system, batch->function));
+  const auto& actors = std::get<handler_registry::actors>(entry.handler);
+  bool own_thread = entry.options.run_in == isolation::thread;
+  return caf::actor_cast<caf::actor>(actors.factory->start(system, {group, own_thread}));
+}
+
+} // namespace
 
 void dispatcher_driver::start(
   actors::dispatcher_actor::pointer self, dispatcher_driver_options options) {
@@ -33,9 +49,7 @@ monotonic_time dispatcher_driver::now() const {
 std::vector<served_queue> dispatcher_driver::serve(std::vector<handler_registry::entry> handlers) {
   std::vector<served_queue> served;
   for (auto& each : handlers) {
-    const auto& wish = each.options;
-    bool is_batch = static_cast<bool>(each.batch);
-    served.push_back({each.queue, wish.slots, wish.weight, is_batch, each.batch_max, each.idle});
+    served.push_back(served_by(each));
     entries_.insert_or_assign(served.back().queue, std::move(each));
   }
   return served;
@@ -113,12 +127,7 @@ void dispatcher_driver::close_link(std::size_t link, const error& reason) {
 
 handler_number
 dispatcher_driver::start_handler(const std::string& queue, const std::string& group) {
-  auto& system = self_->system();
-  const auto& entry = entries_.at(queue);
-  handler_placement placement{group, entry.options.run_in == isolation::thread};
-  placement.own_thread = placement.own_thread || static_cast<bool>(entry.function);
-  auto handler = entry.batch ? caf::actor_cast<caf::actor>(spawn_batch_handler(system, entry.batch))
-                             : caf::actor_cast<caf::actor>(entry.factory(system, placement));
+  auto handler = spawn_handler(self_->system(), entries_.at(queue), group);
   self_->monitor(handler);
   return handlers_.emplace(handler.id(), handler).first->first;
 }

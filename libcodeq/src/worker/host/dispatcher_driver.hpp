@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/handler.hpp"
+#include "codeq/actor_handler.hpp"
 #include "codeq/result.hpp"
 
 #include "actors/actors.hpp"

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <variant>
 
 namespace codeq::worker {
 
@@ -34,13 +35,15 @@ result<void> check(const handler_registry::entry& handler) {
     return wrong(
       "queue is `" + handler.queue + "`; it must be 1 to " + std::to_string(limits::name_bytes_max)
       + " letters, digits, `.`, `_` or `-`");
-  if (!handler.factory && !handler.batch)
+  const auto* function = std::get_if<handler_function>(&handler.handler);
+  const auto* batch = std::get_if<handler_registry::batch>(&handler.handler);
+  if ((function != nullptr && !*function) || (batch != nullptr && !batch->function))
     return wrong(of + "the handler is empty");
   if (auto ok = check_range(of + "slots", handler.options.slots, 0, limits::slots_max); !ok)
     return ok;
   auto ok = check_range(of + "weight", handler.options.weight, 1, limits::queue_weight_max);
-  if (ok && handler.batch)
-    ok = check_range(of + "batch_max", handler.batch_max, 1, limits::batch_tasks_max);
+  if (ok && batch != nullptr)
+    ok = check_range(of + "batch_max", batch->tasks_max, 1, limits::batch_tasks_max);
   return ok;
 }
 
@@ -119,11 +122,12 @@ handler_set::choose(const handler_wishes& wishes) const {
 std::string_view handler_set::kind_of(const handler_registry::entry& handler) const {
   if (contains(program_queues_, handler.queue))
     return "program";
-  if (handler.batch)
+  if (std::holds_alternative<handler_registry::batch>(handler.handler))
     return "batch";
-  if (handler.function)
+  const auto* actors = std::get_if<handler_registry::actors>(&handler.handler);
+  if (actors == nullptr)
     return "function";
-  return handler.idle ? "keyed actor" : "actor";
+  return actors->idle ? "keyed actor" : "actor";
 }
 
 result<handler_registry::entry> handler_set::isolate(handler_registry::entry handler) const {
@@ -132,7 +136,7 @@ result<handler_registry::entry> handler_set::isolate(handler_registry::entry han
   auto of = "queue `" + handler.queue + "`: isolation ";
   if (contains(program_queues_, handler.queue))
     return handler;
-  if (!handler.function)
+  if (!std::holds_alternative<handler_function>(handler.handler))
     return wrong(of + "process is for functions only; actors and batches may have a thread");
   if (from_.isolation_program.empty())
     return wrong(of + "process needs a program that serves the handler");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/node/dispatcher.hpp"
 
+#include "base/tuning.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -113,7 +115,7 @@ void dispatcher::arm_look(monotonic_time now) {
 }
 
 void dispatcher::take_news() {
-  news_wake_ = wake_after(limits::progress_interval);
+  news_wake_ = wake_after(tuning::progress_interval);
 }
 
 void dispatcher::pass_news_on(monotonic_time now) {

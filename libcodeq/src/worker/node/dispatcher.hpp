@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/attempt.hpp"
 #include "codeq/limits.hpp"
-#include "codeq/outcome.hpp"
 #include "codeq/result.hpp"
 
 #include "worker/handlers/attempt_line.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "worker/node/dispatcher.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ void dispatcher::abandon_waiting() {
 }
 
 void dispatcher::stop_all_attempts() {
-  enter(step::cancelling, limits::drain_cancel_grace);
+  enter(step::cancelling, tuning::drain_cancel_grace);
   for (const auto& key : book_.keys()) {
     auto& lease = *book_.find(key);
     // A task that was cancelled before is still reported as cancelled.
@@ -84,7 +85,7 @@ void dispatcher::end_step() {
 void dispatcher::advance_drain() {
   bool stopping = step_ == step::draining || step_ == step::cancelling;
   if (stopping && book_.size() == 0)
-    enter(step::reporting, limits::shutdown_max);
+    enter(step::reporting, tuning::shutdown_max);
   if (step_ == step::reporting && outbox_.size() == 0)
     close_links();
   bool links_ended =
@@ -95,7 +96,7 @@ void dispatcher::advance_drain() {
 
 void dispatcher::close_links() {
   if (step_ != step::closing)
-    enter(step::closing, limits::shutdown_max);
+    enter(step::closing, tuning::shutdown_max);
   for (std::size_t link = 0; link < links_.size(); ++link)
     if (links_[link].is_there)
       port_.close_link(link, {errc::going_away, "worker stops"});

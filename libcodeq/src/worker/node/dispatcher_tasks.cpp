@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "worker/node/dispatcher.hpp"
 
 #include <utility>
@@ -189,7 +190,7 @@ void dispatcher::take(std::size_t link, const protocol::result_reply& reply) {
 void dispatcher::take_answer(const report_answer& answer) {
   if (answer.code == errc::overloaded && outbox_.postpone(answer.key)) {
     if (!std::exchange(has_postponed_, true))
-      retry_wake_ = wake_after(limits::result_retry_after);
+      retry_wake_ = wake_after(tuning::result_retry_after);
     return;
   }
   bool is_for_content = answer.code == errc::invalid_argument || answer.code == errc::too_large;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/node/outbox.hpp"
 
+#include "base/tuning.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -29,7 +31,7 @@ std::vector<outbox::batch> outbox::take(std::size_t link) {
     const auto& made = found->second.made;
     auto at = open.find(key.shard);
     bool fits = at != open.end() && batches[at->second.index].reports.size() < batch_reports_
-                && at->second.bytes + made.byte_size() <= limits::report_bytes_per_request_max;
+                && at->second.bytes + made.byte_size() <= tuning::report_bytes_per_request_max;
     if (!fits) {
       at = open.insert_or_assign(key.shard, filling{batches.size(), 0}).first;
       batches.push_back({key.shard, {}});
@@ -95,8 +97,8 @@ void outbox::drop(std::size_t link) {
 }
 
 bool outbox::is_full() const noexcept {
-  return waiting_.size() >= limits::unanswered_reports_max
-         || bytes_ >= limits::unanswered_bytes_max;
+  return waiting_.size() >= tuning::unanswered_reports_max
+         || bytes_ >= tuning::unanswered_bytes_max;
 }
 
 } // namespace codeq::worker

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "codeq/outcome.hpp"
+#include "codeq/attempt.hpp"
 
 #include "protocol/task_convert.hpp"
 #include "worker/node/lease_book.hpp"

@@ -3,8 +3,20 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace codeq::worker {
+
+served_queue served_by(const handler_registry::entry& handler) {
+  served_queue served{handler.queue, handler.options.slots, handler.options.weight};
+  if (const auto* batch = std::get_if<handler_registry::batch>(&handler.handler)) {
+    served.takes_batches = true;
+    served.batch_max = batch->tasks_max;
+  }
+  if (const auto* actors = std::get_if<handler_registry::actors>(&handler.handler))
+    served.idle = actors->idle;
+  return served;
+}
 
 slot_pool::slot_pool(
   const std::vector<served_queue>& queues, std::size_t slots, start_function start_handler)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/handler.hpp"
 #include "codeq/time.hpp"
 
 #include "worker/node/lease_key.hpp"
@@ -31,6 +32,9 @@ struct served_queue {
   /// Idle time after which a handler of a keyed queue ends; empty for other queues.
   std::optional<duration> idle{};
 };
+
+/// How the queue of a registered handler is served.
+[[nodiscard]] served_queue served_by(const handler_registry::entry& handler);
 
 /// The handlers of a node and their tasks. Each handler runs one task, or one batch, at a time; at
 /// most `slots` tasks run in total, and of each queue at most its own slots. A handler is started

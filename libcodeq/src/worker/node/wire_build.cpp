@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "encoding/schema_enums.hpp"
 #include "protocol/shared_data.hpp"
 #include "protocol/version.hpp"
@@ -119,7 +120,7 @@ std::vector<protocol::heartbeat_request> make_heartbeats(std::vector<beat> beats
   for (std::size_t begin = 0; begin < beats.size();) {
     auto end = begin;
     while (end < beats.size() && beats[end].key.shard == beats[begin].key.shard
-           && end - begin < limits::beats_per_request_max)
+           && end - begin < tuning::beats_per_request_max)
       ++end;
     made.push_back(make_heartbeat(std::span(beats).subspan(begin, end - begin)));
     begin = end;
@@ -135,7 +136,7 @@ std::vector<protocol::heartbeat_request> make_progress(std::vector<progress_of> 
     auto end = begin;
     std::size_t bytes = 0;
     while (end < said.size() && said[end].lease.key.shard == said[begin].lease.key.shard
-           && bytes + checkpoint_bytes(said[end]) <= limits::checkpoint_bytes_per_request_max)
+           && bytes + checkpoint_bytes(said[end]) <= tuning::checkpoint_bytes_per_request_max)
       bytes += checkpoint_bytes(said[end++]);
     made.push_back(make_progress_of_shard(std::span(said).subspan(begin, end - begin)));
     begin = end;

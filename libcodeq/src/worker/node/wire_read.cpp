@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "protocol/error_code.hpp"
 #include "protocol/shared_data.hpp"
 #include "worker/node/wire.hpp"
@@ -39,7 +40,7 @@ result<void> read_body(task& made, const bytes& slice) {
       made.payload = slice.slice(static_cast<std::size_t>(offset), payload.size());
     }
     for (auto header : reader.getHeaders())
-      made.headers.emplace_back(text_of(header.getName()), text_of(header.getValue()));
+      made.headers.emplace(text_of(header.getName()), text_of(header.getValue()));
     return {};
   });
 }
@@ -139,12 +140,12 @@ read_run(delivery& into, shard_id shard, schema::TaskRun::Reader run, body_curso
 /// Copies payloads that are much smaller than the frame they came in. The frame lives as long as
 /// one of its tasks waits or runs, so otherwise a small task could hold megabytes.
 void copy_small_parts(const bytes& frame, delivery& from) {
-  if (frame.size() <= limits::shared_batch_bytes_max)
+  if (frame.size() <= tuning::shared_batch_bytes_max)
     return;
   for (auto& attempt : from.tasks)
     for (auto* part : {&attempt.payload, &attempt.checkpoint})
       if (part->size() < frame.size() / shared_parts_max)
-        *part = part->empty() ? bytes{} : bytes::from(std::string(part->view()));
+        *part = part->empty() ? bytes{} : bytes(std::string(part->view()));
 }
 
 lease_ref ref_of(std::size_t link, std::uint16_t shard, schema::TaskLease::Reader lease) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/child_messages.hpp"
 
-#include "codeq/limits.hpp"
-
+#include "base/tuning.hpp"
 #include "protocol/shared_data.hpp"
 #include "worker/process/child_spec.hpp"
 
@@ -62,9 +61,10 @@ to_child make_attempt(const task& attempt, std::uint64_t number) {
     to.setEnqueuedAtMs(attempt.enqueued_at.time_since_epoch().count());
     to.setPayload(data_of(attempt.payload.view()));
     auto headers = to.initHeaders(static_cast<unsigned>(attempt.headers.size()));
-    for (unsigned i = 0; i < headers.size(); ++i) {
-      headers[i].setName(attempt.headers[i].first);
-      headers[i].setValue(attempt.headers[i].second);
+    unsigned next = 0;
+    for (const auto& [name, value] : attempt.headers) {
+      headers[next].setName(name);
+      headers[next++].setValue(value);
     }
     to.setCheckpoint(data_of(attempt.checkpoint.view()));
     to.setRemainingMs(static_cast<std::uint64_t>(attempt.lease_remaining().count()));
@@ -107,10 +107,10 @@ task read_attempt(schema::ToChild::Attempt::Reader from) {
   made.token = fencing_token{from.getToken()};
   made.lease = duration{static_cast<duration::rep>(from.getLeaseMs())};
   made.enqueued_at = timestamp{duration{from.getEnqueuedAtMs()}};
-  made.payload = bytes::from(string_of(from.getPayload()));
-  made.checkpoint = bytes::from(string_of(from.getCheckpoint()));
+  made.payload = bytes(string_of(from.getPayload()));
+  made.checkpoint = bytes(string_of(from.getCheckpoint()));
   for (auto header : from.getHeaders())
-    made.headers.emplace_back(string_of(header.getName()), string_of(header.getValue()));
+    made.headers.emplace(string_of(header.getName()), string_of(header.getValue()));
   return made;
 }
 
@@ -182,11 +182,11 @@ result<std::optional<bytes>> message_buffer::next() {
   std::size_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i)
     length |= std::size_t{static_cast<unsigned char>(data_[i])} << (8 * i);
-  if (length > limits::frame_bytes_max)
+  if (length > tuning::frame_bytes_max)
     return error{
       errc::protocol_error,
       "a message has " + std::to_string(length) + " bytes; the limit is "
-        + std::to_string(limits::frame_bytes_max)};
+        + std::to_string(tuning::frame_bytes_max)};
   if (data_.size() < length_bytes + length)
     return std::optional<bytes>();
   // In a buffer of its own, since a message is read in place and must be aligned.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/coordinator_counts.hpp"
+
+#include <algorithm>
+
+namespace codeq::base {
+
+void time_counts::add(duration took, std::uint64_t times) {
+  auto at = std::lower_bound(bounds_ms.begin(), bounds_ms.end(), took.count());
+  counts[static_cast<std::size_t>(at - bounds_ms.begin())] += times;
+  sum_ms += took.count() * static_cast<std::int64_t>(times);
+}
+
+void time_counts::add(const time_counts& other) {
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    counts[i] += other.counts[i];
+  sum_ms += other.sum_ms;
+}
+
+} // namespace codeq::base

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codeq/limits.hpp"
+#include "codeq/operator_types.hpp"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+/// The counts of shards and coordinators: those that operators read, and those for the metrics and
+/// the gateway.
+namespace codeq::base {
+
+/// Counts of one queue.
+struct queue_counts : queue_stats {
+  /// Dead tasks that are still stored.
+  std::uint64_t dead_now = 0;
+  /// Since the store was created.
+  std::uint64_t cancelled = 0;
+  /// `ready`, split by priority.
+  std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
+};
+
+/// A connected worker, or a disconnected one that still has leases.
+struct worker_counts {
+  std::string name;
+  bool is_connected = false;
+  /// Number of tasks that it could accept now.
+  std::uint64_t free_slots = 0;
+  std::uint64_t leases = 0;
+  /// Tenants of the queues that it claims from.
+  std::set<std::string> tenants{};
+};
+
+/// Histogram of durations.
+struct time_counts {
+  /// Upper bounds of the buckets; the last bucket has none.
+  static constexpr std::array<std::int64_t, 13> bounds_ms{
+    1, 2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30'000, 300'000, 3'600'000};
+
+  std::array<std::uint64_t, bounds_ms.size() + 1> counts{};
+  std::int64_t sum_ms = 0;
+
+  void add(duration took, std::uint64_t times = 1);
+  void add(const time_counts& other);
+};
+
+/// Counts of a shard, or their sum over the shards of a coordinator.
+struct coordinator_counts {
+  std::vector<queue_counts> queues;
+  /// Keyed by metric name, for example `codeq_lease_timers`.
+  std::map<std::string, std::int64_t> gauges;
+  std::vector<worker_counts> workers{};
+  /// Time from a task's enqueue to its first grant.
+  time_counts dispatch{};
+  /// Time from a grant to the report that ended the lease.
+  time_counts run{};
+};
+
+} // namespace codeq::base

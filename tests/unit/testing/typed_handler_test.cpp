@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codeq/json_codec.hpp"
+#include "codeq/testing.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <tuple>
+
+namespace {
+
+struct order {
+  std::string id;
+  int count = 0;
+};
+BOOST_DESCRIBE_STRUCT(order, (), (id, count))
+
+struct receipt {
+  int total = 0;
+};
+BOOST_DESCRIBE_STRUCT(receipt, (), (total))
+
+/// Has a codec of its own, which throws.
+struct pair_of_words {
+  std::string first;
+  std::string second;
+};
+
+} // namespace
+
+template <>
+struct codeq::codec<pair_of_words> {
+  static std::string encode(const pair_of_words& value) { return value.first + " " + value.second; }
+
+  static codeq::result<pair_of_words> decode(std::string_view bytes) {
+    auto space = bytes.find(' ');
+    if (space == std::string_view::npos)
+      throw std::runtime_error("field `second` is missing");
+    return pair_of_words{std::string(bytes.substr(0, space)), std::string(bytes.substr(space + 1))};
+  }
+};
+
+namespace codeq::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using kind = disposition;
+
+class TypedHandler : public ::testing::Test {
+protected:
+  /// Runs the handler that the test registered for queue `q`.
+  outcome run(const std::string& payload) {
+    return run_once(handlers, {.queue = "q", .payload = payload}).outcome;
+  }
+
+  handler_registry handlers;
+};
+
+TEST_F(TypedHandler, GetsTheDecodedPayloadAndItsResultIsEncoded) {
+  handlers.handle<order, receipt>("q", [](const order& given) { return receipt{given.count * 2}; });
+
+  auto ended = run(R"({"id": "a", "count": 3})");
+
+  EXPECT_EQ(ended.what(), kind::completed);
+  EXPECT_EQ(ended.text(), R"({"total":6})");
+}
+
+TEST_F(TypedHandler, PayloadThatCannotBeReadIsAPermanentFailureThatNamesTheField) {
+  bool is_called = false;
+  handlers.handle<order>("q", [&](const order&) { is_called = true; });
+
+  auto ended = run(R"({"id": "a", "count": "three"})");
+
+  EXPECT_EQ(ended.what(), kind::failed_permanently);
+  EXPECT_EQ(ended.text(), "payload: field `count` is a string; it must be an integer");
+  EXPECT_FALSE(is_called);
+}
+
+TEST_F(TypedHandler, ExceptionOfACodecIsAPermanentFailureToo) {
+  handlers.handle<pair_of_words>("q", [](pair_of_words) {});
+
+  auto ended = run("one");
+
+  EXPECT_EQ(ended.what(), kind::failed_permanently);
+  EXPECT_EQ(ended.text(), "payload: field `second` is missing");
+}
+
+TEST_F(TypedHandler, CodecMayBeOnesOwn) {
+  handlers.handle<pair_of_words, pair_of_words>("q", [](const pair_of_words& given) {
+    return pair_of_words{given.second, given.first};
+  });
+
+  EXPECT_EQ(run("one two").text(), "two one");
+}
+
+TEST_F(TypedHandler, MayTakeTheTask) {
+  handlers.handle<std::string, std::string>(
+    "q", [](std::string text, const task& attempt) { return attempt.queue + ":" + text; });
+
+  EXPECT_EQ(run("x").text(), "q:x");
+}
+
+TEST_F(TypedHandler, MayReturnAnyOutcome) {
+  handlers.handle<order, receipt>("q", [](const order& given) -> typed_outcome<receipt> {
+    if (given.count == 0)
+      return outcome::failed("none left");
+    return receipt{given.count};
+  });
+
+  EXPECT_EQ(run(R"({"id": "a", "count": 0})").text(), "none left");
+  EXPECT_EQ(run(R"({"id": "a", "count": 1})").text(), R"({"total":1})");
+}
+
+TEST_F(TypedHandler, ReceiptMayHaveFollowUps) {
+  handlers.handle<order, receipt>("q", [](const order& given) -> typed_outcome<receipt> {
+    return typed_outcome<receipt>(receipt{given.count}).then({.queue = "next", .payload = "x"});
+  });
+
+  auto ended = run(R"({"id": "a", "count": 1})");
+
+  EXPECT_EQ(ended.text(), R"({"total":1})");
+  EXPECT_EQ(ended.follow_ups().size(), 1u);
+}
+
+TEST_F(TypedHandler, WithoutAResultTypeCompletesWithoutAResult) {
+  handlers.handle<order>("q", [](const order&) {});
+
+  auto ended = run(R"({"id": "a", "count": 1})");
+
+  EXPECT_EQ(ended.what(), kind::completed);
+  EXPECT_EQ(ended.text(), "");
+}
+
+TEST_F(TypedHandler, ExceptionOfTheFunctionIsRetried) {
+  handlers.handle<order>("q", [](const order&) { throw std::runtime_error("no connection"); });
+
+  auto ended = run(R"({"id": "a", "count": 1})");
+
+  EXPECT_EQ(ended.what(), kind::failed);
+  EXPECT_EQ(ended.text(), "exception: no connection");
+}
+
+TEST_F(TypedHandler, PayloadAndResultAreReadByTheProducerWithTheSameCodec) {
+  handlers.handle<order, receipt>("q", [](const order& given) { return receipt{given.count}; });
+  testbed bed(handlers);
+
+  auto task = bed.enqueue({.queue = "q", .payload = encode(order{"a", 7})}).value().id;
+
+  EXPECT_EQ(decode<receipt>(bed.status(task).value().result).value().total, 7);
+}
+
+TEST(RunOnceRegistered, HandlerSeesEveryFieldOfTheTask) {
+  handler_registry handlers;
+  std::vector<task> seen;
+  handlers.handle("q", [&](const task& attempt) {
+    seen.push_back(attempt);
+    return outcome::completed();
+  });
+  task_spec spec{.tenant = "t", .queue = "q", .payload = "p", .priority = 3};
+  spec.headers = {{"name", "value"}};
+  spec.group = "g";
+  spec.key = "k";
+  auto now = timestamp(duration(7));
+
+  static_cast<void>(run_once(
+    handlers,
+    spec,
+    {.attempt = 2, .token = fencing_token{9}, .checkpoint = "c", .enqueued_at = now}));
+
+  ASSERT_EQ(seen.size(), 1u);
+  const auto& given = seen.front();
+  EXPECT_EQ(
+    std::tie(given.tenant, given.queue, given.key, given.group, given.priority, given.attempt),
+    std::tuple("t", "q", "k", "g", 3, 2u));
+  EXPECT_EQ(given.payload, "p");
+  EXPECT_EQ(given.headers, spec.headers);
+  EXPECT_EQ(given.checkpoint, "c");
+  EXPECT_EQ(given.token, fencing_token{9});
+  EXPECT_EQ(given.enqueued_at, now);
+  EXPECT_EQ(given.lease_remaining(), given.lease);
+}
+
+TEST(RunOnceRegistered, QueueWithoutAFunctionIsAnException) {
+  handler_registry handlers;
+  handlers.handle_batch("q", 2, [](std::span<const task>) { return std::vector<outcome>(); });
+
+  EXPECT_THAT(
+    [&] { static_cast<void>(run_once(handlers, {.queue = "q", .payload = {}})); },
+    ::testing::ThrowsMessage<std::invalid_argument>(HasSubstr("queue `q` is not handled")));
+}
+
+} // namespace
+} // namespace codeq::testing
