@@ -167,9 +167,11 @@ public:
 
   /// True when bytes at the start of the record were never written.
   [[nodiscard]] bool begins_with_gap() const {
+    if (lacks_header(bytes_, begin_))
+      return true;
     auto found = read_header(bytes_, begin_);
-    return lacks_header(bytes_, begin_)
-           || (found && lacks_sector(bytes_, *found, proof_.zeros_min()));
+    return found && found->end <= bytes_.size()
+           && lacks_sector(bytes_, *found, proof_.zeros_min());
   }
 
   [[nodiscard]] log_end judge() {
