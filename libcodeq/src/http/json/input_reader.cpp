@@ -3,9 +3,9 @@
 
 #include "codeq/ids.hpp"
 
+#include "base/nearest_name.hpp"
 #include "config/duration_text.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/nearest_name.hpp"
 #include "http/json/rfc3339.hpp"
 #include "http/server/gateway_limits.hpp"
 
@@ -349,7 +349,7 @@ error input_reader::unknown(std::string_view name) const {
     known.push_back(field.name);
   auto text = std::string(place_.is_query ? "unknown query parameter " : "unknown field ")
               + quote_name(place_.path, name);
-  if (auto nearest = nearest_name(name, known))
+  if (auto nearest = base::nearest_name(name, known))
     text += "; did you mean " + quote_name(place_.path, *nearest) + "?";
   return refuse_input({}, text);
 }
