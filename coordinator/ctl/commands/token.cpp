@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "security/token.hpp"
 
-#include "base/clock.hpp"
 #include "base/json_writer.hpp"
 #include "base/rfc3339.hpp"
+#include "base/wall_clock.hpp"
 #include "config/access_options.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"

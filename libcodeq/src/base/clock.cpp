@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.hpp"
 
+#include "base/wall_clock.hpp"
+
 #include <algorithm>
 
 #include <time.h>

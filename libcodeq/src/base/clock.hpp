@@ -16,10 +16,6 @@ public:
   [[nodiscard]] virtual instant now() = 0;
 };
 
-/// Wall-clock time, for what people and other machines date: expiries of tokens, signatures. It may
-/// step; shard time does not.
-[[nodiscard]] timestamp wall_now();
-
 /// Derives shard time from a monotonic and a wall clock. It starts at max(persisted, wall), never
 /// goes back, and moves toward the wall clock by at most 5 % of the time that has passed, so that a
 /// step of the wall clock at run time makes nothing due early.

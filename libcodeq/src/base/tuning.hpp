@@ -82,8 +82,6 @@ inline constexpr duration result_retry_after = 1s;
 inline constexpr std::size_t frame_bytes_max = 16u << 20;
 inline constexpr std::size_t hello_bytes_max = 4u << 10;
 inline constexpr duration hello_timeout = 5s;
-/// How often sessions are checked for expired tokens, while there are any that expire.
-inline constexpr duration expiry_interval = 1s;
 inline constexpr duration ping_interval = 5s;
 inline constexpr duration silent_peer_max = 20s;
 inline constexpr duration reconnect_delay_min = 50ms;

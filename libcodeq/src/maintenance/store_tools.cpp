@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/store_tools.hpp"
 
-#include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/wall_clock.hpp"
 #include "maintenance/store_restore.hpp"
 #include "maintenance/store_verifier.hpp"
 #include "storage/rocksdb/rocksdb_backup.hpp"

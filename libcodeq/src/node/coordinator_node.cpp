@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/tuning.hpp"
+#include "base/wall_clock.hpp"
 #include "coordinator/actors/backup_runner.hpp"
 #include "coordinator/actors/journal_driver.hpp"
 #include "coordinator/actors/keeper.hpp"

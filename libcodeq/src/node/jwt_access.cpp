@@ -2,6 +2,7 @@
 #include "node/jwt_access.hpp"
 
 #include "base/clock.hpp"
+#include "base/wall_clock.hpp"
 #include "config/values.hpp"
 #include "http/server/outgoing.hpp"
 #include "observe/log.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/webhook_access.hpp"
 
-#include "base/clock.hpp"
+#include "base/wall_clock.hpp"
 #include "http/server/request_sender.hpp"
 #include "security/tls_context.hpp"
 #include "security/token_file.hpp"

@@ -155,7 +155,7 @@ result<void> registrar_driver::review(const security::principal& bearer) const {
 void registrar_driver::watch_expiry() {
   if (std::exchange(watches_expiry_, true))
     return;
-  self_->delayed_send(self_, tuning::expiry_interval, expiry_tick{});
+  self_->delayed_send(self_, expiry_interval, expiry_tick{});
 }
 
 void registrar_driver::end_expired() {

@@ -8,6 +8,7 @@
 #include "observe/line_pace.hpp"
 #include "security/authenticator.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,6 +71,9 @@ public:
 private:
   /// Log lines about the refused nodes of one address.
   static constexpr std::uint32_t refusal_lines_per_second = 10;
+
+  /// How often sessions are checked for expired tokens, while there are any that expire.
+  static constexpr duration expiry_interval = std::chrono::seconds(1);
 
   struct connected {
     session_actor session;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/gateway/gateway_actor.hpp"
 
-#include "base/clock.hpp"
+#include "base/wall_clock.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/server/replies.hpp"
 
