@@ -147,7 +147,7 @@ class Rights(JwtTest):
             answers.add((answer.status, answer.text, json.dumps(fields)))
             # Lines about tokens are bounded in number.
             wait_until(lambda r=reason: f'reason="{r}' in self.coordinator.text(), 5, reason)
-            time.sleep(0.4)
+            time.sleep(0.25)
         self.assertEqual(1, len(answers), answers)
         status, text, fields = answers.pop()
         self.assertEqual((401, {"error": "invalid token"}), (status, json.loads(text)))
@@ -182,7 +182,7 @@ class Expiry(JwtTest):
         return self.cluster.result(task)
 
     def test_session_of_a_node_ends(self):
-        worker = self.start_worker(self.token(4))
+        worker = self.start_worker(self.token(7))
         self.assertEqual("X", self.run_task())
 
         self.assertNotEqual(0, worker.wait(15))
@@ -190,7 +190,7 @@ class Expiry(JwtTest):
         self.assertIn("does not know the token", worker.text())
 
     def test_node_goes_on_with_a_newer_token_from_its_file(self):
-        worker = self.start_worker(self.token(4))
+        worker = self.start_worker(self.token(7))
         self.assertEqual("X", self.run_task())
         self.token_file("w", self.token(600))
 
@@ -252,14 +252,15 @@ class Keys(JwtTest):
         known = self.key("k1")
         self.serve(known, more=())
         stranger = self.key("k2")
+        begin = time.monotonic()
         for n in range(100):
             self.assertEqual(401, self.status(stranger.sign(issuer.claims("x"), kid=f"k{n + 2}")))
-        self.assertEqual(1, self.server.reads, "30 s have not passed")
+        self.assertLessEqual(self.server.reads, 1 + (time.monotonic() - begin + 10) // 30)
         self.assertEqual(200, self.status(known.sign(issuer.claims("ada"))))
 
     def test_last_keys_stay_in_use_until_they_are_stale(self):
         key = self.key("k1")
-        self.serve(key, more=("--jwks-refresh", "1s", "--jwks-stale", "8s"))
+        self.serve(key, more=("--jwks-refresh", "1s", "--jwks-stale", "20s"))
         token = key.sign(issuer.claims("ada"))
         good = self.server.text
         for self.server.status, self.server.text in ((500, good), (200, "{}")):
@@ -268,7 +269,7 @@ class Keys(JwtTest):
             self.assertEqual(200, self.status(token))
         self.assertIn("keys of JWTs cannot be read", self.coordinator.text())
 
-        wait_until(lambda: self.status(token) == 401, 15, "the keys are stale")
+        wait_until(lambda: self.status(token) == 401, 30, "the keys are stale")
         self.server.text = good
         wait_until(lambda: self.status(token) == 200, 10, "good keys again")
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import stat
 import time
 import unittest
@@ -67,9 +68,7 @@ class TokensTest(cluster.ClusterTest):
         for path, methods in document["paths"].items():
             for method, route in methods.items():
                 if method != "parameters" and route.get("security") != []:
-                    for name in ("{id}", "{queue}", "{key}", "{command}", "{topicName}"):
-                        path = path.replace(name, "x")
-                    yield method.upper(), path
+                    yield method.upper(), re.sub(r"\{\w+\}", "x", path)
 
 
 class Roles(TokensTest):
@@ -77,7 +76,6 @@ class Roles(TokensTest):
         writing = [route for route in self.routes() if route[0] != "GET"]
         self.assertGreater(len(writing), 20)
         for method, path in writing:
-            self.assertNotIn("{", path)
             answer = self.ask("reader", method, path, {})
             self.assertEqual((403, "forbidden"), (answer.status, answer.json["error"]),
                              (method, path))
@@ -161,11 +159,11 @@ class Roles(TokensTest):
 class Lifetimes(TokensTest):
     def test_token_expires(self):
         self.tokens["short"] = self.create(
-            "short", *TENANT, "--role", "producer", "--expires", "3s")
+            "short", *TENANT, "--role", "producer", "--expires", "5s")
         self.coordinator.hang_up()
-        wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 200, 2, "it")
+        wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 200, 4, "it")
 
-        wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 401, 5, "its end")
+        wait_until(lambda: self.ask("short", "GET", "/v1/codeq/tasks").status == 401, 8, "its end")
         self.refused("short", "get", "00000000-0000-0001-0000-000000000000")
         self.assertIn('reason="it has expired, subject short"', self.coordinator.text())
         self.assertIn("expired", self.ctl("ada", "token", "list", "--file", self.file))

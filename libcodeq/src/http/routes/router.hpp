@@ -31,7 +31,6 @@ struct gateway_context {
   std::uint64_t queue_lists_number = 0;
   webhook_desk webhooks;
   wakeup_desk wakeups;
-  authenticate who;
   limit_rate limit;
   /// A single-user setup: only pages of this machine may call, and those of origins named to
   /// `cors`.

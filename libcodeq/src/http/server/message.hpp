@@ -57,7 +57,7 @@ struct response {
 /// One request on its way through the gateway. Used by the gateway's actor, except `answer`.
 struct exchange {
   request in;
-  /// Set once the request was let in; null for routes that are open to all.
+  /// The caller that the server found; null when its token is not accepted.
   std::shared_ptr<const caller> by;
   /// The values of query and body; set before the route runs.
   std::shared_ptr<const route_input> fields;
