@@ -25,13 +25,14 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
 } // namespace
 
 protocol::hello make_hello(const client_identity& who) {
+  auto token = who.token ? who.token() : std::string();
   return protocol::hello::build([&](auto hello) {
     hello.setMinVersion(protocol::version);
     hello.setMaxVersion(protocol::version);
     hello.setRole(who.role);
     hello.setName(who.name);
     hello.setIncarnation(who.incarnation);
-    hello.setToken({reinterpret_cast<const capnp::byte*>(who.token.data()), who.token.size()});
+    hello.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
   });
 }
 

@@ -11,6 +11,7 @@
 #include <caf/actor_system.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +25,8 @@ struct client_identity {
   std::string name;
   /// Random per process start.
   std::uint64_t incarnation = 0;
-  /// Bearer token; empty for none.
-  std::string token{};
+  /// Returns the bearer token for a new connection, empty for none; called on the links' threads.
+  std::function<std::string()> token{};
 };
 
 [[nodiscard]] protocol::hello make_hello(const client_identity& who);

@@ -75,8 +75,11 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     from.remote,
     node.queues.size());
   enqueue_payer payer{.shares = options_.enqueues};
-  if (opening.session.bearer)
-    payer.tenant = opening.session.bearer->tenant;
+  if (const auto& bearer = opening.session.bearer) {
+    payer.tenant = bearer->tenant;
+    if (bearer->expires)
+      watch_expiry();
+  }
   self_->send(from.connection, opening.ack.to_wire());
   self_->send(
     from.connection,
@@ -132,8 +135,34 @@ void registrar_driver::to_shards(core::command command) {
     self_->send(shard, shard_command{command});
 }
 
-std::shared_ptr<const security::token_table> registrar_driver::tokens() const {
-  return options_.tokens ? options_.tokens->current() : nullptr;
+result<std::shared_ptr<const security::principal>>
+registrar_driver::authenticate(const std::string& token) const {
+  std::shared_ptr<const security::principal> bearer;
+  if (!options_.access)
+    return bearer;
+  if (token.empty())
+    return error{errc::unauthorized, "this coordinator takes nobody in without a token"};
+  bearer = options_.access->authenticate(token);
+  if (!bearer)
+    return error{errc::unauthorized, "this coordinator does not know the token"};
+  return bearer;
+}
+
+result<void> registrar_driver::review(const security::principal& bearer) const {
+  return options_.access->review(bearer);
+}
+
+void registrar_driver::watch_expiry() {
+  if (std::exchange(watches_expiry_, true))
+    return;
+  self_->delayed_send(self_, expiry_interval, expiry_tick{});
+}
+
+void registrar_driver::end_expired() {
+  watches_expiry_ = false;
+  registrar_->review_sessions();
+  if (registrar_->has_expiring_sessions())
+    watch_expiry();
 }
 
 void registrar_driver::forget(const caf::actor_addr& session) {
@@ -156,6 +185,7 @@ registrar_internal_actor::behavior_type drive_registrar(
   return {
     [self](const actors::peer_hello& m) { self->state.welcome(m); },
     [self](tokens_replaced) { self->state.hosted().review_sessions(); },
+    [self](expiry_tick) { self->state.end_expired(); },
     [self](stop_registrar) {
       self->state.hosted().stop();
       return true;

@@ -30,16 +30,10 @@ registrar::registrar(const registrar_options& options, registrar_port& port)
 
 result<std::shared_ptr<const security::principal>>
 registrar::authenticate(const protocol::node_introduction& node) const {
-  std::shared_ptr<const security::principal> bearer;
-  auto tokens = port_.tokens();
-  if (!tokens)
+  auto bearer = port_.authenticate(node.token);
+  if (!bearer || !*bearer)
     return bearer;
-  if (node.token.empty())
-    return error{errc::unauthorized, "this coordinator takes nobody in without a token"};
-  bearer = tokens->authenticate(node.token);
-  if (!bearer)
-    return error{errc::unauthorized, "this coordinator does not know the token"};
-  if (auto ok = access::check(*bearer, node); !ok)
+  if (auto ok = access::check(**bearer, node); !ok)
     return ok.error();
   return bearer;
 }
@@ -236,14 +230,19 @@ void registrar::forget(core::peer_id peer) {
 }
 
 void registrar::review_sessions() {
-  auto table = port_.tokens();
   for (const auto& [peer, c] : sessions_) {
-    auto now = c.bearer ? table->find(c.bearer->token) : nullptr;
-    if (!now)
-      port_.end_session(peer, {errc::unauthorized, "the token was revoked"});
-    else if (*now != *c.bearer)
-      port_.end_session(peer, {errc::going_away, "the token was changed"});
+    if (!c.bearer)
+      continue;
+    if (auto ok = port_.review(*c.bearer); !ok)
+      port_.end_session(peer, ok.error());
   }
+}
+
+bool registrar::has_expiring_sessions() const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& session) {
+    const auto& bearer = session.second.bearer;
+    return bearer && bearer->expires;
+  });
 }
 
 void registrar::stop() {

@@ -83,8 +83,8 @@ duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
 
 result<void> session::count_request() {
   using security::rate_scope;
-  bool is_admin = options_.bearer && options_.bearer->may_operate();
-  auto wait = take_rate(is_admin ? rate_scope::admin : rate_scope::producer, 1);
+  bool is_operator = options_.bearer && options_.bearer->may_inspect();
+  auto wait = take_rate(is_operator ? rate_scope::admin : rate_scope::producer, 1);
   if (wait == duration{0})
     return {};
   port_.note_limit("token_rate", 0);
@@ -297,8 +297,8 @@ void session::take_request(const protocol::stats_request& m) {
   if (!number)
     return refuse(number.error());
   auto ok = count_request();
-  if (ok && options_.bearer && !options_.bearer->may_operate())
-    ok = error{errc::unauthorized, "this takes an admin's token"};
+  if (ok && options_.bearer && !options_.bearer->may_inspect())
+    ok = error{errc::unauthorized, "this takes an admin's or a reader's token"};
   if (!ok)
     return port_.send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
   port_.gather_stats(*number);
@@ -322,7 +322,9 @@ void session::tell_stats(
 void session::take_request(const protocol::backup_request& m) {
   auto reply = m.read([&](auto reader) -> result<protocol::backup_reply> {
     auto number = reader.getNumber();
-    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+    const auto* bearer = options_.bearer.get();
+    bool may = !bearer || bearer->may_operate() || (bearer->may_inspect() && !reader.getStart());
+    if (!may || (bearer && !bearer->is_of_all_tenants()))
       return protocol::make_backup_reply(
         number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
     return protocol::make_backup_reply(number, port_.back_up(reader.getStart()));

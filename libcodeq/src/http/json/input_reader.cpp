@@ -4,9 +4,9 @@
 #include "codeq/ids.hpp"
 
 #include "base/nearest_name.hpp"
+#include "base/rfc3339.hpp"
 #include "config/duration_text.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
@@ -209,7 +209,7 @@ result<void> input_reader::check_text(const input_field& field, input::value& to
     return out_of_range(field, quote(to.text), describe_choices(field));
   if (field.type != input_type::time)
     return {};
-  auto time = parse_rfc3339(to.text);
+  auto time = base::parse_rfc3339(to.text);
   if (!time)
     return out_of_range(field, quote(to.text), "a time such as \"2026-05-20T10:00:00Z\"");
   to.number = time->time_since_epoch().count();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/rfc3339.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/route_steps.hpp"
@@ -50,7 +50,7 @@ void clean_up(gateway_context& context, const exchange_ptr& call) {
     .field("deleted", 0)
     .field(
       "before",
-      body.has("before") ? unquote_json(body.raw("before")) : to_rfc3339(context.desk.now()))
+      body.has("before") ? unquote_json(body.raw("before")) : base::to_rfc3339(context.desk.now()))
     .field("limit", body.integer("limit").value_or(0))
     .end_object();
   call->answer(reply(200, json));
@@ -162,7 +162,7 @@ constexpr auto force_fields = std::to_array<input_field>({
 constexpr std::array<route, 7> routes{{
   {.method = "GET",
    .pattern = "admin/dead",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &list_dead,
    .fields = {.query = page_parameters}},
@@ -192,12 +192,12 @@ constexpr std::array<route, 7> routes{{
    .fields = {.body = {force_fields}, .need = body_need::required}},
   {.method = "GET",
    .pattern = "admin/workers",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_workers},
   {.method = "GET",
    .pattern = "admin/shards",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_shards},
 }};

@@ -65,7 +65,7 @@ constexpr std::array<route, 4> routes{{
   {.method = "GET", .pattern = "/healthz", .who = access::open, .run = &say_alive},
   {.method = "GET", .pattern = "/readyz", .who = access::open, .run = &say_ready},
   {.method = "GET", .pattern = "/openapi.json", .who = access::open, .run = &show_document},
-  {.method = "GET", .pattern = "/metrics", .who = access::process, .run = &show_metrics},
+  {.method = "GET", .pattern = "/metrics", .who = access::metrics, .run = &show_metrics},
 }};
 
 } // namespace

@@ -112,7 +112,7 @@ result<page_wish> read_wish(gateway_context& context, const exchange_ptr& call) 
   // A list is of one queue or of all.
   if (wish.filter.queue.empty() && call->by->queues.size() == 1)
     wish.filter.queue = call->by->queues.front();
-  if (wish.filter.queue.empty() && !call->by->queues.empty())
+  if (wish.filter.queue.empty() && !call->by->all_queues)
     return error{errc::unauthorized, "queue is required; the token is for some queues only"};
   if (!call->by->may_use(wish.filter.queue))
     return error{errc::unauthorized, "command not allowed"};

@@ -57,7 +57,7 @@ struct response {
 /// One request on its way through the gateway. Used by the gateway's actor, except `answer`.
 struct exchange {
   request in;
-  /// Set once the request was let in; null for routes that are open to all.
+  /// The caller that the server found; null when its token is not accepted.
   std::shared_ptr<const caller> by;
   /// The values of query and body; set before the route runs.
   std::shared_ptr<const route_input> fields;
@@ -76,6 +76,8 @@ struct exchange {
   /// The time at which the request is given up and answered with an error, unless it was answered
   /// before. A route that waits because its client asked for it, or that makes progress, moves it.
   monotonic_time deadline{};
+  /// The client asked to wait, which ends when its token expires.
+  bool is_waiting = false;
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
   bool is_answered = false;

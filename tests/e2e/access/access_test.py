@@ -11,7 +11,7 @@ import unittest
 import cluster
 from cluster import wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 UNKNOWN = "unknown_task"
 UNAUTHORIZED = "unauthorized"
 
