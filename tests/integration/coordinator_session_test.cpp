@@ -134,7 +134,7 @@ protected:
 
   /// The peer's connection reads an enqueue for the tenant `t`.
   void read(const protocol::enqueue_request& frame) {
-    auto sink = coordinator::session_sink(schema::Role::PRODUCER, session_, {"t", shares_});
+    auto sink = coordinator::session_sink(schema::Role::PRODUCER, {session_}, {"t", shares_});
     ASSERT_TRUE(sink(frame.to_wire()));
     system_.run();
   }

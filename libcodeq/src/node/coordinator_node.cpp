@@ -35,6 +35,7 @@
 #include "transport/acceptor.hpp"
 #include "transport/configure.hpp"
 #include "transport/socket.hpp"
+#include "transport/spawn_beside_sockets.hpp"
 
 #include <caf/all.hpp>
 
@@ -89,6 +90,8 @@ struct coordinator_node::impl {
 
   /// Starts the actors of the coordinator.
   void spawn_actors(const coordinator_node_options& options);
+  void spawn_shards(
+    const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop);
 
   /// Opens the listening port.
   result<void> listen(const coordinator_node_options& options);
@@ -245,10 +248,14 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     syncer = system->spawn<caf::detached>(coordinator::log_syncer, store);
   coordinator::journal_driver_options writes{
     store, {mode, identity}, die, horizons, journal_meter, syncer, reserve};
+  auto loop = std::make_shared<coordinator::turn_loop>();
   // Waiting for a disk needs a thread of its own. A write to the page cache is done before another
   // thread would have woken up.
-  journal = options.sync ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
-                         : system->spawn(coordinator::drive_journal, writes);
+  if (!options.sync)
+    writes.loop = loop;
+  journal = options.sync
+              ? system->spawn<caf::detached>(coordinator::drive_journal, writes)
+              : transport::spawn_beside_sockets(*system, coordinator::drive_journal, writes);
   coordinator::reader_driver_options reads{
     {store, tuning::segment_cache_bytes_default / 4 / identity.shard_count},
     die,
@@ -260,27 +267,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     coordinator::keeper,
     coordinator::keeper_options{
       {store, horizons, options.retention_bytes}, cancelled, die, limit_meter});
-  coordinator::meet_shards introduction;
-  for (auto& state : states) {
-    latest = std::max(latest, state->at);
-    coordinator::shard_driver_options s;
-    s.clock = std::make_shared<base::system_clock>(state->at);
-    s.shard.state = std::move(state);
-    s.shard.shard_count = identity.shard_count;
-    s.store = store;
-    s.meter = limit_meter;
-    s.journal = journal;
-    s.reader = reader;
-    s.space =
-      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
-    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
-    auto shard = system->spawn(coordinator::drive_shard, s);
-    introduction.shards.emplace_back(shard);
-    shards.emplace_back(shard);
-  }
-  for (const auto& shard : introduction.shards)
-    caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
-  states.clear();
+  spawn_shards(options, loop);
   coordinator::registrar_driver_options r;
   r.registrar = {
     identity.shard_count, base::random_bits() | 1, identity.store_id, options.connections_max};
@@ -301,9 +288,36 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
-  registrar = system->spawn(coordinator::drive_registrar, r);
+  r.loop = loop;
+  registrar = transport::spawn_beside_sockets(*system, coordinator::drive_registrar, r);
   if (jwt_keys)
     jwt_keys->notify([to = registrar] { caf::anon_send(to, coordinator::tokens_replaced{}); });
+}
+
+void coordinator_node::impl::spawn_shards(
+  const coordinator_node_options& options, const std::shared_ptr<coordinator::turn_loop>& loop) {
+  coordinator::meet_shards introduction;
+  for (auto& state : states) {
+    latest = std::max(latest, state->at);
+    coordinator::shard_driver_options s;
+    s.clock = std::make_shared<base::system_clock>(state->at);
+    s.shard.state = std::move(state);
+    s.shard.shard_count = identity.shard_count;
+    s.store = store;
+    s.meter = limit_meter;
+    s.journal = journal;
+    s.reader = reader;
+    s.space =
+      std::make_shared<coordinator::free_space>(options.data, options.free_bytes_least, reserve);
+    s.shard.cache_bytes = tuning::segment_cache_bytes_default / identity.shard_count;
+    s.loop = loop;
+    auto shard = transport::spawn_beside_sockets(*system, coordinator::drive_shard, s);
+    introduction.shards.emplace_back(shard);
+    shards.emplace_back(shard);
+  }
+  for (const auto& shard : introduction.shards)
+    caf::anon_send(caf::actor_cast<coordinator::shard_internal_actor>(shard), introduction);
+  states.clear();
 }
 
 result<void> coordinator_node::impl::listen(const coordinator_node_options& options) {

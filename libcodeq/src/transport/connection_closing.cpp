@@ -27,13 +27,14 @@ protocol::wire_frame make_refused(const error& reason) {
 } // namespace
 
 void connection_state::refuse(error reason) {
-  write(make_refused(reason));
+  write_own(make_refused(reason));
   close(std::move(reason));
 }
 
 void connection_state::close(error reason) {
   if (phase_ == phase::closing)
     return;
+  flush();
   enter_closing(std::move(reason));
   if (tls_) {
     tls_->end_writing();
@@ -71,6 +72,7 @@ void connection_state::enter_closing(error reason) {
   reason_ = std::move(reason);
   answer_probes(false);
   sink_ = nullptr;
+  close_outlet();
 }
 
 void connection_state::log_closing(const error& reason) const {

@@ -57,13 +57,10 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.backups,
     options_.unread,
     options_.meter};
+  options.loop = options_.loop;
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
-  // Sent by this actor, like the end of a session, so that a shard gets both in this order.
-  for (const auto& shard : options_.shards)
-    self_->send(
-      shard,
-      attach_peer{{peer, opening.session.worker, node.queues, opening.session.bearer}, session});
+  attach({{peer, opening.session.worker, node.queues, opening.session.bearer}, session});
   sessions_.emplace(
     peer, connected{session, from.connection, node.identity.name, options.last_message});
   peers_.emplace(session.address(), peer);
@@ -81,12 +78,20 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
       watch_expiry();
   }
   self_->send(from.connection, opening.ack.to_wire());
-  self_->send(
-    from.connection,
-    actors::connection_accepted{
-      session_sink(node.role, session, std::move(payer)),
-      caf::actor_cast<caf::strong_actor_ptr>(session),
-      std::move(progress)});
+  actors::connection_accepted accepted{
+    session_sink(node.role, {session, peer, options_.loop}, std::move(payer)),
+    caf::actor_cast<caf::strong_actor_ptr>(session),
+    std::move(progress)};
+  if (options_.loop)
+    accepted.read_done = [loop = options_.loop] { loop->read_done(); };
+  self_->send(from.connection, std::move(accepted));
+}
+
+void registrar_driver::attach(const attach_peer& who) {
+  // Sent by this actor, like the end of a session, so that a shard gets both in this order.
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (!options_.loop || !options_.loop->attach(static_cast<shard_id>(i), who))
+      self_->send(options_.shards[i], who);
 }
 
 void registrar_driver::note_full(const std::string& tenant) {
@@ -126,13 +131,15 @@ std::int64_t registrar_driver::last_message(core::peer_id peer) const {
 }
 
 void registrar_driver::detach(core::peer_id peer) {
-  for (const auto& shard : options_.shards)
-    self_->send(shard, detach_peer{peer});
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (!options_.loop || !options_.loop->detach(static_cast<shard_id>(i), peer))
+      self_->send(options_.shards[i], detach_peer{peer});
 }
 
 void registrar_driver::to_shards(core::command command) {
-  for (const auto& shard : options_.shards)
-    self_->send(shard, shard_command{command});
+  for (std::size_t i = 0; i < options_.shards.size(); ++i)
+    if (!options_.loop || !options_.loop->command(static_cast<shard_id>(i), command))
+      self_->send(options_.shards[i], shard_command{command});
 }
 
 result<std::shared_ptr<const security::principal>>

@@ -35,6 +35,8 @@ struct registrar_driver_options {
   /// Bounds what the peers of all connections together have not read.
   std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Not null when the actor runs on the thread of the sockets, with the shards.
+  std::shared_ptr<turn_loop> loop{};
 };
 
 /// The actor of the registrar, which decides which nodes may connect; spawns the sessions of those
@@ -86,6 +88,8 @@ private:
   void watch_expiry();
 
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
+
+  void attach(const attach_peer& who);
 
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;

@@ -3,6 +3,7 @@
 
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
+#include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/actors/unread_shares.hpp"
 #include "coordinator/session/session.hpp"
 #include "observe/limit_meter.hpp"
@@ -27,7 +28,7 @@ using backup_control = std::function<result<backup_status>(bool start)>;
 struct session_driver_options {
   session_options session;
   actors::connection_actor connection;
-  std::shared_ptr<const actors::outgoing_progress> outgoing;
+  std::shared_ptr<actors::outgoing_progress> outgoing;
   /// Indexed by shard number.
   std::vector<shard_actor> shards;
   /// Name and address of the peer, for logs.
@@ -44,6 +45,8 @@ struct session_driver_options {
   /// not count.
   std::shared_ptr<std::atomic<std::int64_t>> last_message =
     std::make_shared<std::atomic<std::int64_t>>(0);
+  /// Not null when the actor runs on the thread of the sockets, with the shards.
+  std::shared_ptr<turn_loop> loop{};
 };
 
 /// The actor of one connected node: passes its session's messages to shards and connection.
@@ -51,12 +54,29 @@ class session_driver : public session_port {
 public:
   static constexpr const char* name = "session";
 
+  session_driver() = default;
+  session_driver(const session_driver&) = delete;
+  session_driver& operator=(const session_driver&) = delete;
+  ~session_driver() override;
+
   void start(session_actor::pointer self, const session_driver_options& options);
 
   [[nodiscard]] session& hosted() { return *session_; }
 
   /// The session, which handles a message of the peer next.
   [[nodiscard]] session& used();
+
+  // Messages of shards.
+
+  void take(const shard_reply& m) { session_->take(m); }
+
+  void take(const task_delivery& m) { session_->take(m); }
+
+  void take(const credit_news& m) { session_->take(m); }
+
+  void take(const queues_added&) {}
+
+  void take(const peer_misbehaved& m) { session_->end(m.reason); }
 
   void ask_shard(shard_id to, peer_request request) override;
   void command_shard(shard_id to, core::command command) override;
@@ -93,9 +113,17 @@ struct enqueue_payer {
   std::shared_ptr<enqueue_shares> shares = std::make_shared<enqueue_shares>();
 };
 
+/// A session, and where it runs.
+struct session_place {
+  session_actor session;
+  core::peer_id peer = 0;
+  /// See `session_driver_options`.
+  std::shared_ptr<turn_loop> loop{};
+};
+
 /// The sink for frames of a node with that role; refuses those that the role must not send. An
 /// enqueue takes its share here, before it is queued anywhere, or is dropped.
 [[nodiscard]] actors::frame_sink
-session_sink(schema::Role role, const session_actor& session, enqueue_payer payer);
+session_sink(schema::Role role, session_place to, enqueue_payer payer);
 
 } // namespace codeq::coordinator

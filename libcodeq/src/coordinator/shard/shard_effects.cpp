@@ -46,11 +46,16 @@ void shard::note_refusal(core::peer_id peer, const error& reason) {
     port_.note_limit("free_bytes", 0, owner_of(peer));
 }
 
-void shard::carry_out(core::enqueue_answered& e, const instant&) {
+void shard::carry_out(core::enqueue_answered& e, const instant& now) {
   auto peer = e.peer;
   if (!e.allowed)
     note_refusal(peer, e.allowed.error());
+  // The gateway shows its callers the tasks that they added, and would ask for them.
+  auto shown = queue_watchers_.contains(peer) ? e.tasks : std::vector<core::seq_run>{};
   reply_to(peer, std::move(e));
+  for (const auto& run : shown)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      decide_now(core::describe_task{peer, unasked_status, run.first + i}, now);
 }
 
 void shard::carry_out(core::queue_answered& e, const instant&) {

@@ -135,6 +135,12 @@ void shard_desk::describe(const client::task_address& task, then<task_detail> do
   ask<task_detail>(value(task.task.shard), client::ask_status(task), &read_detail, std::move(done));
 }
 
+void shard_desk::describe_added(const task_id& task, then<task_detail> done) {
+  if (stopped_)
+    return done(going_away());
+  added_.insert_or_assign(task, std::move(done));
+}
+
 void shard_desk::describe_with_body(
   const std::string& owner, const client::task_address& task, then<task_detail> done) {
   if (value(task.task.shard) >= shard_count())
@@ -209,8 +215,22 @@ void shard_desk::take(const coordinator::shard_reply& m) {
     return take_lost(m.shard, *lost);
   if (const auto* saved = std::get_if<core::checkpoints_saved>(&m.reply))
     return take_saved(m.shard, *saved);
+  const auto* status = std::get_if<protocol::status_answered>(&m.reply);
+  if (status && status->number == coordinator::unasked_status)
+    return take_added(m);
   // The client's code reads frames.
   protocol::write_reply(m.shard, m.reply, [this](const auto& frame) { take_frame(frame); });
+}
+
+void shard_desk::take_added(const coordinator::shard_reply& m) {
+  auto added = added_.extract({m.shard, std::get<protocol::status_answered>(m.reply).view.seq});
+  if (added.empty())
+    return;
+  protocol::write_reply(m.shard, m.reply, [&](const protocol::wire_frame& frame) {
+    auto reply = protocol::status_reply::parse(frame.body);
+    auto detail = reply ? read_detail(*reply) : reply.error();
+    added.mapped()(detail ? std::move(detail->answer) : detail.error());
+  });
 }
 
 void shard_desk::take_frame(const protocol::wire_frame& frame) {
@@ -264,6 +284,8 @@ void shard_desk::misbehaved(const error& reason) {
 void shard_desk::fail_all(const error& reason) {
   for (auto& [number, open] : std::exchange(questions_, {}))
     open.failed(reason);
+  for (auto& [task, done] : std::exchange(added_, {}))
+    done(reason);
   for (auto& [name, done] : std::exchange(reports_, {}))
     done(reason);
   for (auto& [name, done] : std::exchange(saves_, {}))

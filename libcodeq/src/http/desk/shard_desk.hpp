@@ -11,6 +11,7 @@
 #include "client/operator_replies.hpp"
 #include "client/watch_list.hpp"
 #include "core/commands/command.hpp"
+#include "http/desk/claim_peer.hpp"
 #include "http/desk/claim_turns.hpp"
 #include "http/desk/enqueue_desk.hpp"
 #include "http/desk/gateway_actors.hpp"
@@ -44,6 +45,8 @@ struct desk_options {
   /// The gateway and all connections of nodes share it.
   std::shared_ptr<coordinator::enqueue_shares> shares =
     std::make_shared<coordinator::enqueue_shares>();
+  /// Spawns the actor of a claim; empty: in the scheduler.
+  std::function<claim_actor(const claim_options&)> spawn_claim;
   /// The gateway and its servers share it.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
 };
@@ -140,6 +143,10 @@ public:
   /// Ends an enqueue with `timeout` and frees its place; does nothing when the enqueue has ended.
   void give_up(const enqueue_ticket& ticket);
   void describe(const client::task_address& task, then<task_detail> done);
+
+  /// The same for a task whose enqueue was answered just now, in the call of `enqueue`'s `done`.
+  /// The shard sends it unasked.
+  void describe_added(const task_id& task, then<task_detail> done);
 
   /// The same with the task's body. At most `limits::http_bodies_read_max` such reads are open; the
   /// others wait, and their owners take turns: the tenants that ask, and `own_reads`.
@@ -256,6 +263,7 @@ private:
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
+  void take_added(const coordinator::shard_reply& m);
   void take_frame(const protocol::wire_frame& frame);
   void take_enqueued(const protocol::enqueue_reply& reply);
   void take_reply(const protocol::wire_frame& frame);
@@ -268,6 +276,8 @@ private:
   core::peer_id last_peer_ = 0;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, question_open> questions_;
+  /// The tasks whose enqueue was answered and whose status is on its way.
+  std::map<task_id, then<task_detail>> added_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
   /// The heartbeats whose questions are not answered yet; true once the lease is known to be lost.
   std::multimap<lease_name, std::shared_ptr<bool>> beats_;
