@@ -300,6 +300,7 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.desk = {
     shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
   g.actor.who = node::authenticate_by(tokens);
+  g.actor.callers_of = node::callers_by(tokens);
   g.actor.limit = node::limit_by(limiter, limit_meter);
   g.actor.is_loopback_only = options.development;
   g.actor.cors = http::cors_policy(options.http_cors_origins);

@@ -15,6 +15,9 @@ namespace codeq::node {
 /// no route names another tenant. Null `tokens`: single-user setup.
 [[nodiscard]] http::authenticate authenticate_by(std::shared_ptr<security::token_source> tokens);
 
+/// Finds the callers of the current tokens by tenant and subject. Null `tokens`: an empty function.
+[[nodiscard]] http::find_callers callers_by(std::shared_ptr<security::token_source> tokens);
+
 /// Applies the token buckets, which a token shares with its connections to the node port.
 [[nodiscard]] http::limit_rate limit_by(
   std::shared_ptr<security::rate_limiter> limiter, std::shared_ptr<observe::limit_meter> meter);
