@@ -21,6 +21,8 @@ struct queue_counts : queue_stats {
   std::uint64_t dead_now = 0;
   /// Since the store was created.
   std::uint64_t cancelled = 0;
+  /// Nothing of the queue is granted.
+  bool is_paused = false;
   /// `ready`, split by priority.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
 };

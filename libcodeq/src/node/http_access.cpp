@@ -60,6 +60,18 @@ http::authenticate authenticate_by(std::shared_ptr<const security::authenticator
   };
 }
 
+http::find_callers callers_by(std::shared_ptr<security::token_source> tokens) {
+  if (!tokens)
+    return {};
+  return [tokens = std::move(tokens)](const std::string& tenant, const std::string& subject) {
+    std::vector<std::shared_ptr<const http::caller>> callers;
+    for (auto& who : tokens->current()->find_subject(subject))
+      if (auto by = caller_of(std::move(who)); by->tenant == tenant)
+        callers.push_back(std::move(by));
+    return callers;
+  };
+}
+
 http::limit_rate limit_by(
   std::shared_ptr<security::rate_limiter> limiter, std::shared_ptr<observe::limit_meter> meter) {
   return [limiter = std::move(limiter), meter = std::move(meter)](

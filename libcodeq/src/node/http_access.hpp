@@ -16,6 +16,9 @@ namespace codeq::node {
 [[nodiscard]] http::authenticate
 authenticate_by(std::shared_ptr<const security::authenticator> access);
 
+/// Finds the callers of the current tokens by tenant and subject. Null `tokens`: an empty function.
+[[nodiscard]] http::find_callers callers_by(std::shared_ptr<security::token_source> tokens);
+
 /// Applies the token buckets, which a token shares with its connections to the node port.
 [[nodiscard]] http::limit_rate limit_by(
   std::shared_ptr<security::rate_limiter> limiter, std::shared_ptr<observe::limit_meter> meter);

@@ -157,6 +157,7 @@ result<void> check_queues(const principal& who) {
 token_table::token_table(std::vector<principal> principals) {
   for (auto& who : principals) {
     places_.emplace(beginning_of(who.token), principals_.size());
+    subjects_.emplace(who.subject, principals_.size());
     principals_.push_back(std::make_shared<const principal>(std::move(who)));
   }
 }
@@ -173,6 +174,15 @@ std::shared_ptr<const principal> token_table::find(const token_digest& digest) c
   for (auto at = from; at != to; ++at)
     if (is_same(principals_[at->second]->token, digest))
       found = principals_[at->second];
+  return found;
+}
+
+std::vector<std::shared_ptr<const principal>>
+token_table::find_subject(std::string_view subject) const {
+  std::vector<std::shared_ptr<const principal>> found;
+  auto [from, to] = subjects_.equal_range(subject);
+  for (auto at = from; at != to; ++at)
+    found.push_back(principals_[at->second]);
   return found;
 }
 

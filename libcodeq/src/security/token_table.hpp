@@ -6,6 +6,7 @@
 #include "security/principal.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,10 @@ public:
   /// The principal of a token by its digest; null when there is none.
   [[nodiscard]] std::shared_ptr<const principal> find(const token_digest& digest) const;
 
+  /// The principals with that subject, of any tenant.
+  [[nodiscard]] std::vector<std::shared_ptr<const principal>>
+  find_subject(std::string_view subject) const;
+
   /// The tokens' bearers in the order of the file.
   [[nodiscard]] const std::vector<std::shared_ptr<const principal>>& principals() const noexcept {
     return principals_;
@@ -38,6 +43,7 @@ private:
   std::vector<std::shared_ptr<const principal>> principals_;
   /// Keyed by the first bytes of the digest; candidates are then compared as a whole.
   std::multimap<std::uint64_t, std::size_t> places_;
+  std::multimap<std::string, std::size_t, std::less<>> subjects_;
 };
 
 /// Parses the text of a token file: one token per line, as `field=value` separated by blanks; `#`

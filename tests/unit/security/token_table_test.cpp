@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace codeq::security {
@@ -60,6 +61,21 @@ TEST(TokenTable, OtherBearersAreNobody) {
         to_text(digest_of("one")),
         std::string(limits::bearer_bytes_max + 1, 'x')})
     EXPECT_EQ(table->authenticate(bearer), nullptr) << bearer;
+}
+
+TEST(TokenTable, FindsThePrincipalsOfASubject) {
+  auto table = parse_tokens(
+    sha_of("one") + " subject=ada tenant=shop role=producer\n" + sha_of("two")
+    + " subject=bob tenant=shop role=producer\n" + sha_of("three")
+    + " subject=ada tenant=mill role=worker queues=*");
+  ASSERT_TRUE(table);
+
+  std::set<std::string> tenants;
+  for (const auto& who : table->find_subject("ada"))
+    tenants.insert(who->tenant);
+
+  EXPECT_EQ(tenants, (std::set<std::string>{"mill", "shop"}));
+  EXPECT_TRUE(table->find_subject("eve").empty());
 }
 
 TEST(TokenTable, WorkerMayClaimItsQueuesOfItsTenantOnly) {

@@ -17,6 +17,7 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.lost += part.lost;
   to.dead_now += part.dead_now;
   to.cancelled += part.cancelled;
+  to.is_paused = to.is_paused || part.is_paused;
   for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
     to.ready_by_priority[i] += part.ready_by_priority[i];
 }

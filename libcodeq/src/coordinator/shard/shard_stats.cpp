@@ -22,6 +22,7 @@ base::coordinator_counts shard::stats() const {
     counts.dead_now = q->dead;
     counts.ready_by_priority = q->ready_by_priority;
     counts.cancelled = q->totals.cancelled;
+    counts.is_paused = q->settings.paused;
     s.queues.push_back(std::move(counts));
   }
   s.workers = worker_counts();

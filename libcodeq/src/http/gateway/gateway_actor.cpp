@@ -43,7 +43,8 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
       caf::anon_send(caf::actor_cast<caf::actor>(me), wakeup_answered{number});
   };
-  context_.wakeups.start(context_.desk, options.webhooks, std::move(end_call));
+  context_.wakeups.start(
+    context_.desk, options.webhooks, options.callers_of, std::move(end_call));
   context_.return_leases = [to = self->address()](std::vector<granted_lease> leases) {
     if (auto me = caf::actor_cast<caf::strong_actor_ptr>(to))
       caf::anon_send(caf::actor_cast<caf::actor>(me), leases_unread{std::move(leases)});

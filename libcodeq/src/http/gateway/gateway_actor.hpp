@@ -13,6 +13,7 @@ namespace codeq::http {
 struct gateway_actor_options {
   desk_options desk;
   authenticate who;
+  find_callers callers_of{};
   limit_rate limit;
   bool is_loopback_only = false;
   cors_policy cors{};

@@ -166,10 +166,11 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
     return;
   if (auto ok = check_settings(call->fields->body); !ok)
     return call->answer(refusal_of(ok.error()));
-  auto locked = [&context, call, queue = *queue](const queue_locks::lock& taken) {
-    // The request may have been given up while it waited.
-    if (!call->is_answered)
-      change_locked(context, call, queue, taken);
+  // A request that is given up while it waits occupies no memory any more.
+  auto locked = [&context, weak = std::weak_ptr(call), queue = *queue](
+                  const queue_locks::lock& taken) {
+    if (auto open = weak.lock(); open && !open->is_answered)
+      change_locked(context, open, queue, taken);
   };
   context.changing_queues.take(*queue, std::move(locked));
 }

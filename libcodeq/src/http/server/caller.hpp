@@ -43,6 +43,11 @@ struct caller {
 /// Returns the caller of a bearer token; null when the token is not accepted. Called on any thread.
 using authenticate = std::function<std::shared_ptr<const caller>(std::string_view bearer)>;
 
+/// Returns a caller for each accepted token of that tenant and subject. Called on any thread. An
+/// empty function means that there are no tokens.
+using find_callers = std::function<std::vector<std::shared_ptr<const caller>>(
+  const std::string& tenant, const std::string& subject)>;
+
 /// Describes a call that was refused because of its rate.
 struct rate_refusal {
   std::string scope;
