@@ -74,16 +74,60 @@ struct StatsReply {
     ready @2 :UInt64;
     leased @3 :UInt64;
     completed @4 :UInt64;
-    # Since the store was created.
+    # This count, `dead`, `lost` and `cancelled` are those since the store was created.
     dead @5 :UInt64;
     lost @6 :UInt64;
-    # Leases that expired since the store was created.
+    # Leases that expired.
     gated @7 :UInt64;
+    deadNow @8 :UInt64;
+    # Dead tasks that are still stored.
+    cancelled @9 :UInt64;
+    paused @10 :Bool;
+    oldestReadyMs @11 :UInt64;
+    # Time since the oldest ready task was added, or since the end of its deferral; 0: none is ready.
+    maxDepth @12 :UInt64;
+    maxLeased @13 :UInt64;
+    # Limits, as in `QueueSettings`, summed over the shards.
   }
 
   struct Gauge {
     name @0 :Text;
     value @1 :Int64;
+  }
+}
+
+struct WorkersRequest {
+  # List the workers that are connected or have leases. Reply: WorkersReply with the same number.
+  number @0 :UInt64;
+}
+
+struct WorkersReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # When `code` is set: why there is no list; ignore the other fields.
+  workers @3 :List(Worker);
+
+  struct Worker {
+    name @0 :Text;
+    connected @1 :Bool;
+    freeSlots @2 :UInt64;
+    # Number of tasks that it could accept now.
+    leases @3 :UInt64;
+    queues @4 :List(Common.QueueAddress);
+    # Queues that it claims from; at most 20 of them.
+    queueCount @5 :UInt32;
+    # Number of all queues that it claims from.
+    running @6 :List(Lease);
+    # The oldest of its leases, at most 20 of them.
+  }
+
+  struct Lease {
+    task @0 :Common.TaskId;
+    queue @1 :Common.QueueAddress;
+    grantedAtMs @2 :Int64;
+    leaseLeftMs @3 :UInt64;
+    # Remaining time of the lease if no further heartbeat arrives.
   }
 }
 
@@ -186,6 +230,8 @@ struct QueueReply {
   # When `code` is set: why nothing was changed; ignore the other fields.
   settings @3 :QueueSettings;
   # Settings after the change.
+  isUnknown @4 :Bool;
+  # With `show`: the shard has no such queue, and the settings are the defaults.
 }
 
 struct TaskFilter {
@@ -404,6 +450,8 @@ struct BackupRequest {
   number @0 :UInt64;
   start @1 :Bool;
   # Start a backup now, into the directory that the coordinator is configured with.
+  list @2 :Bool;
+  # List the backups in that directory.
 }
 
 enum BackupState @0xa7c3d5e1f2046b8d {
@@ -428,4 +476,14 @@ struct BackupReply {
   files @6 :UInt32;
   problem @7 :Text;
   # Why the backup failed.
+  backups @8 :List(Backup);
+  # With `list`: all backups in the directory, oldest first.
+
+  struct Backup {
+    number @0 :UInt32;
+    bytes @1 :UInt64;
+    files @2 :UInt32;
+    atMs @3 :Int64;
+    # When it was made, in wall-clock time.
+  }
 }

@@ -111,6 +111,14 @@ inline constexpr std::size_t listed_tasks_default = 100;
 /// Maximum rate of a redrive or purge of dead tasks, in tasks per second. Above it, no limit is
 /// meant: leave the rate out.
 inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// Maximum number of queues that the list of workers names for one worker: as many as a person
+/// reads. Fewer when there are many workers.
+inline constexpr std::size_t worker_queues_shown_max = 20;
+/// The same for its leases.
+inline constexpr std::size_t worker_leases_shown_max = 20;
+/// Maximum number of workers in a list, and of all leases and of all queues in it. They are one
+/// message.
+inline constexpr std::size_t workers_shown_max = 10'000;
 /// Maximum number of queues of a tenant. Each costs memory on every shard.
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 

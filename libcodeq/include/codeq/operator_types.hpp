@@ -15,24 +15,61 @@
 
 namespace codeq {
 
-/// Numbers of a queue's tasks by state, over all shards.
+/// Counts and limits of a queue, over all shards.
 struct queue_stats {
   queue_address queue;
   std::uint64_t scheduled = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
-  /// Since the store was created.
+  /// Ends of tasks since the store was created.
   std::uint64_t completed = 0;
   std::uint64_t dead = 0;
   /// Leases that expired, since the store was created.
   std::uint64_t lost = 0;
+  /// Tasks that were cancelled, since the store was created.
+  std::uint64_t cancelled = 0;
+  /// Dead tasks that are still stored.
+  std::uint64_t dead_now = 0;
+  /// The queue grants no leases.
+  bool paused = false;
+  /// Time since the oldest ready task was added, or since the end of its deferral; zero: none is
+  /// ready.
+  duration oldest_ready{0};
+  /// Limits of the queue's settings; 0: unlimited.
+  std::uint64_t max_depth = 0;
+  std::uint64_t max_leased = 0;
 };
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
   /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
+};
+
+/// A lease that a worker holds.
+struct running_lease {
+  task_id task;
+  queue_address queue;
+  /// When the lease was granted, in shard time.
+  timestamp since{};
+  /// Remaining time of the lease if no further heartbeat arrives.
+  duration left{0};
+};
+
+/// A worker that is connected or has leases.
+struct worker_info {
+  /// With access tokens `TENANT/NAME`; for a worker of the HTTP gateway `http:TENANT/SUBJECT`.
+  std::string name;
+  bool is_connected = false;
+  /// Number of tasks that it could accept now.
+  std::uint64_t free_slots = 0;
+  std::uint64_t leases = 0;
+  /// Queues that it claims from, at most `limits::worker_queues_shown_max` of `queue_count`.
+  std::vector<queue_address> queues{};
+  std::uint32_t queue_count = 0;
+  /// Its oldest leases, at most `limits::worker_leases_shown_max`.
+  std::vector<running_lease> running{};
 };
 
 /// Configuration of a queue: the defaults of its tasks, and its limits.
@@ -62,6 +99,8 @@ struct queue_info {
   std::uint32_t shards = 0;
   /// False when a change did not reach every shard; the operator should repeat it.
   bool is_uniform = true;
+  /// False when no shard knows the queue: it has neither tasks nor settings.
+  bool exists = true;
 };
 
 /// What an operator does to a task without its token. On the wire, never renumber.
@@ -214,6 +253,16 @@ struct backup_status {
   std::uint32_t files = 0;
   /// Why the backup failed; empty unless `failed`.
   std::string problem;
+};
+
+/// A backup in a backup directory.
+struct backup_info {
+  std::uint32_t number = 0;
+  /// When it was made, in wall-clock time.
+  timestamp at{};
+  /// Size of all its files, including those that it shares with earlier backups.
+  std::uint64_t bytes = 0;
+  std::uint32_t files = 0;
 };
 
 } // namespace codeq

@@ -108,6 +108,14 @@ question ask_stats() {
   return ask<schema::StatsRequest>([](auto) {});
 }
 
+question ask_workers() {
+  return ask<schema::WorkersRequest>([](auto) {});
+}
+
+question ask_backups() {
+  return ask<schema::BackupRequest>([](auto r) { r.setList(true); });
+}
+
 question ask_backup(bool start) {
   return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
 }

@@ -47,7 +47,9 @@ struct walk_position {
 [[nodiscard]] question ask_explain(task_id task);
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
+[[nodiscard]] question ask_workers();
 [[nodiscard]] question ask_backup(bool start);
+[[nodiscard]] question ask_backups();
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 

@@ -136,7 +136,31 @@ queue_stats read_counts(schema::StatsReply::QueueStats::Reader from) {
   stats.completed = from.getCompleted();
   stats.dead = from.getDead();
   stats.lost = from.getLost();
+  stats.dead_now = from.getDeadNow();
+  stats.cancelled = from.getCancelled();
+  stats.paused = from.getPaused();
+  stats.oldest_ready = duration{static_cast<duration::rep>(from.getOldestReadyMs())};
+  stats.max_depth = from.getMaxDepth();
+  stats.max_leased = from.getMaxLeased();
   return stats;
+}
+
+worker_info read_worker(schema::WorkersReply::Worker::Reader from) {
+  worker_info worker;
+  worker.name = read_text(from.getName());
+  worker.is_connected = from.getConnected();
+  worker.free_slots = from.getFreeSlots();
+  worker.leases = from.getLeases();
+  for (auto queue : from.getQueues())
+    worker.queues.push_back(encoding::read_queue(queue));
+  worker.queue_count = from.getQueueCount();
+  for (auto lease : from.getRunning())
+    worker.running.push_back(
+      {read_id(lease.getTask()),
+       encoding::read_queue(lease.getQueue()),
+       timestamp{duration{lease.getGrantedAtMs()}},
+       duration{static_cast<duration::rep>(lease.getLeaseLeftMs())}});
+  return worker;
 }
 
 } // namespace
@@ -164,12 +188,12 @@ result<answered<change_outcome>> read_change(const protocol::change_reply& reply
   });
 }
 
-result<answered<core::queue_settings>> read_queue(const protocol::queue_reply& reply) {
-  return read_reply<core::queue_settings>(
-    reply, [](auto from, core::queue_settings& to) -> result<void> {
-      to = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
-      return {};
-    });
+result<answered<queue_part>> read_queue(const protocol::queue_reply& reply) {
+  return read_reply<queue_part>(reply, [](auto from, queue_part& to) -> result<void> {
+    to.settings = {encoding::read_config(from.getSettings()), from.getSettings().getPaused()};
+    to.is_known = !from.getIsUnknown();
+    return {};
+  });
 }
 
 result<answered<bulk_part>> read_bulk(const protocol::bulk_reply& reply) {
@@ -209,6 +233,28 @@ result<answered<backup_status>> read_backup(const protocol::backup_reply& reply)
     to.problem = read_text(from.getProblem());
     return take_known("state of a backup", from.getState(), to.state);
   });
+}
+
+result<answered<std::vector<backup_info>>> read_backups(const protocol::backup_reply& reply) {
+  return read_reply<std::vector<backup_info>>(
+    reply, [](auto from, std::vector<backup_info>& to) -> result<void> {
+      for (auto backup : from.getBackups())
+        to.push_back(
+          {backup.getNumber(),
+           timestamp{duration{backup.getAtMs()}},
+           backup.getBytes(),
+           backup.getFiles()});
+      return {};
+    });
+}
+
+result<answered<std::vector<worker_info>>> read_workers(const protocol::workers_reply& reply) {
+  return read_reply<std::vector<worker_info>>(
+    reply, [](auto from, std::vector<worker_info>& to) -> result<void> {
+      for (auto worker : from.getWorkers())
+        to.push_back(read_worker(worker));
+      return {};
+    });
 }
 
 result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {

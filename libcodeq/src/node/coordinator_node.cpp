@@ -261,6 +261,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
+  r.list_backups = [b = backups] { return b->list(); };
   registrar = system->spawn(coordinator::drive_registrar, r);
 }
 

@@ -51,6 +51,8 @@ using events_reply = frame<schema::EventsReply>;
 using backup_request = frame<schema::BackupRequest>;
 using backup_reply = frame<schema::BackupReply>;
 using checkpoints_saved = frame<schema::CheckpointsSaved>;
+using workers_request = frame<schema::WorkersRequest>;
+using workers_reply = frame<schema::WorkersReply>;
 
 namespace detail {
 
@@ -97,7 +99,9 @@ using all_bodies = body_list<
   schema::EventsReply,
   schema::BackupRequest,
   schema::BackupReply,
-  schema::CheckpointsSaved>;
+  schema::CheckpointsSaved,
+  schema::WorkersRequest,
+  schema::WorkersReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -66,6 +66,11 @@ struct reply_of<schema::StatsRequest> {
   using type = schema::StatsReply;
 };
 
+template <>
+struct reply_of<schema::WorkersRequest> {
+  using type = schema::WorkersReply;
+};
+
 /// The reply to a request `S` that reports why nothing was done.
 template <class S>
 [[nodiscard]] frame<typename reply_of<S>::type>

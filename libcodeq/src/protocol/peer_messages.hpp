@@ -51,6 +51,7 @@ using session_request = std::variant<
   explain_request,
   events_request,
   stats_request,
+  workers_request,
   backup_request,
   goodbye>;
 

@@ -55,6 +55,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     options_.gauges,
     options_.limiter,
     options_.backups,
+    options_.list_backups,
     options_.unread,
     options_.meter};
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);

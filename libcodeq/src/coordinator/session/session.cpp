@@ -292,7 +292,8 @@ void session::take(const credit_news& m) {
   }
 }
 
-void session::take_request(const protocol::stats_request& m) {
+template <class S>
+void session::ask_for_counts(const protocol::frame<S>& m, bool with_leases) {
   auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
   if (!number)
     return refuse(number.error());
@@ -300,8 +301,24 @@ void session::take_request(const protocol::stats_request& m) {
   if (ok && options_.bearer && !options_.bearer->may_operate())
     ok = error{errc::unauthorized, "this takes an admin's token"};
   if (!ok)
-    return port_.send(protocol::make_refusal<schema::StatsRequest>(*number, ok.error()).to_wire());
-  port_.gather_stats(*number);
+    return port_.send(protocol::make_refusal<S>(*number, ok.error()).to_wire());
+  port_.gather_stats(*number, with_leases);
+}
+
+template <class S, class Reply>
+void session::send_counts(std::uint64_t number, const Reply& reply) {
+  auto frame = reply.to_wire();
+  if (auto ok = take_answer(frame.body.size()); !ok)
+    frame = protocol::make_refusal<S>(number, ok.error()).to_wire();
+  port_.send(frame);
+}
+
+void session::take_request(const protocol::stats_request& m) {
+  ask_for_counts(m, false);
+}
+
+void session::take_request(const protocol::workers_request& m) {
+  ask_for_counts(m, true);
 }
 
 void session::tell_stats(
@@ -313,10 +330,19 @@ void session::tell_stats(
   auto sum = sum_of(*parts);
   if (options_.bearer)
     sum = visible_to(*options_.bearer, std::move(sum));
-  auto reply = protocol::make_stats_reply(number, sum).to_wire();
-  if (auto ok = take_answer(reply.body.size()); !ok)
-    reply = protocol::make_refusal<schema::StatsRequest>(number, ok.error()).to_wire();
-  port_.send(reply);
+  send_counts<schema::StatsRequest>(number, protocol::make_stats_reply(number, sum));
+}
+
+void session::tell_workers(
+  std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts) {
+  if (!parts)
+    return port_.send(
+      protocol::make_refusal<schema::WorkersRequest>(number, parts.error()).to_wire());
+  auto workers = sum_of(*parts).workers;
+  if (options_.bearer && !options_.bearer->is_of_all_tenants())
+    workers = workers_of(options_.bearer->tenant, std::move(workers));
+  limit_shown(workers);
+  send_counts<schema::WorkersRequest>(number, protocol::make_workers_reply(number, workers));
 }
 
 void session::take_request(const protocol::backup_request& m) {
@@ -325,6 +351,8 @@ void session::take_request(const protocol::backup_request& m) {
     if (options_.bearer && !options_.bearer->is_of_all_tenants())
       return protocol::make_backup_reply(
         number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
+    if (reader.getList())
+      return protocol::make_backups_reply(number, port_.list_backups());
     return protocol::make_backup_reply(number, port_.back_up(reader.getStart()));
   });
   if (!reply)

@@ -75,8 +75,9 @@ public:
   /// Closes the connection after the frames sent before.
   virtual void close(const error& reason) = 0;
 
-  /// Requests the counts of all shards; answered by `tell_stats`.
-  virtual void gather_stats(std::uint64_t number) = 0;
+  /// Requests the counts of all shards; answered by `tell_stats`, or by `tell_workers` when the
+  /// leases of workers are wanted, too.
+  virtual void gather_stats(std::uint64_t number, bool with_leases) = 0;
 
   /// Requests a call of `wake` after `wait`.
   virtual void wake_after(duration wait, session_wake what) = 0;
@@ -96,6 +97,9 @@ public:
 
   /// Starts a backup, or with false only returns the status of the latest one.
   [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
+
+  /// The backups that exist.
+  [[nodiscard]] virtual result<std::vector<backup_info>> list_backups() const = 0;
 
   // For the log.
 
@@ -132,6 +136,9 @@ public:
   /// Answers the `StatsRequest` of that number from the parts of all shards.
   void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
+  /// The same for the `WorkersRequest` of that number.
+  void tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
+
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
 
@@ -158,8 +165,17 @@ private:
   void take_request(const protocol::await_request& m) { forward(m); }
 
   void take_request(const protocol::stats_request& m);
+  void take_request(const protocol::workers_request& m);
   void take_request(const protocol::backup_request& m);
   void take_request(const protocol::goodbye& m);
+
+  /// Asks for counts on behalf of an admin.
+  template <class S>
+  void ask_for_counts(const protocol::frame<S>& m, bool with_leases);
+
+  /// Sends the answer to a request without effects, or its refusal.
+  template <class S, class Reply>
+  void send_counts(std::uint64_t number, const Reply& reply);
 
   /// Passes an operator's request to its shard, or to the shard of its task.
   template <class S>

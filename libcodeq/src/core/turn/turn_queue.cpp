@@ -31,7 +31,7 @@ void turn::run(const pause_queue& c) {
 void turn::run(const show_queue& c) {
   const auto* known = state_.find_queue(c.queue);
   auto settings = known ? known->settings : queue_settings{};
-  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}});
+  effects_.emplace_back(queue_answered{c.peer, c.number, c.queue, settings, {}, known == nullptr});
 }
 
 void turn::change_queue(queue_answered answer) {

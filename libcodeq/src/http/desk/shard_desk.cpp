@@ -194,6 +194,13 @@ void shard_desk::connect_stats() {
   parts_.connect([this](std::function<void(const parts_result&)> done) {
     coordinator::gather_stats(self_, options_.shards, std::move(done));
   });
+  workers_.connect([this](std::function<void(const workers_result&)> done) {
+    auto gathered = [done = std::move(done)](const parts_result& parts) {
+      done(parts ? workers_result(coordinator::sum_of(*parts).workers)
+                 : workers_result(parts.error()));
+    };
+    coordinator::gather_stats(self_, options_.shards, std::move(gathered), {.with_leases = true});
+  });
   stats_.connect([this](std::function<void(const stats_result&)> done) {
     parts_.ask([this, done = std::move(done)](const parts_result& parts) {
       ++stats_number_;

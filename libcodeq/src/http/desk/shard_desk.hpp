@@ -151,12 +151,16 @@ public:
 
   using stats_result = result<base::coordinator_counts>;
   using parts_result = result<std::vector<base::coordinator_counts>>;
+  using workers_result = result<std::vector<base::worker_counts>>;
 
   /// Adds up the statistics of all shards. Errors: `timeout`.
   void stats(std::function<void(const stats_result&)> done) { stats_.ask(std::move(done)); }
 
   /// The number of the statistics that `stats` has passed on latest.
   [[nodiscard]] std::uint64_t stats_number() const noexcept { return stats_number_; }
+
+  /// The workers of all shards, with their queues and leases. Errors: `timeout`.
+  void workers(std::function<void(const workers_result&)> done) { workers_.ask(std::move(done)); }
 
   /// The statistics of each shard, indexed by shard number.
   void stats_by_shard(std::function<void(const parts_result&)> done) {
@@ -286,6 +290,7 @@ private:
   std::unordered_map<std::uint64_t, open_watch> watches_;
   shared_question<parts_result> parts_;
   shared_question<stats_result> stats_;
+  shared_question<workers_result> workers_;
   std::uint64_t stats_number_ = 0;
   claim_turns turns_;
   enqueue_desk enqueues_;

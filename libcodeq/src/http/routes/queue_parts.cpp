@@ -10,13 +10,28 @@ void ask_parts(
   gateway_context& context,
   const std::function<client::question(std::uint16_t shard)>& question_of,
   shard_desk::then<queue_parts> done) {
-  ask_each_shard<core::queue_settings>(context, question_of, &client::read_queue, std::move(done));
+  ask_each_shard<client::queue_part>(context, question_of, &client::read_queue, std::move(done));
 }
 
 void show_parts(
   gateway_context& context, const queue_address& queue, shard_desk::then<queue_parts> done) {
   auto question_of = [queue](std::uint16_t shard) { return client::show_queue(shard, queue); };
   ask_parts(context, question_of, std::move(done));
+}
+
+void with_existing(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  std::function<void()> go_on) {
+  auto decide = [call, queue, go_on = std::move(go_on)](const result<queue_parts>& found) {
+    if (!found)
+      return call->answer(refusal_of(found.error()));
+    if (!client::merge_parts(queue, *found).exists)
+      return call->answer(refusal_of({errc::unknown_queue, "queue not found"}));
+    go_on();
+  };
+  show_parts(context, queue, std::move(decide));
 }
 
 void set_parts(

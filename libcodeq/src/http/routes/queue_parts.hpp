@@ -6,8 +6,8 @@
 /// The settings of a queue, which every shard has a part of.
 namespace codeq::http {
 
-/// The settings of each shard's part, indexed by shard number.
-using queue_parts = std::vector<core::queue_settings>;
+/// Each shard's part, indexed by shard number.
+using queue_parts = std::vector<client::queue_part>;
 
 /// Asks every shard a question about a queue.
 void ask_parts(
@@ -18,6 +18,13 @@ void ask_parts(
 /// The settings as they are.
 void show_parts(
   gateway_context& context, const queue_address& queue, shard_desk::then<queue_parts> done);
+
+/// Goes on if the queue exists; answers that it does not, or why that is unknown, if not.
+void with_existing(
+  gateway_context& context,
+  const exchange_ptr& call,
+  const queue_address& queue,
+  std::function<void()> go_on);
 
 /// Sets the whole queue's settings, divided among the shards.
 void set_parts(
