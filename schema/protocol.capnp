@@ -61,6 +61,8 @@ struct Message {
     checkpointsSaved @38 :Checkpoint.CheckpointsSaved;
     workersRequest @39 :Operator.WorkersRequest;
     workersReply @40 :Operator.WorkersReply;
+    auditRequest @41 :Operator.AuditRequest;
+    auditReply @42 :Operator.AuditReply;
   }
 }
 

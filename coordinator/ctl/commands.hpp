@@ -20,6 +20,7 @@ void add_bulk(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
 void add_workers(command_table& to);
+void add_audit(command_table& to);
 void add_stats(command_table& to);
 
 /// In the order of the help text.
@@ -36,6 +37,7 @@ inline constexpr std::array commands{
   add_token,
   add_store,
   add_workers,
+  add_audit,
   add_stats};
 
 } // namespace codeq::ctl

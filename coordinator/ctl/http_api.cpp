@@ -4,6 +4,7 @@
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
+#include "http/json/rfc3339.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -197,6 +198,18 @@ public:
   }
 
   answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
+
+  answer<audit_page> audit(const audit_filter& filter) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    auto path = "/admin/audit?limit=" + std::to_string(filter.limit);
+    if (filter.since != timestamp{})
+      path += "&since=" + http::escape(http::to_rfc3339(filter.since));
+    if (filter.after)
+      path += "&after=" + std::to_string(filter.after->at.time_since_epoch().count()) + "-"
+              + std::to_string(filter.after->operation);
+    return ask("GET", path);
+  }
 
   result<backup_status> back_up() override { return not_possible("backup"); }
 

@@ -159,6 +159,10 @@ public:
     return ask([&](operator_client& client) { return client.workers(); });
   }
 
+  answer<audit_page> audit(const audit_filter& filter) override {
+    return ask([&](operator_client& client) { return client.audit(filter); });
+  }
+
   result<backup_status> back_up() override {
     if (auto ready = connect(); !ready)
       return ready.error();

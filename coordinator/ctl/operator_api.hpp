@@ -85,6 +85,9 @@ public:
 
   virtual answer<std::vector<worker_info>> workers() = 0;
 
+  /// A page of the audit log.
+  virtual answer<audit_page> audit(const audit_filter& filter) = 0;
+
   /// Starts a backup of the store and waits until it has ended.
   virtual result<backup_status> back_up() = 0;
 

@@ -149,7 +149,9 @@ class Enqueues(OperatorTest):
         self.assertIn("16384", said)
 
 
-class Tenants(OperatorTest):
+class TokenTest(OperatorTest):
+    """A coordinator with a producer and an admin of tenant `shop`, and an admin of all tenants."""
+
     def setUp(self):
         super().setUp()
         file = self.cluster.path("tokens")
@@ -161,6 +163,8 @@ class Tenants(OperatorTest):
                                           ("ops", "*", "admin"))}
         self.cluster.start_coordinator(access=("--tokens", file))
 
+
+class Tenants(TokenTest):
     def tenant_of(self, subject, *options):
         self.cluster.token = self.tokens[subject]
         return self.cluster.status(self.cluster.enqueue("q", "x", *options))["tenant"]
@@ -183,6 +187,142 @@ class Tenants(OperatorTest):
         self.assertEqual(self.tenant_of("ops", "--tenant", "third"), "third")
         self.cluster.token = self.tokens["ada"]
         self.assertIn("unauthorized", self.cluster.ctl_error("enqueue", "q", "x"))
+
+
+class Audit(TokenTest):
+    def setUp(self):
+        super().setUp()
+        self.cluster.coordinator.terminate(5)
+        port_file = self.cluster.path("http-port")
+        self.cluster.start_coordinator(
+            "--http", "127.0.0.1:0", "--http-port-file", port_file, "--backup-dir",
+            self.cluster.path("backups"), access=("--tokens", self.cluster.path("tokens")))
+        self.http = Gateway(int(wait_until(
+            lambda: port_file.exists() and port_file.read_text().strip(), 10, "the port")))
+
+    def act(self, subject, *arguments):
+        self.cluster.token = self.tokens[subject]
+        return self.cluster.ctl(*arguments).decode().strip()
+
+    def log(self, subject, *options):
+        self.cluster.token = self.tokens[subject]
+        return self.json("audit", *options)["commands"]
+
+    def test_who_did_what_from_where_to_how_many(self):
+        tasks = [self.act("ada", "enqueue", "mail", str(number)) for number in range(9)]
+        self.act("boss", "queue", "set", "mail", "--max-attempts", "3")
+        self.act("boss", "queue", "pause", "mail")
+        self.act("ops", "force", "fail", tasks[0], "--text", "broken")
+        self.act("boss", "redrive", tasks[0])
+        self.act("ops", "queue", "purge", "mail", "--tenant", "shop", "--yes")
+
+        log = self.log("boss")
+
+        self.assertEqual(
+            [(one["subject"], one["action"], one["tenant"], one["queue"], one["changed"])
+             for one in log],
+            [("ops", "queue purge", "shop", "mail", 9), ("boss", "redrive", "shop", "mail", 1),
+             ("ops", "force fail", "shop", "mail", 1), ("boss", "queue pause", "shop", "mail", 0),
+             ("boss", "queue set", "shop", "mail", 0)])
+        self.assertEqual((log[2]["id"], log[2]["detail"]), (tasks[0], "broken"))
+        self.assertEqual(log[4]["detail"], "max-attempts 5 -> 3")
+        for one in log:
+            self.assertRegex(one["remote"], r"^127\.0\.0\.1:\d+$")
+            self.assertAlmostEqual(one["at_ms"] / 1000, time.time(), delta=60)
+        self.assertIn("queue purge", self.act("boss", "audit"))
+
+    def test_survives_a_kill_and_a_backup(self):
+        self.act("ada", "enqueue", "mail", "x")
+        self.act("boss", "queue", "pause", "mail")
+        self.cluster.coordinator.kill()
+        options = ("--backup-dir", self.cluster.path("backups"))
+        access = ("--tokens", self.cluster.path("tokens"))
+        self.cluster.start_coordinator(*options, access=access)
+        before = self.log("boss")
+        self.assertEqual([one["action"] for one in before], ["queue pause"])
+        self.act("ops", "backup")
+        self.cluster.coordinator.terminate(5)
+
+        restored = json.loads(self.cluster.ctl(
+            "--json", "restore", self.cluster.path("backups"), self.cluster.path("restored")))
+
+        self.assertEqual(restored["findings_count"], 0)
+        counts = [shard["records"].get("audit", 0) for shard in restored["shards"]]
+        self.assertGreater(sum(counts), 0)
+
+    def test_admin_of_a_tenant_sees_its_tenant_only(self):
+        self.act("ada", "enqueue", "mail", "x")
+        self.act("ops", "enqueue", "print", "x")
+        self.act("boss", "queue", "pause", "mail")
+        self.act("ops", "queue", "pause", "print")
+        self.act("ops", "backup")
+
+        self.assertEqual([one["queue"] for one in self.log("boss")], ["mail"])
+        self.assertEqual([(one["action"], one["tenant"], one["queue"]) for one in self.log("ops")],
+                         [("backup", "", ""), ("queue pause", "default", "print"),
+                          ("queue pause", "shop", "mail")])
+        self.assertEqual([one["queue"] for one in self.log("ops", "--tenant", "shop")], ["mail"])
+        self.cluster.token = self.tokens["boss"]
+        self.assertIn("unauthorized", self.cluster.ctl_error("audit", "--tenant", "default"))
+        self.cluster.token = self.tokens["ada"]
+        self.assertIn("unauthorized", self.cluster.ctl_error("audit"))
+
+    def test_producers_and_commands_that_change_nothing_are_left_out(self):
+        task = self.act("ada", "enqueue", "mail", "x")
+        self.act("ada", "cancel", task)
+        self.act("boss", "cancel", task)
+        self.cluster.ctl_error("queue", "pause", "nosuch")
+        self.act("boss", "dead", "redrive")
+
+        self.assertEqual(self.log("boss"), [])
+        cancelled = self.json("events", task)["events"][-1]
+        self.assertEqual((cancelled["event"], cancelled["by"], cancelled["subject"]),
+                         ("cancelled", "operator", "ada"))
+
+    def test_over_http(self):
+        fields = {"Authorization": f"Bearer {self.tokens['boss']}"}
+        self.act("ada", "enqueue", "mail", "x")
+        tasks = [self.act("ada", "enqueue", "mail", str(number)) for number in range(4)]
+        self.http.post("/admin/queues/mail/pause", fields=fields)
+        for task in tasks:
+            self.http.post(f"/admin/tasks/{task}/force", {"how": "fail"}, fields=fields)
+        self.http.post("/admin/dead/redrive", {"ids": tasks}, fields=fields)
+        self.http.post("/admin/queues/mail/purge", fields=fields)
+
+        page = self.http.get("/admin/audit?limit=3", fields=fields)
+
+        self.assertEqual(page.status, 200, page.text)
+        commands = page.json["commands"]
+        self.assertEqual(
+            [(one["action"], one["subject"], one["changed"]) for one in commands],
+            [("queue purge", "boss", 5), ("redrive", "boss", 4), ("force fail", "boss", 1)])
+        self.assertRegex(commands[0]["remote"], r"^127\.0\.0\.1:\d+$")
+        rest = self.http.get(f"/admin/audit?after={page.json['after']}", fields=fields).json
+        self.assertEqual([one["action"] for one in rest["commands"]],
+                         ["force fail"] * 3 + ["queue pause"])
+        self.assertNotIn("after", rest)
+        none = self.http.get("/admin/audit?since=2099-01-01T00:00:00Z", fields=fields).json
+        self.assertEqual(none["commands"], [])
+        self.assertEqual(self.http.get("/admin/audit?after=x", fields=fields).status, 400)
+        producer = {"Authorization": f"Bearer {self.tokens['ada']}"}
+        self.assertEqual(self.http.get("/admin/audit", fields=producer).status, 403)
+        url = f"http://127.0.0.1:{self.http.port}"
+        self.assertIn("queue purge", self.act("boss", "--http", url, "audit"))
+
+    def test_pages_of_the_tool_follow_each_other(self):
+        self.act("ada", "enqueue", "mail", "x")
+        for number in range(5):
+            self.act("boss", "queue", "set", "mail", "--max-attempts", str(number + 1))
+        seen, options = [], ()
+        while True:
+            page = self.json("audit", "--limit", "2", *options)
+            seen += [one["detail"] for one in page["commands"]]
+            if "after" not in page:
+                break
+            options = ("--after", page["after"])
+
+        self.assertEqual(seen, [f"max-attempts {before} -> {after}" for before, after in
+                                ((4, 5), (3, 4), (2, 3), (1, 2), (5, 1))])
 
 
 class Refusals(OperatorTest):
@@ -243,7 +383,6 @@ class Refusals(OperatorTest):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.cluster.port = probe.getsockname()[1]
-        task = "00000000-0000-0000-0000-000000000000"
         self.cluster.start_coordinator()
         task = self.cluster.enqueue("q", "x")
         self.cluster.coordinator.terminate(5)

@@ -16,10 +16,10 @@ namespace {
 constexpr auto details =
   "Now: SCHEDULED tasks wait for a time (their delay or their next attempt), GATED for an earlier "
   "task of their group, READY for a worker; LEASED tasks run; DEAD tasks have failed for good and "
-  "are kept. OLDEST is how long the oldest ready task has waited for a worker. A PAUSED queue hands "
-  "out no tasks. MAX-DEPTH and MAX-LEASED limit the tasks that have not ended and those that run. "
-  "Since the store was created: COMPLETED, CANCELLED and DIED count the tasks that ended so, also "
-  "dead ones that were redriven or purged later; LOST counts leases that expired.";
+  "are kept. OLDEST is how long the oldest ready task has waited for a worker. A PAUSED queue "
+  "hands out no tasks. MAX-DEPTH and MAX-LEASED limit the tasks that have not ended and those "
+  "that run. Since the store was created: COMPLETED, CANCELLED and DIED count the tasks that "
+  "ended so, also dead ones that were redriven or purged later; LOST counts leases that expired.";
 
 void write_queue(base::json_writer& out, const queue_stats& queue) {
   out.begin_object();

@@ -49,7 +49,8 @@ std::string queues_of(const worker_info& worker) {
   std::string text;
   for (const auto& queue : worker.queues)
     text += (text.empty() ? "" : " ") + printable(queue.tenant + "/" + queue.queue);
-  auto untold = worker.queue_count - std::min<std::size_t>(worker.queue_count, worker.queues.size());
+  auto told = std::min<std::size_t>(worker.queue_count, worker.queues.size());
+  auto untold = worker.queue_count - told;
   return untold == 0 ? text : text + " and " + std::to_string(untold) + " more";
 }
 
@@ -87,9 +88,10 @@ void add_workers(command_table& to) {
       [](context& with, const no_options&) {
         return show(with, with.api.workers(), to_json, to_text);
       },
-    .details = "FREE: tasks that the worker could accept now. LEASES: tasks that it holds. A worker "
-               "that is not connected is shown as long as it has leases. Of the queues and of the "
-               "leases of a worker, at most 20 are shown, the oldest leases first."});
+    .details =
+      "FREE: tasks that the worker could accept now. LEASES: tasks that it holds. A worker that is "
+      "not connected is shown as long as it has leases. Of the queues and of the leases of a "
+      "worker, at most 20 are shown, the oldest leases first."});
 }
 
 } // namespace codeq::ctl

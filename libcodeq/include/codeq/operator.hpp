@@ -99,6 +99,9 @@ public:
   /// The workers that are connected or have leases, by name.
   [[nodiscard]] result<std::vector<worker_info>> workers();
 
+  /// Returns operators' commands of the last 30 days, latest first. Errors: `invalid_argument`.
+  [[nodiscard]] result<audit_page> audit(const audit_filter& filter);
+
   /// Starts a backup of the coordinator's store into its configured backup directory. Errors:
   /// `unsupported` when none is configured, `already` while a backup is running.
   [[nodiscard]] result<backup_status> start_backup();

@@ -220,6 +220,8 @@ struct task_event {
   /// Result or error text of an attempt that ended, cut to `limits::history_text_bytes_max` with a
   /// mark.
   std::string text{};
+  /// With `author::operator_user`: the holder of the token; empty without tokens.
+  std::string subject{};
 
   friend bool operator==(const task_event&, const task_event&) = default;
 };
@@ -238,6 +240,81 @@ struct task_timeline {
   timestamp until{};
 
   friend bool operator==(const task_timeline&, const task_timeline&) = default;
+};
+
+/// What an operator's command does. Stored on disk, never renumber.
+enum class operator_action : std::uint8_t {
+  cancel = 0,
+  promote = 1,
+  redrive = 2,
+  purge = 3, ///< Of one dead task.
+  force_revoke = 4,
+  force_complete = 5,
+  force_fail = 6,
+  queue_set = 7,
+  queue_pause = 8,
+  queue_resume = 9,
+  dead_redrive = 10,
+  dead_purge = 11,
+  queue_purge = 12,
+  tenant_purge = 13,
+  backup = 14,
+};
+
+/// The name of the command, for example "queue pause".
+[[nodiscard]] std::string_view to_string(operator_action action) noexcept;
+
+/// An entry of the audit log: an operator's command that changed something.
+struct audited_command {
+  /// When the command came, in shard time.
+  timestamp at{};
+  /// Distinguishes commands of the same millisecond.
+  std::uint64_t operation = 0;
+  operator_action action = operator_action::cancel;
+  /// What was changed: a tenant, one of its queues, or one task; the tenant is empty when the
+  /// command was about the coordinator itself.
+  std::string tenant{};
+  std::string queue{};
+  std::optional<task_id> task{};
+  /// Number of changed tasks.
+  std::uint64_t changed = 0;
+  /// The holder of the token; empty without tokens.
+  std::string subject{};
+  /// The tenant of the token, `*` for all.
+  std::string bearer_tenant{};
+  /// The address that the command came from.
+  std::string remote{};
+  /// The settings that were changed, or the text of a forced end, cut to
+  /// `limits::audit_detail_bytes_max`.
+  std::string detail{};
+
+  friend bool operator==(const audited_command&, const audited_command&) = default;
+};
+
+/// A place in the audit log: before a command.
+struct audit_place {
+  timestamp at{};
+  std::uint64_t operation = 0;
+
+  friend auto operator<=>(const audit_place&, const audit_place&) = default;
+};
+
+/// Which commands of the audit log to read.
+struct audit_filter {
+  /// Only commands that changed something of this tenant; empty: all that the token may see.
+  std::string tenant{};
+  /// Only commands from this shard time on.
+  timestamp since{};
+  /// Only commands before this place; empty: from the latest on.
+  std::optional<audit_place> after{};
+  std::size_t limit = limits::audited_default;
+};
+
+/// A page of the audit log, latest command first.
+struct audit_page {
+  std::vector<audited_command> commands;
+  /// Where the next page begins; empty when there is none.
+  std::optional<audit_place> after{};
 };
 
 /// State of a backup. On the wire, never renumber.

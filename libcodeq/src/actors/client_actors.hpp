@@ -122,6 +122,8 @@ using inquiry_actor = caf::typed_actor<
   caf::reacts_to<protocol::stats_reply>,
   // Handles a list of workers.
   caf::reacts_to<protocol::workers_reply>,
+  // Handles a page of the audit log.
+  caf::reacts_to<protocol::audit_reply>,
   // Handles the status of a backup.
   caf::reacts_to<protocol::backup_reply>,
   // Sends the open request.

@@ -21,8 +21,8 @@ struct queue_counts : queue_stats {
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
 };
 
-/// A connected worker, or a disconnected one that still has leases. Its queues and leases are filled
-/// in only when they were asked for.
+/// A connected worker, or a disconnected one that still has leases. Its queues and leases are
+/// filled in only when they were asked for.
 struct worker_counts : worker_info {
   /// Tenants of the queues that it claims from.
   std::set<std::string> tenants{};

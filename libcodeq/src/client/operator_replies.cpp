@@ -110,6 +110,24 @@ result<void> fill_event(schema::EventsReply::Event::Reader from, task_event& to)
   to.token = fencing_token{from.getToken()};
   to.worker = read_text(from.getWorker());
   to.text = string_of(from.getText());
+  to.subject = read_text(from.getSubject());
+  return {};
+}
+
+result<void> fill_command(schema::AuditReply::Command::Reader from, audited_command& to) {
+  if (auto ok = take_known("operator's command", from.getAction(), to.action); !ok)
+    return ok;
+  to.at = timestamp{duration{from.getAtMs()}};
+  to.operation = from.getOperation();
+  to.tenant = read_text(from.getTenant());
+  to.queue = read_text(from.getQueue());
+  if (from.getTask() != 0)
+    to.task = task_id{static_cast<shard_id>(from.getShard()), from.getTask()};
+  to.changed = from.getChanged();
+  to.subject = read_text(from.getSubject());
+  to.bearer_tenant = read_text(from.getBearerTenant());
+  to.remote = read_text(from.getRemote());
+  to.detail = read_text(from.getDetail());
   return {};
 }
 
@@ -232,6 +250,17 @@ result<answered<backup_status>> read_backup(const protocol::backup_reply& reply)
     to.files = from.getFiles();
     to.problem = read_text(from.getProblem());
     return take_known("state of a backup", from.getState(), to.state);
+  });
+}
+
+result<answered<audit_page>> read_audit(const protocol::audit_reply& reply) {
+  return read_reply<audit_page>(reply, [](auto from, audit_page& to) -> result<void> {
+    for (auto command : from.getCommands())
+      if (auto ok = fill_command(command, to.commands.emplace_back()); !ok)
+        return ok;
+    if (from.getMore())
+      to.after = audit_place{timestamp{duration{from.getAfterMs()}}, from.getAfterOperation()};
+    return {};
   });
 }
 

@@ -52,6 +52,7 @@ struct list_part {
 [[nodiscard]] result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
 [[nodiscard]] result<answered<std::vector<worker_info>>>
 read_workers(const protocol::workers_reply& reply);
+[[nodiscard]] result<answered<audit_page>> read_audit(const protocol::audit_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
 [[nodiscard]] result<answered<std::vector<backup_info>>>
 read_backups(const protocol::backup_reply& reply);

@@ -94,6 +94,11 @@ std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
 }
 
+/// A number for a command that has a part on each shard.
+client::operation new_operation() {
+  return static_cast<client::operation>(base::random_bits() | 1);
+}
+
 error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
   return {
     reason.code,
@@ -248,10 +253,11 @@ result<void> operator_client::impl::check_exists(const queue_address& queue) {
 result<std::uint64_t> operator_client::impl::change_many(
   core::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
   auto shards = shard_count();
+  auto whole = new_operation();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     client::walk_position at{shard, 0, pace.next_part()};
     for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
-      auto part = ask(client::change_many(what, of, at), client::read_bulk);
+      auto part = ask(client::change_many(what, of, at, whole), client::read_bulk);
       if (!part)
         return after_tasks(part.error(), pace.changed());
       more = part->more;
@@ -356,15 +362,17 @@ result<queue_info> operator_client::show_queue(const queue_address& queue) {
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());
+  auto whole = new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part); });
+    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part, whole); });
 }
 
 result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {
   if (auto ok = impl_->check_exists(queue); !ok)
     return ok.error();
+  auto whole = new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused); });
+    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused, whole); });
 }
 
 result<std::vector<task_summary>>
@@ -410,6 +418,12 @@ result<coordinator_stats> operator_client::stats() {
 
 result<std::vector<worker_info>> operator_client::workers() {
   return impl_->ask(client::ask_workers(), client::read_workers);
+}
+
+result<audit_page> operator_client::audit(const audit_filter& filter) {
+  if (filter.limit < 1 || filter.limit > limits::audited_max)
+    return out_of_range("limit", filter.limit, 1, limits::audited_max);
+  return impl_->ask(client::ask_audit(filter), client::read_audit);
 }
 
 result<std::vector<backup_info>> operator_client::backups() {

@@ -96,6 +96,24 @@ void write_event(schema::EventsReply::Event::Builder to, const task_event& event
   to.setBy(encoding::to_schema(event.by));
   to.setState(encoding::to_schema(event.state));
   to.setUntilMs(ms_of(event.until));
+  to.setSubject(text_of(event.subject));
+}
+
+void write_command(schema::AuditReply::Command::Builder to, const audited_command& command) {
+  to.setAtMs(ms_of(command.at));
+  to.setOperation(command.operation);
+  to.setAction(encoding::to_schema(command.action));
+  to.setTenant(text_of(command.tenant));
+  to.setQueue(text_of(command.queue));
+  if (command.task) {
+    to.setShard(value(command.task->shard));
+    to.setTask(command.task->seq);
+  }
+  to.setChanged(command.changed);
+  to.setSubject(text_of(command.subject));
+  to.setBearerTenant(text_of(command.bearer_tenant));
+  to.setRemote(text_of(command.remote));
+  to.setDetail(text_of(command.detail));
 }
 
 } // namespace
@@ -186,6 +204,23 @@ events_reply make_events_reply(std::uint64_t number, const task_timeline& timeli
     r.setState(encoding::to_schema(timeline.state));
     r.setUntilMs(ms_of(timeline.until));
   });
+}
+
+audit_reply make_audit_reply(std::uint64_t number, const audit_page& page) {
+  constexpr std::size_t command_words = 64;
+  return audit_reply::build(
+    [&](auto r) {
+      r.setNumber(number);
+      auto list = r.initCommands(count_of(page.commands.size()));
+      for (capnp::uint i = 0; i < list.size(); ++i)
+        write_command(list[i], page.commands[i]);
+      r.setMore(page.after.has_value());
+      if (!page.after)
+        return;
+      r.setAfterMs(ms_of(page.after->at));
+      r.setAfterOperation(page.after->operation);
+    },
+    page.commands.size() * command_words + 32);
 }
 
 backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>& status) {

@@ -38,6 +38,8 @@ struct task_texts {
 
 [[nodiscard]] events_reply make_events_reply(std::uint64_t number, const task_timeline& timeline);
 
+[[nodiscard]] audit_reply make_audit_reply(std::uint64_t number, const audit_page& page);
+
 [[nodiscard]] stats_reply
 make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats);
 

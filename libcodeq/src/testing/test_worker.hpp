@@ -120,6 +120,8 @@ public:
     return duration{0};
   }
 
+  [[nodiscard]] timestamp now() override;
+
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;

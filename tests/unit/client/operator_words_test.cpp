@@ -237,6 +237,54 @@ TEST(OperatorReplies, WorkersAreReadAsTheyWereWritten) {
   EXPECT_EQ(read.running[0].left, 4s);
 }
 
+TEST(OperatorQuestions, AnAuditFilterReachesTheCoreWhole) {
+  audit_filter filter;
+  filter.tenant = "t";
+  filter.since = timestamp{duration{70}};
+  filter.after = audit_place{timestamp{duration{80}}, 9};
+  filter.limit = 11;
+
+  auto asked = command_of<schema::AuditRequest>(ask_audit(filter));
+
+  EXPECT_EQ(asked.filter.tenant, "t");
+  EXPECT_EQ(asked.filter.since, filter.since);
+  EXPECT_EQ(asked.filter.after, filter.after);
+  EXPECT_EQ(asked.filter.limit, 11u);
+  EXPECT_FALSE(command_of<schema::AuditRequest>(ask_audit({})).filter.after);
+  auto refused = [](const audit_filter& bad) {
+    auto frame = ask_audit(bad)(number);
+    return protocol::to_command(*protocol::audit_request::parse(frame.body), {1, {}}).error().code;
+  };
+  EXPECT_EQ(refused({.limit = 0}), errc::invalid_argument);
+  EXPECT_EQ(refused({.limit = 1001}), errc::invalid_argument);
+  EXPECT_EQ(refused({.tenant = "a b"}), errc::invalid_argument);
+}
+
+TEST(OperatorReplies, TheAuditLogIsReadAsItWasWritten) {
+  audited_command command;
+  command.at = timestamp{duration{70}};
+  command.operation = 1ull << 63;
+  command.action = operator_action::dead_purge;
+  command.tenant = "t";
+  command.queue = "q";
+  command.task = task_id{shard_id{3}, 77};
+  command.changed = 12;
+  command.subject = "ada";
+  command.bearer_tenant = "*";
+  command.remote = "192.0.2.1:5";
+  command.detail = "why";
+  audited_command other;
+  other.action = operator_action::backup;
+  audit_page page{{command, other}, audit_place{timestamp{duration{60}}, 4}};
+
+  auto told = read_audit(protocol::make_audit_reply(number, page));
+
+  ASSERT_TRUE(told && told->answer);
+  EXPECT_EQ(told->answer->commands, page.commands);
+  EXPECT_EQ(told->answer->after, page.after);
+  EXPECT_FALSE(read_audit(protocol::make_audit_reply(number, {}))->answer->after);
+}
+
 TEST(OperatorReplies, BackupsAreReadAsTheyWereWritten) {
   std::vector<backup_info> backups{{7, timestamp{duration{90}}, 4096, 5}};
 
@@ -345,6 +393,7 @@ TEST(OperatorReplies, EventsAreReadAsTheyWereWritten) {
   auto failed = granted;
   failed.what = task_event::kind::timed_out;
   failed.by = task_event::author::operator_user;
+  failed.subject = "ada";
   failed.state = task_state::scheduled;
   failed.until = timestamp{duration{5}};
   failed.text = std::string("\0x", 2);

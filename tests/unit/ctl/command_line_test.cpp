@@ -320,6 +320,21 @@ TEST(CtlCommandLine, TheEnvironmentNamesTheTenantOfCommandsThatNameNone) {
     "`_` or `-`");
 }
 
+TEST(CtlCommandLine, AuditTakesATimeOrAnAgeAndAPlace) {
+  EXPECT_EQ(asked({{"audit", "--since", "24h"}}), "audit  after none limit 100\n");
+  EXPECT_EQ(asked({{"audit", "--since", "2026-01-31T12:00:00Z"}}), "audit  after none limit 100\n");
+  EXPECT_EQ(
+    refused({{"audit", "--since", "40d"}}),
+    "codeqctl: --since: `40d` is neither a time, such as 2026-01-31T12:00:00Z, nor a duration up "
+    "to 30d");
+  EXPECT_EQ(
+    refused({{"audit", "--after", "70"}}),
+    "codeqctl: --after: `70` is not what an earlier page printed");
+  EXPECT_EQ(
+    refused({{"audit", "--limit", "1001"}}),
+    "codeqctl: --limit: `1001` is not a whole number from 1 to 1000");
+}
+
 TEST(CtlCommandLine, EnqueueTakesHeadersAndATime) {
   auto task = run(
                 {{"enqueue",

@@ -141,8 +141,8 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     shown(api, {{"workers"}}),
     "WORKER  CONNECTED  FREE  LEASES                   QUEUES\n"
     "w1            yes     7       1  default/mail and 2 more\n\n"
-    "WORKER                                  RUNS         QUEUE                        SINCE  LEASE "
-    "ENDS IN\n"
+    "WORKER                                  RUNS         QUEUE                        SINCE  "
+    "LEASE ENDS IN\n"
     "w1      " + id_text + "  default/mail  1970-01-01 00:00:00.000 UTC             9s\n= 0");
   EXPECT_EQ(
     shown(api, {{"workers", "--json"}}),
@@ -150,6 +150,53 @@ TEST(CtlCommands, WorkersAreShownWithWhatTheyRun) {
     R"("queues":[{"tenant":"default","queue":"mail"}],"running":[{"id":")" + id_text
       + R"(","tenant":"default","queue":"mail","since_ms":0,"lease_left_ms":9000}]}]})"
         "\n= 0");
+}
+
+TEST(CtlCommands, TheAuditLogTellsWhoDidWhat) {
+  recorded_api api;
+  audited_command purged;
+  purged.at = timestamp{};
+  purged.action = operator_action::queue_purge;
+  purged.tenant = "shop";
+  purged.queue = "mail";
+  purged.changed = 12;
+  purged.subject = "ops";
+  purged.remote = "192.0.2.1:5";
+  audited_command forced;
+  forced.action = operator_action::force_fail;
+  forced.tenant = "shop";
+  forced.queue = "mail";
+  forced.task = id;
+  forced.changed = 1;
+  forced.detail = "bro\nken";
+  audited_command backup;
+  backup.action = operator_action::backup;
+  api.audited = audit_page{{purged, forced, backup}, audit_place{timestamp{duration{70}}, 9}};
+  auto task = "shop/mail " + id_text;
+  auto pad = std::string(task.size() - 9, ' ');
+
+  EXPECT_EQ(
+    shown(api, {{"audit"}}),
+    "TIME                         WHO         FROM      COMMAND  "
+      + std::string(task.size() - 2, ' ') + "ON  TASKS   DETAIL\n"
+        "1970-01-01 00:00:00.000 UTC  ops  192.0.2.1:5  queue purge  "
+      + pad
+      + "shop/mail     12         \n"
+        "1970-01-01 00:00:00.000 UTC    -            -   force fail  "
+      + task
+      + "      1  bro ken\n"
+        "1970-01-01 00:00:00.000 UTC    -            -       backup  "
+      + std::string(task.size() - 11, ' ')
+      + "coordinator      0         \n\nThere is more: --after 70-9\n= 0");
+  EXPECT_EQ(
+    shown(api, {{"audit", "--json", "--limit", "3", "--after", "80-2", "--tenant", "shop"}}),
+    R"({"commands":[{"at_ms":0,"action":"queue purge","subject":"ops","remote":"192.0.2.1:5",)"
+    R"("tenant":"shop","queue":"mail","changed":12,"detail":""},{"at_ms":0,"action":"force fail",)"
+    R"("subject":"","remote":"","tenant":"shop","queue":"mail","id":")" + id_text
+      + R"(","changed":1,"detail":"bro\nken"},{"at_ms":0,"action":"backup","subject":"",)"
+        R"("remote":"","tenant":"","queue":"","changed":0,"detail":""}],"after":"70-9"})"
+        "\n= 0");
+  EXPECT_EQ(api.asked, "audit  after none limit 100\naudit shop after 2 limit 3\n");
 }
 
 TEST(CtlCommands, BackupsAreListed) {

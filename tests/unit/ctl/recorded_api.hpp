@@ -24,6 +24,7 @@ public:
 
   std::optional<change_outcome> outcome;
   std::optional<coordinator_stats> counts;
+  std::optional<audit_page> audited;
   std::optional<std::vector<worker_info>> found_workers;
   ctl::added_tasks tasks;
   ctl::task_end end;
@@ -106,6 +107,15 @@ public:
     auto got = said<std::vector<worker_info>>("workers");
     if (found_workers)
       return {*found_workers};
+    return got;
+  }
+
+  ctl::answer<audit_page> audit(const audit_filter& filter) override {
+    auto after = filter.after ? std::to_string(filter.after->operation) : "none";
+    auto got = said<audit_page>(
+      "audit " + filter.tenant + " after " + after + " limit " + std::to_string(filter.limit));
+    if (audited)
+      return {*audited};
     return got;
   }
 

@@ -105,6 +105,10 @@ result<std::vector<backup_info>> session_driver::list_backups() const {
   return options_.list_backups();
 }
 
+timestamp session_driver::now() {
+  return options_.clock->now().shard;
+}
+
 void session_driver::note_limit(std::string_view name, std::uint64_t max) {
   const auto& bearer = options_.session.bearer;
   options_.meter->note({name, max, "tenant", bearer ? std::string_view(bearer->tenant) : "-"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/actors/unread_shares.hpp"
@@ -37,6 +38,8 @@ struct session_driver_options {
   std::string node_name;
   std::string remote;
   process_gauges gauges;
+  /// Null only where no operator connects.
+  std::shared_ptr<base::clock> clock{};
   /// Not null when there is a bearer.
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
@@ -75,6 +78,7 @@ public:
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
+  [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
   void note_refused(const error& reason) override;

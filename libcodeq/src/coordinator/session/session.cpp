@@ -26,6 +26,18 @@ error over_rate(duration wait) {
     "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
 }
 
+/// True for requests that change tasks or queues.
+template <class S>
+constexpr bool is_change = false;
+template <>
+constexpr bool is_change<schema::ChangeRequest> = true;
+template <>
+constexpr bool is_change<schema::ForceRequest> = true;
+template <>
+constexpr bool is_change<schema::QueueRequest> = true;
+template <>
+constexpr bool is_change<schema::BulkRequest> = true;
+
 /// The part of the counts that a bearer may see.
 base::coordinator_counts visible_to(const security::principal& who, base::coordinator_counts all) {
   if (who.is_of_all_tenants())
@@ -74,7 +86,32 @@ void session::take_request(const protocol::frame<S>& m) {
     ok = protocol::no_such_shard<S>(*to, options_.shard_count);
   if (!ok)
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
-  port_.ask_shard(static_cast<shard_id>(to->shard), {options_.peer, m, options_.bearer});
+  peer_request request{options_.peer, m, options_.bearer};
+  if constexpr (is_change<S>)
+    request.origin = origin_of(protocol::operation_of(m));
+  port_.ask_shard(static_cast<shard_id>(to->shard), std::move(request));
+}
+
+core::origin_ptr session::origin_of(std::uint64_t operation) {
+  auto known = std::find_if(operations_.begin(), operations_.end(), [&](const auto& one) {
+    return operation != 0 && one.first == operation;
+  });
+  if (known != operations_.end())
+    return known->second;
+  core::command_origin origin{port_.now(), std::uint64_t{options_.peer} << 32 | ++last_operation_};
+  if (const auto& bearer = options_.bearer) {
+    origin.subject = bearer->subject;
+    origin.tenant = bearer->tenant;
+    origin.is_audited = bearer->may_operate();
+  }
+  origin.remote = options_.remote;
+  auto shared = std::make_shared<const core::command_origin>(std::move(origin));
+  if (operation == 0)
+    return shared;
+  if (operations_.size() >= tuning::session_operations_max)
+    operations_.pop_front();
+  operations_.emplace_back(operation, shared);
+  return shared;
 }
 
 duration session::take_rate(security::rate_scope scope, std::uint64_t cost) {
@@ -353,7 +390,10 @@ void session::take_request(const protocol::backup_request& m) {
         number, error{errc::unauthorized, "a backup takes the token of an admin of all tenants"});
     if (reader.getList())
       return protocol::make_backups_reply(number, port_.list_backups());
-    return protocol::make_backup_reply(number, port_.back_up(reader.getStart()));
+    auto status = port_.back_up(reader.getStart());
+    if (status && reader.getStart())
+      port_.command_shard(shard_id{0}, core::note_command{origin_of(0), operator_action::backup});
+    return protocol::make_backup_reply(number, status);
   });
   if (!reply)
     return refuse(reply.error());

@@ -13,11 +13,13 @@
 #include "security/principal.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -29,6 +31,8 @@ struct session_options {
   /// Null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
   std::size_t shard_count = 1;
+  /// Address of the peer.
+  std::string remote{};
   /// Maximum bytes of tasks, and of results, that wait for the connection.
   std::uint64_t delivery_bytes_max = tuning::delivery_bytes_waiting_max;
   std::uint64_t result_bytes_max = tuning::result_bytes_waiting_max;
@@ -92,6 +96,9 @@ public:
   [[nodiscard]] virtual duration
   take_rate(const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) = 0;
 
+  /// Shard time.
+  [[nodiscard]] virtual timestamp now() = 0;
+
   /// The metrics of the whole process, by name.
   [[nodiscard]] virtual std::map<std::string, std::int64_t> gauges() const = 0;
 
@@ -137,7 +144,8 @@ public:
   void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
 
   /// The same for the `WorkersRequest` of that number.
-  void tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
+  void
+  tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
 
   /// The connection has too many unread bytes, or no longer.
   void set_pressure(bool high);
@@ -180,6 +188,10 @@ private:
   /// Passes an operator's request to its shard, or to the shard of its task.
   template <class S>
   void take_request(const protocol::frame<S>& m);
+
+  /// Where a command of the peer comes from. Requests with the same `operation`, unless it is 0,
+  /// are parts of one command.
+  [[nodiscard]] core::origin_ptr origin_of(std::uint64_t operation);
 
   /// Passes a message to the shard that it names.
   template <class S>
@@ -268,6 +280,10 @@ private:
   bool over_share_ = false;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
+
+  /// The latest commands with several parts, by the peer's numbers, oldest first.
+  std::deque<std::pair<std::uint64_t, core::origin_ptr>> operations_;
+  std::uint32_t last_operation_ = 0;
 
   // A producer's unanswered requests.
   std::unordered_multimap<std::uint64_t, std::size_t> enqueue_bytes_;

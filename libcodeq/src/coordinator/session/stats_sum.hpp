@@ -13,8 +13,8 @@ namespace codeq::coordinator {
 /// Sums the counts of several shards; queues, and workers, are merged by name.
 [[nodiscard]] base::coordinator_counts sum_of(const std::vector<base::coordinator_counts>& parts);
 
-/// The workers that claim from a queue of the tenant or hold a lease of one of its tasks, with these
-/// queues and leases only.
+/// The workers that claim from a queue of the tenant or hold a lease of one of its tasks, with
+/// these queues and leases only.
 [[nodiscard]] std::vector<base::worker_counts>
 workers_of(const std::string& tenant, std::vector<base::worker_counts> workers);
 

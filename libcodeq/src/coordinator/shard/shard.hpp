@@ -223,6 +223,7 @@ private:
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
+  void carry_out(core::audit_wanted& e, const instant& now);
 
   /// For effects that are replies to the peer.
   template <class Effect>

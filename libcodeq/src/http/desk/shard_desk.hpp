@@ -167,13 +167,20 @@ public:
     parts_.ask(std::move(done));
   }
 
-  /// Asks a shard a question whose reply is `S`.
+  /// Asks a shard a question whose reply is `S`. `origin`: where the question comes from when it is
+  /// an operator's change.
   template <class T, class S>
   void ask(
     std::uint16_t shard,
     const client::question& question,
     result<client::answered<T>> (*read)(const protocol::frame<S>&),
-    then<T> done);
+    then<T> done,
+    const core::origin_ptr& origin = {});
+
+  /// A number for the next command of an operator; never used twice by this process.
+  [[nodiscard]] std::uint64_t next_operation() {
+    return std::uint64_t{peer_} << 32 | ++last_operation_;
+  }
 
   /// Reads the ready tasks of a tenant on a shard, newest first, and calls `take` for each part
   /// until one is an error or has no `more`. For the tenants whose tasks are the gateway's own
@@ -256,7 +263,10 @@ private:
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(
-    std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& = {});
+    std::uint16_t shard,
+    const protocol::wire_frame& frame,
+    const coordinator::enqueue_share& share = {},
+    const core::origin_ptr& origin = {});
   void take_reports(shard_id shard, const core::reports_answered& answered);
   void take_lost(shard_id shard, const core::leases_lost& lost);
   void take_saved(shard_id shard, const core::checkpoints_saved& saved);
@@ -271,6 +281,7 @@ private:
   core::peer_id peer_ = 0;
   core::peer_id last_peer_ = 0;
   std::uint64_t last_number_ = 0;
+  std::uint32_t last_operation_ = 0;
   std::unordered_map<std::uint64_t, question_open> questions_;
   std::multimap<lease_name, std::function<void(error)>> reports_;
   /// The heartbeats whose questions are not answered yet; true once the lease is known to be lost.
@@ -305,7 +316,8 @@ void shard_desk::ask(
   std::uint16_t shard,
   const client::question& question,
   result<client::answered<T>> (*read)(const protocol::frame<S>&),
-  then<T> done) {
+  then<T> done,
+  const core::origin_ptr& origin) {
   if (stopped_)
     return done(error{errc::going_away, "the coordinator is stopping"});
   auto number = ++last_number_;
@@ -320,7 +332,7 @@ void shard_desk::ask(
       done(told.error());
   };
   questions_.emplace(number, question_open{std::move(answered), done});
-  send_frame(shard, question(number));
+  send_frame(shard, question(number), {}, origin);
 }
 
 /// Adds the time of the task's last change, if its history is still there.

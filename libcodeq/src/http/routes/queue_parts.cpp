@@ -9,8 +9,10 @@ namespace codeq::http {
 void ask_parts(
   gateway_context& context,
   const std::function<client::question(std::uint16_t shard)>& question_of,
-  shard_desk::then<queue_parts> done) {
-  ask_each_shard<client::queue_part>(context, question_of, &client::read_queue, std::move(done));
+  shard_desk::then<queue_parts> done,
+  const core::origin_ptr& origin) {
+  ask_each_shard<client::queue_part>(
+    context, question_of, &client::read_queue, std::move(done), origin);
 }
 
 void show_parts(
@@ -36,6 +38,7 @@ void with_existing(
 
 void set_parts(
   gateway_context& context,
+  const exchange_ptr& call,
   const queue_address& queue,
   const queue_config& config,
   shard_desk::then<queue_parts> done) {
@@ -43,7 +46,7 @@ void set_parts(
   auto question_of = [queue, part](std::uint16_t shard) {
     return client::set_queue(shard, queue, part);
   };
-  ask_parts(context, question_of, std::move(done));
+  ask_parts(context, question_of, std::move(done), origin_of(context, *call));
 }
 
 } // namespace codeq::http

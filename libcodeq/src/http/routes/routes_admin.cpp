@@ -85,7 +85,8 @@ void force(gateway_context& context, const exchange_ptr& call) {
         client::ask_force(id, wish.how, wish.text),
         &client::read_change,
         shard_desk::then<change_outcome>(
-          [call](result<change_outcome> outcome) { answer_change(call, outcome); }));
+          [call](result<change_outcome> outcome) { answer_change(call, outcome); }),
+        origin_of(context, *call));
     };
   find_own(context, call, call->arguments[0], false, std::move(end));
 }

@@ -127,9 +127,10 @@ void set_paused(gateway_context& context, const exchange_ptr& call, bool paused)
     auto question_of = [queue, paused](std::uint16_t shard) {
       return client::pause_queue(shard, queue, paused);
     };
-    ask_parts(context, question_of, [call, queue](const result<queue_parts>& found) {
+    auto answer = [call, queue](const result<queue_parts>& found) {
       answer_queue(call, queue, found);
-    });
+    };
+    ask_parts(context, question_of, answer, origin_of(context, *call));
   });
 }
 
@@ -161,9 +162,10 @@ void change_locked(
       return call->answer(refusal_of(found.error()));
     auto config = client::merge_parts(queue, *found).config;
     apply_settings(call->fields->body, config);
-    set_parts(context, queue, config, [call, queue, taken](const result<queue_parts>& changed) {
+    auto answer = [call, queue, taken](const result<queue_parts>& changed) {
       answer_queue(call, queue, changed);
-    });
+    };
+    set_parts(context, call, queue, config, answer);
   };
   show_parts(context, queue, std::move(change));
 }

@@ -18,7 +18,7 @@ error to_open_error(const rocksdb::Status& status, const std::filesystem::path& 
       return {
         errc::incompatible_store,
         "the store in " + directory.string()
-          + " is in use: a coordinator or another codeqctl has it open; it has to be stopped first"};
+          + " is in use: a coordinator or another codeqctl has it open; stop that one first"};
   }
   translated.context = "cannot open the store in " + directory.string() + ": " + translated.context;
   return translated;
