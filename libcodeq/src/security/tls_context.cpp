@@ -51,6 +51,7 @@ struct described_reason {
 
 constexpr auto described_reasons = std::to_array<described_reason>({
   {"no start line", "it is not a PEM file of that kind"},
+  {"no certificate or crl found", "it is not a PEM file with certificates"},
   {"bad base64 decode", "it is a damaged PEM file"},
   {"key values mismatch", "it is not the key of the certificate"},
   {"bad password read", "it has a password; a key without one is needed"},
