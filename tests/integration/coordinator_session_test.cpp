@@ -113,6 +113,7 @@ protected:
     options.limiter = std::make_shared<security::rate_limiter>();
     options.outgoing = outgoing_;
     options.unread = unread_;
+    options.clock = std::make_shared<base::manual_clock>();
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_, &held_))};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/peer.hpp"
 
+#include "encoding/shared_structs.hpp"
 #include "observe/log.hpp"
 #include "protocol/version.hpp"
 #include "transport/link.hpp"
@@ -20,6 +21,12 @@ result<store_identity> identity_of(const protocol::hello_ack& ack) {
       return error{errc::protocol_error, "the coordinator has no shards"};
     return store_identity{reader.getStoreId(), reader.getShardCount()};
   });
+}
+
+std::string tenant_of(const protocol::hello_ack& ack) {
+  auto tenant = ack.read(
+    [](auto reader) -> result<std::string> { return encoding::read_text(reader.getTenant()); });
+  return tenant ? std::move(*tenant) : std::string();
 }
 
 } // namespace
@@ -61,7 +68,8 @@ result<std::optional<peer>> peers::take_up(const actors::link_up& up) {
     caf::anon_send(up.connection, actors::close_connection{store.error()});
     return store.error();
   }
-  states_[up.link].up = peer{up.link, up.connection, *store};
+  states_[up.link].up = peer{up.link, up.connection, *store, tenant_of(up.ack)};
+  states_[up.link].unreachable = false;
   if (in_use_)
     return std::optional<peer>{};
   in_use_ = up.link;
@@ -72,7 +80,10 @@ peers::loss peers::take_down(const actors::link_down& down) {
   auto& lost = states_[down.link];
   lost.up.reset();
   lost.final = lost.final || down.final;
+  lost.unreachable = down.reason.code == errc::disconnected;
   loss what;
+  what.unreachable =
+    std::all_of(states_.begin(), states_.end(), [](const state& s) { return s.unreachable; });
   what.final = std::all_of(states_.begin(), states_.end(), [](const state& s) { return s.final; });
   what.in_use = in_use_ == down.link;
   if (!what.in_use)

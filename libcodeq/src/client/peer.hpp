@@ -39,6 +39,8 @@ struct peer {
   std::size_t link = 0;
   actors::connection_actor connection;
   store_identity store;
+  /// See `HelloAck.tenant`.
+  std::string tenant{};
 };
 
 /// The links of a client, one per coordinator address. Only one is used: the first that is up.
@@ -69,6 +71,8 @@ public:
     std::optional<peer> instead;
     /// Every coordinator has refused this client for good.
     bool final = false;
+    /// The latest attempt to reach each coordinator has failed: no connection was accepted.
+    bool unreachable = false;
   };
 
   [[nodiscard]] loss take_down(const actors::link_down& down);
@@ -82,6 +86,7 @@ private:
   struct state {
     std::optional<peer> up;
     bool final = false;
+    bool unreachable = false;
   };
 
   std::vector<actors::link_actor> links_;

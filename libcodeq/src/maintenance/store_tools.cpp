@@ -105,6 +105,19 @@ result<store_report> verify_store(const verify_options& options) {
   return report;
 }
 
+result<std::vector<backup_info>> list_backups(const fs::path& directory) {
+  std::error_code failure;
+  if (!fs::is_directory(directory, failure))
+    return error{errc::unavailable, directory.string() + " is not a directory"};
+  auto found = storage::find_backups(directory);
+  if (!found)
+    return found.error();
+  std::vector<backup_info> backups;
+  for (const auto& backup : *found)
+    backups.push_back({backup.number, backup.at, backup.bytes, backup.files});
+  return backups;
+}
+
 result<restored_store> restore_store(const restore_options& options) {
   auto target = plain(options.directory);
   if (auto ok = check_target(target); !ok)

@@ -288,6 +288,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
   backups = std::make_shared<coordinator::backup_runner>(
     coordinator::backup_options{store, options.backups, options.backups_kept});
   r.backups = [b = backups](bool start) { return start ? b->start() : b->status(); };
+  r.list_backups = [b = backups] { return b->list(); };
   r.loop = loop;
   registrar = transport::spawn_beside_sockets(*system, coordinator::drive_registrar, r);
   if (jwt_keys)

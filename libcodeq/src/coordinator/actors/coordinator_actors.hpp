@@ -85,7 +85,10 @@ struct shard_command {
   core::command what;
 };
 
-struct ask_shard_stats {};
+struct ask_shard_stats {
+  /// With the queues and leases of each worker.
+  bool with_leases = false;
+};
 
 /// Asks a shard to commit its decisions and to accept no more.
 struct stop_shard {};

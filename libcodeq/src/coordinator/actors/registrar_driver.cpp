@@ -44,6 +44,7 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   auto from = std::move(hellos_.extract(hello).mapped());
   const auto& node = opening.node;
   auto peer = opening.session.peer;
+  opening.session.remote = from.remote;
   auto progress = std::make_shared<actors::outgoing_progress>();
   session_driver_options options{
     opening.session,
@@ -53,8 +54,10 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
     node.identity.name,
     from.remote,
     options_.gauges,
+    options_.clock,
     options_.limiter,
     options_.backups,
+    options_.list_backups,
     options_.unread,
     options_.meter};
   options.loop = options_.loop;

@@ -30,6 +30,7 @@ struct registrar_driver_options {
   /// Not null when there are tokens.
   std::shared_ptr<security::rate_limiter> limiter{};
   backup_control backups{};
+  backup_list list_backups{};
   /// Bounds the enqueues of all connections together.
   std::shared_ptr<enqueue_shares> enqueues = std::make_shared<enqueue_shares>();
   /// Bounds what the peers of all connections together have not read.

@@ -183,7 +183,7 @@ void registrar::end_session_of(const worker_name& name, const error& reason) {
   drop(peer);
 }
 
-protocol::hello_ack registrar::make_ack(timestamp now) const {
+protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) const {
   return protocol::hello_ack::build([&](auto r) {
     r.setVersion(protocol::version);
     r.setShardCount(static_cast<std::uint16_t>(options_.shard_count));
@@ -191,6 +191,8 @@ protocol::hello_ack registrar::make_ack(timestamp now) const {
     r.setStoreId(options_.store_id);
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
+    if (who.bearer)
+      r.setTenant(who.bearer->tenant);
   });
 }
 
@@ -206,7 +208,7 @@ void registrar::accept(std::uint64_t hello, const newcomer& who, timestamp now) 
   if (c.bearer)
     take_share(c.bearer->tenant);
   sessions_.emplace(session.peer, std::move(c));
-  port_.open_session(hello, {std::move(session), node, make_ack(now)});
+  port_.open_session(hello, {std::move(session), node, make_ack(who, now)});
 }
 
 void registrar::drop(core::peer_id peer) {

@@ -137,7 +137,7 @@ private:
 
   /// @pre the tenant has a session
   [[nodiscard]] core::peer_id most_idle_of(const std::string& tenant) const;
-  [[nodiscard]] protocol::hello_ack make_ack(timestamp now) const;
+  [[nodiscard]] protocol::hello_ack make_ack(const newcomer& who, timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
   void drop(core::peer_id peer);
 

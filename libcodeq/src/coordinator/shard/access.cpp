@@ -195,6 +195,10 @@ result<void> check(const principal& who, const core::list_tasks& c) {
   return check_inspector_of(who, c.part.filter.tenant);
 }
 
+result<void> check(const principal& who, const core::tell_audit& c) {
+  return c.filter.tenant.empty() ? check_admin(who) : check_admin_of(who, c.filter.tenant);
+}
+
 std::vector<core::lease_beat>
 take_foreign(const principal& who, core::shard_state& state, core::heartbeat& c) {
   // Progress is never answered.

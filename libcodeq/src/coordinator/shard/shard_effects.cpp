@@ -149,6 +149,13 @@ void shard::carry_out(core::task_not_here& e, const instant& now) {
   inquire(e.why, {state_->id, e.why, e.seq, nullptr, std::move(e.purged)}, now);
 }
 
+void shard::carry_out(core::audit_wanted& e, const instant& now) {
+  stored_inquiry inquiry{state_->id, e.why};
+  inquiry.audit = std::move(e.filter);
+  inquiry.shard_count = shard_count_;
+  inquire(e.why, std::move(inquiry), now);
+}
+
 void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now) {
   auto at = peers_.find(why.peer);
   if (at == peers_.end())

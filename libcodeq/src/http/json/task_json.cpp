@@ -240,6 +240,8 @@ void write_timeline(base::json_writer& json, const task_timeline& timeline) {
       json.field("fencingToken", std::to_string(value(event.token)));
     if (!event.worker.empty())
       json.field("workerId", subject_of(event.worker));
+    if (!event.subject.empty())
+      json.field("subject", event.subject);
     if (!event.text.empty())
       json.field(
         "text", base::is_utf8(event.text) ? event.text : "base64:" + base::to_base64(event.text));

@@ -162,7 +162,8 @@ void change_task(
     value(task.task.shard),
     client::ask_change(task, what),
     &client::read_change,
-    shard_desk::then<change_outcome>(std::move(finish)));
+    shard_desk::then<change_outcome>(std::move(finish)),
+    origin_of(context, *call));
 }
 
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome) {

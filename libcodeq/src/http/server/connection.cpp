@@ -45,6 +45,12 @@ SSL* make_secured(const server_options& options) {
   return native;
 }
 
+std::string host_and_port(const asio::ip::tcp::endpoint& remote) {
+  auto host = remote.address().to_string();
+  bool is_v6 = remote.address().is_v6();
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(remote.port());
+}
+
 } // namespace
 
 connection::connection(
@@ -215,6 +221,9 @@ void connection::serve() {
   in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
   in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
   in.id = request_id_;
+  error_code gone;
+  auto remote = stream_.lowest().socket().remote_endpoint(gone);
+  in.remote = gone ? remote_ : host_and_port(remote);
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
   in.body = std::move(head.body());

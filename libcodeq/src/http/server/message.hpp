@@ -3,6 +3,8 @@
 
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +38,8 @@ struct request {
   std::string idempotency_key;
   /// The client's name for the request, or one of ours.
   std::string id;
+  /// Address of the client.
+  std::string remote{};
 };
 
 /// The bytes of a response that were taken from its owner's share, see `answer_shares.hpp`.
@@ -80,6 +84,8 @@ struct exchange {
   bool is_waiting = false;
   /// The timer of the deadline; used by the gateway's actor only.
   std::uint64_t timer = 0;
+  /// The request as a command of an operator; set by `origin_of`.
+  std::shared_ptr<const core::command_origin> origin;
   bool is_answered = false;
   /// The client closed its side of the connection before the response.
   bool is_gone = false;

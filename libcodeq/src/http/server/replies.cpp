@@ -23,6 +23,7 @@ unsigned status_of(errc code) {
   case errc::unauthorized:
     return forbidden;
   case errc::unknown_task:
+  case errc::unknown_queue:
     return not_found;
   case errc::stale_lease:
   case errc::duplicate:
