@@ -4,11 +4,11 @@
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "base/text_encoding.hpp"
 #include "config/values.hpp"
 #include "ctl/command_options.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 #include "security/token_file.hpp"
 
 #include <algorithm>

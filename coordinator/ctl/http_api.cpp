@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
-#include "http/json/rfc3339.hpp"
 
 #include <algorithm>
 #include <chrono>

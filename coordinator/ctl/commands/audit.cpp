@@ -2,10 +2,10 @@
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/text.hpp"
-#include "http/json/rfc3339.hpp"
 
 #include <charconv>
 #include <chrono>

@@ -2,13 +2,13 @@
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/progress_bar.hpp"
 #include "ctl/queue_settings.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
-#include "http/json/rfc3339.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/rfc3339.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/routes/route_steps.hpp"
 
 #include <array>
