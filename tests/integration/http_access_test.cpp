@@ -57,7 +57,7 @@ constexpr access_case cases[] = {
   {"POST", "/admin/tasks/x/force", "a"},
   {"GET", "/admin/workers", "ar"},
   {"GET", "/admin/shards", "ar"},
-  {"GET", "/admin/audit", "a"},
+  {"GET", "/admin/audit", "ar"},
   {"PUT", "/admin/topics/t", "a"},
   {"GET", "/admin/topics/t", "ar"},
   {"DELETE", "/admin/topics/t", "a"},
