@@ -372,6 +372,31 @@ TEST_F(CoordinatorSession, RefusesAnswersToQuestionsWhileItsTenantHasTooManyUnre
   EXPECT_THAT(take(), ElementsAre("8 none: "));
 }
 
+TEST_F(CoordinatorSession, EndsWhenItReadsNoAnswersAndTheShareOfItsTenantIsUsedUp) {
+  unread_ = std::make_shared<coordinator::unread_shares>(256u << 10);
+  start(nullptr);
+  coordinator::shard_reply many{
+    shard_id{}, core::reports_answered{1, std::vector<core::report_answer>(40'000)}};
+  auto answer = "frame " + std::to_string(protocol::frame_type<schema::ResultReply>);
+  auto refusal = "frame " + std::to_string(protocol::frame_type<schema::Refused>);
+  receive(many);
+  EXPECT_THAT(take(), ElementsAre(answer)) << "it cannot be refused";
+
+  receive(many);
+  receive(many);
+  EXPECT_THAT(take(), ElementsAre(refusal)) << "the connection ends once";
+}
+
+TEST_F(CoordinatorSession, LetsAWorkerResumeOnceAtEachShard) {
+  auto resume = protocol::resume_request::build([](schema::ResumeRequest::Builder) {});
+  receive(resume);
+  EXPECT_THAT(take(), ElementsAre("another request"));
+
+  receive(resume);
+
+  EXPECT_THAT(take(), ElementsAre(StartsWith("frame "))) << "only the refusal";
+}
+
 TEST_F(CoordinatorSession, HoldsCreditsBeyondTheRateBackUntilTheirTime) {
   start(limited(security::role::worker, security::rate_scope::claim));
 

@@ -84,6 +84,7 @@ protected:
   std::string tell_progress_twice(
     const std::string& worker, core::task_lease lease, std::string first, std::string last);
   std::string change_queues(const std::string& worker, const std::vector<std::string>& queues);
+  std::string add_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string

@@ -151,6 +151,17 @@ void session::refuse_enqueue(std::uint64_t number, const error& reason, duration
   port_.send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
 }
 
+void session::take_request(const protocol::resume_request& m) {
+  auto shard = protocol::shard_of(m, options_.shard_count);
+  // Each one has tasks read and sent again, so that a few bytes would cost others much.
+  if (shard && !resumed_.insert(*shard).second)
+    return refuse(
+      {errc::protocol_error,
+       "a second ResumeRequest for shard " + std::to_string(value(*shard))
+         + " on one connection; the limit is 1"});
+  forward(m);
+}
+
 void session::take_request(const protocol::claim_request& m) {
   auto wish = protocol::read_claim(m);
   if (!wish)

@@ -153,7 +153,7 @@ private:
 
   void take_request(const protocol::result_request& m) { forward(m); }
 
-  void take_request(const protocol::resume_request& m) { forward(m); }
+  void take_request(const protocol::resume_request& m);
 
   void take_request(const protocol::await_request& m) { forward(m); }
 
@@ -189,6 +189,10 @@ private:
   void write(shard_id shard, const protocol::peer_reply& reply);
 
   // Bytes that the peer has not read.
+
+  /// Sends what cannot be refused. Closes the connection instead when it has many unread bytes and
+  /// its tenant's share is used up.
+  void write_in_any_case(const protocol::wire_frame& frame);
 
   /// Takes the tenant's share for the bytes that the peer has not read and for `more` bytes.
   /// Errors: `overloaded`.
@@ -250,6 +254,10 @@ private:
   bool high_pressure_ = false;
   /// The tenant's share of unread bytes is used up.
   bool over_share_ = false;
+  /// The connection was closed because of that.
+  bool is_over_ = false;
+  /// The shards at which the worker has resumed.
+  std::set<shard_id> resumed_;
   /// Credits beyond the token's rate.
   std::uint32_t held_credits_ = 0;
 

@@ -227,7 +227,7 @@ private:
 
   void reply_to(core::peer_id peer, protocol::peer_reply reply);
   /// Counts the limit that a request was refused for, if it was one.
-  void note_refusal(core::peer_id peer, const error& reason);
+  void note_refusal(std::string_view owner, const error& reason);
   [[nodiscard]] std::string_view owner_of(core::peer_id peer) const;
   void tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits = 0);
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);

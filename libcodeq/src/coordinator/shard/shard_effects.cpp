@@ -35,28 +35,29 @@ std::string_view shard::owner_of(core::peer_id peer) const {
   return has_tenant ? std::string_view(at->second.bearer->tenant) : "-";
 }
 
-void shard::note_refusal(core::peer_id peer, const error& reason) {
+void shard::note_refusal(std::string_view owner, const error& reason) {
   if (reason.code == errc::queue_full)
-    port_.note_limit("max_depth", 0, owner_of(peer));
+    port_.note_limit("max_depth", 0, owner);
   else if (reason.code == errc::too_large)
-    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner_of(peer));
+    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner);
   else if (reason.code == errc::overloaded)
-    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner_of(peer));
+    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner);
   else if (reason.code == errc::disk_full)
-    port_.note_limit("free_bytes", 0, owner_of(peer));
+    port_.note_limit("free_bytes", 0, owner);
 }
 
 void shard::carry_out(core::enqueue_answered& e, const instant&) {
   auto peer = e.peer;
+  // The gateway is one peer for all tenants.
   if (!e.allowed)
-    note_refusal(peer, e.allowed.error());
+    note_refusal(e.tenant.empty() ? owner_of(peer) : e.tenant, e.allowed.error());
   reply_to(peer, std::move(e));
 }
 
 void shard::carry_out(core::queue_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed)
-    note_refusal(peer, e.allowed.error());
+    note_refusal(owner_of(peer), e.allowed.error());
   reply_to(peer, std::move(e));
 }
 

@@ -74,6 +74,8 @@ struct attach_worker {
 struct change_queues {
   peer_id peer = 0;
   std::vector<queue_address> queues;
+  /// It claims from these queues beside the earlier ones, which cost nothing then.
+  bool keeps_others = false;
 };
 
 /// A session has ended; its credits are void. Leases stay valid.

@@ -28,6 +28,8 @@ struct enqueue_answered {
   std::vector<enqueue_kind> kinds{};
   /// An error when nothing was done.
   result<void> allowed{};
+  /// The tenant of the tasks of a refused request; empty when there are several.
+  std::string tenant{};
 };
 
 /// Consecutive tasks of one segment under consecutive tokens.

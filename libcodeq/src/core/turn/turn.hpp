@@ -84,6 +84,7 @@ private:
   // Claim.
   void run(const attach_worker& c);
   void run(const change_queues& c);
+  void add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void leave_queues(const attached_worker& a, peer_id peer);
   void run(const detach_peer& c);

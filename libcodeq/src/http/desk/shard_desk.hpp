@@ -250,6 +250,9 @@ private:
 
   void read_next_bodies();
   void start_claim(std::uint64_t name, claim_wish wish, claim_events events);
+
+  /// Lets the waiting claims from every queue of the tenant serve new queues, too.
+  void serve_also(const std::string& tenant, const std::vector<queue_address>& queues);
   [[nodiscard]] core::peer_id next_peer();
   void send_frame(
     std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& = {});
@@ -274,6 +277,8 @@ private:
   /// The checkpoints that are not known to be durable, in the order in which they were sent.
   std::multimap<lease_name, then<void>> saves_;
   std::unordered_map<std::uint64_t, open_claim> claims_;
+  /// The claims from every queue, by tenant.
+  std::map<std::string, std::set<std::uint64_t>> claims_of_all_;
   /// The reads of task bodies that wait for their turn, and the number of open ones.
   base::turn_queue<std::function<void()>> waiting_bodies_;
   std::size_t open_bodies_ = 0;
