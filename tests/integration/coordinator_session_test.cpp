@@ -113,6 +113,7 @@ protected:
     options.limiter = std::make_shared<security::rate_limiter>();
     options.outgoing = outgoing_;
     options.unread = unread_;
+    options.clock = std::make_shared<base::manual_clock>();
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_, &held_))};
@@ -134,7 +135,7 @@ protected:
 
   /// The peer's connection reads an enqueue for the tenant `t`.
   void read(const protocol::enqueue_request& frame) {
-    auto sink = coordinator::session_sink(schema::Role::PRODUCER, session_, {"t", shares_});
+    auto sink = coordinator::session_sink(schema::Role::PRODUCER, {session_}, {"t", shares_});
     ASSERT_TRUE(sink(frame.to_wire()));
     system_.run();
   }

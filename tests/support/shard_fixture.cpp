@@ -42,7 +42,14 @@ std::string shard_fixture::together(const std::function<void()>& all) {
   return seal();
 }
 
-std::string shard_fixture::run(const core::command& c) {
+std::string shard_fixture::run(const core::command& given) {
+  auto c = given;
+  std::visit(
+    [this](auto& one) {
+      if constexpr (requires { one.origin; })
+        one.origin = origin_;
+    },
+    c);
   if (!turn_)
     turn_ = std::make_unique<core::turn>(*state_);
   if (auto recalled = closed_keys_.recall(c))

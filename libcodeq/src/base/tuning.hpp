@@ -20,6 +20,9 @@ inline constexpr std::size_t holdings_per_request_max = 65536;
 inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
 inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
+inline constexpr std::size_t open_audits_max = 64;
+inline constexpr std::size_t session_operations_max = 16;
+inline constexpr std::size_t audited_looked_at_max = 2000;
 
 // A shard.
 inline constexpr std::size_t turn_commands_max = 256;

@@ -153,7 +153,10 @@ public:
   void stop(const instant& now);
 
   /// The shard's counts, since the start unless stated otherwise.
-  [[nodiscard]] base::coordinator_counts stats() const;
+  [[nodiscard]] base::coordinator_counts stats(const instant& now) const;
+
+  /// Adds the queues and the oldest leases of these workers, from a bounded number of leases.
+  void add_leases(std::vector<base::worker_counts>& workers, const instant& now) const;
 
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
 
@@ -220,6 +223,7 @@ private:
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
+  void carry_out(core::audit_wanted& e, const instant& now);
 
   /// For effects that are replies to the peer.
   template <class Effect>

@@ -46,12 +46,17 @@ void shard::note_refusal(std::string_view owner, const error& reason) {
     port_.note_limit("free_bytes", 0, owner);
 }
 
-void shard::carry_out(core::enqueue_answered& e, const instant&) {
+void shard::carry_out(core::enqueue_answered& e, const instant& now) {
   auto peer = e.peer;
   // The gateway is one peer for all tenants.
   if (!e.allowed)
     note_refusal(e.tenant.empty() ? owner_of(peer) : e.tenant, e.allowed.error());
+  // The gateway shows its callers the tasks that they added, and would ask for them.
+  auto shown = queue_watchers_.contains(peer) ? e.tasks : std::vector<core::seq_run>{};
   reply_to(peer, std::move(e));
+  for (const auto& run : shown)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      decide_now(core::describe_task{peer, unasked_status, run.first + i}, now);
 }
 
 void shard::carry_out(core::queue_answered& e, const instant&) {
@@ -142,6 +147,13 @@ void shard::carry_out(core::task_described& e, const instant& now) {
 
 void shard::carry_out(core::task_not_here& e, const instant& now) {
   inquire(e.why, {state_->id, e.why, e.seq, nullptr, std::move(e.purged)}, now);
+}
+
+void shard::carry_out(core::audit_wanted& e, const instant& now) {
+  stored_inquiry inquiry{state_->id, e.why};
+  inquiry.audit = std::move(e.filter);
+  inquiry.shard_count = shard_count_;
+  inquire(e.why, std::move(inquiry), now);
 }
 
 void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now) {

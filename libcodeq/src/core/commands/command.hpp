@@ -242,6 +242,8 @@ using command = std::variant<
   recall_keys,
   copy_survivors,
   end_session,
+  note_command,
+  tell_audit,
   tick,
   take_snapshot>;
 

@@ -156,7 +156,15 @@ struct timer_dropped {
 
 /// A query for a task, and its purpose.
 struct inquiry {
-  enum class kind : std::uint8_t { status, ending, repeated_report, change, explain, history };
+  enum class kind : std::uint8_t {
+    status,
+    ending,
+    repeated_report,
+    change,
+    explain,
+    history,
+    audit,
+  };
 
   kind what = kind::status;
   peer_id peer = 0;
@@ -195,6 +203,12 @@ struct task_not_here {
   std::shared_ptr<const purge_marks> purged{};
 };
 
+/// The answer is in the store: commands that operators gave to any shard.
+struct audit_wanted {
+  inquiry why;
+  audit_filter filter;
+};
+
 using effect = std::variant<
   enqueue_answered,
   tasks_granted,
@@ -214,6 +228,7 @@ using effect = std::variant<
   timer_dropped,
   task_described,
   task_explained,
+  audit_wanted,
   queue_answered,
   tasks_listed,
   progress_told,

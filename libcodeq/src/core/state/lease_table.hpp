@@ -85,6 +85,13 @@ public:
       visit(grant);
   }
 
+  /// Calls `visit(lease)` for at most `most` leases, in no particular order.
+  template <class Visit>
+  void for_each_lease(std::size_t most, Visit&& visit) const {
+    for (auto at = leases_.begin(); at != leases_.end() && most > 0; ++at, --most)
+      visit(at->second);
+  }
+
   /// Grants that ended since the last call.
   [[nodiscard]] std::vector<log_position> take_ended_grants();
 

@@ -51,6 +51,9 @@ private:
   void arm_deadline(const exchange_ptr& call);
   void check_deadline(const exchange_ptr& call);
 
+  /// Answers a request that waits after its token has expired, and frees what it has.
+  void end_expired(const exchange_ptr& call);
+
   gateway_actor::pointer self_ = nullptr;
   gateway_context context_;
   /// The calls whose routes have not begun.

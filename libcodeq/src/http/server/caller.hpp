@@ -21,15 +21,21 @@ struct caller {
   bool is_producer = false;
   bool is_worker = false;
   bool is_admin = false;
-  /// The scopes of a worker, for example `codeq:claim`; empty allows all of them.
-  std::vector<std::string> scopes{};
-  /// The queues that the caller may use; empty allows all queues of its tenant.
+  /// May read what the others may, and changes nothing.
+  bool is_reader = false;
+  /// The scopes of a worker.
+  security::scope_set scopes = security::scope_set::all();
+  /// The caller may use all queues of its tenant, else only `queues`.
+  bool all_queues = true;
   std::vector<std::string> queues{};
+  /// The caller may read the metrics of the process.
+  bool sees_metrics = false;
   /// The caller may also see the statistics of the process and of all tenants together.
   bool sees_all_tenants = false;
   /// The owner of the token; null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
 
+  /// True when the caller may use routes of that scope, such as `codeq:claim`.
   [[nodiscard]] bool has_scope(std::string_view scope) const;
   [[nodiscard]] bool may_use(std::string_view queue) const;
 };

@@ -201,7 +201,7 @@ void wakeup_desk::wake(const base::coordinator_counts& stats) {
   auto tenants = list_.tenants();
   ready_queues ready;
   for (const auto& q : stats.queues)
-    if (q.ready > 0 && !q.is_paused && tenants.contains(q.queue.tenant))
+    if (q.ready > 0 && !q.paused && tenants.contains(q.queue.tenant))
       ready[q.queue.tenant].emplace(q.queue.queue, q.ready);
   std::map<queue_address, std::vector<wakeup>> by_queue;
   for (auto& due : list_.take_due(ready, desk_->steady_now()))
