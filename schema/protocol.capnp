@@ -353,7 +353,7 @@ struct ResumeRequest {
   # Sent after a reconnect, once the unanswered results have been resent: the leases that I hold.
   # Replies: a LeasesLost for leases unknown to you, a TaskBatch for leases unknown to me, then
   # ResumeReply. At most one per shard and connection; with another one you close the connection.
-  # Of the leases unknown to me you deliver at most 8 MiB, and give back the others uncharged.
+  # You deliver at most 8 MiB of the leases unknown to me, and give back the others uncharged.
   shard @0 :UInt16;
   leases @1 :List(TaskLease);
 }

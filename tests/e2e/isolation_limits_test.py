@@ -35,7 +35,7 @@ FLOOD = cluster.BIN / "tests" / "e2e_flood"
 class TwoTenants(TenantsTest):
     """`mallory` is hostile, `acme` is not."""
 
-    # Of acme's calls, in seconds.
+    # The longest call of acme, in seconds.
     longest = 0.0
 
     def start_gateway_of_two(self, *options, slow_disk=False):

@@ -362,7 +362,7 @@ class Refusals(OperatorTest):
         self.cluster.ctl("get", task, status=1)
 
     def typed(self, answer):
-        """What a purge says on a terminal, where it is given this answer."""
+        """The words of a purge on a terminal, where it is given this answer."""
         ours, theirs = pty.openpty()
         with subprocess.Popen(
                 [BIN / "codeqctl", "--coordinator", self.cluster.address, "queue", "purge", "q"],

@@ -97,7 +97,7 @@ std::string to_json(const audit_page& page) {
   return out.end_object().take() + "\n";
 }
 
-/// What the command was about: a task, a queue, a tenant, or the coordinator.
+/// The object of the command: a task, a queue, a tenant, or the coordinator.
 std::string object_of(const audited_command& command) {
   if (command.tenant.empty())
     return "coordinator";

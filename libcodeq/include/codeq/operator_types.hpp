@@ -242,7 +242,7 @@ struct task_timeline {
   friend bool operator==(const task_timeline&, const task_timeline&) = default;
 };
 
-/// What an operator's command does. Stored on disk, never renumber.
+/// Kinds of operators' commands. Stored on disk, never renumber.
 enum class operator_action : std::uint8_t {
   cancel = 0,
   promote = 1,
@@ -271,7 +271,7 @@ struct audited_command {
   /// Distinguishes commands of the same millisecond.
   std::uint64_t operation = 0;
   operator_action action = operator_action::cancel;
-  /// What was changed: a tenant, one of its queues, or one task; the tenant is empty when the
+  /// The object: a tenant, one of its queues, or one task; the tenant is empty when the
   /// command was about the coordinator itself.
   std::string tenant{};
   std::string queue{};

@@ -196,7 +196,7 @@ result<void> check(const principal& who, const core::list_tasks& c) {
 }
 
 result<void> check(const principal& who, const core::tell_audit& c) {
-  return c.filter.tenant.empty() ? check_admin(who) : check_admin_of(who, c.filter.tenant);
+  return check_inspector_of(who, c.filter.tenant);
 }
 
 std::vector<core::lease_beat>

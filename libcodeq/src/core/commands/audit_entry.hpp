@@ -31,7 +31,7 @@ struct command_origin {
 
 using origin_ptr = std::shared_ptr<const command_origin>;
 
-/// What a command has changed on a shard so far.
+/// Changes that a command has made on a shard so far.
 struct audit_entry {
   origin_ptr by;
   operator_action action = operator_action::cancel;
