@@ -89,8 +89,9 @@ class Refusal(cluster.ClusterTest):
             self.assertEqual(len(lines), 1, lines)
 
     def test_data_directory_that_cannot_be_written(self):
-        self.coordinator("--dev", "--data", "/proc/store", "--listen", "127.0.0.1:0",
-                         names="/proc/store")
+        lines = self.coordinator("--dev", "--data", "/proc/store", "--listen", "127.0.0.1:0",
+                                 names="/proc/store")
+        self.assertEqual(len(lines), 1, lines)
 
     def test_port_in_use(self):
         self.cluster.start_coordinator()

@@ -110,7 +110,8 @@ TEST_F(HttpAccess, TokensOfSomeQueuesOpenNoOthers) {
   use_token("acme:s:pw:codeq:claim:mine");
 
   EXPECT_EQ(
-    "event type not allowed", post("/tasks/claim", R"({"commands":["other"]})").text("error"));
+    R"(event type not allowed: the token does not name queue "other")",
+    post("/tasks/claim", R"({"commands":["other"]})").text("error"));
   EXPECT_EQ(403u, post("/tasks", R"({"command":"other","payload":1})").status);
   EXPECT_EQ(202u, post("/tasks", R"({"command":"mine","payload":1})").status);
   EXPECT_EQ(200u, post("/tasks/claim", "{}").status);

@@ -483,7 +483,7 @@ TEST_F(HttpWakeups, WhatCannotBeSubscribedIsRefused) {
     return why(R"({"callbackUrl":"https://a.example/",)" + more + "}");
   };
 
-  EXPECT_EQ("invalid body", why("x"));
+  EXPECT_EQ("invalid body: it is not JSON: syntax error at byte 0", why("x"));
   EXPECT_EQ("invalid callback url: 'callbackUrl' is required", why("{}"));
   EXPECT_THAT(why(R"({"callbackUrl":"x"})"), testing::StartsWith("invalid callback url: "));
   EXPECT_THAT(

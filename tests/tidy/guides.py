@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guides for users: they stay short, name what exists, and a test runs each command in them.
 
-Commands stand in blocks fenced as `sh`. `tests/e2e/guides_test.py` runs all blocks of a guide in
+Commands stand in blocks fenced as `sh`. `tests/guides/guides_test.py` runs all blocks of a guide in
 order, in one shell, and compares a block fenced as `text` with the output of the block before it;
 `...` in it stands for anything. A block fenced as `LANGUAGE FILE` is written to that file.
 """

@@ -110,7 +110,7 @@ std::string to_sentence(const task_explanation& why) {
     return "handed out next";
   case task_reason::leased:
     return "leased by " + task.worker + ", attempt " + attempt_of(task, task.attempt)
-           + "; lease ends in " + in_seconds(why.lease_left) + " unless it beats";
+           + "; lease ends in " + in_seconds(why.lease_left) + " without a heartbeat";
   case task_reason::completed:
     return "completed";
   case task_reason::dead:

@@ -178,14 +178,15 @@ result<void> coordinator_node::impl::reload() {
 result<void> coordinator_node::impl::recover(const coordinator_node_options& options) {
   // Comes first, because a start writes the entries of the log that it replays, which takes space.
   reserve = std::make_shared<coordinator::disk_reserve>(options.data);
-  if (auto usable = reserve->usable(); !usable)
-    CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
+  auto usable = reserve->usable();
   if (auto ok = node::check_start_space(options.data); !ok)
     return ok;
   auto opened = storage::open_rocksdb_store(store_options(options, horizons));
   if (!opened)
     return opened.error();
   store = std::move(*opened);
+  if (!usable)
+    CODEQ_LOG_WARN("disk reserve is not looked after reason=\"{}\"", to_string(usable.error()));
   auto record = storage::open_identity(*store, options.shards, base::random_bits() | 1);
   if (!record)
     return record.error();

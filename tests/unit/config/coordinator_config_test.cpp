@@ -89,6 +89,20 @@ TEST(CoordinatorConfig, MissingDataNamesAllThreePlaces) {
     "or data in the file of --config)");
 }
 
+TEST(CoordinatorConfig, AnUnknownFlagIsNamedWithTheNearestOne) {
+  EXPECT_EQ(
+    refused({{"--dev", "--dat", "d"}}),
+    "codeq-coordinator: unknown option `--dat`; did you mean `--data`? (see --help)");
+  EXPECT_EQ(
+    refused({{"--dev", "--dat=d"}}),
+    "codeq-coordinator: unknown option `--dat`; did you mean `--data`? (see --help)");
+  EXPECT_EQ(
+    refused({{"--dev", "--frobnicate"}}),
+    "codeq-coordinator: unknown option `--frobnicate` (see --help)");
+  EXPECT_EQ(
+    refused({{"--dev", "data"}}), "codeq-coordinator: unexpected argument `data` (see --help)");
+}
+
 TEST(CoordinatorConfig, AnAddressThatIsNotLoopbackTakesTokensAndTls) {
   EXPECT_EQ(
     refused({{"--data", "d", "--dev", "--listen", "0.0.0.0:7400"}}),
@@ -227,7 +241,7 @@ TEST_F(CoordinatorFile, AnUnknownKeyIsNamed) {
 
   EXPECT_EQ(
     refused({{"--dev", "--config", file.c_str()}}),
-    "codeq-coordinator: --config " + file + ": unknown option `shard`");
+    "codeq-coordinator: --config " + file + ": unknown option `shard`; did you mean `shards`?");
 }
 
 TEST_F(CoordinatorFile, ABadValueNamesKeyAndFile) {

@@ -123,6 +123,12 @@ TEST(CtlCommandLine, ErrorsNameOptionValueAndWhatIsAllowed) {
     "codeqctl: --retry: `never` is not fixed, linear, exponential or exponential-jitter");
   EXPECT_EQ(refused({{"enqueue"}}), "codeqctl: QUEUE is required (see --help)");
   EXPECT_EQ(refused({{"result"}}), "codeqctl: ID is required (see --help)");
+  EXPECT_EQ(
+    refused({{"dead"}}),
+    "codeqctl: a subcommand is required: list, redrive, purge (see --help)");
+  EXPECT_EQ(
+    refused({{"enqueue", "q", "x", "--prio", "-3"}}),
+    "codeqctl: unknown option `--prio`; did you mean `--priority`? (see --help)");
   EXPECT_EQ(refused({{"get"}}), "codeqctl: get: ID is required, or --queue and --key");
 }
 

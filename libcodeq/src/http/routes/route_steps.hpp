@@ -25,6 +25,9 @@ void find_own(
   bool with_body,
   shard_desk::then<task_detail> done);
 
+/// The refusal of a queue that the caller's token does not name. Queues are event types in codeQ.
+[[nodiscard]] error refuse_queue(const std::string& queue);
+
 /// How the request, which declares `payload_field`, wants to see tasks.
 [[nodiscard]] task_view view_for(gateway_context& context, const exchange& call);
 

@@ -115,7 +115,7 @@ std::optional<response> let_in(gateway_context& context, const route& r, exchang
     return answer;
   }
   if (!has_role(*call.by, r.who))
-    return refusal(403, "forbidden");
+    return refusal(403, "forbidden: the token has another role than this route takes");
   if (r.who == access::worker && !call.by->has_scope(r.scope))
     return refusal(403, "missing scope " + std::string(r.scope));
   return std::nullopt;
@@ -221,7 +221,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call) {
     return call->answer(refusal(403, "only loopback hosts and origins may call with --dev"));
   auto found = find_route(*call);
   if (found.methods.empty())
-    return call->answer(refusal(404, "not found"));
+    return call->answer(refusal(404, "not found: no such route; /openapi.json lists all routes"));
   if (is_preflight(context, call->in))
     return call->answer(cors_policy::preflight(found.methods));
   if (!found.at)

@@ -31,7 +31,7 @@ result<claim_input> read_claim(const input& body, const caller& by) {
   in.lease = body.period("leaseSeconds").value_or(duration{0});
   for (const auto& queue : in.queues)
     if (!by.may_use(queue))
-      return error{errc::unauthorized, "event type not allowed"};
+      return refuse_queue(queue);
   if (in.queues.empty())
     in.queues = by.queues;
   return in;

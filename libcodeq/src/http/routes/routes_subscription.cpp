@@ -46,7 +46,7 @@ result<subscription> subscription_of(const input& body, const caller& by) {
   s.queues = body.texts("eventTypes");
   for (const auto& queue : s.queues)
     if (!by.may_use(queue))
-      return error{errc::unauthorized, "event type not allowed"};
+      return refuse_queue(queue);
   if (s.queues.empty())
     s.queues = by.queues;
   std::sort(s.queues.begin(), s.queues.end());

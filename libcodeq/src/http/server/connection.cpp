@@ -106,7 +106,7 @@ void connection::on_header(error_code failure) {
   if (failure == field::error::header_limit)
     return refuse(431, "header fields are too large");
   if (failure == field::error::body_limit)
-    return refuse(413, "request body is too large");
+    return refuse_body();
   // A peer that does not speak HTTP gets a refusal; one that closed the connection gets none.
   if (
     failure && failure.category() == field::make_error_code(field::error::bad_method).category()
@@ -126,7 +126,7 @@ void connection::on_header(error_code failure) {
   auto limit = body_bytes_max(view_of(head.target()));
   auto length = parser_->content_length();
   if (length && *length > limit)
-    return refuse(413, "request body is too large");
+    return refuse_body();
   parser_->body_limit(limit);
   if (!reserve_body())
     return refuse(over_share());
@@ -193,7 +193,7 @@ void connection::read_body() {
 
 void connection::on_request(error_code failure) {
   if (failure == field::error::body_limit)
-    return refuse(413, "request body is too large");
+    return refuse_body();
   if (failure)
     return close();
   serve();
@@ -350,6 +350,13 @@ void connection::drain() {
         return self->close();
       self->drain();
     });
+}
+
+void connection::refuse_body() {
+  auto length = parser_->content_length();
+  auto has = length ? "it has " + std::to_string(*length) + " bytes; " : std::string();
+  auto most = std::to_string(body_bytes_max(view_of(parser_->get().target())));
+  refuse(413, "request body is too large: " + has + "it must have at most " + most + " bytes");
 }
 
 void connection::refuse(unsigned status, std::string_view text) {

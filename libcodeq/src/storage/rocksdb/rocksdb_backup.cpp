@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <system_error>
 
 namespace codeq::storage {
 
@@ -91,6 +92,9 @@ result<backup_report> fetch_backup(
   const std::filesystem::path& directory,
   std::uint32_t number,
   const std::filesystem::path& target) {
+  std::error_code failure;
+  if (!std::filesystem::is_directory(directory / "meta", failure))
+    return error{errc::unavailable, directory.string() + " holds no backups"};
   rocksdb::BackupEngineOptions options(directory.string());
   rocksdb::BackupEngineReadOnly* opened = nullptr;
   rocksdb::Status status =
