@@ -100,7 +100,7 @@ constexpr auto audit_parameters = std::to_array<input_field>({
 constexpr std::array<route, 1> routes{{
   {.method = "GET",
    .pattern = "admin/audit",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &show_audit,
    .fields = {.query = audit_parameters}},
