@@ -96,7 +96,7 @@ class Roles(TokensTest):
                 ("enqueue", "mail", "x", *TENANT), ("cancel", task), ("cancel", *key),
                 ("promote", task), ("redrive", task), ("purge", task),
                 ("dead", "redrive", "--queue", "mail", *TENANT),
-                ("dead", "purge", "--queue", "mail", *TENANT), ("force", "revoke", task),
+                ("dead", "purge", "--queue", "mail", "--yes", *TENANT), ("force", "revoke", task),
                 ("force", "complete", task, "--text", "x"), ("force", "fail", task, "--text", "x"),
                 ("queue", "set", "mail", "--lease", "9s", *TENANT),
                 ("queue", "pause", "mail", *TENANT), ("queue", "resume", "mail", *TENANT),
