@@ -357,7 +357,8 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
   g.actor.desk = {
     shards, identity.store_id, std::make_shared<base::system_clock>(latest), limit_meter, enqueues};
   g.actor.who = node::authenticate_by(access);
-  // A subject that is not in the token file may be that of a JWT; its subscriptions end by their TTL.
+  // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
+  // TTL.
   g.actor.callers_of = node::callers_by(jwt_keys ? nullptr : tokens);
   g.actor.limit = node::limit_by(limiter, limit_meter);
   g.actor.is_loopback_only = options.development;

@@ -2,6 +2,7 @@
 #include "node/http_access.hpp"
 
 #include "base/clock.hpp"
+#include "base/wall_clock.hpp"
 
 #include <chrono>
 #include <utility>
@@ -66,7 +67,8 @@ http::find_callers callers_by(std::shared_ptr<security::token_source> tokens) {
   return [tokens = std::move(tokens)](const std::string& tenant, const std::string& subject) {
     std::vector<std::shared_ptr<const http::caller>> callers;
     for (auto& who : tokens->current()->find_subject(subject))
-      if (auto by = caller_of(std::move(who)); by->tenant == tenant)
+      if (auto by = caller_of(std::move(who));
+          by->tenant == tenant && !by->bearer->is_expired(base::wall_now()))
         callers.push_back(std::move(by));
     return callers;
   };

@@ -9,7 +9,7 @@
 /// Limits of tokens and token files, in addition to `codeq/limits.hpp`.
 namespace codeq::limits {
 
-/// Of a token of ours or a JWT. A hello, which has 4 KiB, also has the names of queues.
+/// The limit of tokens and JWTs. A hello, which has 4 KiB, also has the names of queues.
 inline constexpr std::size_t bearer_bytes_max = 3u << 10;
 inline constexpr std::size_t token_random_bytes = 32;
 inline constexpr std::size_t tokens_max = 10'000;

@@ -25,7 +25,7 @@ public:
     std::shared_ptr<token_source> tokens{};
     /// Null: JWTs are refused.
     std::shared_ptr<const key_source> keys{};
-    /// Of JWTs.
+    /// Which JWTs are accepted.
     jwt_rules rules{};
     /// Wall-clock time.
     std::function<timestamp()> now;

@@ -58,7 +58,7 @@ struct principal {
   security::role role = security::role::producer;
   /// Queues that a worker may use: names, or `*` alone. Empty for other roles.
   std::vector<std::string> queues;
-  /// What a worker may do with them.
+  /// The operations of a worker that the token allows.
   scope_set scopes = scope_set::all();
   /// The wall-clock time from which on the token is refused; empty: never.
   std::optional<timestamp> expires{};

@@ -35,7 +35,7 @@ private:
     : file_(std::move(file)), descriptor_(descriptor) {}
 
   std::filesystem::path file_;
-  /// Of the draft; negative once it has its name.
+  /// The draft's; negative once it has its name.
   int descriptor_;
 };
 
