@@ -155,6 +155,9 @@ class Followed(unittest.TestCase):
     def test_guide_for_operators(self):
         self.follow("coordinator/README.md")
 
+    def test_guide_for_tokens(self):
+        self.follow("coordinator/TOKENS.md")
+
     def test_guide_for_handlers(self):
         self.follow("worker/README.md")
 

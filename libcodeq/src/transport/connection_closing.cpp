@@ -59,7 +59,10 @@ void connection_state::abandon(error reason) {
 }
 
 void connection_state::peer_closed() {
-  enter_closing({errc::disconnected, "the peer closed the connection"});
+  error reason{errc::disconnected, "the peer closed the connection"};
+  if (phase_ == phase::awaiting_answer && !tls_)
+    reason.context += " without an answer; it may expect TLS, which takes --tls-ca";
+  enter_closing(std::move(reason));
   tell_owner();
   self_->quit();
 }

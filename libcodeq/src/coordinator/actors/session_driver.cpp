@@ -99,11 +99,14 @@ void session_driver::close(const error& reason) {
   self_->send(options_.connection, actors::close_connection{reason});
 }
 
-void session_driver::gather_stats(std::uint64_t number) {
-  auto done = [this, number](result<std::vector<base::coordinator_counts>> parts) {
-    session_->tell_stats(number, std::move(parts));
+void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
+  auto done = [this, number, with_leases](result<std::vector<base::coordinator_counts>> parts) {
+    if (with_leases)
+      session_->tell_workers(number, parts);
+    else
+      session_->tell_stats(number, std::move(parts));
   };
-  coordinator::gather_stats(self_, options_.shards, std::move(done));
+  coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
 }
 
 void session_driver::wake_after(duration wait, session_wake what) {
@@ -131,6 +134,14 @@ std::map<std::string, std::int64_t> session_driver::gauges() const {
 
 result<backup_status> session_driver::back_up(bool start) {
   return options_.backups(start);
+}
+
+result<std::vector<backup_info>> session_driver::list_backups() const {
+  return options_.list_backups();
+}
+
+timestamp session_driver::now() {
+  return options_.clock->now().shard;
 }
 
 void session_driver::note_limit(std::string_view name, std::uint64_t max) {

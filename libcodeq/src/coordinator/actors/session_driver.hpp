@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/enqueue_shares.hpp"
 #include "coordinator/actors/turn_loop.hpp"
@@ -25,6 +26,9 @@ using process_gauges = std::function<std::map<std::string, std::int64_t>()>;
 /// Starts a backup, or with false only returns the status of the latest one; called on any thread.
 using backup_control = std::function<result<backup_status>(bool start)>;
 
+/// Returns the backups that exist; called on any thread.
+using backup_list = std::function<result<std::vector<backup_info>>()>;
+
 struct session_driver_options {
   session_options session;
   actors::connection_actor connection;
@@ -35,10 +39,13 @@ struct session_driver_options {
   std::string node_name;
   std::string remote;
   process_gauges gauges;
+  /// Null only where no operator connects.
+  std::shared_ptr<base::clock> clock{};
   /// Not null when there is a bearer.
   std::shared_ptr<security::rate_limiter> limiter{};
   /// Empty when there is no store to back up.
   backup_control backups{};
+  backup_list list_backups{};
   std::shared_ptr<unread_shares> unread = std::make_shared<unread_shares>();
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
   /// When the peer sent its latest message, on a monotonic clock; 0 before the first one. Pings do
@@ -82,7 +89,7 @@ public:
   void command_shard(shard_id to, core::command command) override;
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
-  void gather_stats(std::uint64_t number) override;
+  void gather_stats(std::uint64_t number, bool with_leases) override;
   void wake_after(duration wait, session_wake what) override;
   [[nodiscard]] outgoing_bytes outgoing() const override;
   [[nodiscard]] result<void> keep_unread(std::uint64_t bytes) override;
@@ -90,6 +97,8 @@ public:
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
+  [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
   void note_refused(const error& reason) override;

@@ -52,6 +52,13 @@ shard_internal_actor shard_driver::me() const {
   return caf::actor_cast<shard_internal_actor>(self_);
 }
 
+base::coordinator_counts shard_driver::stats(const ask_shard_stats& question) {
+  auto counts = shard_->stats(now());
+  if (question.with_leases)
+    shard_->add_leases(counts.workers, now());
+  return counts;
+}
+
 void shard_driver::attach(const attach_peer& m) {
   peers_.insert_or_assign(m.who.peer, m.actor);
   shard_->attach(m.who, now());
@@ -193,7 +200,7 @@ shard_internal_actor::behavior_type drive_shard(
     [self](const shard_command& m) { self->state.hosted().decide(m.what, self->state.now()); },
     [self](const attach_peer& m) { self->state.attach(m); },
     [self](const detach_peer& m) { self->state.detach(m.peer); },
-    [self](ask_shard_stats) { return self->state.hosted().stats(); },
+    [self](ask_shard_stats m) { return self->state.stats(m); },
     [self](stop_shard) { return self->state.stop(); },
     [self](const meet_shards& m) { self->state.meet(m); },
     [self](const batch_committed& m) {

@@ -48,6 +48,8 @@ public:
 
   [[nodiscard]] instant now() { return options_.clock->now(); }
 
+  [[nodiscard]] base::coordinator_counts stats(const ask_shard_stats& question);
+
   void attach(const attach_peer& m);
   void detach(core::peer_id peer);
   void meet(const meet_shards& m);

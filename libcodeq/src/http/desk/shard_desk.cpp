@@ -97,7 +97,10 @@ core::peer_id shard_desk::next_peer() {
 }
 
 void shard_desk::send_frame(
-  std::uint16_t shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& share) {
+  std::uint16_t shard,
+  const protocol::wire_frame& frame,
+  const coordinator::enqueue_share& share,
+  const core::origin_ptr& origin) {
   auto sent = protocol::visit_frame(frame, [&]<class S>(protocol::frame<S> message) {
     if constexpr (std::is_constructible_v<protocol::shard_request, protocol::frame<S>>) {
       // Requests built by the client's code name their shard themselves.
@@ -107,7 +110,7 @@ void shard_desk::send_frame(
       }
       self_->send(
         options_.shards[shard],
-        coordinator::peer_request{peer_, std::move(message), nullptr, share});
+        coordinator::peer_request{peer_, std::move(message), nullptr, share, origin});
     }
   });
   if (!sent)
@@ -199,6 +202,13 @@ void shard_desk::walk_ready(
 void shard_desk::connect_stats() {
   parts_.connect([this](std::function<void(const parts_result&)> done) {
     coordinator::gather_stats(self_, options_.shards, std::move(done));
+  });
+  workers_.connect([this](std::function<void(const workers_result&)> done) {
+    auto gathered = [done = std::move(done)](const parts_result& parts) {
+      done(parts ? workers_result(coordinator::sum_of(*parts).workers)
+                 : workers_result(parts.error()));
+    };
+    coordinator::gather_stats(self_, options_.shards, std::move(gathered), {.with_leases = true});
   });
   stats_.connect([this](std::function<void(const stats_result&)> done) {
     parts_.ask([this, done = std::move(done)](const parts_result& parts) {

@@ -21,8 +21,8 @@ namespace {
 /// made in its name.
 std::shared_ptr<const caller> metrics_reader() {
   caller by{"metrics", {}};
-  by.is_admin = true;
   by.sees_all_tenants = true;
+  by.sees_metrics = true;
   return std::make_shared<const caller>(std::move(by));
 }
 

@@ -45,6 +45,12 @@ SSL* make_secured(const server_options& options) {
   return native;
 }
 
+std::string host_and_port(const asio::ip::tcp::endpoint& remote) {
+  auto host = remote.address().to_string();
+  bool is_v6 = remote.address().is_v6();
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(remote.port());
+}
+
 } // namespace
 
 connection::connection(
@@ -108,7 +114,7 @@ void connection::on_header(error_code failure) {
   if (failure == field::error::header_limit)
     return refuse(431, "header fields are too large");
   if (failure == field::error::body_limit)
-    return refuse(413, "request body is too large");
+    return refuse_body();
   // A peer that does not speak HTTP gets a refusal; one that closed the connection gets none.
   if (
     failure && failure.category() == field::make_error_code(field::error::bad_method).category()
@@ -128,7 +134,7 @@ void connection::on_header(error_code failure) {
   auto limit = body_bytes_max(view_of(head.target()));
   auto length = parser_->content_length();
   if (length && *length > limit)
-    return refuse(413, "request body is too large");
+    return refuse_body();
   parser_->body_limit(limit);
   if (!reserve_body())
     return refuse(over_share());
@@ -195,7 +201,7 @@ void connection::read_body() {
 
 void connection::on_request(error_code failure) {
   if (failure == field::error::body_limit)
-    return refuse(413, "request body is too large");
+    return refuse_body();
   if (failure)
     return close();
   serve();
@@ -215,6 +221,9 @@ void connection::serve() {
   in.preflight_method = std::string(view_of(head[field::field::access_control_request_method]));
   in.idempotency_key = std::string(view_of(head["Idempotency-Key"]));
   in.id = request_id_;
+  error_code gone;
+  auto remote = stream_.lowest().socket().remote_endpoint(gone);
+  in.remote = gone ? remote_ : host_and_port(remote);
   if (!read_target(view_of(head.target()), in))
     return refuse(400, "malformed request target");
   in.body = std::move(head.body());
@@ -382,6 +391,13 @@ void connection::drain() {
         return self->close();
       self->drain();
     });
+}
+
+void connection::refuse_body() {
+  auto length = parser_->content_length();
+  auto has = length ? "it has " + std::to_string(*length) + " bytes; " : std::string();
+  auto most = std::to_string(body_bytes_max(view_of(parser_->get().target())));
+  refuse(413, "request body is too large: " + has + "it must have at most " + most + " bytes");
 }
 
 void connection::refuse(unsigned status, std::string_view text) {

@@ -95,6 +95,8 @@ private:
   void drain();
 
   /// Answers on the server's thread, without `serve`, and closes the connection.
+  /// Refuses a body over its limit.
+  void refuse_body();
   void refuse(unsigned status, std::string_view text);
   void refuse(response answer);
 

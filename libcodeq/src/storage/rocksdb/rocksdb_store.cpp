@@ -114,6 +114,11 @@ public:
     return {};
   }
 
+  [[nodiscard]] result<std::vector<backup_report>>
+  list_backups(const std::filesystem::path& directory) const override {
+    return find_backups(directory);
+  }
+
   result<backup_report> back_up(
     const std::filesystem::path& directory,
     std::uint32_t kept,
