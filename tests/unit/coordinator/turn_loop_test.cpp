@@ -58,6 +58,15 @@ actors::connection_actor::behavior_type idle_connection(actors::connection_actor
   };
 }
 
+/// Shows always the same time.
+class still_clock final : public base::clock {
+public:
+  [[nodiscard]] instant now() override {
+    constexpr std::chrono::hours since(1);
+    return {monotonic_time{since}, timestamp{since}};
+  }
+};
+
 struct peer {
   outlet out;
   std::shared_ptr<actors::outgoing_progress> progress =
@@ -81,7 +90,7 @@ protected:
     writes.meter = meter_;
     writes.loop = loop_;
     coordinator::shard_driver_options options;
-    options.clock = std::make_shared<base::manual_clock>();
+    options.clock = std::make_shared<still_clock>();
     auto steady = options.clock->now().steady;
     options.shard.state = std::move(storage::recover(*store_, only_shard, 1, steady).value());
     options.store = store_;

@@ -237,10 +237,16 @@ void shard_desk::take_added(const coordinator::shard_reply& m) {
   auto added = added_.extract({m.shard, std::get<protocol::status_answered>(m.reply).view.seq});
   if (added.empty())
     return;
+  auto done = std::move(added.mapped());
   protocol::write_reply(m.shard, m.reply, [&](const protocol::wire_frame& frame) {
     auto reply = protocol::status_reply::parse(frame.body);
-    auto detail = reply ? read_detail(*reply) : reply.error();
-    added.mapped()(detail ? std::move(detail->answer) : detail.error());
+    if (!reply)
+      return done(reply.error());
+    auto detail = read_detail(*reply);
+    if (detail)
+      done(std::move(detail->answer));
+    else
+      done(detail.error());
   });
 }
 
