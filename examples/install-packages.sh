@@ -12,7 +12,7 @@ packages="
   libxxhash-dev
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
   libboost1.81-dev libboost-json1.81-dev prometheus-cpp-dev
-  pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl
+  pkgconf procps python3 python3-hypothesis python3-jsonschema libfaketime valgrind curl spin
   ca-certificates
 "
 

@@ -13,7 +13,7 @@ Installs missing Debian packages, builds into build/, runs every test by ctest, 
 target for 20 seconds.
 
   --label LABEL      run only tests with this label; may be given several times
-                     (tidy unit model sim mutation golden integration fault kill e2e openapi)
+                     (tidy unit model spin sim mutation golden integration fault kill e2e openapi)
   --sanitize KIND    build with sanitizers (address, thread, undefined or address,undefined) into
                      build-KIND/, and fail on a report of any program that a test runs; thread
                      first builds CAF and RocksDB with it, once, into a cache folder
