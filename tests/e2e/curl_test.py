@@ -356,7 +356,7 @@ class CurlGuide(cluster.ClusterTest):
         answers = done.stdout.splitlines()
         for words in ('"ok":true', '"requeued"', '"sent":true', '"state":"dead"'):
             self.assertTrue(any(words in answer for answer in answers), f"{words}: {done.stdout}")
-        # What the commands led to.
+        # The effects of the commands.
         self.assertEqual('{"sent":"ada"}', self.http.claim("log", wait=5)["payload"])
         settings = self.http.get("/admin/queues/bills/settings").json["settings"]
         self.assertEqual((8, 604800), (settings["maxAttempts"], settings["retentionSeconds"]))

@@ -21,7 +21,7 @@ from cluster import BIN, BUILD
 
 SECONDS_MAX = 600 if cluster.SANITIZERS else 200
 PROGRAMS = ("codeq-coordinator", "codeq-worker", "codeqctl", "codeq-bench")
-# What the guides' commands measure with, so that a run takes seconds.
+# Options of measurements in the guides, so that a run takes seconds.
 SMALL = {"cycle": "--tasks 2000", "latency": "--rate 100 --seconds 1", "retries": "--tasks 2000",
          "open-loop": "--rate 200 --seconds 1", "idle": "--seconds 1 --settle 1",
          "backlog": "--tasks 9000 --claims 500 --rounds 1 --settle 1",

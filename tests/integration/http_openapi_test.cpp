@@ -137,7 +137,7 @@ json::object schema_of(std::span<const input_field> fields) {
   return schema;
 }
 
-/// What the document says of a route's input, without descriptions and examples.
+/// The input of a route as the document should describe it, without descriptions and examples.
 json::object input_of(const route& r) {
   json::object input;
   json::array parameters;
@@ -150,7 +150,7 @@ json::object input_of(const route& r) {
   }
   if (!parameters.empty())
     input["parameters"] = parameters;
-  // What is allowed with `?limit=extended` only is described in words.
+  // The larger limits of `?limit=extended` are those of the schema.
   const auto& body = r.fields.extended.fields.empty() ? r.fields.body : r.fields.extended;
   if (!body.fields.empty())
     input["requestBody"] = {
@@ -188,7 +188,7 @@ std::string pattern_of(std::string_view path) {
   return pattern;
 }
 
-/// What an operation says of its input, as `input_of` has it.
+/// The input of an operation in the document, in the form of `input_of`.
 json::object input_in(const json::object& operation) {
   json::object input;
   json::array parameters;

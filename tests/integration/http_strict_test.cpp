@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 
-/// What no route declares is refused, and what a route declares means the same everywhere.
+/// Undeclared fields are refused, and a declared field means the same on every route.
 class HttpStrict : public http_fixture {
 protected:
   /// Why the request is refused with 400.

@@ -34,7 +34,7 @@ public:
   /// Sequences below which all tasks of a queue were purged.
   struct purge_notes {
     std::map<queue_address, sequence> purged_below;
-    /// Of queues that were removed: those whose tasks need no mark any more.
+    /// Removed queues, with the tasks that need no mark any more.
     std::map<queue_address, sequence> expired_below;
   };
 

@@ -182,7 +182,7 @@ public:
       send(tasks, number, 1);
     auto refused = answers_to(requests, "answered");
     for (; !refused.empty(); refused = answers_to(refused.size(), "again"))
-      // Whoever sends a request again acknowledges the answers to earlier ones.
+      // A repeated request acknowledges the answers to earlier ones.
       for (auto number : refused)
         send(tasks, number, *refused.begin());
   }

@@ -89,7 +89,7 @@ result<void> session::take_answer(std::uint64_t bytes) {
 void session::give_back_unread() {
   auto unread = port_.outgoing().waiting();
   bool is_read = unread <= tuning::unread_bytes_free;
-  // What is not counted until now is counted with the next frame.
+  // Bytes that are not counted until now are counted with the next frame.
   std::ignore = port_.keep_unread(is_read ? 0 : unread);
   if (!is_read)
     return wake_later(session_wake::unread_bytes, tuning::delivery_look_interval);

@@ -10,7 +10,7 @@ namespace codeq::http {
 
 namespace {
 
-/// What was left out is as in `policy`.
+/// Fields that are left out are those of `policy`.
 retry_policy read_retry(const input& from, retry_policy policy) {
   if (auto kind = from.choice("kind"))
     policy.kind = static_cast<retry_kind>(*kind);

@@ -121,7 +121,7 @@ std::optional<response> let_in(const route& r, const exchange& call) {
   return std::nullopt;
 }
 
-/// What the request says, if its route takes all of it.
+/// The fields of the request; refused if its route does not take all of them.
 result<route_input> read_fields(const route& r, const request& in) {
   if (!in.repeated_parameter.empty())
     return refuse_input(

@@ -16,7 +16,7 @@ namespace {
 /// Of every HTTP worker, so that its leases outlive the process that answers it.
 constexpr std::uint64_t only_incarnation = 1;
 
-/// What a claim asks for.
+/// The fields of a claim.
 struct claim_input {
   std::vector<std::string> queues;
   duration lease{0};

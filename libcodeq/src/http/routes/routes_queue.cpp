@@ -170,7 +170,7 @@ void change_locked(
   show_parts(context, queue, std::move(change));
 }
 
-/// What the body leaves out stays as it is.
+/// Settings that the body leaves out stay as they are.
 void change_settings(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (!queue)

@@ -7,7 +7,7 @@
 
 #include <array>
 
-/// What anybody of a tenant may know of its tasks, and what their producers may change.
+/// Reads of tasks by every token of their tenant, and changes by producers.
 namespace codeq::http {
 
 namespace {
