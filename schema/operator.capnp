@@ -208,6 +208,25 @@ struct TaskFilter {
   newestFirst @8 :Bool;
   # Descending order of sequences: the scan starts at `below`, and the reply's `after` is the next
   # `below`.
+  group @9 :Data;
+  # With a list only, as all fields below. Empty: any group, or none.
+  key @10 :Data;
+  # Empty: any key, or none.
+  workers @11 :List(Text);
+  # At most 16 names, of which one is that of the worker of the task's current attempt, or of its
+  # last one; empty: any worker, or none.
+  headers @12 :List(Task.TaskBody.Header);
+  # At most 16 headers, which the task has, with these values.
+  error @13 :Text;
+  # A part of the latest error text; empty: any text, or none.
+  enqueuedSinceMs @14 :Int64;
+  # Enqueued from this shard time on; 0: no bound.
+  enqueuedUntilMs @15 :Int64;
+  # Enqueued before this shard time; 0: no bound.
+  endedSinceMs @16 :Int64;
+  # Only tasks that ended, from this shard time on; 0: no bound.
+  endedUntilMs @17 :Int64;
+  # Only tasks that ended, before this shard time; 0: no bound.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {
@@ -217,6 +236,20 @@ enum BulkKind @0xe5d6c7b8a9901728 {
   # Removes dead tasks for good.
   purgeAll @2;
   # Removes tasks of any state for good; leases are revoked.
+  redriveListed @3;
+  # As `redrive`, for the tasks in `tasks`; so are the next three.
+  purgeListed @4;
+  countRedrive @5;
+  # Changes nothing: `changed` is the number of tasks that `redriveListed` would redrive.
+  countPurge @6;
+  # The same for `purgeListed`.
+}
+
+struct DeadTask {
+  # A dead task as a list showed it.
+  seq @0 :UInt64;
+  token @1 :UInt64;
+  # Token of its last lease; a task with another one is left alone.
 }
 
 struct BulkRequest {
@@ -227,6 +260,9 @@ struct BulkRequest {
   what @2 :BulkKind;
   filter @3 :TaskFilter;
   # Its state must be `anyState`; `what` determines the states.
+  tasks @4 :List(DeadTask);
+  # At most 1000, in ascending order of sequences; those of other tenants and queues than the
+  # filter's are left alone. Empty unless `what` is about a list.
 }
 
 struct BulkReply {
@@ -265,6 +301,10 @@ struct TaskView {
   lostInRow @10 :UInt8;
   group @11 :Data;
   key @12 :Data;
+  endedAtMs @13 :Int64;
+  # In a list: when an ended task ended; else 0. `worker` is then also that of a completed task.
+  error @14 :Data;
+  # In a list: the last error text of a dead task, cut to 1 KiB with a mark.
 }
 
 struct ListReply {
@@ -276,7 +316,11 @@ struct ListReply {
   after @4 :UInt64;
   # Where the next part begins.
   more @5 :Bool;
-  # False when no further tasks can match the filter.
+  # False when no further tasks can match the filter. With fewer tasks than requested, true means
+  # that the part ended because it examined as many records as one request may.
+  knowsAllFilters @6 :Bool;
+  # Set by coordinators that evaluate all fields of the filter and list ended tasks; older ones
+  # ignored what they did not know.
 }
 
 struct ExplainRequest {

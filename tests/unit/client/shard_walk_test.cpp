@@ -16,13 +16,6 @@ core::queue_settings part_with(std::uint64_t max_depth, std::uint64_t max_leased
   return part;
 }
 
-task_summary task(std::uint16_t shard, sequence seq, std::int64_t enqueued_at) {
-  task_summary status;
-  status.id = {shard_id{shard}, seq};
-  status.enqueued_at = timestamp{duration{enqueued_at}};
-  return status;
-}
-
 } // namespace
 
 TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
@@ -59,16 +52,6 @@ TEST(ShardWalk, ShardsThatDifferAreSaid) {
   EXPECT_FALSE(merge_parts({}, {part_with(0, 0), paused}).is_uniform);
   EXPECT_FALSE(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).is_uniform);
   EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
-}
-
-TEST(ShardWalk, TheOldestOfAllShardsComeFirst) {
-  auto merged =
-    merge_oldest({{task(0, 1, 10), task(0, 2, 30)}, {task(1, 1, 20), task(1, 2, 25)}, {}}, 3);
-
-  ASSERT_EQ(merged.size(), 3u);
-  EXPECT_EQ(merged[0].id, (task_id{shard_id{0}, 1}));
-  EXPECT_EQ(merged[1].id, (task_id{shard_id{1}, 1}));
-  EXPECT_EQ(merged[2].id, (task_id{shard_id{1}, 2}));
 }
 
 TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {

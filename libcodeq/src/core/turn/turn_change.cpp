@@ -196,6 +196,10 @@ void turn::tell_holder(fencing_token token) {
 }
 
 void turn::run(const change_many& c) {
+  if (is_of_list(c.what)) {
+    effects_.emplace_back(bulk_answered{c.peer, c.number, change_listed(c)});
+    return;
+  }
   auto selected = select_tasks(state_, part_of(c));
   bulk_answered answer{c.peer, c.number, 0, selected.after, selected.more};
   if (c.what == bulk_kind::redrive) {
@@ -209,6 +213,31 @@ void turn::run(const change_many& c) {
   if (is_whole)
     mark_purged(c.part);
   effects_.emplace_back(answer);
+}
+
+std::size_t turn::change_listed(const change_many& c) {
+  std::vector<sequence> tasks;
+  for (const auto& listed : c.tasks) {
+    const auto* s = find_segment(state_.segments, listed.seq);
+    if (!s)
+      continue;
+    auto entry = s->view(listed.seq);
+    bool is_same = entry.state == task_state::dead && entry.token == listed.token;
+    const auto& queue = state_.queues[s->queue]->address;
+    bool is_of_part = queue.tenant == c.part.filter.tenant
+                      && (c.part.filter.queue.empty() || queue.queue == c.part.filter.queue);
+    if (is_same && is_of_part)
+      tasks.push_back(listed.seq);
+  }
+  if (c.what == bulk_kind::redrive_listed)
+    return redrive_all(tasks);
+  if (c.what == bulk_kind::purge_listed)
+    purge_all(tasks);
+  if (c.what == bulk_kind::count_redrive)
+    std::erase_if(tasks, [this](sequence seq) {
+      return is_key_taken(*find_segment(state_.segments, seq));
+    });
+  return tasks.size();
 }
 
 std::size_t turn::redrive_all(const std::vector<sequence>& tasks) {

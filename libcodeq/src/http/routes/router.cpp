@@ -210,6 +210,7 @@ std::vector<std::span<const route>> all_routes() {
     task_routes(),
     queue_routes(),
     admin_routes(),
+    dead_routes(),
     subscription_routes(),
     policy_routes(),
     process_routes()};

@@ -178,7 +178,7 @@ void change_settings(gateway_context& context, const exchange_ptr& call) {
 void purge(gateway_context& context, const exchange_ptr& call) {
   auto queue = queue_meant(call);
   if (queue)
-    change_all(context, call, core::bulk_kind::purge_all, {*queue, 0, 0});
+    purge_queue(context, call, *queue);
 }
 
 constexpr std::array<route, 7> routes{{
