@@ -304,7 +304,8 @@ struct TaskView {
   endedAtMs @13 :Int64;
   # In a list: when an ended task ended; else 0. `worker` is then also that of a completed task.
   error @14 :Data;
-  # In a list: the last error text of a dead task, cut to 1 KiB with a mark.
+  # In a list: the last error text of a dead task, and with a filter by error that of any task, cut
+  # to 1 KiB with a mark.
 }
 
 struct ListReply {

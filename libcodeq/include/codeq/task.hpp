@@ -190,8 +190,8 @@ struct task_summary {
   std::uint32_t lost_in_row = 0;
   /// When an ended task ended; only in lists.
   std::optional<timestamp> ended_at{};
-  /// The latest error text of a task that is not completed; empty when no attempt failed. A list
-  /// contains that of dead tasks, cut to `limits::history_text_bytes_max`.
+  /// The latest error text of a task that is not completed; empty when no attempt failed. In lists
+  /// of dead tasks, or with a filter by error, cut to `limits::history_text_bytes_max`; else empty.
   std::string error_text{};
 };
 

@@ -122,14 +122,14 @@ void fate_walk::skip_unless(const task_filter& filter, timestamp now) {
     leave_fate();
 }
 
-result<void> fate_walk::prepare(
+result<void> fate_walk::advance(
   const task_store& store, const task_filter& filter, timestamp now, read_budget& budget) {
-  while (!is_over_ && !is_ready() && budget.is_left()) {
-    if (auto ok = load(store, budget); !ok)
-      return ok;
-    if (is_ready())
-      skip_unless(filter, now);
-  }
+  if (is_over_ || is_ready())
+    return {};
+  if (auto ok = load(store, budget); !ok)
+    return ok;
+  if (is_ready())
+    skip_unless(filter, now);
   return {};
 }
 

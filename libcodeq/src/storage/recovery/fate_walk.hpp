@@ -39,9 +39,9 @@ public:
 
   fate_walk(kind of, const range& over);
 
-  /// Goes to the fate of the next task, unless it is there. Ends early, with `is_ready` false, when
-  /// the budget is used up.
-  [[nodiscard]] result<void> prepare(
+  /// Reads one more fate, if the next task's was not read yet, and leaves it again when none of its
+  /// tasks can match.
+  [[nodiscard]] result<void> advance(
     const task_store& store, const task_filter& filter, timestamp now, read_budget& budget);
 
   [[nodiscard]] bool is_over() const noexcept { return is_over_; }

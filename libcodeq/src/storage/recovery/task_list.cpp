@@ -80,18 +80,31 @@ sequence task_list::place() const {
   return *first;
 }
 
+result<bool> task_list::advance(const task_store& store, read_budget& budget) {
+  while (true) {
+    // The walk that is behind the other, so that the place of both goes on.
+    fate_walk* behind = nullptr;
+    for (auto* walk : {&segments_, &copied_}) {
+      bool is_missing = !walk->is_over() && !walk->is_ready();
+      if (is_missing && (!behind || is_before(walk->at(), behind->at())))
+        behind = walk;
+    }
+    if (!behind || !budget.is_left())
+      return behind == nullptr;
+    if (auto ok = behind->advance(store, memory_.part.filter, now_, budget); !ok)
+      return ok.error();
+  }
+}
+
 result<std::optional<task_list::candidate>>
 task_list::next(const task_store& store, read_budget& budget) {
   const auto& filter = memory_.part.filter;
   fate_filter as_of{now_, memory_.purged.get()};
   while (true) {
-    for (auto* walk : {&segments_, &copied_}) {
-      if (auto ok = walk->prepare(store, filter, now_, budget); !ok)
-        return ok.error();
-      if (!walk->is_over() && !walk->is_ready())
-        return std::optional<candidate>{};
-    }
-    if (is_over())
+    auto is_ready = advance(store, budget);
+    if (!is_ready)
+      return is_ready.error();
+    if (!*is_ready || is_over())
       return std::optional<candidate>{};
     auto seq = place();
     std::optional<candidate> found;
@@ -241,8 +254,7 @@ task_list::consider(const task_store& store, candidate& task, read_budget& budge
   if (auto ok = read_worker(store, view, budget); !ok)
     return ok.error();
   bool is_picked = matches(view);
-  bool is_dead = view.entry.state == task_state::dead;
-  view.error_text = is_dead ? core::cut_for_history(view.error_text) : std::string();
+  view.error_text = core::cut_for_history(view.error_text);
   return is_picked;
 }
 

@@ -44,6 +44,9 @@ private:
   [[nodiscard]] result<std::optional<candidate>>
   next(const task_store& store, read_budget& budget);
 
+  /// Brings both walks to their next tasks. Returns false when the budget is used up before.
+  [[nodiscard]] result<bool> advance(const task_store& store, read_budget& budget);
+
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] bool is_before(sequence a, sequence b) const;
 
