@@ -40,6 +40,7 @@ class OperatorTest(cluster.ClusterTest):
 class Queues(OperatorTest):
     def test_paused_queue_keeps_its_tasks_over_a_restart(self):
         self.cluster.start_worker("w")
+        self.cluster.ctl("queue", "set", "echo", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "echo")
         task = self.cluster.enqueue("echo", "x")
         self.cluster.coordinator.kill()
@@ -66,7 +67,7 @@ class Queues(OperatorTest):
         waiting = self.cluster.enqueue("sleep", f"{self.path} 0 0")
         other = self.cluster.enqueue("echo", "x", "--delay", "1h")
 
-        self.cluster.ctl("queue", "purge", "sleep")
+        self.cluster.ctl("queue", "purge", "sleep", "--yes")
 
         for task in (running, waiting):
             self.cluster.ctl("get", task, status=1)
@@ -99,6 +100,7 @@ class Order(cluster.ClusterTest):
     def test_priority_then_enqueue_order_within_a_shard(self):
         self.cluster.start_coordinator("--shards", "1")
         path = self.cluster.path("starts")
+        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "sleep")
         priorities = (0, 5, 9, 0, 9, 5)
         tasks = [self.cluster.enqueue("sleep", f"{path} 0 0", "--priority", str(priority))
@@ -142,7 +144,7 @@ class Dead(OperatorTest):
         redriven = self.json("dead", "redrive", "--queue", "fail", "--limit", "4")
         self.assertEqual(redriven["changed"], 4)
         wait_until(lambda: all(self.state(task) == "dead" for task in dead), 10, "they die again")
-        purged = self.json("dead", "purge", "--queue", "fail")
+        purged = self.json("dead", "purge", "--queue", "fail", "--yes")
 
         self.assertEqual(purged["changed"], 6)
         for task in dead:
@@ -404,7 +406,7 @@ class DeadTasks(FindTest):
             self.assertEqual(3, len(self.dead_listed()))
             over_http = self.http.post(f"/admin/dead/{verb}", {"error": "order", "dryRun": True})
             self.assertEqual({"changed": 2, "dryRun": True}, over_http.json)
-        self.assertEqual(2, self.json("dead", "purge", "--error", "order")["changed"])
+        self.assertEqual(2, self.json("dead", "purge", "--error", "order", "--yes")["changed"])
         self.assertEqual([self.dead["disk is full"]], self.dead_listed())
         self.assertEqual(1, self.http.post("/admin/dead/redrive", {"group": "g2"}).json["changed"])
         self.assertEqual([], self.dead_listed())
@@ -423,8 +425,9 @@ class DeadTasks(FindTest):
         self.assertEqual(would, self.json("dead", "redrive", "--queue", "keyed")["changed"])
 
     def test_limit_and_age_bound_what_is_changed(self):
-        self.assertEqual(0, self.json("dead", "purge", "--older-than", "1h")["changed"])
-        self.assertEqual(1, self.json("dead", "purge", "--limit", "1", "--rate", "5")["changed"])
+        purge = ("dead", "purge", "--yes")
+        self.assertEqual(0, self.json(*purge, "--older-than", "1h")["changed"])
+        self.assertEqual(1, self.json(*purge, "--limit", "1", "--rate", "5")["changed"])
         self.assertEqual(2, len(self.dead_listed()))
 
 

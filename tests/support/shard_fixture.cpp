@@ -42,7 +42,14 @@ std::string shard_fixture::together(const std::function<void()>& all) {
   return seal();
 }
 
-std::string shard_fixture::run(const core::command& c) {
+std::string shard_fixture::run(const core::command& given) {
+  auto c = given;
+  std::visit(
+    [this](auto& one) {
+      if constexpr (requires { one.origin; })
+        one.origin = origin_;
+    },
+    c);
   if (!turn_)
     turn_ = std::make_unique<core::turn>(*state_);
   if (auto recalled = closed_keys_.recall(c))
@@ -184,6 +191,14 @@ std::string shard_fixture::tell_progress(
   const std::string& worker, core::task_lease lease, std::uint8_t percent, std::string note) {
   return run(
     core::heartbeat{peer_of(worker), {}, {{lease.seq, lease.token, percent, std::move(note)}}});
+}
+
+std::string
+shard_fixture::add_queues(const std::string& worker, const std::vector<std::string>& queues) {
+  core::change_queues c{peer_of(worker), {}, true};
+  for (const auto& queue : queues)
+    c.queues.push_back({"default", queue});
+  return run(c);
 }
 
 std::string

@@ -2,12 +2,12 @@
 #include "codeq/limits.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "config/duration_text.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/task_output.hpp"
 #include "ctl/text.hpp"
-#include "http/json/rfc3339.hpp"
 
 #include <array>
 #include <map>
@@ -31,7 +31,7 @@ struct list_options {
 
 /// Parses a time in RFC 3339, or an age.
 result<timestamp> parse_time(const std::string& text) {
-  if (auto at = http::parse_rfc3339(text))
+  if (auto at = base::parse_rfc3339(text))
     return *at;
   if (auto age = config::parse_duration(text))
     return wall_time() - *age;

@@ -19,10 +19,12 @@ task_filter filter_of(const dead_filter& filter) {
   return tasks;
 }
 
-dead_walk::dead_walk(const dead_filter& filter, dead_change what, std::uint16_t shards)
+dead_walk::dead_walk(
+  const dead_filter& filter, dead_change what, std::uint16_t shards, operation whole)
   : filter_(filter),
     what_(what),
     shards_(shards),
+    whole_(whole),
     // A dry run changes nothing that it could overload.
     pace_(filter.limit, filter.is_dry_run ? 0 : filter.rate) {
 }
@@ -40,7 +42,7 @@ core::bulk_kind dead_walk::kind() const {
 
 question dead_walk::next() const {
   if (!wants_list())
-    return change_listed(kind(), {filter_.tenant, filter_.queue}, at_.shard, tasks_);
+    return change_listed(kind(), {filter_.tenant, filter_.queue}, at_.shard, tasks_, whole_);
   auto at = at_;
   at.limit = pace_.next_part();
   return list_tasks(filter_of(filter_), at);

@@ -24,7 +24,9 @@ namespace codeq::client {
 /// passes the answers on.
 class dead_walk {
 public:
-  dead_walk(const dead_filter& filter, dead_change what, std::uint16_t shards);
+  /// `whole` names the command in the audit log.
+  dead_walk(
+    const dead_filter& filter, dead_change what, std::uint16_t shards, operation whole = {});
 
   [[nodiscard]] bool is_over() const;
 
@@ -57,6 +59,7 @@ private:
   dead_filter filter_;
   dead_change what_;
   std::uint16_t shards_;
+  operation whole_;
   bulk_pace pace_;
   walk_position at_;
   /// Listed and not changed yet.

@@ -51,6 +51,10 @@ using events_reply = frame<schema::EventsReply>;
 using backup_request = frame<schema::BackupRequest>;
 using backup_reply = frame<schema::BackupReply>;
 using checkpoints_saved = frame<schema::CheckpointsSaved>;
+using workers_request = frame<schema::WorkersRequest>;
+using workers_reply = frame<schema::WorkersReply>;
+using audit_request = frame<schema::AuditRequest>;
+using audit_reply = frame<schema::AuditReply>;
 
 namespace detail {
 
@@ -97,7 +101,11 @@ using all_bodies = body_list<
   schema::EventsReply,
   schema::BackupRequest,
   schema::BackupReply,
-  schema::CheckpointsSaved>;
+  schema::CheckpointsSaved,
+  schema::WorkersRequest,
+  schema::WorkersReply,
+  schema::AuditRequest,
+  schema::AuditReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -74,6 +74,8 @@ struct attach_worker {
 struct change_queues {
   peer_id peer = 0;
   std::vector<queue_address> queues;
+  /// It claims from these queues beside the earlier ones, which cost nothing then.
+  bool keeps_others = false;
 };
 
 /// A session has ended; its credits are void. Leases stay valid.
@@ -240,6 +242,8 @@ using command = std::variant<
   recall_keys,
   copy_survivors,
   end_session,
+  note_command,
+  tell_audit,
   tick,
   take_snapshot>;
 

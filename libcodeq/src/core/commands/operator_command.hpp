@@ -6,6 +6,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/task_settings.hpp"
 
 #include <cstdint>
@@ -29,6 +30,8 @@ struct cancel {
   sequence seq = 0;
   /// When set, identifies the task in place of `seq`.
   std::shared_ptr<const task_key> key{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Makes a task that waits for a time ready now; the user's deferral stays unless the task allows
@@ -39,6 +42,8 @@ struct promote {
   sequence seq = 0;
   /// When set, identifies the task in place of `seq`.
   std::shared_ptr<const task_key> key{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Makes a dead task live again, with all its attempts. Effects: `change_answered` or
@@ -47,6 +52,8 @@ struct redrive {
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Removes a dead task for good. Effects: `change_answered` or `task_not_here`.
@@ -54,6 +61,8 @@ struct purge {
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Ends a lease or a task without its token, on an operator's request. Effects: `change_answered`
@@ -64,6 +73,8 @@ struct force {
   sequence seq = 0;
   force_kind how = force_kind::revoke;
   bytes text;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Queries a task. Effects: `task_described` or `task_not_here`.
@@ -91,6 +102,8 @@ struct configure_queue {
   std::uint64_t number = 0;
   queue_address queue;
   queue_config config;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Pauses or resumes a queue; leases stay valid. Creates the queue when it does not exist. Effect:
@@ -100,6 +113,8 @@ struct pause_queue {
   std::uint64_t number = 0;
   queue_address queue;
   bool paused = false;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Queries a queue; one without a configuration has the default settings. Effect: `queue_answered`.
@@ -150,6 +165,11 @@ enum class bulk_kind : std::uint8_t {
   return what >= bulk_kind::redrive_listed;
 }
 
+/// True when the command only counts tasks.
+[[nodiscard]] constexpr bool is_count(bulk_kind what) noexcept {
+  return what == bulk_kind::count_redrive || what == bulk_kind::count_purge;
+}
+
 /// A dead task as a list showed it.
 struct dead_task {
   sequence seq = 0;
@@ -167,6 +187,8 @@ struct change_many {
   /// With `is_of_list(what)`: these tasks, if they are dead and of the tenant and queue of the
   /// part's filter. At most `tuning::bulk_tasks_max`.
   std::vector<dead_task> tasks{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Lists tasks. Effect: `tasks_listed`, with those in memory, in the part's order of sequences.
@@ -174,6 +196,20 @@ struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;
   task_part part;
+};
+
+/// Enters a command in the audit log that changed something other than the shard's tasks.
+struct note_command {
+  origin_ptr origin;
+  operator_action action = operator_action::backup;
+  std::string detail{};
+};
+
+/// Queries the audit log, which is in the store. Effect: `audit_wanted`.
+struct tell_audit {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  audit_filter filter;
 };
 
 } // namespace codeq::core

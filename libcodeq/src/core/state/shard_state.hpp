@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/tuning.hpp"
 #include "core/blocks/position_set.hpp"
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
@@ -251,6 +252,8 @@ struct shard_state {
   /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
   /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;
+  /// The latest commands of operators, which may have further parts; the one used last comes last.
+  std::vector<audit_entry> open_audits;
   /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
   due_window released;

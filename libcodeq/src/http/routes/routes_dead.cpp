@@ -3,7 +3,6 @@
 
 #include "client/dead_walk.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/route_steps.hpp"
@@ -12,7 +11,7 @@
 #include <array>
 #include <string_view>
 
-/// Dead tasks: lists, summaries, redrives and purges; for admins.
+/// Dead tasks: lists and summaries, for readers, too; redrives and purges, for admins.
 namespace codeq::http {
 
 namespace {
@@ -131,13 +130,13 @@ constexpr auto change_fields = std::to_array<input_field>({
 constexpr std::array<route, 4> routes{{
   {.method = "GET",
    .pattern = "admin/dead",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &list_dead,
    .fields = {.query = dead_parameters}},
   {.method = "GET",
    .pattern = "admin/dead/summary",
-   .who = access::admin,
+   .who = access::inspect,
    .rate = "admin",
    .run = &summarize,
    .fields = {.query = summary_parameters}},

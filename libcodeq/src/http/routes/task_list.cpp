@@ -32,11 +32,9 @@ void answer_page(const exchange_ptr& call, const task_page& found) {
 } // namespace
 
 result<std::string> queue_listed(const caller& by, const std::string& queue) {
-  if (queue.empty() && by.queues.empty())
-    return queue;
   // A list is of one queue or of all.
   auto listed = queue.empty() && by.queues.size() == 1 ? by.queues.front() : queue;
-  if (listed.empty())
+  if (listed.empty() && !by.all_queues)
     return error{errc::unauthorized, "queue is required; the token is for some queues only"};
   if (!by.may_use(listed))
     return error{errc::unauthorized, "command not allowed"};
@@ -86,7 +84,8 @@ void change_task(
     value(task.task.shard),
     client::ask_change(task, what),
     &client::read_change,
-    shard_desk::then<change_outcome>(std::move(finish)));
+    shard_desk::then<change_outcome>(std::move(finish)),
+    origin_of(context, *call));
 }
 
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome) {
