@@ -258,24 +258,20 @@ struct TaskFilter {
   # Descending order of sequences: the scan starts at `below`, and the reply's `after` is the next
   # `below`.
   group @9 :Data;
-  # With a list only, as all fields below. Empty: any group, or none.
+  # With a list only, as all fields below; an empty one selects any task.
   key @10 :Data;
-  # Empty: any key, or none.
   workers @11 :List(Text);
-  # At most 16 names, of which one is that of the worker of the task's current attempt, or of its
-  # last one; empty: any worker, or none.
+  # At most 16 names; one is that of the worker of the current attempt, or of the last one.
   headers @12 :List(Task.TaskBody.Header);
   # At most 16 headers, which the task has, with these values.
   error @13 :Text;
-  # A part of the latest error text; empty: any text, or none.
+  # A part of the latest error text.
   enqueuedSinceMs @14 :Int64;
-  # Enqueued from this shard time on; 0: no bound.
   enqueuedUntilMs @15 :Int64;
-  # Enqueued before this shard time; 0: no bound.
+  # When the task was enqueued, in shard time; the end is exclusive, and 0 is no bound.
   endedSinceMs @16 :Int64;
-  # Only tasks that ended, from this shard time on; 0: no bound.
   endedUntilMs @17 :Int64;
-  # Only tasks that ended, before this shard time; 0: no bound.
+  # The same for its end; a bound leaves out live tasks.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {
@@ -289,9 +285,8 @@ enum BulkKind @0xe5d6c7b8a9901728 {
   # As `redrive`, for the tasks in `tasks`; so are the next three.
   purgeListed @4;
   countRedrive @5;
-  # Changes nothing: `changed` is the number of tasks that `redriveListed` would redrive.
+  # `changed` is the number of tasks that `redriveListed` would redrive; the next: `purgeListed`.
   countPurge @6;
-  # The same for `purgeListed`.
 }
 
 struct DeadTask {
@@ -313,8 +308,7 @@ struct BulkRequest {
   # The same random number in all parts of one command, which the audit log then shows as one; 0:
   # this request is a command of its own.
   tasks @5 :List(DeadTask);
-  # At most 1000, in ascending order of sequences; those of other tenants and queues than the
-  # filter's are left alone. Empty unless `what` is about a list.
+  # With `what` about a list: 1..1000, ascending; those outside of the filter's queues are left out.
 }
 
 struct BulkReply {
@@ -356,8 +350,7 @@ struct TaskView {
   endedAtMs @13 :Int64;
   # In a list: when an ended task ended; else 0. `worker` is then also that of a completed task.
   error @14 :Data;
-  # In a list: the last error text of a dead task, and with a filter by error that of any task, cut
-  # to 1 KiB with a mark.
+  # In a list: the latest error text of a dead task, or with a filter by error; at most 1 KiB.
 }
 
 struct ListReply {
@@ -369,8 +362,8 @@ struct ListReply {
   after @4 :UInt64;
   # Where the next part begins.
   more @5 :Bool;
-  # False when no further tasks can match the filter. With fewer tasks than requested, true means
-  # that the part ended because it examined as many records as one request may.
+  # False when no further tasks can match the filter. True with fewer tasks than requested: the part
+  # examined as many records as one request may.
   knowsAllFilters @6 :Bool;
   # Set by coordinators that evaluate all fields of the filter and list ended tasks; older ones
   # ignored what they did not know.

@@ -24,7 +24,7 @@ bool is_of_word(char c) {
   return is_letter || is_digit(c) || c == '_' || c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// What stands between the parts of an address, a time or a decimal number.
+/// Characters that stand between the parts of an address, a time or a decimal number.
 bool joins_numbers(std::string_view text) {
   return text == "." || text == ":" || text == "," || text == "/";
 }
@@ -48,7 +48,7 @@ std::size_t length_of_part(std::string_view text) {
 std::string fingerprint_of(std::string_view error_text) {
   auto rest = error_text.substr(0, error_text.find_first_of("\r\n"));
   std::string found;
-  /// What follows a `#`, and is left out when another one follows.
+  /// The text behind a `#`, which is left out when another one follows.
   std::string joint;
   bool is_after_number = false;
   while (!rest.empty() && found.size() < fingerprint_bytes_max) {

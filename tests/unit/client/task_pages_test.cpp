@@ -42,7 +42,7 @@ std::string merged(const page_request& page, std::vector<list_part> parts) {
          + (found->is_partial ? " partial" : "");
 }
 
-/// What is requested of a shard.
+/// The bounds that are requested of a shard.
 std::string asked(const page_request& page, std::uint16_t shard) {
   auto pages = page_merge::begin({}, page, 2);
   auto wire = pages->question_for(shard)(1);

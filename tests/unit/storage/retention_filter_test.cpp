@@ -53,7 +53,7 @@ protected:
     return drops(history_key{shard, 8, 0}.encode(), encode(note));
   }
 
-  /// Of segment 7.
+  /// The headers of segment 7.
   [[nodiscard]] bool drops_headers(timestamp at) {
     auto tasks = test::encode_bodies_with_headers({{{"a", "1"}}});
     return drops(headers_key{shard, 7}.encode(), encode_headers({&tasks, 1}, at));

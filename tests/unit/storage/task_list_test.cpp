@@ -37,7 +37,7 @@ protected:
     ASSERT_TRUE(store_.commit({&writes, 1}, durability::os));
   }
 
-  /// What the shard lists from memory.
+  /// The shard's list from memory.
   core::tasks_listed in_memory(const core::task_part& part) {
     write();
     core::turn turn(state());

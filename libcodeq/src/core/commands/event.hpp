@@ -184,7 +184,7 @@ struct segment_fate {
   std::vector<task_entry> entries;
   /// How long the record is kept after `closed_at`; 0: for ever.
   duration retention{0};
-  /// Of an aside; else empty.
+  /// Names of an aside; else empty.
   std::string group{};
   std::string key{};
   /// Not part of the fate record: a replaced body's record is removed together with the segment.

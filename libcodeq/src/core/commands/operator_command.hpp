@@ -173,7 +173,7 @@ enum class bulk_kind : std::uint8_t {
 /// A dead task as a list showed it.
 struct dead_task {
   sequence seq = 0;
-  /// Of its last lease; the task is left alone when it has another one.
+  /// Token of its last lease; the task is left alone when it has another one.
   fencing_token token{};
 };
 

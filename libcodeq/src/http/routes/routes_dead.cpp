@@ -52,7 +52,7 @@ result<void> check_ids(const input& body) {
   return {};
 }
 
-/// What a redrive or purge of dead tasks is about: a list of ids, or else a filter.
+/// Changes the dead tasks of a list of ids, or else of a filter.
 void change_dead(gateway_context& context, const exchange_ptr& call, dead_change what) {
   const auto& body = call->fields->body;
   if (body.has("ids")) {

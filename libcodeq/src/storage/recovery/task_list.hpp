@@ -69,7 +69,7 @@ private:
   void finish(bool more);
 
   shard_id shard_;
-  /// What memory listed; `known_` is the place in it.
+  /// The list from memory; `known_` is the place in it.
   core::tasks_listed memory_;
   std::size_t known_ = 0;
   timestamp now_;
