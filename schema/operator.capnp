@@ -257,6 +257,21 @@ struct TaskFilter {
   newestFirst @8 :Bool;
   # Descending order of sequences: the scan starts at `below`, and the reply's `after` is the next
   # `below`.
+  group @9 :Data;
+  # With a list only, as all fields below; an empty one selects any task.
+  key @10 :Data;
+  workers @11 :List(Text);
+  # At most 16 names; one is that of the worker of the current attempt, or of the last one.
+  headers @12 :List(Task.TaskBody.Header);
+  # At most 16 headers, which the task has, with these values.
+  error @13 :Text;
+  # A part of the latest error text.
+  enqueuedSinceMs @14 :Int64;
+  enqueuedUntilMs @15 :Int64;
+  # When the task was enqueued, in shard time; the end is exclusive, and 0 is no bound.
+  endedSinceMs @16 :Int64;
+  endedUntilMs @17 :Int64;
+  # The same for its end; a bound leaves out live tasks.
 }
 
 enum BulkKind @0xe5d6c7b8a9901728 {
@@ -266,6 +281,19 @@ enum BulkKind @0xe5d6c7b8a9901728 {
   # Removes dead tasks for good.
   purgeAll @2;
   # Removes tasks of any state for good; leases are revoked.
+  redriveListed @3;
+  # As `redrive`, for the tasks in `tasks`; so are the next three.
+  purgeListed @4;
+  countRedrive @5;
+  # `changed` is the number of tasks that `redriveListed` would redrive; the next: `purgeListed`.
+  countPurge @6;
+}
+
+struct DeadTask {
+  # A dead task as a list showed it.
+  seq @0 :UInt64;
+  token @1 :UInt64;
+  # Token of its last lease; a task with another one is left alone.
 }
 
 struct BulkRequest {
@@ -279,6 +307,8 @@ struct BulkRequest {
   operation @4 :UInt64;
   # The same random number in all parts of one command, which the audit log then shows as one; 0:
   # this request is a command of its own.
+  tasks @5 :List(DeadTask);
+  # With `what` about a list: 1..1000, ascending; those outside of the filter's queues are left out.
 }
 
 struct BulkReply {
@@ -317,6 +347,10 @@ struct TaskView {
   lostInRow @10 :UInt8;
   group @11 :Data;
   key @12 :Data;
+  endedAtMs @13 :Int64;
+  # In a list: when an ended task ended; else 0. `worker` is then also that of a completed task.
+  error @14 :Data;
+  # In a list: the latest error text of a dead task, or with a filter by error; at most 1 KiB.
 }
 
 struct ListReply {
@@ -328,7 +362,11 @@ struct ListReply {
   after @4 :UInt64;
   # Where the next part begins.
   more @5 :Bool;
-  # False when no further tasks can match the filter.
+  # False when no further tasks can match the filter. True with fewer tasks than requested: the part
+  # examined as many records as one request may.
+  knowsAllFilters @6 :Bool;
+  # Set by coordinators that evaluate all fields of the filter and list ended tasks; older ones
+  # ignored what they did not know.
 }
 
 struct ExplainRequest {

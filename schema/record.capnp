@@ -31,6 +31,7 @@ struct Record {
     checkpoint @14 :CheckpointRecord;
     totals @15 :TotalsRecord;
     audit @16 :AuditRecord;
+    headers @17 :HeadersRecord;
   }
 }
 
@@ -347,6 +348,26 @@ struct FateRecord {
   # such task.
   retentionMs @13 :UInt64;
   # How long after `closedAtMs` the record is kept; 0: for ever.
+  group @14 :Data;
+  # Group and producer's key of the segment's single task; empty: none. Older versions did not write
+  # them.
+  key @15 :Data;
+}
+
+struct HeadersRecord {
+  # The headers of a segment's tasks, by which lists find tasks whose bodies were removed. Written
+  # in the same batch as the segment, or as the copy of a task, if a task has headers. Removed when
+  # neither the segment nor its fate record exists. Older versions did not write it.
+  atMs @0 :Int64;
+  # When the record was written, in shard time.
+  tasks @1 :List(TaskHeaders);
+  # In ascending order of `index`; tasks without headers are left out.
+
+  struct TaskHeaders {
+    index @0 :UInt32;
+    # The task's sequence, less the first one of the segment.
+    headers @1 :List(Task.TaskBody.Header);
+  }
 }
 
 struct KeyRecord {

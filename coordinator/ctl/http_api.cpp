@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace codeq::ctl {
 
@@ -45,6 +47,67 @@ std::string path_with(const task_target& task, const std::string& verb) {
 
 const char* path_of(dead_change what) {
   return what == dead_change::redrive ? "/admin/dead/redrive" : "/admin/dead/purge";
+}
+
+void add_parameter(std::string& query, const std::string& name, const std::string& value) {
+  if (!value.empty())
+    query += "&" + name + "=" + http::escape(value);
+}
+
+std::string age_at(timestamp now, timestamp at) {
+  return std::to_string(std::max<duration::rep>((now - at).count(), 0)) + "ms";
+}
+
+/// The fields that select dead tasks in a request. Times become ages, since the gateway's clock
+/// decides.
+std::vector<std::pair<std::string, std::string>> fields_of(const dead_filter& filter) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty())
+      fields.emplace_back(name, value);
+  };
+  auto now = wall_time();
+  add("queue", filter.queue);
+  add("group", filter.group);
+  add("error", filter.error);
+  if (filter.died.since != timestamp{})
+    add("newerThan", age_at(now, filter.died.since));
+  if (filter.died.until != timestamp{})
+    add("olderThan", age_at(now, filter.died.until));
+  return fields;
+}
+
+/// The query of a list of dead tasks, behind its first parameter.
+std::string dead_query(const task_filter& filter) {
+  dead_filter dead;
+  dead.queue = filter.queue;
+  dead.group = filter.group;
+  dead.error = filter.error;
+  dead.died = filter.ended;
+  std::string query;
+  for (const auto& [name, value] : fields_of(dead))
+    add_parameter(query, name, value);
+  return filter.is_blocking ? query + "&blocking=true" : query;
+}
+
+/// The same of a list of any tasks.
+std::string task_query(const task_filter& filter) {
+  std::string query;
+  add_parameter(query, "queue", filter.queue);
+  if (filter.state)
+    add_parameter(query, "state", std::string(to_string(*filter.state)));
+  add_parameter(query, "group", filter.group);
+  add_parameter(query, "key", filter.key);
+  add_parameter(query, "error", filter.error);
+  for (const auto& worker : filter.workers)
+    add_parameter(query, "worker", worker);
+  for (const auto& [name, value] : filter.headers)
+    add_parameter(query, "header." + http::escape(name), value);
+  if (filter.enqueued.since != timestamp{})
+    add_parameter(query, "since", base::to_rfc3339(filter.enqueued.since));
+  if (filter.enqueued.until != timestamp{})
+    add_parameter(query, "until", base::to_rfc3339(filter.enqueued.until));
+  return query;
 }
 
 /// Adds the tasks in the answer to a batch enqueue to `to`. Errors: the reason why the rest was
@@ -152,20 +215,20 @@ public:
     return ask_of(queue, "POST", paused ? "/pause" : "/resume");
   }
 
-  answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) override {
+  answer<task_page> list(const task_filter& filter, const page_request& page) override {
     if (auto ok = check_tenant(filter.tenant); !ok)
       return ok.error();
-    if (filter.is_blocking)
-      return not_possible("--blocking");
     constexpr auto most = limits::http_listed_tasks_max;
-    if (limit > most)
+    if (page.limit > most)
       return error{errc::unsupported, "over --http --limit may be at most " + std::to_string(most)};
-    auto path = "/tasks?limit=" + std::to_string(limit);
-    if (!filter.queue.empty())
-      path += "&queue=" + http::escape(filter.queue);
-    if (filter.state)
-      path += "&state=" + std::string(to_string(*filter.state));
-    return ask("GET", path);
+    bool is_dead = filter.state == task_state::dead;
+    auto query = is_dead ? dead_query(filter) : task_query(filter);
+    if (page.order == list_order::oldest_first)
+      query += "&order=oldest";
+    if (!page.after.empty())
+      query += "&after=" + http::escape(page.after);
+    auto path = is_dead ? "/admin/dead?limit=" : "/tasks?limit=";
+    return ask("GET", path + std::to_string(page.limit) + query);
   }
 
   answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
@@ -173,10 +236,21 @@ public:
       return ok.error();
     base::json_writer json;
     json.begin_object();
-    if (!filter.queue.empty())
-      json.field("queue", filter.queue);
+    for (const auto& [name, value] : fields_of(filter))
+      json.field(name, value);
+    if (filter.is_dry_run)
+      json.field("dryRun", true);
     json.field("limit", filter.limit).field("rate", filter.rate).end_object();
     return ask("POST", path_of(what), json.take());
+  }
+
+  answer<dead_summary> summarize_dead(const dead_filter& filter) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    std::string query;
+    for (const auto& [name, value] : fields_of(filter))
+      query += (query.empty() ? '?' : '&') + name + "=" + http::escape(value);
+    return ask("GET", "/admin/dead/summary" + query);
   }
 
   answer<std::uint64_t> purge_queue(const queue_address& queue) override {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -73,6 +74,24 @@ result<backup_status> back_up_at(operator_client& client) {
   return error{errc::unavailable, status->problem};
 }
 
+/// As many pages as the limit needs, in one.
+result<task_page>
+list_at(operator_client& client, const task_filter& filter, const page_request& wanted) {
+  task_page all;
+  all.after = wanted.after;
+  do {
+    auto page = wanted;
+    page.limit = std::min(wanted.limit - all.tasks.size(), limits::listed_page_max);
+    page.after = all.after;
+    auto found = client.list(filter, page);
+    if (!found)
+      return found;
+    std::move(found->tasks.begin(), found->tasks.end(), std::back_inserter(all.tasks));
+    all.after = std::move(found->after);
+  } while (!all.after.empty() && all.tasks.size() < wanted.limit);
+  return all;
+}
+
 /// Client of a coordinator's node port.
 class node_api final : public operator_api {
 public:
@@ -120,12 +139,16 @@ public:
     return ask([&](operator_client& client) { return client.pause_queue(whole(queue), paused); });
   }
 
-  answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) override {
-    return ask([&](operator_client& client) { return client.list(whole(filter), limit); });
+  answer<task_page> list(const task_filter& filter, const page_request& page) override {
+    return ask([&](operator_client& client) { return list_at(client, whole(filter), page); });
   }
 
   answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) override {
     return ask([&](operator_client& client) { return client.change_dead(whole(filter), what); });
+  }
+
+  answer<dead_summary> summarize_dead(const dead_filter& filter) override {
+    return ask([&](operator_client& client) { return client.summarize_dead(whole(filter)); });
   }
 
   answer<std::uint64_t> purge_queue(const queue_address& queue) override {

@@ -71,8 +71,11 @@ public:
   virtual answer<queue_info>
   configure_queue(const queue_address& queue, const queue_changes& changes) = 0;
   virtual answer<queue_info> pause_queue(const queue_address& queue, bool paused) = 0;
-  virtual answer<std::vector<task_summary>> list(const task_filter& filter, std::size_t limit) = 0;
+  /// A page of at most `limits::listed_tasks_max` tasks; of a gateway at most
+  /// `limits::http_listed_tasks_max`.
+  virtual answer<task_page> list(const task_filter& filter, const page_request& page) = 0;
   virtual answer<std::uint64_t> change_dead(const dead_filter& filter, dead_change what) = 0;
+  virtual answer<dead_summary> summarize_dead(const dead_filter& filter) = 0;
   virtual answer<std::uint64_t> purge_queue(const queue_address& queue) = 0;
   virtual answer<std::uint64_t> purge_tenant(const std::string& tenant) = 0;
 

@@ -297,6 +297,7 @@ TEST_F(HttpTenants, CannotListTasks) {
   EXPECT_EQ("[]", get("/tasks")["tasks"]);
   EXPECT_EQ("[]", get("/tasks?queue=q")["tasks"]);
   EXPECT_EQ("[]", get("/admin/dead")["tasks"]);
+  EXPECT_EQ("0", get("/admin/dead/summary")["tasks"]);
 }
 
 TEST_F(HttpTenants, CannotCountTasks) {

@@ -145,6 +145,10 @@ json::object input_of(const route& r) {
     json::object parameter{{"name", text_of(field.name)}, {"in", "query"}};
     if (field.is_required)
       parameter["required"] = true;
+    if (field.type == input_type::text_map) {
+      parameter["style"] = "deepObject";
+      parameter["explode"] = true;
+    }
     parameter["schema"] = schema_of(field);
     parameters.emplace_back(std::move(parameter));
   }

@@ -146,6 +146,19 @@ void sim_reader::answer(sim_session& to, coordinator::stored_inquiry asked) {
   });
 }
 
+void sim_reader::list(sim_session& to, coordinator::stored_list asked) {
+  auto list = coordinator::begin_list(std::move(asked));
+  go_on(to, std::make_shared<coordinator::open_list>(std::move(list)));
+}
+
+void sim_reader::go_on(sim_session& to, const std::shared_ptr<coordinator::open_list>& list) {
+  box_.send([this, &to, list] {
+    peer_ = &to;
+    if (!reader_.go_on(*list))
+      go_on(to, list);
+  });
+}
+
 void sim_reader::find(sim_shard& from, coordinator::keys_wanted wanted) {
   box_.send([this, &from, wanted = std::move(wanted)] {
     shards_[wanted.shard] = &from;

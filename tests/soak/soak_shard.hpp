@@ -67,6 +67,10 @@ public:
     reader_.answer(inquiry);
   }
 
+  void list_stored(core::peer_id, coordinator::stored_list list) override {
+    reader_.answer(std::move(list));
+  }
+
   void find_keys(coordinator::keys_wanted wanted) override { keys_.push_back(std::move(wanted)); }
 
   void

@@ -108,6 +108,8 @@ protected:
   std::string force(int task, force_kind how, const std::string& text = {});
   /// In tenant `default` unless the filter names another.
   std::string change_many(core::bulk_kind what, core::task_part part);
+  /// Any command of the producer's peer.
+  std::string decide(const core::command& c) { return run(c); }
   std::string cancel_key(const std::string& queue, const std::string& key);
   std::string promote_key(const std::string& queue, const std::string& key);
   std::string describe_key(const std::string& queue, const std::string& key);
@@ -165,6 +167,8 @@ protected:
 
   /// Shard time.
   [[nodiscard]] timestamp now() { return clock_.now().shard; }
+
+  [[nodiscard]] instant instant_now() { return clock_.now(); }
 
   /// The events of the latest turn.
   [[nodiscard]] const std::vector<core::event>& events() const { return turns_.back(); }

@@ -108,6 +108,22 @@ inline constexpr std::size_t awaited_tasks_max = 1'000'000;
 inline constexpr std::size_t listed_tasks_max = 10'000;
 /// Number of tasks that a list returns by default: as many as a person reads.
 inline constexpr std::size_t listed_tasks_default = 100;
+/// Maximum number of tasks on one page of a list. The next page goes on after it.
+inline constexpr std::size_t listed_page_max = 1000;
+/// Maximum number of headers in the filter of a list. Each is compared with those of every task
+/// that is looked at.
+inline constexpr std::size_t filter_headers_max = 16;
+/// Maximum number of workers in the filter of a list. Each is compared with that of every task that
+/// is looked at.
+inline constexpr std::size_t filter_workers_max = 16;
+/// Maximum number of lists of one connection that wait for the store. Beyond it they are refused
+/// with `overloaded`. Each holds the tasks of a page in memory.
+inline constexpr std::size_t lists_waiting_max = 64;
+/// Maximum number of kinds of errors in a summary. Errors of further kinds are counted together.
+inline constexpr std::size_t summary_kinds_max = 1000;
+/// Maximum number of tasks with keys, per shard, that a dry run of a redrive looks at: it remembers
+/// their keys, since only one task of a key can live again.
+inline constexpr std::size_t dry_run_keys_max = 1'000'000;
 /// Maximum rate of a redrive or purge of dead tasks, in tasks per second. Above it, no limit is
 /// meant: leave the rate out.
 inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
@@ -232,6 +248,8 @@ inline constexpr std::size_t http_claim_tasks_max = 10;
 inline constexpr std::size_t http_claim_queues_max = 1000;
 /// Maximum number of tasks on one page of a list. The next page goes on after it.
 inline constexpr std::size_t http_listed_tasks_max = 1000;
+/// Maximum size of the worker's name in the filter of a list: that of a token's subject.
+inline constexpr std::size_t http_worker_name_bytes_max = 256;
 /// Maximum number of ids in one request that redrives or purges dead tasks. Each is one change.
 inline constexpr std::size_t http_bulk_ids_max = 1000;
 

@@ -83,8 +83,19 @@ public:
   [[nodiscard]] result<std::vector<task_summary>>
   list(const task_filter& filter, std::size_t limit = limits::listed_tasks_default);
 
-  /// Redrives or purges the dead tasks that match the filter; returns how many.
+  /// Returns a page of the tasks that match the filter, also of ended ones as long as they are
+  /// retained. A task that ends or moves between two pages is on one of them. Errors:
+  /// `invalid_argument` for an `after` of another list; `unsupported` for a filter that the
+  /// coordinator, which is of an older version, does not know.
+  [[nodiscard]] result<task_page> list(const task_filter& filter, const page_request& page);
+
+  /// Redrives or purges the dead tasks that match the filter, or counts them in a dry run; returns
+  /// how many.
   [[nodiscard]] result<std::uint64_t> change_dead(const dead_filter& filter, dead_change what);
+
+  /// Counts the dead tasks that match the filter, at most `filter.limit` of each shard, by kinds of
+  /// errors.
+  [[nodiscard]] result<dead_summary> summarize_dead(const dead_filter& filter);
 
   /// Removes every task of a queue for good, whatever its state; leases are revoked. Returns how
   /// many. Errors: `unknown_queue`.

@@ -110,7 +110,24 @@ enum class force_kind : std::uint8_t {
   fail = 2,     ///< A live task is dead, with a text as the reason.
 };
 
-/// Which tasks to list or to change.
+/// A span of time; the epoch (0) is no bound.
+struct time_window {
+  timestamp since{};
+  /// Exclusive.
+  timestamp until{};
+
+  [[nodiscard]] bool contains(timestamp at) const noexcept {
+    return at >= since && (until == timestamp{} || at < until);
+  }
+
+  [[nodiscard]] bool is_bounded() const noexcept {
+    return since != timestamp{} || until != timestamp{};
+  }
+
+  friend bool operator==(const time_window&, const time_window&) = default;
+};
+
+/// Which tasks to list. A task has to match all fields.
 struct task_filter {
   std::string tenant = "default";
   /// Empty: every queue of the tenant.
@@ -118,6 +135,43 @@ struct task_filter {
   std::optional<task_state> state{};
   /// Only dead tasks that block their group.
   bool is_blocking = false;
+  /// Empty: any group, or none.
+  std::string group{};
+  /// Empty: any key, or none.
+  std::string key{};
+  /// The worker of the current attempt, or of the last one, is one of these, at most
+  /// `limits::filter_workers_max`; empty: any worker, or none.
+  std::vector<std::string> workers{};
+  /// Headers that the task has, with these values; at most `limits::filter_headers_max`.
+  std::map<std::string, std::string> headers{};
+  /// A part of the task's latest error text; empty: any text, or none.
+  std::string error{};
+  /// When the task was enqueued.
+  time_window enqueued{};
+  /// When the task ended; a bounded window contains only ended tasks.
+  time_window ended{};
+};
+
+enum class list_order : std::uint8_t { oldest_first, newest_first };
+
+/// Which page of a list to return.
+struct page_request {
+  /// Maximum number of tasks, 1..`limits::listed_page_max`.
+  std::size_t limit = limits::listed_tasks_default;
+  list_order order = list_order::oldest_first;
+  /// `task_page::after` of the page before; empty: the first page.
+  std::string after{};
+};
+
+/// A page of a list. Each shard's tasks are in order over all pages; tasks of different shards are
+/// in order of their enqueue times within a page, and also over pages as long as none is partial.
+struct task_page {
+  std::vector<task_summary> tasks;
+  /// Where the next page begins; empty on the last page.
+  std::string after;
+  /// The page has fewer tasks than requested, because a shard examined as many records as it may
+  /// for one page. The next page goes on from there.
+  bool is_partial = false;
 };
 
 /// Which dead tasks to redrive or purge, and how fast.
@@ -129,6 +183,34 @@ struct dead_filter {
   std::uint64_t limit = 0;
   /// Maximum number of tasks per second, up to `limits::bulk_rate_max`; 0: unlimited.
   std::uint64_t rate = 0;
+  /// Empty: any group, or none.
+  std::string group{};
+  /// A part of the last error text; empty: any text.
+  std::string error{};
+  /// When the task died.
+  time_window died{};
+  /// Changes nothing; the returned number is that of the tasks that would be changed now.
+  bool is_dry_run = false;
+};
+
+/// Dead tasks whose error texts differ only in numbers and ids.
+struct dead_kind {
+  /// The error text without them.
+  std::string fingerprint;
+  std::uint64_t tasks = 0;
+  timestamp first_died{};
+  timestamp last_died{};
+  /// The task that died last, and its error text, cut to `limits::history_text_bytes_max`.
+  task_id last{};
+  std::string error_text;
+};
+
+struct dead_summary {
+  /// The most frequent kind first; at most `limits::summary_kinds_max`.
+  std::vector<dead_kind> kinds;
+  /// Number of tasks, including those of kinds that are left out.
+  std::uint64_t tasks = 0;
+  std::uint64_t left_out = 0;
 };
 
 enum class dead_change : std::uint8_t {

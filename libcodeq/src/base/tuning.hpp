@@ -20,6 +20,9 @@ inline constexpr std::size_t holdings_per_request_max = 65536;
 inline constexpr std::size_t awaited_tasks_per_request_max = 1000;
 inline constexpr std::size_t bulk_tasks_max = 1000;
 inline constexpr std::size_t bulk_looked_at_max = 10 * bulk_tasks_max;
+/// Records that one list reads from the store, in turns of `list_turn_reads`.
+inline constexpr std::size_t list_reads_max = 2048;
+inline constexpr std::size_t list_turn_reads = 32;
 inline constexpr std::size_t open_audits_max = 64;
 inline constexpr std::size_t session_operations_max = 16;
 inline constexpr std::size_t audited_looked_at_max = 2000;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 /// Builds the requests of operators, one function per request. The number is passed when the
 /// request is sent.
@@ -72,5 +73,13 @@ enum class operation : std::uint64_t {};
 [[nodiscard]] question
 change_many(
   core::bulk_kind what, const queue_address& of, const walk_position& at, operation whole = {});
+
+/// Changes or counts dead tasks of a list. @pre core::is_of_list(what); `tasks` ascend
+[[nodiscard]] question change_listed(
+  core::bulk_kind what,
+  const queue_address& of,
+  std::uint16_t shard,
+  std::vector<core::dead_task> tasks,
+  operation whole = {});
 
 } // namespace codeq::client

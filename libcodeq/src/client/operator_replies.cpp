@@ -228,9 +228,13 @@ result<answered<list_part>> read_list(const protocol::list_reply& reply) {
       status.id.seq = view.getSeq();
       if (auto ok = read_common(view, status); !ok)
         return ok;
+      if (view.getEndedAtMs() != 0)
+        status.ended_at = timestamp{duration{view.getEndedAtMs()}};
+      status.error_text = string_of(view.getError());
     }
     to.after = from.getAfter();
     to.more = from.getMore();
+    to.knows_all_filters = from.getKnowsAllFilters();
     return {};
   });
 }

@@ -40,6 +40,8 @@ struct list_part {
   std::vector<task_summary> tasks;
   sequence after = 0;
   bool more = false;
+  /// False for an older coordinator, which ignored the fields of the filter that it did not know.
+  bool knows_all_filters = false;
 };
 
 [[nodiscard]] result<answered<task_status>> read_status(const protocol::status_reply& reply);

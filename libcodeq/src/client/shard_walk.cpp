@@ -4,7 +4,6 @@
 #include "base/tuning.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace codeq::client {
@@ -45,19 +44,6 @@ queue_info merge_parts(queue_address queue, const std::vector<queue_part>& parts
     info.config.max_leased = sum_of(info.config.max_leased, other.config.max_leased);
   }
   return info;
-}
-
-std::vector<task_summary>
-merge_oldest(std::vector<std::vector<task_summary>> lists, std::size_t limit) {
-  std::vector<task_summary> all;
-  for (auto& list : lists)
-    std::move(list.begin(), list.end(), std::back_inserter(all));
-  std::stable_sort(all.begin(), all.end(), [](const task_summary& a, const task_summary& b) {
-    return std::tie(a.enqueued_at, a.id) < std::tie(b.enqueued_at, b.id);
-  });
-  if (all.size() > limit)
-    all.resize(limit);
-  return all;
 }
 
 bulk_pace::bulk_pace(std::uint64_t limit, std::uint64_t rate) : limit_(limit), rate_(rate) {

@@ -20,10 +20,6 @@ namespace codeq::client {
 [[nodiscard]] queue_info
 merge_parts(queue_address queue, const std::vector<queue_part>& parts);
 
-/// The oldest `limit` tasks of all shards, by enqueue time; each list is in order.
-[[nodiscard]] std::vector<task_summary>
-merge_oldest(std::vector<std::vector<task_summary>> lists, std::size_t limit);
-
 /// Limits the number and rate of tasks in a bulk change.
 class bulk_pace {
 public:

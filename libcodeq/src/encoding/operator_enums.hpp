@@ -49,7 +49,11 @@ struct names_of<core::bulk_kind> {
   static constexpr same_value<ours, theirs> all[] = {
     {ours::redrive, theirs::REDRIVE},
     {ours::purge_dead, theirs::PURGE_DEAD},
-    {ours::purge_all, theirs::PURGE_ALL}};
+    {ours::purge_all, theirs::PURGE_ALL},
+    {ours::redrive_listed, theirs::REDRIVE_LISTED},
+    {ours::purge_listed, theirs::PURGE_LISTED},
+    {ours::count_redrive, theirs::COUNT_REDRIVE},
+    {ours::count_purge, theirs::COUNT_PURGE}};
 };
 
 template <>

@@ -61,6 +61,8 @@ constexpr std::string_view name_of(storage::key_tag kind) {
     return "follow-up";
   case key_tag::checkpoint:
     return "task-checkpoint";
+  case key_tag::headers:
+    return "headers";
   case key_tag::dead:
     return "dead";
   case key_tag::audit:

@@ -261,6 +261,7 @@ void coordinator_node::impl::spawn_actors(const coordinator_node_options& option
     die,
     lookups,
     limits::lookups_waiting_max,
+    limits::lists_waiting_max,
     limit_meter};
   reader = system->spawn<caf::detached>(coordinator::drive_reader, reads);
   keeper = system->spawn<caf::detached>(

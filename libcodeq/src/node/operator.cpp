@@ -6,10 +6,13 @@
 #include "base/random.hpp"
 #include "base/tuning.hpp"
 #include "client/answer_slot.hpp"
+#include "client/dead_kinds.hpp"
+#include "client/dead_walk.hpp"
 #include "client/inquiry_actor.hpp"
 #include "client/operator_questions.hpp"
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
+#include "client/task_pages.hpp"
 #include "node/link_security.hpp"
 #include "security/principal.hpp"
 #include "transport/configure.hpp"
@@ -21,6 +24,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -166,9 +171,10 @@ struct operator_client::impl {
   result<std::uint64_t>
   change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
 
-  /// The oldest tasks of one shard that match the filter.
-  result<std::vector<task_summary>>
-  list_shard(std::uint16_t shard, const task_filter& filter, std::size_t limit);
+  /// Calls `take` with the tasks of one shard that match the filter, part by part, at most `limit`.
+  template <class Take>
+  result<void> list_shard(
+    std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take);
 
   /// Number of shards of the connected store. @pre connected()
   std::uint16_t shard_count() { return watch.shard_count(); }
@@ -268,23 +274,26 @@ result<std::uint64_t> operator_client::impl::change_many(
   return pace.changed();
 }
 
-result<std::vector<task_summary>> operator_client::impl::list_shard(
-  std::uint16_t shard, const task_filter& filter, std::size_t limit) {
-  std::vector<task_summary> tasks;
+template <class Take>
+result<void> operator_client::impl::list_shard(
+  std::uint16_t shard, const task_filter& filter, std::uint64_t limit, const Take& take) {
   client::walk_position at{shard, 0, 0};
-  for (bool more = true; more && tasks.size() < limit;) {
-    at.limit = static_cast<std::uint32_t>(std::min(limit - tasks.size(), tuning::bulk_tasks_max));
+  for (bool more = true; more && limit > 0;) {
+    at.limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, tuning::bulk_tasks_max));
     auto part = ask(client::list_tasks(filter, at), client::read_list);
     if (!part)
       return part.error();
+    if (!part->knows_all_filters)
+      return error{errc::unsupported, "the coordinator is of an older version"};
     for (auto& task : part->tasks) {
       task.id.shard = static_cast<shard_id>(shard);
-      tasks.push_back(std::move(task));
+      take(task);
     }
+    limit -= std::min<std::uint64_t>(limit, part->tasks.size());
     more = part->more;
     at.after = part->after;
   }
-  return tasks;
+  return {};
 }
 
 result<std::unique_ptr<operator_client>> operator_client::connect(operator_options options) {
@@ -375,27 +384,71 @@ result<queue_info> operator_client::pause_queue(const queue_address& queue, bool
     queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused, whole); });
 }
 
+result<task_page>
+operator_client::list(const task_filter& filter, const page_request& page) {
+  if (page.limit < 1 || page.limit > limits::listed_page_max)
+    return out_of_range("limit", page.limit, 1, limits::listed_page_max);
+  auto shards = impl_->shard_count();
+  auto pages = client::page_merge::begin(filter, page, shards);
+  if (!pages)
+    return error{
+      errc::invalid_argument,
+      "after is `" + page.after + "`; it must be what an earlier page of the same list said"};
+  std::vector<client::list_part> parts;
+  for (std::uint16_t shard = 0; shard < shards; ++shard) {
+    auto part = impl_->ask(pages->question_for(shard), client::read_list);
+    if (!part)
+      return part.error();
+    parts.push_back(std::move(*part));
+  }
+  return pages->merge(std::move(parts));
+}
+
 result<std::vector<task_summary>>
 operator_client::list(const task_filter& filter, std::size_t limit) {
   if (limit < 1 || limit > limits::listed_tasks_max)
     return out_of_range("limit", limit, 1, limits::listed_tasks_max);
-  std::vector<std::vector<task_summary>> lists;
-  auto shards = impl_->shard_count();
-  for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    auto list = impl_->list_shard(shard, filter, limit);
-    if (!list)
-      return list.error();
-    lists.push_back(std::move(*list));
-  }
-  return client::merge_oldest(std::move(lists), limit);
+  std::vector<task_summary> tasks;
+  page_request page;
+  do {
+    page.limit = std::min(limit - tasks.size(), limits::listed_page_max);
+    auto found = list(filter, page);
+    if (!found)
+      return found.error();
+    std::move(found->tasks.begin(), found->tasks.end(), std::back_inserter(tasks));
+    page.after = std::move(found->after);
+  } while (!page.after.empty() && tasks.size() < limit);
+  return tasks;
 }
 
 result<std::uint64_t> operator_client::change_dead(const dead_filter& filter, dead_change what) {
   if (filter.rate > limits::bulk_rate_max)
     return out_of_range("rate", filter.rate, 0, limits::bulk_rate_max);
-  auto kind = what == dead_change::redrive ? core::bulk_kind::redrive : core::bulk_kind::purge_dead;
-  client::bulk_pace pace(filter.limit, filter.rate);
-  return impl_->change_many(kind, {filter.tenant, filter.queue}, pace);
+  client::dead_walk walk(filter, what, impl_->shard_count(), new_operation());
+  while (!walk.is_over()) {
+    if (walk.wants_list()) {
+      auto part = impl_->ask(walk.next(), client::read_list);
+      result<void> ok = part ? walk.take(*part) : part.error();
+      if (!ok)
+        return after_tasks(ok.error(), filter.is_dry_run ? 0 : walk.changed());
+      continue;
+    }
+    auto part = impl_->ask(walk.next(), client::read_bulk);
+    if (!part)
+      return after_tasks(part.error(), filter.is_dry_run ? 0 : walk.changed());
+    std::this_thread::sleep_for(walk.take(*part));
+  }
+  return walk.changed();
+}
+
+result<dead_summary> operator_client::summarize_dead(const dead_filter& filter) {
+  client::dead_kinds kinds;
+  auto limit = filter.limit == 0 ? std::numeric_limits<std::uint64_t>::max() : filter.limit;
+  auto add = [&](const task_summary& dead) { kinds.add(dead); };
+  for (std::uint16_t shard = 0; shard < impl_->shard_count(); ++shard)
+    if (auto ok = impl_->list_shard(shard, client::filter_of(filter), limit, add); !ok)
+      return ok.error();
+  return kinds.summary();
 }
 
 result<std::uint64_t> operator_client::purge_queue(const queue_address& queue) {

@@ -42,6 +42,9 @@ void write_common(Builder to, const core::task_view& view) {
 void write_view(schema::TaskView::Builder to, const core::task_view& view) {
   to.setSeq(view.seq);
   write_common(to, view);
+  to.setEndedAtMs(ms_of(view.ended_at));
+  if (!view.error_text.empty())
+    to.setError(data_of(view.error_text));
 }
 
 void write_settings(schema::QueueSettings::Builder to, const core::queue_settings& settings) {
@@ -165,6 +168,9 @@ bulk_reply make_bulk_reply(const core::bulk_answered& answer) {
 
 list_reply make_list_reply(const core::tasks_listed& answer) {
   constexpr std::size_t task_words = 48;
+  std::size_t text_words = 0;
+  for (const auto& task : answer.tasks)
+    text_words += task.error_text.size() / 8;
   return list_reply::build(
     [&](auto r) {
       r.setNumber(answer.number);
@@ -173,8 +179,9 @@ list_reply make_list_reply(const core::tasks_listed& answer) {
         write_view(tasks[i], answer.tasks[i]);
       r.setAfter(answer.after);
       r.setMore(answer.more);
+      r.setKnowsAllFilters(true);
     },
-    answer.tasks.size() * task_words + 32);
+    answer.tasks.size() * task_words + text_words + 32);
 }
 
 explain_reply make_explain_reply(shard_id shard, const core::task_explained& answer) {

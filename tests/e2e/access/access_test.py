@@ -193,7 +193,10 @@ class Verbs(AccessTest):
         self.seen("force", "fail", task)
 
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "list", "--tenant", "a")
+        self.assert_strangers_refused(UNAUTHORIZED, "dead", "summary", "--tenant", "a")
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "redrive", "--tenant", "a")
+        self.assert_strangers_refused(
+            UNAUTHORIZED, "dead", "redrive", "--tenant", "a", "--error", "x", "--dry-run")
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "purge", "--yes", "--tenant", "a")
         self.assert_strangers_refused(UNKNOWN, "redrive", task)
         self.assert_refused("ada", UNAUTHORIZED, "redrive", task)

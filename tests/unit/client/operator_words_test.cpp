@@ -166,6 +166,49 @@ TEST(OperatorQuestions, WalksSayWhereTheyAre) {
   EXPECT_EQ(bulk.part.filter.queue, "");
   EXPECT_EQ(bulk.part.filter.state, std::nullopt);
   EXPECT_EQ(bulk.part.after, 41u);
+
+  auto listed = command_of<schema::BulkRequest>(
+    change_listed(core::bulk_kind::purge_listed, {"t", "q"}, 0, {{4, fencing_token{7}}}));
+  EXPECT_EQ(listed.what, core::bulk_kind::purge_listed);
+  EXPECT_EQ(listed.part.filter.tenant + listed.part.filter.queue, "tq");
+  ASSERT_EQ(listed.tasks.size(), 1u);
+  EXPECT_EQ(listed.tasks.front().seq, 4u);
+  EXPECT_EQ(listed.tasks.front().token, fencing_token{7});
+}
+
+TEST(OperatorQuestions, FiltersOfListsAreWhole) {
+  task_filter filter;
+  filter.group = "g";
+  filter.key = "k";
+  filter.workers = {"v", "w"};
+  filter.headers = {{"a", "1"}, {"b", "2"}};
+  filter.error = "e";
+  filter.enqueued = {timestamp{duration{1}}, timestamp{duration{2}}};
+  filter.ended = {timestamp{duration{3}}, timestamp{duration{4}}};
+  filter.is_blocking = true;
+
+  auto asked = command_of<schema::ListRequest>(list_tasks(filter, {0, 0, 1})).part.filter;
+
+  EXPECT_EQ(asked.group + asked.key + asked.error, "gke");
+  EXPECT_EQ(asked.workers, filter.workers);
+  EXPECT_EQ(asked.headers, filter.headers);
+  EXPECT_EQ(asked.enqueued, filter.enqueued);
+  EXPECT_EQ(asked.ended, filter.ended);
+  EXPECT_TRUE(asked.is_blocking);
+}
+
+TEST(OperatorReplies, AListSaysWhenAndWhyTasksEnded) {
+  core::tasks_listed listed{0, number, {some_view()}, 5, true};
+  listed.tasks.front().ended_at = timestamp{duration{9}};
+  listed.tasks.front().error_text = "why";
+
+  auto told = read_list(protocol::make_list_reply(listed));
+
+  ASSERT_TRUE(told && told->answer);
+  const auto& task = told->answer->tasks.front();
+  EXPECT_EQ(task.ended_at, timestamp{duration{9}});
+  EXPECT_EQ(task.error_text, "why");
+  EXPECT_TRUE(told->answer->knows_all_filters);
 }
 
 TEST(OperatorReplies, AStatusIsReadAsItWasWritten) {

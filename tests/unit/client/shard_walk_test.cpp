@@ -16,13 +16,6 @@ queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
   return part;
 }
 
-task_summary task(std::uint16_t shard, sequence seq, std::int64_t enqueued_at) {
-  task_summary status;
-  status.id = {shard_id{shard}, seq};
-  status.enqueued_at = timestamp{duration{enqueued_at}};
-  return status;
-}
-
 } // namespace
 
 TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
@@ -67,16 +60,6 @@ TEST(ShardWalk, AQueueExistsWhenOneShardKnowsIt) {
 
   EXPECT_FALSE(merge_parts({}, {unknown, unknown}).exists);
   EXPECT_TRUE(merge_parts({}, {unknown, part_with(0, 0)}).exists);
-}
-
-TEST(ShardWalk, TheOldestOfAllShardsComeFirst) {
-  auto merged =
-    merge_oldest({{task(0, 1, 10), task(0, 2, 30)}, {task(1, 1, 20), task(1, 2, 25)}, {}}, 3);
-
-  ASSERT_EQ(merged.size(), 3u);
-  EXPECT_EQ(merged[0].id, (task_id{shard_id{0}, 1}));
-  EXPECT_EQ(merged[1].id, (task_id{shard_id{1}, 1}));
-  EXPECT_EQ(merged[2].id, (task_id{shard_id{1}, 2}));
 }
 
 TEST(BulkPace, WithoutBoundsPartsAreAsLargeAsTheyMayBe) {

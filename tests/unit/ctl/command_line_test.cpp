@@ -245,10 +245,11 @@ TEST(CtlCommandLine, CommandsOfTwoWordsAreChosen) {
 TEST(CtlCommandLine, ListAndDeadTakeFilters) {
   EXPECT_EQ(
     asked({{"list", "--tenant", "t", "--state", "leased", "--limit", "5"}}),
-    "list t/ leased limit 5\n");
+    "list t/ leased limit 5 newest\n");
   EXPECT_EQ(
     asked({{"dead", "list", "--queue", "q", "--blocking"}}),
-    "list /q dead blocking limit 100\n");
+    "list /q dead blocking limit 100 newest\
+");
   EXPECT_EQ(
     asked({{"dead", "redrive", "--limit", "10", "--rate", "2"}}),
     "redrive / limit 10 rate 2\n");
@@ -266,6 +267,57 @@ TEST(CtlCommandLine, ListAndDeadTakeFilters) {
   EXPECT_EQ(
     refused({{"list", "--queue", "a b"}}),
     "codeqctl: --queue: `a b` is not a name of 1 to 128 letters, digits, `.`, `_` or `-`");
+}
+
+TEST(CtlCommandLine, ListTakesEveryFilter) {
+  auto api = run(
+    {{"list",     "--group",   "g",        "--key",  "k",       "--worker",
+      "w",        "--header",  "a=1",      "--header", "b=x=y", "--error",
+      "refused",  "--since",   "2026-05-20T10:00:00Z", "--until", "2026-05-20T11:00:00Z",
+      "--order",  "oldest",    "--after",  "o1.2"}});
+  const auto& filter = api.asked_for;
+
+  EXPECT_EQ(api.asked, "list / any limit 100 oldest after o1.2\n");
+  EXPECT_EQ(filter.group + filter.key + filter.error, "gkrefused");
+  EXPECT_EQ(filter.workers, std::vector<std::string>{"w"});
+  EXPECT_EQ(filter.headers, (std::map<std::string, std::string>{{"a", "1"}, {"b", "x=y"}}));
+  EXPECT_EQ(filter.enqueued.until - filter.enqueued.since, 1h);
+  EXPECT_EQ(refused({{"list", "--header", "=1"}}), "codeqctl: --header: `=1` is not NAME=VALUE");
+  EXPECT_EQ(
+    refused({{"list", "--since", "today"}}),
+    "codeqctl: --since: `today` is neither a time such as 2026-05-20T10:00:00Z nor a duration "
+    "before now such as 2h");
+  EXPECT_EQ(
+    refused({{"list", "--order", "random"}}),
+    "codeqctl: --order: `random` is not oldest or newest");
+}
+
+TEST(CtlCommandLine, DeadTakesAgesGroupsErrorsAndADryRun) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto api = run(
+    {{"dead",
+      "redrive",
+      "--group",
+      "g",
+      "--error",
+      "refused",
+      "--older-than",
+      "1h",
+      "--newer-than",
+      "2d",
+      "--dry-run"}});
+  const auto& filter = api.asked_for_dead;
+
+  EXPECT_EQ(api.asked, "redrive / limit 0 rate 0 dry\n");
+  EXPECT_EQ(filter.group + filter.error, "grefused");
+  EXPECT_EQ(filter.died.until - filter.died.since, 47h + 1ms);
+  EXPECT_NEAR(
+    static_cast<double>((now - filter.died.until.time_since_epoch()) / 1ms),
+    static_cast<double>(1h / 1ms),
+    60'000.0);
+  EXPECT_EQ(asked({{"dead", "summary", "--queue", "q"}}), "summary /q\n");
+  EXPECT_TRUE(run({{"dead", "list", "--older-than", "1h"}}).asked_for.ended.is_bounded());
+  EXPECT_NE(refused({{"dead", "purge", "--older-than", "soon"}}), "");
 }
 
 TEST(CtlCommandLine, QueueSetChangesWhatIsGivenAndNothingElse) {

@@ -288,4 +288,42 @@ TEST(CtlCommands, EnqueueOfWhatWasRefusedHalfwayPrintsIdsOnly) {
   EXPECT_EQ(shown(api, {{"enqueue", "q", "x", "--json"}}), "= 0");
 }
 
+TEST(CtlCommands, ListOfDeadTasksSaysWhenAndWhy) {
+  recorded_api api;
+  task_summary dead;
+  dead.id = id;
+  dead.tenant = "default";
+  dead.queue = "mail";
+  dead.state = task_state::dead;
+  dead.attempt = 3;
+  dead.max_attempts = 5;
+  dead.ended_at = timestamp{std::chrono::seconds(1)};
+  dead.error_text = "no order 17\nat line 3";
+  api.page = task_page{{dead}, "4.7", false};
+
+  auto text = shown(api, {{"dead", "list"}});
+  EXPECT_NE(text.find("DIED"), text.npos) << text;
+  EXPECT_NE(text.find(to_string(*dead.ended_at)), text.npos) << text;
+  EXPECT_NE(text.find("3/5"), text.npos) << text;
+  EXPECT_NE(text.find("no order 17 at line 3"), text.npos) << text;
+  EXPECT_NE(text.find("more with --after 4.7\n= 0"), text.npos) << text;
+  auto json = shown(api, {{"dead", "list", "--json"}});
+  EXPECT_NE(json.find("\"ended_at_ms\":1000"), json.npos) << json;
+  EXPECT_NE(json.find("\"error_text\":\"no order 17\\nat line 3\""), json.npos) << json;
+  EXPECT_NE(json.find("\"after\":\"4.7\""), json.npos) << json;
+}
+
+TEST(CtlCommands, SummaryShowsKindsOfErrors) {
+  recorded_api api;
+  dead_kind kind{"no order #", 3, {}, timestamp{std::chrono::seconds(1)}, id, "no order 17"};
+  api.kinds = dead_summary{{kind}, 5, 2};
+
+  auto text = shown(api, {{"dead", "summary"}});
+  EXPECT_NE(text.find("no order #"), text.npos) << text;
+  EXPECT_NE(text.find("5 dead tasks, of which 2 with other errors\n= 0"), text.npos) << text;
+  auto json = shown(api, {{"dead", "summary", "--json"}});
+  EXPECT_NE(json.find("{\"fingerprint\":\"no order #\",\"tasks\":3,"), json.npos) << json;
+  EXPECT_NE(json.find("\"tasks\":5,\"left_out\":2}"), json.npos) << json;
+}
+
 } // namespace codeq::ctl

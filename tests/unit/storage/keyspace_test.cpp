@@ -38,6 +38,7 @@ using numbered_keys = testing::Types<
   block_key,
   fate_key,
   copied_fate_key,
+  headers_key,
   dead_key,
   change_key,
   body_key,
@@ -173,6 +174,7 @@ TEST(Keyspace, BytesOfEveryKindAreAsDocumented) {
   EXPECT_EQ((change_key{shard_id{0x0102}, 0x0304}.encode()), "E" + number);
   EXPECT_EQ((body_key{shard_id{0x0102}, 0x0304}.encode()), "P" + number);
   EXPECT_EQ((checkpoint_key{shard_id{0x0102}, 0x0304}.encode()), "V" + number);
+  EXPECT_EQ((headers_key{shard_id{0x0102}, 0x0304}.encode()), "W" + number);
   EXPECT_EQ((history_key{shard_id{0x0102}, 0x0304, 0x1f}.encode()), "H" + number + "\x1f");
   EXPECT_EQ(
     (audit_key{shard_id{0x0102}, 0x0304, 0x05, 0x06}.encode()),

@@ -2,8 +2,10 @@
 #include "codeq/limits.hpp"
 
 #include "storage/keys/keyspace.hpp"
+#include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/retention/retention_filter.hpp"
+#include "support/task_bodies.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,6 +51,12 @@ protected:
     note.aside = aside;
     note.event.at = at;
     return drops(history_key{shard, 8, 0}.encode(), encode(note));
+  }
+
+  /// The headers of segment 7.
+  [[nodiscard]] bool drops_headers(timestamp at) {
+    auto tasks = test::encode_bodies_with_headers({{{"a", "1"}}});
+    return drops(headers_key{shard, 7}.encode(), encode_headers({&tasks, 1}, at));
   }
 
   /// For task 7, whose fate record exists if `stored_` has it.
@@ -219,6 +227,24 @@ TEST_F(RetentionFilter, KeepsYoungHistoriesWithoutLooking) {
   EXPECT_TRUE(asked_.empty());
 
   EXPECT_TRUE(drops_history(now_ - 1h));
+}
+
+TEST_F(RetentionFilter, DropsHeadersWithTheLastRecordOfTheirTasks) {
+  const std::string keys[] = {
+    segment_key{shard, 7}.encode(),
+    aside_key{shard, 7}.encode(),
+    fate_key{shard, 7}.encode(),
+    copied_fate_key{shard, 7}.encode()};
+  for (const auto& key : keys) {
+    stored_ = {key};
+    EXPECT_FALSE(drops_headers(start));
+  }
+  stored_.clear();
+  asked_.clear();
+  EXPECT_FALSE(drops_headers(now_ - 1h + 1ms));
+  EXPECT_TRUE(asked_.empty()) << "young ones are kept without looking";
+
+  EXPECT_TRUE(drops_headers(now_ - 1h));
 }
 
 TEST_F(RetentionFilter, KeepsHistoriesOfShardsWithoutASnapshotOrALookup) {

@@ -223,6 +223,12 @@ struct answer_inquiry {
   stored_inquiry asked;
 };
 
+/// Asks the reader to complete a part of a list and to send it to a peer.
+struct list_stored {
+  shard_peer_actor peer;
+  stored_list list;
+};
+
 /// Asks the reader which tasks had the keys.
 struct find_keys {
   shard_internal_actor shard;
@@ -245,6 +251,8 @@ using reader_actor = caf::typed_actor<
   caf::reacts_to<fetch_bodies>,
   // Queues a query until it is its peer's turn.
   caf::reacts_to<answer_inquiry>,
+  // Queues a list in the same way.
+  caf::reacts_to<list_stored>,
   // Queues a key look-up in the same way.
   caf::reacts_to<find_keys>,
   // Queues the bodies that a shard copies in the same way.
@@ -315,6 +323,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::sync_log)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::log_synced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::fetch_bodies)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::answer_inquiry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::list_stored)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::find_keys)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::read_survivors)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::keys_found)

@@ -132,6 +132,11 @@ void shard_driver::answer_inquiry(core::peer_id peer, stored_inquiry inquiry) {
     self_->send(options_.reader, coordinator::answer_inquiry{at->second, std::move(inquiry)});
 }
 
+void shard_driver::list_stored(core::peer_id peer, stored_list list) {
+  if (auto at = peers_.find(peer); at != peers_.end())
+    self_->send(options_.reader, coordinator::list_stored{at->second, std::move(list)});
+}
+
 void shard_driver::find_keys(keys_wanted wanted) {
   self_->send(options_.reader, coordinator::find_keys{me(), std::move(wanted)});
 }

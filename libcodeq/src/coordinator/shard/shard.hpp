@@ -59,6 +59,9 @@ public:
   virtual void fetch_bodies(core::peer_id peer, bodies_wanted wanted) = 0;
   virtual void answer_inquiry(core::peer_id peer, stored_inquiry inquiry) = 0;
 
+  /// To the reader, which answers the peer directly.
+  virtual void list_stored(core::peer_id peer, stored_list list) = 0;
+
   /// To the reader, which answers by `keys_found`, even if the peer has detached.
   virtual void find_keys(keys_wanted wanted) = 0;
 
@@ -222,6 +225,7 @@ private:
   void carry_out(core::timer_dropped& e, const instant& now);
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
+  void carry_out(core::tasks_listed& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
   void carry_out(core::audit_wanted& e, const instant& now);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "core/turn/task_selection.hpp"
+
 #include <utility>
 #include <variant>
 
@@ -147,6 +149,15 @@ void shard::carry_out(core::task_described& e, const instant& now) {
 
 void shard::carry_out(core::task_not_here& e, const instant& now) {
   inquire(e.why, {state_->id, e.why, e.seq, nullptr, std::move(e.purged)}, now);
+}
+
+void shard::carry_out(core::tasks_listed& e, const instant& now) {
+  auto peer = e.peer;
+  if (!core::needs_store(e.part.filter))
+    return reply_to(peer, std::move(e));
+  if (peers_.contains(peer))
+    port_.list_stored(
+      peer, {state_->id, std::move(e), now.shard, !queue_watchers_.contains(peer)});
 }
 
 void shard::carry_out(core::audit_wanted& e, const instant& now) {

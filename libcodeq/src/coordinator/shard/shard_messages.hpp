@@ -134,6 +134,16 @@ struct stored_inquiry {
   std::uint16_t shard_count = 0;
 };
 
+/// A part of a list that the store has to complete.
+struct stored_list {
+  shard_id shard{};
+  core::tasks_listed in_memory;
+  /// Shard time.
+  timestamp now{};
+  /// See `stored_inquiry`.
+  bool is_bounded = false;
+};
+
 /// Keys whose owners the store has to look up. @pre every earlier snapshot that closed one of them
 /// is committed
 struct keys_wanted {

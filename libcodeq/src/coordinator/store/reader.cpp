@@ -187,6 +187,34 @@ void reader::answer(const stored_inquiry& asked, storage::fate_reader& fates) {
     answer_unknown(asked);
 }
 
+open_list begin_list(stored_list asked) {
+  auto peer = asked.in_memory.peer;
+  auto tenant = asked.in_memory.part.filter.tenant;
+  return {
+    asked.shard,
+    peer,
+    std::move(tenant),
+    storage::task_list(asked.shard, std::move(asked.in_memory), asked.now)};
+}
+
+bool reader::go_on(open_list& list) {
+  if (!or_fail(list.tasks.read_on(*options_.store, tuning::list_turn_reads)))
+    return false;
+  port_.reply(list.peer, {list.shard, list.tasks.take()});
+  return true;
+}
+
+void reader::answer(stored_list asked) {
+  auto list = begin_list(std::move(asked));
+  while (!go_on(list)) {
+  }
+}
+
+void reader::refuse(const stored_list& asked, const error& reason) {
+  protocol::request_refused<schema::ListRequest> refused{asked.in_memory.number, reason};
+  port_.reply(asked.in_memory.peer, {asked.shard, std::move(refused)});
+}
+
 void reader::reply_to(const stored_inquiry& asked, protocol::peer_reply reply) {
   port_.reply(asked.why.peer, {asked.shard, std::move(reply)});
 }

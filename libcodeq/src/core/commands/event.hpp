@@ -184,6 +184,9 @@ struct segment_fate {
   std::vector<task_entry> entries;
   /// How long the record is kept after `closed_at`; 0: for ever.
   duration retention{0};
+  /// Names of an aside; else empty.
+  std::string group{};
+  std::string key{};
   /// Not part of the fate record: a replaced body's record is removed together with the segment.
   bool replaced = false;
   /// See `segment::copied`. Not part of the fate record, but of its key.

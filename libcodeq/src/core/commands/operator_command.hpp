@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 /// Operators' requests to a shard. Every bound of `codeq/limits.hpp` has been checked before a
 /// command is created.
@@ -153,6 +154,27 @@ enum class bulk_kind : std::uint8_t {
   /// part ended. Unless a state is given, the last part also removes the queues' tasks that have
   /// left memory.
   purge_all = 2,
+  redrive_listed = 3, ///< As `redrive`, for the tasks of a list.
+  purge_listed = 4,   ///< As `purge_dead`, for the tasks of a list.
+  count_redrive = 5,  ///< Counts the tasks that `redrive_listed` would redrive; changes nothing.
+  count_purge = 6,    ///< The same for `purge_listed`.
+};
+
+/// True when the kind of change is about the tasks of a list.
+[[nodiscard]] constexpr bool is_of_list(bulk_kind what) noexcept {
+  return what >= bulk_kind::redrive_listed;
+}
+
+/// True when the command only counts tasks.
+[[nodiscard]] constexpr bool is_count(bulk_kind what) noexcept {
+  return what == bulk_kind::count_redrive || what == bulk_kind::count_purge;
+}
+
+/// A dead task as a list showed it.
+struct dead_task {
+  sequence seq = 0;
+  /// Token of its last lease; the task is left alone when it has another one.
+  fencing_token token{};
 };
 
 /// Makes the same change to many tasks, one part per command; the answer says where the next part
@@ -162,12 +184,14 @@ struct change_many {
   std::uint64_t number = 0;
   bulk_kind what = bulk_kind::redrive;
   task_part part;
+  /// With `is_of_list(what)`: these tasks, if they are dead and of the tenant and queue of the
+  /// part's filter. At most `tuning::bulk_tasks_max`.
+  std::vector<dead_task> tasks{};
   /// Null when no operator gave the command.
   origin_ptr origin{};
 };
 
-/// Lists tasks in memory: live and dead ones, and for a while ended ones. Effect: `tasks_listed`,
-/// in the part's order of sequences.
+/// Lists tasks. Effect: `tasks_listed`, with those in memory, in the part's order of sequences.
 struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;

@@ -172,6 +172,8 @@ private:
   void run(const change_many& c);
   void end_by_force(segment& s, const force& c);
   void tell_holder(fencing_token token);
+  /// Changes, or only counts, the tasks of a list; returns how many.
+  std::size_t change_listed(const change_many& c);
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
   /// False when there was nothing to mark.

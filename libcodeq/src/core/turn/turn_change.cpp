@@ -41,8 +41,12 @@ operator_action action_of(force_kind how) {
 operator_action action_of(const change_many& c) {
   switch (c.what) {
   case bulk_kind::redrive:
+  case bulk_kind::redrive_listed:
+  case bulk_kind::count_redrive:
     return operator_action::dead_redrive;
   case bulk_kind::purge_dead:
+  case bulk_kind::purge_listed:
+  case bulk_kind::count_purge:
     return operator_action::dead_purge;
   case bulk_kind::purge_all:
     break;
@@ -230,6 +234,13 @@ void turn::tell_holder(fencing_token token) {
 }
 
 void turn::run(const change_many& c) {
+  if (is_of_list(c.what)) {
+    bulk_answered answer{c.peer, c.number, change_listed(c)};
+    if (answer.changed > 0 && !is_count(c.what))
+      audit(action_of(c), {c.part.filter.tenant, c.part.filter.queue}, 0, answer.changed);
+    effects_.emplace_back(answer);
+    return;
+  }
   auto selected = select_tasks(state_, part_of(c));
   bulk_answered answer{c.peer, c.number, 0, selected.after, selected.more};
   if (c.what == bulk_kind::redrive) {
@@ -245,6 +256,31 @@ void turn::run(const change_many& c) {
   if (answer.changed > 0 || is_marked)
     audit(action_of(c), {filter.tenant, filter.queue}, 0, answer.changed);
   effects_.emplace_back(answer);
+}
+
+std::size_t turn::change_listed(const change_many& c) {
+  std::vector<sequence> tasks;
+  for (const auto& listed : c.tasks) {
+    const auto* s = find_segment(state_.segments, listed.seq);
+    if (!s)
+      continue;
+    auto entry = s->view(listed.seq);
+    bool is_same = entry.state == task_state::dead && entry.token == listed.token;
+    const auto& queue = state_.queues[s->queue]->address;
+    bool is_of_part = queue.tenant == c.part.filter.tenant
+                      && (c.part.filter.queue.empty() || queue.queue == c.part.filter.queue);
+    if (is_same && is_of_part)
+      tasks.push_back(listed.seq);
+  }
+  if (c.what == bulk_kind::redrive_listed)
+    return redrive_all(tasks);
+  if (c.what == bulk_kind::purge_listed)
+    purge_all(tasks);
+  if (c.what == bulk_kind::count_redrive)
+    std::erase_if(tasks, [this](sequence seq) {
+      return is_key_taken(*find_segment(state_.segments, seq));
+    });
+  return tasks.size();
 }
 
 std::size_t turn::redrive_all(const std::vector<sequence>& tasks) {

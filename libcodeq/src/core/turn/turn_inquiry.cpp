@@ -139,7 +139,8 @@ void turn::tell_awaiting(sequence seq) {
 
 void turn::run(const list_tasks& c) {
   auto selected = select_tasks(state_, c.part);
-  tasks_listed listed{c.peer, c.number, {}, selected.after, selected.more};
+  tasks_listed listed{
+    c.peer, c.number, {}, selected.after, selected.more, c.part, state_.purged};
   listed.tasks.reserve(selected.tasks.size());
   for (auto seq : selected.tasks)
     listed.tasks.push_back(view_of(*find_segment(state_.segments, seq), seq));

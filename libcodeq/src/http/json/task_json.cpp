@@ -155,8 +155,22 @@ void write_task(base::json_writer& json, const task_detail& task, const task_vie
 void write_listed(base::json_writer& json, const task_summary& task) {
   write_place(json.begin_object(), task);
   write_common(json, task);
-  if (task.state == task_state::leased)
+  if (!task.worker.empty())
     json.field("workerId", subject_of(task.worker));
+  if (task.ended_at)
+    json.field("endedAt", base::to_rfc3339(*task.ended_at));
+  write_error(json, task.error_text);
+  json.end_object();
+}
+
+void write_kind(base::json_writer& json, const dead_kind& kind) {
+  json.begin_object()
+    .field("fingerprint", shown_text(kind.fingerprint))
+    .field("tasks", kind.tasks)
+    .field("firstDiedAt", base::to_rfc3339(kind.first_died))
+    .field("lastDiedAt", base::to_rfc3339(kind.last_died))
+    .field("lastTaskId", to_string(kind.last));
+  write_error(json, kind.error_text);
   json.end_object();
 }
 

@@ -211,6 +211,7 @@ std::vector<std::span<const route>> all_routes() {
     queue_routes(),
     admin_routes(),
     audit_routes(),
+    dead_routes(),
     subscription_routes(),
     policy_routes(),
     process_routes()};

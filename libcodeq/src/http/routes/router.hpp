@@ -115,6 +115,7 @@ void dispatch(gateway_context& context, const exchange_ptr& call);
 [[nodiscard]] std::span<const route> queue_routes();
 [[nodiscard]] std::span<const route> admin_routes();
 [[nodiscard]] std::span<const route> audit_routes();
+[[nodiscard]] std::span<const route> dead_routes();
 [[nodiscard]] std::span<const route> subscription_routes();
 [[nodiscard]] std::span<const route> policy_routes();
 [[nodiscard]] std::span<const route> process_routes();

@@ -5,7 +5,6 @@
 #include "coordinator/session/stats_sum.hpp"
 #include "http/json/json_reader.hpp"
 #include "http/json/task_fields.hpp"
-#include "http/routes/bulk_walk.hpp"
 #include "http/routes/route_steps.hpp"
 #include "http/routes/task_list.hpp"
 
@@ -13,34 +12,10 @@
 #include <array>
 #include <iterator>
 
-/// Dead tasks, force, and what runs where; for admins.
+/// Force, and what runs where; for admins.
 namespace codeq::http {
 
 namespace {
-
-/// What a redrive or purge of dead tasks is about: a list of ids, or else a filter.
-void change_dead(
-  gateway_context& context, const exchange_ptr& call, core::bulk_kind all, task_change each) {
-  const auto& body = call->fields->body;
-  if (body.has("ids"))
-    return change_each(context, call, body.texts("ids"), each);
-  bulk_wish wish{{call->by->tenant, body.text("queue")}, 0, 0};
-  wish.limit = static_cast<std::uint64_t>(body.integer("limit").value_or(0));
-  wish.rate = static_cast<std::uint64_t>(body.integer("rate").value_or(0));
-  change_all(context, call, all, wish);
-}
-
-void redrive(gateway_context& context, const exchange_ptr& call) {
-  change_dead(context, call, core::bulk_kind::redrive, task_change::redrive);
-}
-
-void purge(gateway_context& context, const exchange_ptr& call) {
-  change_dead(context, call, core::bulk_kind::purge_dead, task_change::purge);
-}
-
-void list_dead(gateway_context& context, const exchange_ptr& call) {
-  list_newest(context, call, task_state::dead);
-}
 
 /// Ended tasks leave by their retention alone, and from then on nobody sees them; so nothing is
 /// left to delete here, and clients that ask for it from time to time learn just that.
@@ -159,14 +134,6 @@ void show_shards(gateway_context& context, const exchange_ptr& call) {
   });
 }
 
-constexpr auto change_fields = std::to_array<input_field>({
-  {.name = "ids", .type = input_type::texts, .range = at_most(limits::http_bulk_ids_max)},
-  queue_filter_field,
-  command_filter_field,
-  {.name = "limit", .type = input_type::integer},
-  {.name = "rate", .type = input_type::integer, .range = at_most(limits::bulk_rate_max)},
-});
-
 constexpr auto cleanup_fields = std::to_array<input_field>({
   {.name = "limit", .type = input_type::integer},
   {.name = "before", .type = input_type::time, .refusal = "invalid 'before' (use RFC3339)"},
@@ -178,25 +145,7 @@ constexpr auto force_fields = std::to_array<input_field>({
   {.name = "error", .range = at_most(limits::error_text_bytes_max)},
 });
 
-constexpr std::array<route, 7> routes{{
-  {.method = "GET",
-   .pattern = "admin/dead",
-   .who = access::inspect,
-   .rate = "admin",
-   .run = &list_dead,
-   .fields = {.query = page_parameters}},
-  {.method = "POST",
-   .pattern = "admin/dead/redrive",
-   .who = access::admin,
-   .rate = "admin",
-   .run = &redrive,
-   .fields = {.body = {change_fields}}},
-  {.method = "POST",
-   .pattern = "admin/dead/purge",
-   .who = access::admin,
-   .rate = "admin",
-   .run = &purge,
-   .fields = {.body = {change_fields}}},
+constexpr std::array<route, 4> routes{{
   {.method = "POST",
    .pattern = "admin/tasks/cleanup",
    .who = access::admin,

@@ -192,7 +192,7 @@ void purge(gateway_context& context, const exchange_ptr& call) {
   if (!queue)
     return;
   with_existing(context, call, *queue, [&context, call, queue = *queue] {
-    change_all(context, call, core::bulk_kind::purge_all, {queue, 0, 0});
+    purge_queue(context, call, queue);
   });
 }
 

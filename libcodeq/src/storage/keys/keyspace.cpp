@@ -248,12 +248,12 @@ key_range blocks_of(shard_id shard) {
   return range_of(key_tag::block, shard);
 }
 
-key_range fates_of(shard_id shard) {
-  return range_of(key_tag::fate, shard);
+key_range fates_of(shard_id shard, sequence from) {
+  return range_of(key_tag::fate, shard, from);
 }
 
-key_range copied_fates_of(shard_id shard) {
-  return range_of(key_tag::copied_fate, shard);
+key_range copied_fates_of(shard_id shard, sequence from) {
+  return range_of(key_tag::copied_fate, shard, from);
 }
 
 key_range dead_of(shard_id shard) {
@@ -305,6 +305,10 @@ key_range all_histories() {
   return range_of(key_tag::history);
 }
 
+key_range all_headers() {
+  return range_of(key_tag::headers);
+}
+
 key_range all_audits() {
   return range_of(key_tag::audit);
 }
@@ -315,6 +319,10 @@ key_range all_keys() {
 
 key_range fates_up_to(shard_id shard, sequence seq) {
   return range_up_to(key_tag::fate, shard, seq);
+}
+
+key_range copied_fates_up_to(shard_id shard, sequence seq) {
+  return range_up_to(key_tag::copied_fate, shard, seq);
 }
 
 } // namespace codeq::storage

@@ -33,6 +33,8 @@
 ///   'P' shard:u16 seq:u64         a body in place of the     overwritten        remove
 ///                                 one in the task's 'A'
 ///   'V' shard:u16 seq:u64         CheckpointRecord           overwritten        remove
+///   'W' shard:u16 first_seq:u64   HeadersRecord, the headers  put               by compaction
+///                                 of a segment's tasks
 ///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
 ///   'J' shard:u16 at:u64          AuditRecord                overwritten        by compaction
 ///       operation:u64
@@ -66,6 +68,7 @@ enum class key_tag : char {
   segment = 'S',
   follow_up = 'U',
   checkpoint = 'V',
+  headers = 'W',
   dead = 'X',
 };
 
@@ -137,6 +140,10 @@ using body_key = numbered_key<key_tag::body>;
 
 /// The checkpoint of a live task, for its next attempt.
 using checkpoint_key = numbered_key<key_tag::checkpoint>;
+
+/// The headers of the tasks of a segment, or of a task with a record of its own; the number is that
+/// of its `segment_key` or `aside_key`.
+using headers_key = numbered_key<key_tag::headers>;
 
 /// The only record of the store as a whole.
 struct store_key {
@@ -246,8 +253,8 @@ struct key_range {
 [[nodiscard]] key_range totals_of(shard_id shard);
 [[nodiscard]] key_range follow_ups_of(shard_id shard);
 [[nodiscard]] key_range blocks_of(shard_id shard);
-[[nodiscard]] key_range fates_of(shard_id shard);
-[[nodiscard]] key_range copied_fates_of(shard_id shard);
+[[nodiscard]] key_range fates_of(shard_id shard, sequence from = 0);
+[[nodiscard]] key_range copied_fates_of(shard_id shard, sequence from = 0);
 [[nodiscard]] key_range dead_of(shard_id shard);
 [[nodiscard]] key_range bodies_of(shard_id shard);
 [[nodiscard]] key_range checkpoints_of(shard_id shard);
@@ -270,11 +277,15 @@ struct key_range {
 [[nodiscard]] key_range all_fates();
 [[nodiscard]] key_range all_copied_fates();
 [[nodiscard]] key_range all_histories();
+[[nodiscard]] key_range all_headers();
 [[nodiscard]] key_range all_keys();
 [[nodiscard]] key_range all_audits();
 
 /// For `task_store::read_last`: the greatest key of the range belongs to the only fate that may
 /// contain `seq`; the caller checks that it really does.
 [[nodiscard]] key_range fates_up_to(shard_id shard, sequence seq);
+
+/// The same for the fates of copied tasks.
+[[nodiscard]] key_range copied_fates_up_to(shard_id shard, sequence seq);
 
 } // namespace codeq::storage

@@ -4,6 +4,7 @@
 #include "codeq/limits.hpp"
 
 #include "storage/keys/keyspace.hpp"
+#include "storage/records/headers_codec.hpp"
 #include "storage/records/record_codec.hpp"
 #include "storage/records/retention_codec.hpp"
 
@@ -65,6 +66,22 @@ verdict judge_history(
   return is_needed ? verdict::keep : verdict::past;
 }
 
+verdict judge_headers(
+  const shard_horizon& horizon,
+  const headers_key& key,
+  std::string_view value,
+  const record_lookup& is_there) {
+  auto at = decode_headers_time(value);
+  if (!at || !is_there || horizon.at - *at < limits::retention_classes.front())
+    return verdict::keep;
+  // As for a history.
+  bool is_needed = is_there(segment_key{key.shard, key.number}.encode())
+                   || is_there(fate_key{key.shard, key.number}.encode())
+                   || is_there(aside_key{key.shard, key.number}.encode())
+                   || is_there(copied_fate_key{key.shard, key.number}.encode());
+  return is_needed ? verdict::keep : verdict::past;
+}
+
 verdict judge_key(
   const retention_view& view,
   const shard_horizon& horizon,
@@ -119,19 +136,23 @@ verdict judge(
   auto outcome = outcome_key::decode(key);
   auto fate = find_fate(key);
   auto history = history_key::decode(key);
+  auto headers = headers_key::decode(key);
   auto name = is_of_kind(key_tag::key, key) ? key_key::decode(key) : std::nullopt;
-  if (!outcome && !fate && !history && !name)
+  if (!outcome && !fate && !history && !headers && !name)
     return verdict::keep;
   const auto* horizon = find_horizon(
     view.horizons,
     outcome   ? outcome->shard
     : fate    ? *fate
     : history ? history->shard
+    : headers ? headers->shard
               : name->shard);
   if (!horizon)
     return verdict::keep;
   if (history)
     return judge_history(*horizon, *history, value, is_there);
+  if (headers)
+    return judge_headers(*horizon, *headers, value, is_there);
   if (name)
     return judge_key(view, *horizon, value, is_there);
   return judge_end(view, *horizon, outcome, value);

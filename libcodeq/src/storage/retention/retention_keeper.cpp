@@ -78,12 +78,13 @@ result<void> retention_keeper::rewrite(std::atomic<bool>& cancelled) {
   // The same records would be kept as last time.
   if (is_same(view, judged_by_))
     return {};
-  // Histories and keys come last, since they depend on the fates.
+  // The others come last, since they depend on the fates.
   for (const auto& range :
        {all_outcomes(),
         all_fates(),
         all_copied_fates(),
         all_histories(),
+        all_headers(),
         all_keys(),
         all_audits()})
     if (auto ok = options_.store->compact(range.begin, range.end, cancelled); !ok)
@@ -107,7 +108,7 @@ result<retention_keeper::sizes> retention_keeper::measure() const {
     bytes_of(*options_.store, {all_outcomes(), all_fates(), all_copied_fates(), all_keys()});
   if (!ends)
     return ends.error();
-  auto histories = bytes_of(*options_.store, {all_histories()});
+  auto histories = bytes_of(*options_.store, {all_histories(), all_headers()});
   if (!histories)
     return histories.error();
   auto audits = bytes_of(*options_.store, {all_audits()});

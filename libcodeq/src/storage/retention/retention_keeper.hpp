@@ -27,8 +27,8 @@ struct retention_keeper_options {
 
 /// Frees the space of ended tasks. Most of it is freed by the store itself when it rewrites its
 /// files for other reasons. But files may stay untouched for a long time, so the keeper has
-/// outcomes, fates and histories rewritten when they have grown by half. Used from one thread,
-/// which waits meanwhile.
+/// outcomes, fates, histories and headers rewritten when they have grown by half. Used from one
+/// thread, which waits meanwhile.
 class retention_keeper {
 public:
   explicit retention_keeper(retention_keeper_options options) : options_(std::move(options)) {}
@@ -38,7 +38,7 @@ public:
   [[nodiscard]] result<void> look(std::atomic<bool>& cancelled);
 
 private:
-  /// Size of outcomes and fates together, of histories, and of the audit log, in bytes.
+  /// Size of outcomes and fates together, of histories and headers, and of the audit log, in bytes.
   struct sizes {
     std::uint64_t ends = 0;
     std::uint64_t histories = 0;
