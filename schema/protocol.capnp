@@ -59,6 +59,8 @@ struct Message {
     backupRequest @36 :Operator.BackupRequest;
     backupReply @37 :Operator.BackupReply;
     checkpointsSaved @38 :Checkpoint.CheckpointsSaved;
+    logLevelRequest @39 :Operator.LogLevelRequest;
+    logLevelReply @40 :Operator.LogLevelReply;
   }
 }
 
@@ -82,6 +84,9 @@ struct Hello {
   # Bearer token, at most 512 bytes; empty in single-user setups.
   queues @6 :List(Common.QueueAddress);
   # Queues that a worker handles.
+  prefixes @7 :List(Common.QueueAddress);
+  # It also handles all queues of the tenant whose names begin with `queue`, now and later; an empty
+  # one means every queue. At most 64.
 }
 
 struct HelloAck {
@@ -95,6 +100,8 @@ struct HelloAck {
   pingIntervalMs @4 :UInt32;
   nowMs @5 :Int64;
   # Shard time, from which a producer derives its session id; 0: not given.
+  takesPrefixes @6 :Bool;
+  # I heed `Hello.prefixes` and `ClaimRequest.prefixes`.
 }
 
 struct Refused {
@@ -202,6 +209,10 @@ struct ClaimRequest {
   queues @3 :List(Common.QueueAddress);
   batchTasks @4 :UInt32;
   # Maximum number of tasks in one TaskBatch; 0: the coordinator's limit.
+  prefixes @5 :List(Common.QueueAddress);
+  # With `setsQueues`: as in Hello, in place of those named before.
+  without @6 :List(Common.QueueAddress);
+  # With `setsQueues`: queues that the prefixes leave out.
 }
 
 struct TaskBatch {

@@ -20,6 +20,7 @@ void add_bulk(command_table& to);
 void add_token(command_table& to);
 void add_store(command_table& to);
 void add_stats(command_table& to);
+void add_log_level(command_table& to);
 
 /// In the order of the help text.
 inline constexpr std::array commands{
@@ -34,6 +35,7 @@ inline constexpr std::array commands{
   add_bulk,
   add_token,
   add_store,
-  add_stats};
+  add_stats,
+  add_log_level};
 
 } // namespace codeq::ctl

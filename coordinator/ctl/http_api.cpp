@@ -210,6 +210,14 @@ public:
 
   result<backup_status> back_up() override { return not_possible("backup"); }
 
+  answer<std::string> log_level(const std::string& level) override {
+    if (level.empty())
+      return ask("GET", "/admin/log-level");
+    base::json_writer json;
+    json.begin_object().field("level", level).end_object();
+    return ask("PUT", "/admin/log-level", json.take());
+  }
+
   result<void> prepare_enqueue() override { return open(); }
 
   result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {

@@ -156,6 +156,10 @@ public:
     return back_up_at(*client_);
   }
 
+  answer<std::string> log_level(const std::string& level) override {
+    return ask(&operator_client::log_level, level);
+  }
+
   result<void> prepare_enqueue() override {
     if (producer_)
       return {};

@@ -61,6 +61,8 @@ constexpr access_case cases[] = {
   {"GET", "/admin/topics/t", "a"},
   {"DELETE", "/admin/topics/t", "a"},
   {"GET", "//metrics", "t"},
+  {"GET", "/admin/log-level", "t"},
+  {"PUT", "/admin/log-level", "t"},
 };
 
 TEST_F(HttpAccess, EveryRouteNeedsAToken) {

@@ -70,6 +70,8 @@ constexpr strict_route routes[] = {
   {"POST", "/admin/tasks/x/force", R"("how":"revoke",)"},
   {"GET", "/admin/workers", nullptr},
   {"GET", "/admin/shards", nullptr},
+  {"GET", "/admin/log-level", nullptr},
+  {"PUT", "/admin/log-level", R"("level":"info",)"},
   {"POST", "/workers/subscriptions", R"("callbackUrl":"https://a.example/",)"},
   {"POST", "/workers/subscriptions/x/heartbeat"},
   {"PUT", "/admin/topics/t"},

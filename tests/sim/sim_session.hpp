@@ -63,6 +63,7 @@ public:
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
 
   void note_limit(std::string_view, std::uint64_t) override {}
 

@@ -98,6 +98,10 @@ public:
   /// Returns the status of the latest backup.
   [[nodiscard]] result<backup_status> backup();
 
+  /// Changes the level of the coordinator's log until it stops, or only reads it when `level` is
+  /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
+  [[nodiscard]] result<std::string> log_level(const std::string& level);
+
 private:
   struct impl;
   explicit operator_client(std::unique_ptr<impl> state);

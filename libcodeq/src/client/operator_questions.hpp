@@ -49,6 +49,9 @@ struct walk_position {
 [[nodiscard]] question ask_stats();
 [[nodiscard]] question ask_backup(bool start);
 
+/// An empty level only reads it.
+[[nodiscard]] question ask_log_level(const std::string& level);
+
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 
 /// `part` is this shard's configuration.

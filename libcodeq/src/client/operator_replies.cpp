@@ -211,6 +211,13 @@ result<answered<backup_status>> read_backup(const protocol::backup_reply& reply)
   });
 }
 
+result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply) {
+  return read_reply<std::string>(reply, [](auto from, std::string& to) -> result<void> {
+    to = read_text(from.getLevel());
+    return {};
+  });
+}
+
 result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply) {
   return read_reply<coordinator_stats>(reply, [](auto from, coordinator_stats& to) -> result<void> {
     for (auto queue : from.getQueues())

@@ -44,5 +44,6 @@ struct list_part {
 [[nodiscard]] result<answered<task_timeline>> read_events(const protocol::events_reply& reply);
 [[nodiscard]] result<answered<coordinator_stats>> read_stats(const protocol::stats_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
+[[nodiscard]] result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply);
 
 } // namespace codeq::client

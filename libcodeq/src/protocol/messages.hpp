@@ -50,6 +50,8 @@ using events_request = frame<schema::EventsRequest>;
 using events_reply = frame<schema::EventsReply>;
 using backup_request = frame<schema::BackupRequest>;
 using backup_reply = frame<schema::BackupReply>;
+using log_level_request = frame<schema::LogLevelRequest>;
+using log_level_reply = frame<schema::LogLevelReply>;
 using checkpoints_saved = frame<schema::CheckpointsSaved>;
 
 namespace detail {
@@ -97,7 +99,9 @@ using all_bodies = body_list<
   schema::EventsReply,
   schema::BackupRequest,
   schema::BackupReply,
-  schema::CheckpointsSaved>;
+  schema::CheckpointsSaved,
+  schema::LogLevelRequest,
+  schema::LogLevelReply>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

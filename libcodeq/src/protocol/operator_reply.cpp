@@ -166,6 +166,16 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
   });
 }
 
+log_level_reply make_log_level_reply(std::uint64_t number, const result<std::string>& level) {
+  return log_level_reply::build([&](auto r) {
+    r.setNumber(number);
+    if (level)
+      return r.setLevel(text_of(*level));
+    r.setCode(to_schema(level.error().code));
+    r.setContext(text_of(level.error().context));
+  });
+}
+
 stats_reply make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats) {
   return stats_reply::build([&](auto r) {
     r.setNumber(number);

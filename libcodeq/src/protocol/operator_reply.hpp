@@ -44,4 +44,8 @@ make_stats_reply(std::uint64_t number, const base::coordinator_counts& stats);
 [[nodiscard]] backup_reply
 make_backup_reply(std::uint64_t number, const result<backup_status>& status);
 
+/// Answers a `LogLevelRequest`.
+[[nodiscard]] log_level_reply
+make_log_level_reply(std::uint64_t number, const result<std::string>& level);
+
 } // namespace codeq::protocol

@@ -47,6 +47,15 @@ task_end ended(task_state state) {
 
 } // namespace
 
+TEST(CtlCommands, LogLevelIsShownOrChanged) {
+  recorded_api api;
+
+  EXPECT_EQ(shown(api, {{"log-level"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "debug"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "loud"}}), "refused");
+  EXPECT_EQ(api.asked, "log_level \nlog_level debug\n");
+}
+
 TEST(CtlCommands, ValuesAreShownInTheCommandsWords) {
   recorded_api api;
   api.outcome = change_outcome{change_result::requested, task_state::leased, id};

@@ -51,6 +51,7 @@ void backup_runner::run() {
       report->files);
   else
     CODEQ_LOG_WARN("backup fails directory={} reason=\"{}\"", directory, to_string(report.error()));
+  failures_ += report ? 0 : 1;
   std::lock_guard lock{mutex_};
   status_.state = report ? backup_state::done : backup_state::failed;
   if (report) {

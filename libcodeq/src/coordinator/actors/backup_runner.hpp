@@ -40,6 +40,9 @@ public:
   /// `going_away`.
   [[nodiscard]] result<backup_status> start();
 
+  /// Number of backups that failed since the start of the process.
+  [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
+
   /// Status of the latest backup since the start of the process.
   [[nodiscard]] backup_status status() const;
 
@@ -51,6 +54,7 @@ private:
   backup_status status_;
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<std::uint64_t> failures_{0};
 };
 
 } // namespace codeq::coordinator

@@ -70,6 +70,7 @@ public:
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
   void note_limit(std::string_view name, std::uint64_t max) override;
   void note_goodbye() override;
   void note_refused(const error& reason) override;

@@ -10,6 +10,7 @@
 #include "coordinator/session/delivery_window.hpp"
 #include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
+#include "protocol/convert.hpp"
 #include "security/principal.hpp"
 
 #include <cstdint>
@@ -97,6 +98,10 @@ public:
   /// Starts a backup, or with false only returns the status of the latest one.
   [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
 
+  /// Changes the level of the log, or only reads it when `level` is empty; returns the one in
+  /// force. Errors: `invalid_argument`.
+  [[nodiscard]] virtual result<std::string> set_log_level(const std::string& level) = 0;
+
   // For the log.
 
   /// A request met a limit. `name` is one of `observe::counted_limits`; `max` is 0 when it is the
@@ -159,6 +164,7 @@ private:
 
   void take_request(const protocol::stats_request& m);
   void take_request(const protocol::backup_request& m);
+  void take_request(const protocol::log_level_request& m);
   void take_request(const protocol::goodbye& m);
 
   /// Passes an operator's request to its shard, or to the shard of its task.
@@ -213,7 +219,7 @@ private:
   [[nodiscard]] std::uint64_t room_for_results(const protocol::tasks_told& told);
 
   /// From now on the worker claims from these queues.
-  void take_from(const std::vector<queue_address>& queues);
+  void take_from(protocol::claim_wish wish);
 
   /// Takes all credits back, permanently.
   void drain();

@@ -54,6 +54,8 @@ struct peer_attached {
   std::shared_ptr<const security::principal> bearer{};
   /// The peer is to be sent the names of all queues.
   bool watches_queues = false;
+  /// See `core::attach_worker`.
+  std::vector<queue_address> prefixes{};
 };
 
 /// A shard's reply or notification to a peer.

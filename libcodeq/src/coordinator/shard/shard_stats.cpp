@@ -1,12 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 /// The counts of a shard.
 namespace codeq::coordinator {
 
-base::coordinator_counts shard::stats() const {
+namespace {
+
+/// Since when the task is ready.
+timestamp ready_since(core::shard_state& state, sequence seq) {
+  const auto& s = *core::find_segment(state.segments, seq);
+  return std::max(s.enqueued_at, s.not_before);
+}
+
+/// Since when the oldest ready task of the queue waits; empty when none is ready.
+std::optional<timestamp> oldest_ready(core::shard_state& state, const core::queue_state& queue) {
+  std::optional<timestamp> oldest;
+  for (std::size_t priority = 0; priority < queue.lanes.size(); ++priority) {
+    if (queue.ready_by_priority[priority] == 0)
+      continue;
+    auto first = queue.lanes[priority]->first_tasks(state.segments);
+    for (auto seq : {first.fresh, first.returned})
+      if (seq)
+        oldest = std::min(oldest.value_or(timestamp::max()), ready_since(state, *seq));
+  }
+  return oldest;
+}
+
+void add_activity(base::queue_counts& to, const core::queue_activity& from) {
+  to.enqueued = from.enqueued;
+  to.granted = from.granted;
+  to.retried = from.retried;
+  to.returned = from.returned;
+  to.timed_out = from.timed_out;
+  to.redriven = from.redriven;
+  if (!from.times)
+    return;
+  to.dispatch = from.times->dispatch;
+  to.run = from.times->run;
+}
+
+} // namespace
+
+base::coordinator_counts shard::stats(const instant& now) const {
   base::coordinator_counts s;
   for (const auto& [arrival, index] : state_->queues_by_arrival) {
     const auto& q = state_->queues[index];
@@ -22,9 +61,15 @@ base::coordinator_counts shard::stats() const {
     counts.dead_now = q->dead;
     counts.ready_by_priority = q->ready_by_priority;
     counts.cancelled = q->totals.cancelled;
+    counts.paused = q->settings.paused;
+    if (auto since = oldest_ready(*state_, *q))
+      counts.oldest_ready = std::max(duration{1}, now.shard - *since);
+    add_activity(counts, q->activity);
     s.queues.push_back(std::move(counts));
   }
   s.workers = worker_counts();
+  for (const auto& [reason, count] : refused_enqueues_)
+    s.refused[std::string(to_string(reason))] = count;
   s.dispatch = dispatched_;
   s.run = ran_;
   s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_);
@@ -51,6 +96,8 @@ std::vector<base::worker_counts> shard::worker_counts() const {
     counts.free_slots += attached.credits;
     for (auto queue : attached.queues)
       counts.tenants.insert(state_->queues[queue]->address.tenant);
+    for (const auto& prefix : attached.prefixes)
+      counts.tenants.insert(prefix.name.tenant);
   }
   state_->leases.for_each_grant(
     [&](const core::live_grant& grant) { workers[grant.worker->name].leases += grant.live; });

@@ -48,4 +48,13 @@ seq_run lane::front(segment_table& segments, std::uint32_t limit) {
   return {cursor_, static_cast<std::uint32_t>(last - cursor_)};
 }
 
+lane::heads lane::first_tasks(segment_table& segments) {
+  heads first;
+  if (settle(segments) != nullptr)
+    first.fresh = cursor_;
+  if (!returned_.empty())
+    first.returned = returned_.front().first;
+  return first;
+}
+
 } // namespace codeq::core

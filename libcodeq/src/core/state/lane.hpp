@@ -6,6 +6,8 @@
 #include "core/blocks/packed_set.hpp"
 #include "core/blocks/segment_table.hpp"
 
+#include <optional>
+
 namespace codeq::core {
 
 /// The ready tasks of one queue and priority in the order of their enqueue: segments whose tasks
@@ -25,6 +27,14 @@ public:
   /// ready. Removes nothing: fresh tasks leave the lane as soon as they are touched, others by
   /// `remove`. Amortised constant in the number of skipped tasks.
   [[nodiscard]] seq_run front(segment_table& segments, std::uint32_t limit);
+
+  /// The first tasks of both kinds; of tasks that returned, the one with the oldest place.
+  struct heads {
+    std::optional<sequence> fresh;
+    std::optional<sequence> returned;
+  };
+
+  [[nodiscard]] heads first_tasks(segment_table& segments);
 
 private:
   /// Skips touched tasks; returns the segment at the head, or null.
