@@ -71,11 +71,7 @@ class Metrics(cluster.ClusterTest):
 
     def compare(self, scrape, section):
         self.maxDiff = None
-        found = {name: has for name, has in scrape.described().items()
-                 if not name.startswith("codeq_store_")}
-        table = listed(section)
-        self.assertEqual(found, {name: has for name, has in table.items()
-                                 if not name.startswith("codeq_store_")})
+        self.assertEqual(scrape.described(), listed(section))
         for name, (kind, _) in scrape.described().items():
             self.assertIn(name, scrape.helps)
             self.assertEqual(name.endswith("_total"), kind == "counter", name)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/task.hpp"
+
 #include "base/coordinator_counts.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,10 +18,12 @@ namespace codeq::base {
 /// Name of the queue, and of the tenant, that stands for all others in metrics.
 inline constexpr std::string_view all_others = "*";
 
+inline constexpr std::size_t dispositions = static_cast<std::size_t>(disposition::cancelled) + 1;
+
 /// What became of a queue's attempts on a worker since its start.
 struct attempt_counts {
-  /// By the handler's disposition, for example `completed`.
-  std::map<std::string, std::uint64_t> ended;
+  /// By `disposition`.
+  std::array<std::uint64_t, dispositions> ended{};
   /// Attempts whose lease was lost while they waited or ran.
   std::uint64_t lost = 0;
   /// From the start of the handler to its outcome.

@@ -3,9 +3,15 @@
 
 #include "observe/metric_families.hpp"
 
+#include <array>
+
 namespace codeq::observe {
 
 namespace {
+
+/// In the order of `disposition`.
+constexpr std::array<const char*, base::dispositions> outcome_names{
+  "completed", "failed", "failed_permanently", "nack", "abandon", "cancelled"};
 
 void write_slots(metric_families& to, const base::worker_node_counts& counts) {
   to.begin_gauge("codeq_worker_slots", "Maximum number of tasks that run at once");
@@ -28,8 +34,8 @@ void write_attempts(metric_families& to, const base::worker_node_counts& counts)
   to.begin_counter(
     "codeq_worker_attempts_total", "Attempts that ended, by queue and outcome, since the start");
   for (const auto& [queue, attempts] : counts.queues) {
-    for (const auto& [outcome, count] : attempts.ended)
-      to.add(count, {{"queue", queue}, {"outcome", outcome}});
+    for (std::size_t i = 0; i < attempts.ended.size(); ++i)
+      to.add(attempts.ended[i], {{"queue", queue}, {"outcome", outcome_names[i]}});
     to.add(attempts.lost, {{"queue", queue}, {"outcome", "lost"}});
   }
   to.begin_histogram(

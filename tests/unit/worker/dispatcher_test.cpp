@@ -274,8 +274,8 @@ TEST_F(DispatcherAlone, CountsHowAttemptsEnd) {
   EXPECT_EQ(counts.links_up, 1u);
   EXPECT_EQ(counts.unanswered, 3u);
   const auto& of_queue = counts.queues.at("a");
-  EXPECT_EQ(of_queue.ended.at("completed"), 1u);
-  EXPECT_EQ(of_queue.ended.at("failed"), 2u);
+  EXPECT_EQ(of_queue.ended[static_cast<std::size_t>(disposition::completed)], 1u);
+  EXPECT_EQ(of_queue.ended[static_cast<std::size_t>(disposition::failed)], 2u);
   EXPECT_EQ(of_queue.lost, 1u);
   EXPECT_EQ(of_queue.run.sum_ms, 60);
 }

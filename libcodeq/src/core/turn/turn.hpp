@@ -252,6 +252,8 @@ private:
   std::vector<checkpoints_changed> changed_checkpoints_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
+  /// Index of the queue of the lease that was ended last.
+  std::uint32_t ended_queue_ = 0;
   /// By the queue's index.
   std::map<std::uint32_t, leases_expired> expired_;
   /// Workers that attached or claimed, or whose queues have ready tasks: they may need a

@@ -42,15 +42,11 @@ void turn::run(const report& c) {
   reports_answered answered{c.peer, {}};
   for (const auto& r : c.reports) {
     const auto* l = state_.leases.find(r.token);
-    auto ran = duration{-1};
-    std::uint32_t queue = 0;
-    if (l && l->seq == r.seq) {
-      ran = now_.shard - state_.leases.grant_at(l->grant).at;
-      queue = find_segment(state_.segments, r.seq)->queue;
-    }
+    auto ran =
+      l && l->seq == r.seq ? now_.shard - state_.leases.grant_at(l->grant).at : duration{-1};
     if (auto answer = answer_to(r, c.peer))
       answered.answers.push_back(
-        {r.seq, r.token, answer->code, std::move(answer->context), ran, queue});
+        {r.seq, r.token, answer->code, std::move(answer->context), ran, ended_queue_});
   }
   if (!answered.answers.empty())
     effects_.emplace_back(std::move(answered));
@@ -198,6 +194,7 @@ void turn::append_end(lease_end e) {
   if (note)
     record.notes.push_back(finish_note(std::move(*note), s));
   count_activity(s.queue, e);
+  ended_queue_ = s.queue;
   auto seq = e.seq;
   bool is_over = is_terminal(e.next);
   record.ends.push_back(std::move(e));

@@ -3,31 +3,9 @@
 
 namespace codeq::worker {
 
-namespace {
-
-const char* name_of(disposition how) {
-  switch (how) {
-  case disposition::completed:
-    return "completed";
-  case disposition::failed:
-    return "failed";
-  case disposition::failed_permanently:
-    return "failed_permanently";
-  case disposition::nack:
-    return "nack";
-  case disposition::abandon:
-    return "abandon";
-  case disposition::cancelled:
-    return "cancelled";
-  }
-  return "failed";
-}
-
-} // namespace
-
 void attempt_meter::ended(const std::string& queue, disposition how, duration ran) {
   auto& counts = of(queue);
-  ++counts.ended[name_of(how)];
+  ++counts.ended[static_cast<std::size_t>(how)];
   counts.run.add(ran);
 }
 

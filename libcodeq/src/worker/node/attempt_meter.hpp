@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 
 namespace codeq::worker {
 
@@ -23,14 +24,14 @@ public:
   /// The attempt lost its lease, so its outcome does not count.
   void lost(const std::string& queue) { ++of(queue).lost; }
 
-  [[nodiscard]] const std::map<std::string, base::attempt_counts>& counts() const noexcept {
-    return counts_;
+  [[nodiscard]] std::map<std::string, base::attempt_counts> counts() const {
+    return {counts_.begin(), counts_.end()};
   }
 
 private:
   base::attempt_counts& of(const std::string& queue);
 
-  std::map<std::string, base::attempt_counts> counts_;
+  std::unordered_map<std::string, base::attempt_counts> counts_;
 };
 
 } // namespace codeq::worker
