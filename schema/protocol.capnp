@@ -59,8 +59,12 @@ struct Message {
     backupRequest @36 :Operator.BackupRequest;
     backupReply @37 :Operator.BackupReply;
     checkpointsSaved @38 :Checkpoint.CheckpointsSaved;
-    logLevelRequest @39 :Operator.LogLevelRequest;
-    logLevelReply @40 :Operator.LogLevelReply;
+    workersRequest @39 :Operator.WorkersRequest;
+    workersReply @40 :Operator.WorkersReply;
+    auditRequest @41 :Operator.AuditRequest;
+    auditReply @42 :Operator.AuditReply;
+    logLevelRequest @43 :Operator.LogLevelRequest;
+    logLevelReply @44 :Operator.LogLevelReply;
   }
 }
 
@@ -100,7 +104,9 @@ struct HelloAck {
   pingIntervalMs @4 :UInt32;
   nowMs @5 :Int64;
   # Shard time, from which a producer derives its session id; 0: not given.
-  takesPrefixes @6 :Bool;
+  tenant @6 :Text;
+  # Tenant of the token that was shown; `*`: all tenants; empty: no token was needed.
+  takesPrefixes @7 :Bool;
   # I heed `Hello.prefixes` and `ClaimRequest.prefixes`.
 }
 
@@ -357,7 +363,8 @@ struct ResultReply {
 struct ResumeRequest {
   # Sent after a reconnect, once the unanswered results have been resent: the leases that I hold.
   # Replies: a LeasesLost for leases unknown to you, a TaskBatch for leases unknown to me, then
-  # ResumeReply.
+  # ResumeReply. At most one per shard and connection; with another one you close the connection.
+  # Of the leases unknown to me you deliver at most 8 MiB, and give back the others uncharged.
   shard @0 :UInt16;
   leases @1 :List(TaskLease);
 }

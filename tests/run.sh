@@ -13,7 +13,7 @@ Installs missing Debian packages, builds into build/, runs every test by ctest, 
 target for 20 seconds.
 
   --label LABEL      run only tests with this label; may be given several times
-                     (tidy unit model sim mutation golden integration fault kill e2e openapi)
+                     (tidy unit model spin sim mutation golden integration fault kill e2e openapi)
   --sanitize KIND    build with sanitizers (address, thread, undefined or address,undefined) into
                      build-KIND/, and fail on a report of any program that a test runs; thread
                      first builds CAF and RocksDB with it, once, into a cache folder
@@ -97,7 +97,7 @@ run_fuzz() {
     -DCMAKE_CXX_COMPILER=clang++ >/dev/null
   ninja -C build-fuzz
   python3 tests/fuzz/corpus.py build-fuzz/corpus
-  for kind in frame http message token_file; do
+  for kind in frame http jwt message token_file; do
     "build-fuzz/bin/fuzz_$kind" -max_total_time="$1" -max_len=4096 \
       -artifact_prefix="build-fuzz/$kind-" -print_final_stats=1 "build-fuzz/corpus/$kind" \
       >"build-fuzz/$kind.log" 2>&1 || { tail -50 "build-fuzz/$kind.log" >&2; exit 1; }

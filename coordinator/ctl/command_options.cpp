@@ -44,7 +44,11 @@ option id_option(task_id& target) {
 }
 
 option tenant_option(std::string& target) {
-  return name_option("tenant", "Tenant of the queue [default: default]", target);
+  target.clear();
+  return name_option(
+    "tenant",
+    "Tenant of the queue [default: that of CODEQ_TENANT, else the token's, else default]",
+    target);
 }
 
 option queue_filter_option(std::string& target) {

@@ -51,6 +51,9 @@ template <class Target, std::size_t N>
 text_option(const char* name, std::string help, std::string& target, std::size_t limit);
 
 [[nodiscard]] option id_option(task_id& target);
+
+/// `--tenant`. Clears the target: an empty name stands for the default tenant, which `operator_api`
+/// knows.
 [[nodiscard]] option tenant_option(std::string& target);
 
 /// `--queue`, which limits a command to one queue.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
+#include "base/rfc3339.hpp"
 #include "ctl/gateway.hpp"
 #include "ctl/operator_api.hpp"
 #include "http/json/json_reader.hpp"
@@ -17,18 +18,6 @@ using std::chrono::steady_clock;
 
 error not_possible(const std::string& what) {
   return {errc::unsupported, what + " is not possible over --http; it takes --coordinator"};
-}
-
-/// Requests can only refer to the token's own tenant.
-result<void> check_tenant(const std::string& tenant) {
-  if (tenant == "default")
-    return {};
-  return not_possible("another tenant than the token's");
-}
-
-result<void> check_tenant(const task_target& task) {
-  const auto* key = std::get_if<task_key>(&task);
-  return key ? check_tenant(key->queue.tenant) : result<void>();
 }
 
 error unreadable() {
@@ -103,8 +92,8 @@ result<task_end> read_end(task_id id, std::string json) {
 /// Client of an HTTP gateway.
 class http_api final : public operator_api {
 public:
-  http_api(std::string url, operator_options options)
-    : url_(std::move(url)), options_(std::move(options)) {}
+  http_api(std::string url, operator_options options, std::string tenant)
+    : url_(std::move(url)), options_(std::move(options)), tenant_(std::move(tenant)) {}
 
   answer<task_status> status(const task_target& task) override {
     if (auto ok = check_tenant(task); !ok)
@@ -208,7 +197,23 @@ public:
     return stats();
   }
 
+  answer<std::vector<worker_info>> workers() override { return ask("GET", "/admin/workers"); }
+
+  answer<audit_page> audit(const audit_filter& filter) override {
+    if (auto ok = check_tenant(filter.tenant); !ok)
+      return ok.error();
+    auto path = "/admin/audit?limit=" + std::to_string(filter.limit);
+    if (filter.since != timestamp{})
+      path += "&since=" + http::escape(http::to_rfc3339(filter.since));
+    if (filter.after)
+      path += "&after=" + std::to_string(filter.after->at.time_since_epoch().count()) + "-"
+              + std::to_string(filter.after->operation);
+    return ask("GET", path);
+  }
+
   result<backup_status> back_up() override { return not_possible("backup"); }
+
+  result<std::vector<backup_info>> backups() override { return not_possible("backups"); }
 
   answer<std::string> log_level(const std::string& level) override {
     if (level.empty())
@@ -223,6 +228,8 @@ public:
   result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {
     if (auto ready = open(); !ready)
       return ready;
+    if (auto ok = check_tenant(task.tenant); !ok)
+      return ok;
     auto text = to_gateway_json(task);
     if (!text)
       return text.error();
@@ -264,6 +271,19 @@ public:
   error cause_of(const error& reason) override { return reason; }
 
 private:
+  /// Requests can only refer to the token's own tenant.
+  [[nodiscard]] result<void> check_tenant(const std::string& given) const {
+    const auto& tenant = given.empty() ? tenant_ : given;
+    if (tenant.empty() || tenant == "default")
+      return {};
+    return not_possible("a tenant (--tenant or CODEQ_TENANT) other than the token's");
+  }
+
+  [[nodiscard]] result<void> check_tenant(const task_target& task) const {
+    const auto* key = std::get_if<task_key>(&task);
+    return key ? check_tenant(key->queue.tenant) : result<void>();
+  }
+
   result<void> open() {
     if (gateway_)
       return {};
@@ -326,13 +346,16 @@ private:
 
   std::string url_;
   operator_options options_;
+  /// The tenant of the environment; empty: none.
+  std::string tenant_;
   std::optional<gateway> gateway_;
 };
 
 } // namespace
 
-std::unique_ptr<operator_api> make_http_api(std::string url, operator_options options) {
-  return std::make_unique<http_api>(std::move(url), std::move(options));
+std::unique_ptr<operator_api>
+make_http_api(std::string url, operator_options options, std::string tenant) {
+  return std::make_unique<http_api>(std::move(url), std::move(options), std::move(tenant));
 }
 
 } // namespace codeq::ctl

@@ -296,7 +296,8 @@ class Curl(cluster.ClusterTest):
         self.case("GET //openapi.json", "document", 200, '"openapi": "3.1.0"', bearer=None)
         self.case("GET //openapi.json", "with any token", 200, '"paths"', bearer="wrong")
         self.case("GET //metrics", "all tenants", 200, "codeq_tasks", bearer="all")
-        self.case("GET //metrics", "one tenant", 403, "forbidden", bearer="admin")
+        self.case("GET //metrics", "one tenant", 403, "forbidden: the token has another role",
+                  bearer="admin")
 
     def strangers(self):
         """Requests without a token, with a wrong one, and with a role that is not allowed."""

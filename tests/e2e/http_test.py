@@ -192,6 +192,7 @@ class RoutesTest(HttpTest):
         self.assertEqual(("PENDING", "DELAYED_ZSET", '{"n": 1}'),
                          tuple(read[name] for name in ("status", "lastKnownLocation", "payload")))
         self.expect(self.http.get(f"/tasks/{UNKNOWN}"), 404, "not found")
+        self.expect(self.http.get("/tasks/mail-7"), 404, 'not found: "mail-7" is not a task id')
         self.assertEqual("deferred", self.http.get(path + "/explain").json["reason"])
         self.assertEqual(["enqueued"],
                          [e["event"] for e in self.http.get(path + "/events").json["events"]])
@@ -276,7 +277,8 @@ class RoutesTest(HttpTest):
         self.assertEqual({"status": "ok"}, self.expect(self.http.raw("GET", "/healthz"), 200))
         self.assertEqual({"status": "ready", "shards": 4},
                          self.expect(self.http.raw("GET", "/readyz"), 200))
-        self.expect(self.http.raw("GET", "/nothing"), 404, "not found")
+        self.expect(self.http.raw("GET", "/nothing"), 404,
+                    "not found: no such route; /openapi.json lists all routes")
         self.expect(self.http.call("DELETE", "/tasks"), 405)
 
 
@@ -321,11 +323,14 @@ class ServerTest(HttpTest):
     def test_limits(self):
         self.expect(self.http.raw("GET", "/" + "x" * 9000), 431)
         big = json.dumps({"command": "q", "payload": "x" * (2 << 20)})
-        self.expect(self.http.raw("POST", BASE + "/tasks", big), 413, "request body is too large")
+        self.expect(self.http.raw("POST", BASE + "/tasks", big), 413,
+                    f"request body is too large: it has {len(big)} bytes; it must have at most "
+                    "2097152 bytes")
         chunk = b"%x\r\n%s\r\n" % (1 << 20, b"x" * (1 << 20))
         heard = self.talk(b"POST /v1/codeq/tasks HTTP/1.1\r\nHost: localhost\r\n"
                           b"Transfer-Encoding: chunked\r\n\r\n", chunk * 3)
         self.assertIn(b" 413 ", heard.split(b"\r\n")[0])
+        self.assertIn(b"too large: it must have at most 2097152 bytes", heard)
         self.expect(self.http.post("/tasks", {"command": "q", "payload": "x" * (1 << 20)}), 400)
         batch = {"tasks": [{"command": "q", "payload": "x" * (1 << 19)} for _ in range(20)]}
         self.expect(self.http.post("/tasks/batch", batch), 200)

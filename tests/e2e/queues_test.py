@@ -39,6 +39,7 @@ class OperatorTest(cluster.ClusterTest):
 class Queues(OperatorTest):
     def test_paused_queue_keeps_its_tasks_over_a_restart(self):
         self.cluster.start_worker("w")
+        self.cluster.ctl("queue", "set", "echo", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "echo")
         task = self.cluster.enqueue("echo", "x")
         self.cluster.coordinator.kill()
@@ -65,7 +66,7 @@ class Queues(OperatorTest):
         waiting = self.cluster.enqueue("sleep", f"{self.path} 0 0")
         other = self.cluster.enqueue("echo", "x", "--delay", "1h")
 
-        self.cluster.ctl("queue", "purge", "sleep")
+        self.cluster.ctl("queue", "purge", "sleep", "--yes")
 
         for task in (running, waiting):
             self.cluster.ctl("get", task, status=1)
@@ -98,6 +99,7 @@ class Order(cluster.ClusterTest):
     def test_priority_then_enqueue_order_within_a_shard(self):
         self.cluster.start_coordinator("--shards", "1")
         path = self.cluster.path("starts")
+        self.cluster.ctl("queue", "set", "sleep", "--max-depth", "0")
         self.cluster.ctl("queue", "pause", "sleep")
         priorities = (0, 5, 9, 0, 9, 5)
         tasks = [self.cluster.enqueue("sleep", f"{path} 0 0", "--priority", str(priority))
@@ -141,7 +143,7 @@ class Dead(OperatorTest):
         redriven = self.json("dead", "redrive", "--queue", "fail", "--limit", "4")
         self.assertEqual(redriven["changed"], 4)
         wait_until(lambda: all(self.state(task) == "dead" for task in dead), 10, "they die again")
-        purged = self.json("dead", "purge", "--queue", "fail")
+        purged = self.json("dead", "purge", "--queue", "fail", "--yes")
 
         self.assertEqual(purged["changed"], 6)
         for task in dead:

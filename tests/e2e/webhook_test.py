@@ -110,6 +110,20 @@ class Webhooks(cluster.ClusterTest):
         wait_until(lambda: {told["taskId"] for told in self.bodies()} == {*early, *late}, 20,
                    "every end is told")
 
+    def test_failed_deliveries_are_logged_with_their_reason(self):
+        self.start("--webhook-allow-private")
+        self.receiver.statuses = [503]
+        failing = self.add()["id"]
+        self.finish(1)
+
+        wait_until(lambda: len(self.receiver.requests) == 2, 10, "the second attempt")
+
+        lines = [line for line in self.cluster.coordinator.text().splitlines()
+                 if "cannot deliver a webhook" in line]
+        self.assertEqual(1, len(lines), lines)
+        self.assertRegex(lines[0], f"task={failing} tenant=default host=localhost attempt=1 "
+                                   r"retry_ms=\d+ left_out=0 reason=\"HTTP 503\"")
+
     def test_wake_ups_survive_a_killed_coordinator(self):
         self.start("--webhook-allow-private", "--webhook-secret-file", self.secret)
         made = self.http.post("/workers/subscriptions", {

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace codeq::test {
@@ -80,6 +81,19 @@ TEST_F(ClientProducer, EnqueueReturnsTheIdsOnceTheyAreDurable) {
   coordinator.say(durable(word, 40));
 
   EXPECT_EQ(next_answer(), ids(word, 40));
+}
+
+TEST_F(ClientProducer, BracesAreATaskOrAListOfTasks) {
+  using one = result<enqueued_task>;
+  const std::vector<task_spec> some{spec(), spec()};
+
+  static_assert(std::is_same_v<one, decltype(client->enqueue({.queue = "q"}))>);
+  static_assert(std::is_same_v<one, decltype(client->enqueue({.queue = "q", .payload = "x"}))>);
+  static_assert(
+    std::is_same_v<enqueue_answers, decltype(client->enqueue({{.queue = "q", .payload = "x"}}))>);
+  static_assert(
+    std::is_same_v<enqueue_answers, decltype(client->enqueue({{.queue = "q"}, {.queue = "r"}}))>);
+  static_assert(std::is_same_v<enqueue_answers, decltype(client->enqueue(some))>);
 }
 
 TEST_F(ClientProducer, CallbackThatThrowsEndsNothing) {

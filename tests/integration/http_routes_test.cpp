@@ -44,14 +44,14 @@ struct refused_task {
 
 TEST_F(HttpRoutes, WhatCannotBeEnqueuedIsRefusedInWords) {
   const refused_task cases[] = {
-    {"", "invalid body"},
+    {"", "invalid body: it is empty; it must be a JSON object"},
     {"[]", "invalid body: it must be an object, not an array"},
-    {"{\"command\":\"q\"", "invalid body"},
+    {"{\"command\":\"q\"", "invalid body: it is not JSON: incomplete JSON at byte 14"},
     {R"({"command":"q"})", "invalid body: 'payload' is required"},
     {R"({"command":7,"payload":{}})", "invalid command: 'command' must be a string, not a number"},
     {R"({"command":"q","payload":{},"priority":"high"})",
      "invalid body: 'priority' must be a whole number, not a string"},
-    {R"({"payload":{}})", "invalid command: 'command' is required"},
+    {R"({"payload":{}})", "invalid command: 'command' or 'queue' is required"},
     {R"({"command":"a b","payload":{}})",
      "invalid command: 'command' is \"a b\"; it must be 1 to 128 letters, digits, '.', '_' or '-'"},
     {R"({"command":"q","payload":{},"runAt":"tomorrow"})",
@@ -152,7 +152,7 @@ TEST_F(HttpRoutes, ResultsThatAreNoneAreRefused) {
   auto id = enqueue("q");
   claim("q");
   const refused_task cases[] = {
-    {"x", "invalid request body"},
+    {"x", "invalid request body: it is not JSON: syntax error at byte 0"},
     {R"({"status":7})", "invalid status: 'status' must be a string, not a number"},
     {R"({"status":"DONE"})",
      "invalid status: 'status' is \"DONE\"; it must be one of COMPLETED, FAILED"},

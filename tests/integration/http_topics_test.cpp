@@ -147,7 +147,7 @@ TEST_F(HttpTopics, ABadValueIsNamed) {
 }
 
 TEST_F(HttpTopics, WhatIsNoTopicIsRefusedInTheWordsOfCodeq) {
-  EXPECT_EQ("invalid request body", put("x").text("error"));
+  EXPECT_EQ("invalid request body: it is not JSON: syntax error at byte 0", put("x").text("error"));
   EXPECT_EQ(
     "unknown field 'maxAttempt'; did you mean 'maxAttempts'?",
     put(R"({"maxAttempt":1})").text("error"));

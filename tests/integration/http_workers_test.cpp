@@ -269,7 +269,7 @@ TEST_F(HttpWorkers, ExtendedBatchesHaveAThousandItems) {
     add("/tasks/batch?limit=extended", 1001).text("error"));
   EXPECT_EQ(200u, add("/tasks/batch?limit=extended", 1000).status);
   EXPECT_EQ(
-    "'limit' is \"1000\"; it must be one of extended",
+    "'limit' is \"1000\"; it must be extended",
     add("/tasks/batch?limit=1000", 1).text("error"));
 
   EXPECT_EQ(

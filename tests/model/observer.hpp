@@ -68,6 +68,10 @@ private:
   void see(const core::task_explained& e);
   void see(const core::queue_answered& e);
   void see(const core::tasks_listed& e);
+
+  /// No command asks for the audit log.
+  void see(const core::audit_wanted&) {}
+
   void see(const core::progress_told& e);
   void see(const core::task_not_here& e);
   void remember_fates(const core::sealed_turn& turn);

@@ -245,7 +245,7 @@ step_maker::commands_of(const step& s, const reference_shard& reference, const i
   }
   case step_kind::attach:
     if (d.one_in(2))
-      return {core::change_queues{w.peer, random_queues(d)}};
+      return {core::change_queues{w.peer, random_queues(d), d.one_in(2)}};
     return connect(w, d);
   case step_kind::detach:
     return {core::detach_peer{d.one_in(2) ? w.peer : producers_first_peer + d.below(3)}};

@@ -55,7 +55,7 @@ void sim_session::close(const error& reason) {
   parts_.link->close(side::acceptor);
 }
 
-void sim_session::gather_stats(std::uint64_t number) {
+void sim_session::gather_stats(std::uint64_t number, bool) {
   auto parts = std::make_shared<std::vector<base::coordinator_counts>>();
   for (auto* shard : parts_.shards)
     shard->box().send([this, shard, number, parts] {

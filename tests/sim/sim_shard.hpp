@@ -53,7 +53,7 @@ public:
   /// True once it was stopped and everything it decided is durable.
   [[nodiscard]] bool has_settled() const { return has_settled_; }
 
-  [[nodiscard]] base::coordinator_counts stats() const { return shard_.stats(); }
+  [[nodiscard]] base::coordinator_counts stats() { return shard_.stats(clock()); }
 
   /// The shard's state when all of it is durable; otherwise null.
   [[nodiscard]] core::shard_state* settled_state();

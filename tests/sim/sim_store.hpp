@@ -43,6 +43,9 @@ private:
   [[nodiscard]] time_point now() const { return time_point{world_.time.now()}; }
 
   [[nodiscard]] virtual_time some_disk_time();
+
+  /// The time of a write of this group; none when it is made on the thread of the shards.
+  [[nodiscard]] virtual_time write_time();
   void put_on_disk();
 
   world& world_;

@@ -89,6 +89,7 @@ protected:
     const std::string& worker,
     const std::vector<std::string>& queues,
     const std::vector<std::string>& without = {});
+  std::string add_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);
   std::string
@@ -136,6 +137,10 @@ protected:
   std::string bring(const core::copy_survivors& found);
   /// Advances time; events due by time alone happen in the turn returned.
   std::string advance(duration by);
+
+  /// Changes of tasks and queues come from this operator from now on; those with the same operation
+  /// are parts of one command. Null: from nobody.
+  void act_as(core::origin_ptr origin) { origin_ = std::move(origin); }
 
   /// A new process takes over the worker's name; it is not attached to any queue yet.
   std::string replace(const std::string& worker);
@@ -189,6 +194,7 @@ private:
   std::unique_ptr<core::shard_state> state_;
   std::unique_ptr<core::turn> turn_;
   bool together_ = false;
+  core::origin_ptr origin_;
   std::vector<std::vector<core::event>> turns_;
   closed_keys closed_keys_;
   std::map<core::peer_id, std::string> names_;

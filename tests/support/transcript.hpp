@@ -49,6 +49,7 @@ private:
   void say(const core::task_explained& e);
   void say(const core::queue_answered& e);
   void say(const core::tasks_listed& e);
+  void say(const core::audit_wanted& e);
   void say(const core::task_not_here& e);
   void line(const std::string& words);
   void line(core::peer_id peer, const std::string& words);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public headers are few, and each limit that users meet says what it is and why."""
+"""The public headers are few, each limit that users meet says what it is and why, and the guide
+for handlers says how those of the ABI before this one change."""
 
 import re
 
@@ -8,6 +9,9 @@ from finding import Finding
 FOLDER = "libcodeq/include/codeq/"
 HEADERS_MAX = 20
 LIMITS = FOLDER + "limits.hpp"
+HANDLER = FOLDER + "handler.hpp"
+GUIDE = "worker/UPGRADE.md"
+_ABI = re.compile(r"handler_abi_version = (\d+);")
 _CONSTANT = re.compile(r"inline constexpr .*?(\w+)(?: =|\{)")
 # A second sentence, or a clause that gives a reason.
 _REASON = re.compile(r"\w[.:;] \S.*\.$|, (?:so|since) .*\.$")
@@ -38,3 +42,16 @@ def check_limits(source):
         if constant and not _REASON.search(_comment_above(source.lines, index)):
             yield source.found(index + 1, "limit-reason",
                                f"say above {constant[1]} what it limits, and why")
+
+
+def check_abi(sources):
+    """The guide names the ABI of `handler.hpp`, and shows how handlers of the one before change."""
+    by_path = {source.path: source for source in sources}
+    if HANDLER not in by_path or GUIDE not in by_path:
+        return
+    guide = by_path[GUIDE]
+    current = int(_ABI.search(by_path[HANDLER].text)[1])
+    for text in (f"## Handlers of ABI {current - 1}", f"this one has {current}.",
+                 f"| ABI {current - 1} | ABI {current} |"):
+        if text not in guide.text:
+            yield guide.found(1, "handler-abi", f"write: {text}")

@@ -40,6 +40,29 @@ class PublicHeaders(unittest.TestCase):
         self.assertEqual(problems("/// Another one. It is above.\n\n"), 1)
 
 
+    def test_guide_shows_the_abi(self):
+        def problems(guide):
+            sources = [Source(public_headers.HANDLER, "constexpr int handler_abi_version = 8;\n"),
+                       Source(public_headers.GUIDE, guide)]
+            return [finding.hint for finding in public_headers.check_abi(sources)]
+
+        good = "## Handlers of ABI 7\n\nthis one has 8.\n\n| ABI 7 | ABI 8 |\n"
+        self.assertEqual(problems(good), [])
+        self.assertEqual(problems(good.replace("has 8", "has 7")), ["write: this one has 8."])
+        self.assertEqual(len(problems("")), 3)
+
+
+class Openings(unittest.TestCase):
+    def found(self, *texts):
+        sources = [Source(f"a{number}.hpp", text) for number, text in enumerate(texts)]
+        return [finding.rule for finding in words.check_openings(sources)]
+
+    def test_few_are_allowed(self):
+        some = "  /// What it is.\n// Of them.\n" * 30
+        self.assertEqual(self.found(some, "int a; // What it is.\n"), [])
+        self.assertEqual(self.found(some, "/// Nobody has it.\n"), ["opening"])
+
+
 class Layering(unittest.TestCase):
     def problems(self, path, include):
         return len(rules(layering.check, path, f"#include {include}\n"))

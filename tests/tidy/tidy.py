@@ -22,7 +22,8 @@ _PER_FILE = [layering.check, sizes.check_file, sizes.check_functions, words.chec
              words.check_cpp, words.check_head, public_headers.check_limits]
 _PER_PROJECT = [folders.check_readmes, folders.check_folder_sizes, folders.check_own_header_first,
                 folders.check_listed_sources, folders.check_snippets, contract.check,
-                guides.check, layer_table.check, public_headers.check_count]
+                guides.check, layer_table.check, public_headers.check_count,
+                public_headers.check_abi, words.check_openings]
 _EXCEPTIONS = "tests/tidy/exceptions.txt"
 
 

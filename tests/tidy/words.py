@@ -46,6 +46,9 @@ _CPP_RULES = [
     _rule("sleep", r"\b(sleep_for|sleep_until|usleep|nanosleep)\b",
           "wait for a message or move the clock", r"tests/(unit|model|sim)/.*\.cpp$"),
 ]
+# Comments that begin so often name no subject. Only few of them read well at once.
+_OPENING = re.compile(r"^ *(///|//|#) (Of|What|Whoever|Nobody) ", re.MULTILINE)
+_OPENINGS_MAX = 60
 _SPDX = "SPDX-License-Identifier: Apache-2.0"
 _HAS_SPDX = re.compile(r".*(\.(cpp|hpp|capnp|py|sh|cmake)|CMakeLists\.txt)$")
 
@@ -85,3 +88,14 @@ def check_head(source):
             yield source.found(1, "spdx", f"start with {_SPDX}")
     if source.path.endswith(".hpp") and "#pragma once" not in source.lines[:2]:
         yield source.found(2, "pragma-once", "write #pragma once in line 2")
+
+
+def check_openings(sources):
+    """Few comments begin with a word that stands for their subject."""
+    found = [(source, line) for source in sources
+             if source.path.endswith((".cpp", ".hpp", ".capnp", ".py", ".sh"))
+             for line, _ in source.matches(_OPENING)]
+    for source, line in found[_OPENINGS_MAX:]:
+        yield source.found(line, "opening", "begin with the thing that the comment is about: "
+                                            f"{len(found)} comments begin with Of, What, Whoever "
+                                            f"or Nobody, at most {_OPENINGS_MAX} may")

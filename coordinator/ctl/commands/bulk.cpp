@@ -4,6 +4,7 @@
 #include "base/json_writer.hpp"
 #include "ctl/command_options.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/confirmation.hpp"
 
 #include <limits>
 #include <string>
@@ -46,16 +47,40 @@ struct tenant_options {
 std::vector<option> tenant_grammar(tenant_options& to) {
   return {
     required(placed(name_option("TENANT", "The tenant's name", to.tenant))),
-    switch_option(
-      "yes", "Confirm; without this option nothing is removed [default: off]", to.is_confirmed)};
+    confirmation_option(to.is_confirmed)};
 }
 
-result<void> check_tenant(const tenant_options& given) {
-  if (given.is_confirmed)
-    return {};
-  return error{
-    errc::invalid_argument,
-    "this removes every task of tenant " + quote(given.tenant) + " for good; add --yes to do it"};
+int purge_tenant(context& with, const tenant_options& given) {
+  auto effect = "removes every task of tenant " + quote(given.tenant) + " for good";
+  if (auto refused = refuse_unconfirmed(with, given.is_confirmed, effect))
+    return *refused;
+  return show_count(with, with.api.purge_tenant(given.tenant), "purged");
+}
+
+struct purge_queue_options {
+  queue_address queue;
+  bool is_confirmed = false;
+};
+
+int purge_queue(context& with, const purge_queue_options& given) {
+  auto effect = "removes every task of queue " + quote(given.queue.queue)
+                + " for good, also those that run";
+  if (auto refused = refuse_unconfirmed(with, given.is_confirmed, effect))
+    return *refused;
+  return show_count(with, with.api.purge_queue(given.queue), "purged");
+}
+
+struct purge_dead_options {
+  dead_filter filter;
+  bool is_confirmed = false;
+};
+
+int purge_dead(context& with, const purge_dead_options& given) {
+  auto whose = given.filter.queue.empty() ? "all queues" : "queue " + quote(given.filter.queue);
+  auto effect = "removes dead tasks of " + whose + " for good";
+  if (auto refused = refuse_unconfirmed(with, given.is_confirmed, effect))
+    return *refused;
+  return show_count(with, with.api.change_dead(given.filter, dead_change::purge), "purged");
 }
 
 void add_dead(command_table& to) {
@@ -67,41 +92,39 @@ void add_dead(command_table& to) {
     .run = [](context& with, const dead_filter& filter) {
       return show_count(with, with.api.change_dead(filter, dead_change::redrive), "redrove");
     }});
-  to.add(command<dead_filter>{
+  to.add(command<purge_dead_options>{
     .name = "dead purge",
     .help = "Remove dead tasks for good",
-    .grammar = dead_grammar,
-    .run = [](context& with, const dead_filter& filter) {
-      return show_count(with, with.api.change_dead(filter, dead_change::purge), "purged");
-    }});
+    .grammar =
+      [](purge_dead_options& to) {
+        auto options = dead_grammar(to.filter);
+        options.push_back(confirmation_option(to.is_confirmed));
+        return options;
+      },
+    .run = purge_dead});
 }
 
 } // namespace
 
 void add_bulk(command_table& to) {
   add_dead(to);
-  to.add(command<queue_address>{
+  to.add(command<purge_queue_options>{
     .name = "queue purge",
     .help = "Remove every task of a queue for good, whatever its state",
     .grammar =
-      [](queue_address& queue) {
-        return std::vector{queue_option(queue.queue), tenant_option(queue.tenant)};
+      [](purge_queue_options& to) {
+        return std::vector{
+          queue_option(to.queue.queue),
+          tenant_option(to.queue.tenant),
+          confirmation_option(to.is_confirmed)};
       },
-    .run =
-      [](context& with, const queue_address& queue) {
-        return show_count(with, with.api.purge_queue(queue), "purged");
-      },
-    .defaults = {"default", {}}});
+    .run = purge_queue});
   to.group("tenant", "Purge a tenant");
   to.add(command<tenant_options>{
     .name = "tenant purge",
     .help = "Remove every task of every queue of a tenant for good",
     .grammar = tenant_grammar,
-    .run =
-      [](context& with, const tenant_options& given) {
-        return show_count(with, with.api.purge_tenant(given.tenant), "purged");
-      },
-    .check = check_tenant});
+    .run = purge_tenant});
 }
 
 } // namespace codeq::ctl

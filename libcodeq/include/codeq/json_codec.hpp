@@ -356,6 +356,8 @@ struct json_codec {
 
   /// Errors: `invalid_argument` names the field that is missing, of another type or out of range.
   [[nodiscard]] static result<T> decode(std::string_view bytes) {
+    if (bytes.find_first_not_of(" \t\r\n") == bytes.npos)
+      return error{errc::invalid_argument, "empty; it must be JSON"};
     boost::json::error_code problem;
     auto parsed = boost::json::parse({bytes.data(), bytes.size()}, problem);
     if (problem)

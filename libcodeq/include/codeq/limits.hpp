@@ -111,6 +111,25 @@ inline constexpr std::size_t listed_tasks_default = 100;
 /// Maximum rate of a redrive or purge of dead tasks, in tasks per second. Above it, no limit is
 /// meant: leave the rate out.
 inline constexpr std::uint64_t bulk_rate_max = 1'000'000;
+/// How long an operator's command stays in the audit log. An incident is looked into for weeks.
+inline constexpr duration audit_retention = 30 * 24h;
+/// Maximum size of the detail of a command in the audit log; a longer one is cut.
+inline constexpr std::size_t audit_detail_bytes_max = 512;
+/// Maximum size of the audit log of a store. Above it, the oldest commands are dropped before their
+/// time, so that operators cannot fill the disk.
+inline constexpr std::uint64_t audit_bytes_max = 256u << 20;
+/// Maximum number of commands in one page of the audit log. They are one message.
+inline constexpr std::size_t audited_max = 1000;
+/// Number of commands in a page by default: as many as a person reads.
+inline constexpr std::size_t audited_default = 100;
+/// Maximum number of queues that the list of workers names for one worker: as many as a person
+/// reads. Fewer when there are many workers.
+inline constexpr std::size_t worker_queues_shown_max = 20;
+/// Maximum number of leases in it for one worker, the oldest ones: as many as a person reads.
+inline constexpr std::size_t worker_leases_shown_max = 20;
+/// Maximum number of workers in a list, and of all leases and of all queues in it. They are one
+/// message.
+inline constexpr std::size_t workers_shown_max = 10'000;
 /// Maximum number of queues of a tenant. Each costs memory on every shard.
 inline constexpr std::size_t queues_per_tenant_max = 10'000;
 

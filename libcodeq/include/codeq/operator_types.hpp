@@ -15,24 +15,61 @@
 
 namespace codeq {
 
-/// Numbers of a queue's tasks by state, over all shards.
+/// Counts and limits of a queue, over all shards.
 struct queue_stats {
   queue_address queue;
   std::uint64_t scheduled = 0;
   std::uint64_t gated = 0;
   std::uint64_t ready = 0;
   std::uint64_t leased = 0;
-  /// Since the store was created.
+  /// Ends of tasks since the store was created.
   std::uint64_t completed = 0;
   std::uint64_t dead = 0;
   /// Leases that expired, since the store was created.
   std::uint64_t lost = 0;
+  /// Tasks that were cancelled, since the store was created.
+  std::uint64_t cancelled = 0;
+  /// Dead tasks that are still stored.
+  std::uint64_t dead_now = 0;
+  /// The queue grants no leases.
+  bool paused = false;
+  /// Time since the oldest ready task was added, or since the end of its deferral; zero: none is
+  /// ready.
+  duration oldest_ready{0};
+  /// Limits of the queue's settings; 0: unlimited.
+  std::uint64_t max_depth = 0;
+  std::uint64_t max_leased = 0;
 };
 
 struct coordinator_stats {
   std::vector<queue_stats> queues;
   /// Keyed by metric name, for example `codeq_lease_timers`.
   std::map<std::string, std::int64_t> gauges;
+};
+
+/// A lease that a worker holds.
+struct running_lease {
+  task_id task;
+  queue_address queue;
+  /// When the lease was granted, in shard time.
+  timestamp since{};
+  /// Remaining time of the lease if no further heartbeat arrives.
+  duration left{0};
+};
+
+/// A worker that is connected or has leases.
+struct worker_info {
+  /// With access tokens `TENANT/NAME`; for a worker of the HTTP gateway `http:TENANT/SUBJECT`.
+  std::string name;
+  bool is_connected = false;
+  /// Number of tasks that it could accept now.
+  std::uint64_t free_slots = 0;
+  std::uint64_t leases = 0;
+  /// Queues that it claims from, at most `limits::worker_queues_shown_max` of `queue_count`.
+  std::vector<queue_address> queues{};
+  std::uint32_t queue_count = 0;
+  /// Its oldest leases, at most `limits::worker_leases_shown_max`.
+  std::vector<running_lease> running{};
 };
 
 /// Configuration of a queue: the defaults of its tasks, and its limits.
@@ -62,6 +99,8 @@ struct queue_info {
   std::uint32_t shards = 0;
   /// False when a change did not reach every shard; the operator should repeat it.
   bool is_uniform = true;
+  /// False when no shard knows the queue: it has neither tasks nor settings.
+  bool exists = true;
 };
 
 /// What an operator does to a task without its token. On the wire, never renumber.
@@ -181,6 +220,8 @@ struct task_event {
   /// Result or error text of an attempt that ended, cut to `limits::history_text_bytes_max` with a
   /// mark.
   std::string text{};
+  /// With `author::operator_user`: the holder of the token; empty without tokens.
+  std::string subject{};
 
   friend bool operator==(const task_event&, const task_event&) = default;
 };
@@ -201,6 +242,81 @@ struct task_timeline {
   friend bool operator==(const task_timeline&, const task_timeline&) = default;
 };
 
+/// What an operator's command does. Stored on disk, never renumber.
+enum class operator_action : std::uint8_t {
+  cancel = 0,
+  promote = 1,
+  redrive = 2,
+  purge = 3, ///< Of one dead task.
+  force_revoke = 4,
+  force_complete = 5,
+  force_fail = 6,
+  queue_set = 7,
+  queue_pause = 8,
+  queue_resume = 9,
+  dead_redrive = 10,
+  dead_purge = 11,
+  queue_purge = 12,
+  tenant_purge = 13,
+  backup = 14,
+};
+
+/// The name of the command, for example "queue pause".
+[[nodiscard]] std::string_view to_string(operator_action action) noexcept;
+
+/// An entry of the audit log: an operator's command that changed something.
+struct audited_command {
+  /// When the command came, in shard time.
+  timestamp at{};
+  /// Distinguishes commands of the same millisecond.
+  std::uint64_t operation = 0;
+  operator_action action = operator_action::cancel;
+  /// What was changed: a tenant, one of its queues, or one task; the tenant is empty when the
+  /// command was about the coordinator itself.
+  std::string tenant{};
+  std::string queue{};
+  std::optional<task_id> task{};
+  /// Number of changed tasks.
+  std::uint64_t changed = 0;
+  /// The holder of the token; empty without tokens.
+  std::string subject{};
+  /// The tenant of the token, `*` for all.
+  std::string bearer_tenant{};
+  /// The address that the command came from.
+  std::string remote{};
+  /// The settings that were changed, or the text of a forced end, cut to
+  /// `limits::audit_detail_bytes_max`.
+  std::string detail{};
+
+  friend bool operator==(const audited_command&, const audited_command&) = default;
+};
+
+/// A place in the audit log: before a command.
+struct audit_place {
+  timestamp at{};
+  std::uint64_t operation = 0;
+
+  friend auto operator<=>(const audit_place&, const audit_place&) = default;
+};
+
+/// Which commands of the audit log to read.
+struct audit_filter {
+  /// Only commands that changed something of this tenant; empty: all that the token may see.
+  std::string tenant{};
+  /// Only commands from this shard time on.
+  timestamp since{};
+  /// Only commands before this place; empty: from the latest on.
+  std::optional<audit_place> after{};
+  std::size_t limit = limits::audited_default;
+};
+
+/// A page of the audit log, latest command first.
+struct audit_page {
+  std::vector<audited_command> commands;
+  /// Where the next page begins; empty when there is none.
+  std::optional<audit_place> after{};
+};
+
 /// State of a backup. On the wire, never renumber.
 enum class backup_state : std::uint8_t { none = 0, running = 1, done = 2, failed = 3 };
 
@@ -214,6 +330,16 @@ struct backup_status {
   std::uint32_t files = 0;
   /// Why the backup failed; empty unless `failed`.
   std::string problem;
+};
+
+/// A backup in a backup directory.
+struct backup_info {
+  std::uint32_t number = 0;
+  /// When it was made, in wall-clock time.
+  timestamp at{};
+  /// Size of all its files, including those that it shares with earlier backups.
+  std::uint64_t bytes = 0;
+  std::uint32_t files = 0;
 };
 
 } // namespace codeq

@@ -5,9 +5,12 @@
 #include "codeq/result.hpp"
 #include "codeq/task.hpp"
 
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq {
@@ -77,8 +80,18 @@ public:
   /// and all tasks that have neither) are one part of the batch, which is added all or none; each
   /// part succeeds or fails on its own. Tasks of one group keep their order. Errors: as for one
   /// task; an error of the whole request is the answer of every task.
+  template <std::same_as<std::vector<task_spec>> Tasks>
+  [[nodiscard]] enqueue_answers enqueue(Tasks tasks, duration wait = std::chrono::seconds(30)) {
+    return enqueue_each(std::move(tasks), wait);
+  }
+
+  /// The same for tasks in braces.
   [[nodiscard]] enqueue_answers
-  enqueue(std::vector<task_spec> tasks, duration wait = std::chrono::seconds(30));
+  enqueue(std::initializer_list<task_spec> tasks, duration wait = std::chrono::seconds(30)) {
+    return enqueue_each(tasks, wait);
+  }
+
+  /// The same without waiting.
   void enqueue(std::vector<task_spec> tasks, enqueued done);
 
   /// Adds up to 1,000 tasks, all or none. Errors: as for one task, also `invalid_argument` for a
@@ -100,6 +113,11 @@ public:
 private:
   struct impl;
   explicit producer(std::unique_ptr<impl> state);
+
+  // A template above, and this under another name: `enqueue({.queue = "q", .payload = "x"})` would
+  // otherwise also be a vector of two iterators.
+  [[nodiscard]] enqueue_answers enqueue_each(std::vector<task_spec> tasks, duration wait);
+
   std::unique_ptr<impl> impl_;
 };
 

@@ -49,10 +49,26 @@ struct close_connection {
 /// Asks a connection whether its peer still answers a ping within `tuning::name_probe_timeout`.
 struct probe_peer {};
 
+/// The side of a connection that its owner writes to by plain calls instead of messages. Used on
+/// the thread of the sockets only.
+class frame_outlet {
+public:
+  virtual ~frame_outlet() = default;
+
+  /// Adds a frame behind those written before.
+  virtual void write(const protocol::wire_frame& frame) = 0;
+
+  /// Sends the frames that were written, as far as the socket takes them; the rest leaves later.
+  virtual void flush() = 0;
+};
+
 /// Progress of a connection owner's frames. Written by the connection, read on any thread.
 struct outgoing_progress {
   /// Bytes that the socket has accepted, frame headers included.
   std::atomic<std::uint64_t> written{0};
+  /// Not null while the owner may write by plain calls: from the acceptance of the connection until
+  /// it closes, without TLS. Used on the thread of the sockets only.
+  frame_outlet* outlet = nullptr;
 };
 
 /// Lets an accepted connection read beyond the hello: `owner` is notified of its end, `sink` gets
@@ -61,6 +77,8 @@ struct connection_accepted {
   frame_sink sink;
   caf::strong_actor_ptr owner;
   std::shared_ptr<outgoing_progress> progress;
+  /// Called after the sink has got all frames of a read; may be empty.
+  std::function<void()> read_done{};
 };
 
 /// The CONNECTION actor interface: a broker of the middleman, one per peer.

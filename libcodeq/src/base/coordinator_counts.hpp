@@ -31,17 +31,8 @@ struct time_counts {
 
 /// Counts of one queue.
 struct queue_counts : queue_stats {
-  /// Dead tasks that are still stored.
-  std::uint64_t dead_now = 0;
-  /// Since the store was created.
-  std::uint64_t cancelled = 0;
   /// `ready`, split by priority.
   std::array<std::uint64_t, limits::priority_max + 1> ready_by_priority{};
-  /// Grants no leases.
-  bool paused = false;
-  /// Time since the oldest ready task was added, or since the end of its deferral; zero: none is
-  /// ready.
-  duration oldest_ready{0};
 
   // Since the start of the process.
   std::uint64_t enqueued = 0;
@@ -58,13 +49,9 @@ struct queue_counts : queue_stats {
   time_counts run{};
 };
 
-/// A connected worker, or a disconnected one that still has leases.
-struct worker_counts {
-  std::string name;
-  bool is_connected = false;
-  /// Number of tasks that it could accept now.
-  std::uint64_t free_slots = 0;
-  std::uint64_t leases = 0;
+/// A connected worker, or a disconnected one that still has leases. Its queues and leases are
+/// filled in only when they were asked for.
+struct worker_counts : worker_info {
   /// Tenants of the queues that it claims from.
   std::set<std::string> tenants{};
 };

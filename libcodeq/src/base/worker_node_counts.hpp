@@ -20,7 +20,7 @@ inline constexpr std::string_view all_others = "*";
 
 inline constexpr std::size_t dispositions = static_cast<std::size_t>(disposition::cancelled) + 1;
 
-/// What became of a queue's attempts on a worker since its start.
+/// Counts of a queue's attempts on a worker since its start.
 struct attempt_counts {
   /// By `disposition`.
   std::array<std::uint64_t, dispositions> ended{};

@@ -22,6 +22,8 @@ void inquiry_state::start(inquiry_settings settings) {
      transport::deliver<
        schema::StatusReply,
        schema::StatsReply,
+       schema::WorkersReply,
+       schema::AuditReply,
        schema::ChangeReply,
        schema::QueueReply,
        schema::BulkReply,
@@ -63,7 +65,11 @@ void inquiry_state::accept(const protocol::frame<S>& reply) {
 void inquiry_state::use(const peer& connected) {
   connection_ = connected.connection;
   settings_.tell(
-    {.up = true, .shard_count = connected.store.shard_count, .final = false, .reason = {}});
+    {.up = true,
+     .shard_count = connected.store.shard_count,
+     .final = false,
+     .reason = {},
+     .tenant = connected.tenant});
   send_open();
 }
 
@@ -86,7 +92,12 @@ void inquiry_state::take_down(const actors::link_down& down) {
   if (loss.instead)
     use(*loss.instead);
   else if (!connection_)
-    settings_.tell({.up = false, .shard_count = 0, .final = loss.final, .reason = down.reason});
+    settings_.tell(
+      {.up = false,
+       .shard_count = 0,
+       .final = loss.final,
+       .reason = down.reason,
+       .unreachable = loss.unreachable});
 }
 
 void inquiry_state::stop() {
@@ -106,6 +117,8 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const protocol::explain_reply& reply) { self->state.accept(reply); },
     [self](const protocol::events_reply& reply) { self->state.accept(reply); },
     [self](const protocol::stats_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::workers_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::audit_reply& reply) { self->state.accept(reply); },
     [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
     [self](const protocol::log_level_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },

@@ -108,6 +108,26 @@ question ask_stats() {
   return ask<schema::StatsRequest>([](auto) {});
 }
 
+question ask_audit(const audit_filter& filter) {
+  return ask<schema::AuditRequest>([filter](auto request) {
+    request.setSinceMs(filter.since.time_since_epoch().count());
+    if (filter.after) {
+      request.setAfterMs(filter.after->at.time_since_epoch().count());
+      request.setAfterOperation(filter.after->operation);
+    }
+    request.setLimit(static_cast<std::uint32_t>(filter.limit));
+    request.setTenant(text_of(filter.tenant));
+  });
+}
+
+question ask_workers() {
+  return ask<schema::WorkersRequest>([](auto) {});
+}
+
+question ask_backups() {
+  return ask<schema::BackupRequest>([](auto r) { r.setList(true); });
+}
+
 question ask_backup(bool start) {
   return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
 }
@@ -120,13 +140,18 @@ question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }
 
-question set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& part) {
-  return ask_queue(
-    shard, queue, [part](auto request) { encoding::write_config(request.initSet(), part); });
+question set_queue(
+  std::uint16_t shard, const queue_address& queue, const queue_config& part, operation whole) {
+  return ask_queue(shard, queue, [part, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
+    encoding::write_config(request.initSet(), part);
+  });
 }
 
-question pause_queue(std::uint16_t shard, const queue_address& queue, bool paused) {
-  return ask_queue(shard, queue, [paused](auto request) {
+question
+pause_queue(std::uint16_t shard, const queue_address& queue, bool paused, operation whole) {
+  return ask_queue(shard, queue, [paused, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
     if (paused)
       request.setPause();
     else
@@ -145,8 +170,10 @@ question list_tasks(const task_filter& filter, const walk_position& at) {
   });
 }
 
-question change_many(core::bulk_kind what, const queue_address& of, const walk_position& at) {
-  return ask<schema::BulkRequest>([what, of, at](auto request) {
+question change_many(
+  core::bulk_kind what, const queue_address& of, const walk_position& at, operation whole) {
+  return ask<schema::BulkRequest>([what, of, at, whole](auto request) {
+    request.setOperation(static_cast<std::uint64_t>(whole));
     request.setShard(at.shard);
     request.setWhat(encoding::to_schema(what));
     write_filter(request.initFilter(), of, at);

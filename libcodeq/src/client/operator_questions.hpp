@@ -47,22 +47,33 @@ struct walk_position {
 [[nodiscard]] question ask_explain(task_id task);
 [[nodiscard]] question ask_events(task_id task);
 [[nodiscard]] question ask_stats();
+[[nodiscard]] question ask_workers();
+[[nodiscard]] question ask_audit(const audit_filter& filter);
 [[nodiscard]] question ask_backup(bool start);
+[[nodiscard]] question ask_backups();
 
 /// An empty level only reads it.
 [[nodiscard]] question ask_log_level(const std::string& level);
 
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 
+/// The number that all parts of a command on several shards share; 0: none.
+enum class operation : std::uint64_t {};
+
 /// `part` is this shard's configuration.
-[[nodiscard]] question
-set_queue(std::uint16_t shard, const queue_address& queue, const queue_config& part);
-[[nodiscard]] question pause_queue(std::uint16_t shard, const queue_address& queue, bool paused);
+[[nodiscard]] question set_queue(
+  std::uint16_t shard,
+  const queue_address& queue,
+  const queue_config& part,
+  operation whole = {});
+[[nodiscard]] question pause_queue(
+  std::uint16_t shard, const queue_address& queue, bool paused, operation whole = {});
 
 [[nodiscard]] question list_tasks(const task_filter& filter, const walk_position& at);
 
 /// An empty queue name means every queue of the tenant.
 [[nodiscard]] question
-change_many(core::bulk_kind what, const queue_address& of, const walk_position& at);
+change_many(
+  core::bulk_kind what, const queue_address& of, const walk_position& at, operation whole = {});
 
 } // namespace codeq::client

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/option_set.hpp"
 
+#include "base/nearest_name.hpp"
 #include "config/option_file.hpp"
 #include "config/values.hpp"
 #include "config/version.hpp"
@@ -51,6 +52,54 @@ std::string name_of_chosen(const CLI::App& app) {
     name += (name.empty() ? "" : " ") + at->get_name();
   }
   return name;
+}
+
+/// "a subcommand is required: ...", when a group of commands or the program was given none.
+std::string list_missing_commands(const CLI::App& app) {
+  const auto* at = &app;
+  for (auto chosen = at->get_subcommands(); !chosen.empty(); chosen = at->get_subcommands())
+    at = chosen.front();
+  std::string names;
+  for (const auto* command : at->get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "a subcommand is required: " : ", ") + command->get_name();
+  return names;
+}
+
+/// Names of the options that may be given to the command that was chosen.
+std::vector<std::string> known_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* at = &app; at != nullptr;) {
+    for (const auto* option : at->get_options())
+      if (!option->get_lnames().empty())
+        names.push_back("--" + option->get_lnames().front());
+    auto chosen = at->get_subcommands();
+    at = chosen.empty() ? nullptr : chosen.front();
+  }
+  return names;
+}
+
+/// "; did you mean ...?", or nothing when no known name is near.
+std::string suggest(const std::string& unknown, const std::vector<std::string>& known) {
+  std::vector<std::string_view> names(known.begin(), known.end());
+  auto nearest = base::nearest_name(unknown, names);
+  return nearest ? "; did you mean " + quote(std::string(*nearest)) + "?" : "";
+}
+
+/// The refusal of a command line in the words of the other refusals.
+std::string describe(const CLI::App& app, const CLI::ParseError& fault) {
+  if (dynamic_cast<const CLI::RequiredError*>(&fault) != nullptr)
+    if (auto missing = list_missing_commands(app); !missing.empty())
+      return missing;
+  auto left = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&fault) == nullptr || left.empty())
+    return fault.what();
+  auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
+    return word.starts_with("--") && word.size() > 2;
+  });
+  if (option == left.end())
+    return "unexpected argument " + quote(left.front());
+  auto name = option->substr(0, option->find('='));
+  return "unknown option " + quote(name) + suggest(name, known_options(app));
 }
 
 std::string environment_name(const std::string& option_name) {
@@ -107,6 +156,10 @@ exit_request option_set::refuse(const std::string& text) const {
   return {exit_usage, program_ + ": " + text};
 }
 
+exit_request option_set::refuse_unknown(const std::string& word) const {
+  return refuse("unknown subcommand or option " + quote(word) + " (see --help)");
+}
+
 std::optional<exit_request> option_set::parse(const command_line& line) {
   if (auto end = read_flags(line))
     return end;
@@ -139,6 +192,7 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
     auto space = entry.name.find(' ');
     auto& parent = space == std::string::npos ? app : *groups.at(entry.name.substr(0, space));
     auto* sub = parent.add_subcommand(entry.name.substr(space + 1), entry.help)->fallthrough();
+    sub->footer(entry.details);
     for (const auto& inner : entry.options)
       declare(*sub, inner, sinks);
   }
@@ -149,12 +203,13 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   } catch (const CLI::CallForVersion&) {
     return exit_request{0, program_ + " " + std::string(version()) + "\n"};
   } catch (const CLI::CallForHelp&) {
+    if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
+      return refuse_unknown(unknown.front());
     return exit_request{0, app.help()};
   } catch (const CLI::ParseError& e) {
-    if (!commands_.empty() && app.get_subcommands().empty() && !app.remaining().empty())
-      return refuse(
-        "unknown subcommand or option " + quote(app.remaining().front()) + " (see --help)");
-    return refuse(std::string(e.what()) + " (see --help)");
+    if (auto unknown = app.remaining(true); !unknown.empty() && !is_complete(name_of_chosen(app)))
+      return refuse_unknown(unknown.front());
+    return refuse(describe(app, e) + " (see --help)");
   }
   for (auto& found : sinks) {
     if (found.set)
@@ -164,6 +219,13 @@ std::optional<exit_request> option_set::read_flags(const command_line& line) {
   }
   chosen_ = name_of_chosen(app);
   return std::nullopt;
+}
+
+bool option_set::is_complete(const std::string& command) const {
+  return commands_.empty()
+         || std::any_of(commands_.begin(), commands_.end(), [&](const config::command& entry) {
+              return entry.name == command;
+            });
 }
 
 std::optional<exit_request> option_set::read_file(const command_line& line) {
@@ -176,12 +238,16 @@ std::optional<exit_request> option_set::read_file(const command_line& line) {
   auto content = read_option_file(file_name_);
   if (!content)
     return refuse("--config " + file_name_ + ": " + content.error().context);
+  std::vector<std::string> names;
+  for (const auto& entry : options_)
+    names.push_back(entry.name);
   for (const auto& [key, texts] : *content) {
     auto known = std::any_of(options_.begin(), options_.end(), [&](const option& entry) {
       return entry.name == key && key != "config";
     });
     if (!known)
-      return refuse("--config " + file_name_ + ": unknown option " + quote(key));
+      return refuse(
+        "--config " + file_name_ + ": unknown option " + quote(key) + suggest(key, names));
   }
   file_ = std::move(*content);
   return std::nullopt;

@@ -11,6 +11,7 @@
 #include "client/operator_replies.hpp"
 #include "client/shard_walk.hpp"
 #include "node/link_security.hpp"
+#include "security/principal.hpp"
 #include "transport/configure.hpp"
 
 #include <caf/actor_system.hpp>
@@ -36,16 +37,22 @@ public:
     {
       std::lock_guard lock(mutex_);
       news_ = news;
-      if (news.up)
+      if (news.up) {
         shard_count_ = news.shard_count;
+        tenant_ = news.tenant;
+      }
     }
     changed_.notify_all();
   }
 
   /// Waits until a connection is up or finally refused, or until `until`; returns the latest state.
-  client::connection_news wait(std::chrono::steady_clock::time_point until) {
+  /// While no coordinator accepts connections it waits until `soon` only.
+  client::connection_news wait(
+    std::chrono::steady_clock::time_point soon, std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, until, [this] { return news_.up || news_.final; });
+    auto is_decided = [this] { return news_.up || news_.final; };
+    changed_.wait_until(lock, std::min(soon, until), is_decided);
+    changed_.wait_until(lock, until, [&] { return is_decided() || news_.unreachable; });
     return news_;
   }
 
@@ -55,12 +62,22 @@ public:
     return shard_count_;
   }
 
+  /// The tenant of the token, as the coordinator that was connected last told it.
+  std::string tenant() {
+    std::lock_guard lock(mutex_);
+    return tenant_;
+  }
+
 private:
   std::mutex mutex_;
   std::condition_variable changed_;
   client::connection_news news_;
   std::uint16_t shard_count_ = 0;
+  std::string tenant_;
 };
+
+/// How long a coordinator that does not accept connections is given to start.
+constexpr duration unreachable_wait{800};
 
 struct operator_system : caf::actor_system_config {
   operator_system() { transport::configure(*this, 1); }
@@ -75,6 +92,11 @@ std::string joined(const std::vector<std::string>& addresses) {
 
 std::string within(duration wait) {
   return " within " + std::to_string(wait.count()) + " ms";
+}
+
+/// A number for a command that has a part on each shard.
+client::operation new_operation() {
+  return static_cast<client::operation>(base::random_bits() | 1);
 }
 
 error after_shards(const error& reason, std::uint16_t done, std::uint16_t all) {
@@ -137,6 +159,9 @@ struct operator_client::impl {
   template <class Of>
   result<queue_info> ask_each_shard(const queue_address& queue, Of of);
 
+  /// Errors: `unknown_queue`.
+  result<void> check_exists(const queue_address& queue);
+
   /// Changes the tasks that match a filter, shard by shard.
   result<std::uint64_t>
   change_many(core::bulk_kind what, const queue_address& of, client::bulk_pace pace);
@@ -156,12 +181,13 @@ struct operator_client::impl {
 };
 
 result<void> operator_client::impl::connected() {
-  auto news = watch.wait(client::deadline_after(options.timeout));
+  auto news = watch.wait(
+    client::deadline_after(unreachable_wait), client::deadline_after(options.timeout));
   if (news.up)
     return {};
   auto reason = news.reason.code == errc::none ? "" : ": " + news.reason.context;
   auto where = "no connection to " + joined(options.coordinators);
-  if (news.final)
+  if (news.final || news.unreachable)
     return error{news.reason.code, where + reason};
   return error{errc::disconnected, where + within(options.timeout) + reason};
 }
@@ -200,7 +226,7 @@ result<T> operator_client::impl::ask(
 
 template <class Of>
 result<queue_info> operator_client::impl::ask_each_shard(const queue_address& queue, Of of) {
-  std::vector<core::queue_settings> parts;
+  std::vector<client::queue_part> parts;
   auto shards = shard_count();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     auto part = ask(of(shard), client::read_queue);
@@ -213,13 +239,25 @@ result<queue_info> operator_client::impl::ask_each_shard(const queue_address& qu
   return client::merge_parts(queue, parts);
 }
 
+result<void> operator_client::impl::check_exists(const queue_address& queue) {
+  auto found =
+    ask_each_shard(queue, [&](std::uint16_t shard) { return client::show_queue(shard, queue); });
+  if (!found)
+    return found.error();
+  if (found->exists)
+    return {};
+  return error{
+    errc::unknown_queue, "tenant " + queue.tenant + " has no queue `" + queue.queue + "`"};
+}
+
 result<std::uint64_t> operator_client::impl::change_many(
   core::bulk_kind what, const queue_address& of, client::bulk_pace pace) {
   auto shards = shard_count();
+  auto whole = new_operation();
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     client::walk_position at{shard, 0, pace.next_part()};
     for (bool more = true; more && at.limit > 0; at.limit = pace.next_part()) {
-      auto part = ask(client::change_many(what, of, at), client::read_bulk);
+      auto part = ask(client::change_many(what, of, at, whole), client::read_bulk);
       if (!part)
         return after_tasks(part.error(), pace.changed());
       more = part->more;
@@ -266,6 +304,11 @@ operator_client::operator_client(std::unique_ptr<impl> state) : impl_(std::move(
 }
 
 operator_client::~operator_client() = default;
+
+std::string operator_client::tenant() {
+  auto tenant = impl_->watch.tenant();
+  return tenant.empty() || tenant == security::everything ? "default" : tenant;
+}
 
 result<task_status> operator_client::status(task_id task) {
   return impl_->ask(client::ask_status({task}), client::read_status);
@@ -319,13 +362,17 @@ result<queue_info> operator_client::show_queue(const queue_address& queue) {
 result<queue_info>
 operator_client::configure_queue(const queue_address& queue, const queue_config& config) {
   auto part = client::part_of(config, impl_->shard_count());
+  auto whole = new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part); });
+    queue, [&](std::uint16_t shard) { return client::set_queue(shard, queue, part, whole); });
 }
 
 result<queue_info> operator_client::pause_queue(const queue_address& queue, bool paused) {
+  if (auto ok = impl_->check_exists(queue); !ok)
+    return ok.error();
+  auto whole = new_operation();
   return impl_->ask_each_shard(
-    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused); });
+    queue, [&](std::uint16_t shard) { return client::pause_queue(shard, queue, paused, whole); });
 }
 
 result<std::vector<task_summary>>
@@ -356,6 +403,8 @@ result<std::uint64_t> operator_client::purge_queue(const queue_address& queue) {
     return error{
       errc::invalid_argument,
       "queue is `" + queue.queue + "`; it must be 1 to 128 letters, digits, `.`, `_` or `-`"};
+  if (auto ok = impl_->check_exists(queue); !ok)
+    return ok.error();
   return impl_->change_many(core::bulk_kind::purge_all, queue, {0, 0});
 }
 
@@ -365,6 +414,20 @@ result<std::uint64_t> operator_client::purge_tenant(const std::string& tenant) {
 
 result<coordinator_stats> operator_client::stats() {
   return impl_->ask(client::ask_stats(), client::read_stats);
+}
+
+result<std::vector<worker_info>> operator_client::workers() {
+  return impl_->ask(client::ask_workers(), client::read_workers);
+}
+
+result<audit_page> operator_client::audit(const audit_filter& filter) {
+  if (filter.limit < 1 || filter.limit > limits::audited_max)
+    return out_of_range("limit", filter.limit, 1, limits::audited_max);
+  return impl_->ask(client::ask_audit(filter), client::read_audit);
+}
+
+result<std::vector<backup_info>> operator_client::backups() {
+  return impl_->ask(client::ask_backups(), client::read_backups);
 }
 
 result<backup_status> operator_client::start_backup() {

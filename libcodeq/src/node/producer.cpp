@@ -237,7 +237,7 @@ result<enqueued_task> producer::enqueue(task_spec task, duration wait) {
   return std::move(answers->front());
 }
 
-enqueue_answers producer::enqueue(std::vector<task_spec> tasks, duration wait) {
+enqueue_answers producer::enqueue_each(std::vector<task_spec> tasks, duration wait) {
   return each_of(impl_->enqueue(tasks, wait), tasks.size());
 }
 

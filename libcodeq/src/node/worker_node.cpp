@@ -87,21 +87,29 @@ worker::handler_wishes wishes_of(const worker_node_options& options) {
   return {options.queues, options.only};
 }
 
-result<protocol::hello> introduce(
+using hello_maker = std::function<protocol::hello()>;
+
+/// Makes the hello of each connection, with the current token.
+result<hello_maker> introduce(
   const worker_node_options& options,
   const std::vector<handler_registry::entry>& handlers,
-  const std::string& token) {
+  std::function<std::string()> token) {
   std::vector<std::string> queues;
   for (const auto& handler : handlers)
     queues.push_back(handler.queue);
-  auto hello =
-    worker::make_hello({options.name, base::random_bits()}, options.tenant, queues, token);
+  hello_maker make = [who = worker_identity{options.name, base::random_bits()},
+                      tenant = options.tenant,
+                      queues,
+                      token = std::move(token)] {
+    return worker::make_hello(who, tenant, queues, token());
+  };
+  auto hello = make();
   if (hello.body().size() > tuning::hello_bytes_max)
     return wrong_option(
-      "the names of " + std::to_string(queues.size()) + " queues make a hello of "
+      "the token and the names of " + std::to_string(queues.size()) + " queues make a hello of "
       + std::to_string(hello.body().size()) + " bytes; it must not pass "
       + std::to_string(tuning::hello_bytes_max));
-  return hello;
+  return make;
 }
 
 } // namespace
@@ -125,7 +133,7 @@ struct worker_node::impl {
   result<void> open_metrics_access();
   /// Serves the metrics, if that is configured. Errors: of `worker_monitor::start`.
   result<void> monitor_worker();
-  void spawn(const protocol::hello& hello, std::vector<handler_registry::entry> chosen);
+  void spawn(const hello_maker& hello, std::vector<handler_registry::entry> chosen);
   void stop(duration limit);
   void end(result<void> how);
   result<void> await_end();
@@ -146,7 +154,7 @@ struct worker_node::impl {
 };
 
 void worker_node::impl::spawn(
-  const protocol::hello& hello, std::vector<handler_registry::entry> chosen) {
+  const hello_maker& hello, std::vector<handler_registry::entry> chosen) {
   worker::dispatcher_driver_options dispatching;
   dispatching.handlers = std::move(chosen);
   dispatching.dispatcher.tenant = options.tenant;
@@ -161,7 +169,7 @@ void worker_node::impl::spawn(
     transport::link_options link;
     link.index = i;
     link.coordinator = options.coordinators[i];
-    link.make_hello = [hello] { return hello; };
+    link.make_hello = hello;
     link.sink = worker::dispatcher_sink(dispatcher, i);
     link.owner = caf::actor_cast<caf::strong_actor_ptr>(dispatcher);
     link.tls = tls;

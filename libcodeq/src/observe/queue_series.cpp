@@ -15,7 +15,6 @@ using base::queue_counts;
 
 /// The members that only grow while a queue exists.
 constexpr std::array counters{
-  &queue_counts::cancelled,
   &queue_counts::enqueued,
   &queue_counts::granted,
   &queue_counts::retried,
@@ -24,19 +23,24 @@ constexpr std::array counters{
   &queue_counts::redriven,
 };
 
-constexpr std::array totals{&queue_stats::completed, &queue_stats::dead, &queue_stats::lost};
+constexpr std::array totals{
+  &queue_stats::completed, &queue_stats::dead, &queue_stats::cancelled, &queue_stats::lost};
 
 constexpr std::array levels{
-  &queue_stats::scheduled, &queue_stats::gated, &queue_stats::ready, &queue_stats::leased};
+  &queue_stats::scheduled,
+  &queue_stats::gated,
+  &queue_stats::ready,
+  &queue_stats::leased,
+  &queue_stats::dead_now};
 
 std::uint64_t live_tasks(const queue_counts& q) {
-  std::uint64_t sum = q.dead_now;
+  std::uint64_t sum = 0;
   for (auto level : levels)
     sum += q.*level;
   return sum;
 }
 
-/// What the counter grew by; a smaller value is that of a queue that was created again.
+/// The growth of a counter; a smaller value is that of a queue that was created again.
 template <class Number>
 Number growth(Number from, Number to) {
   return to >= from ? to - from : to;
@@ -61,7 +65,6 @@ void add_growth(queue_counts& sum, const queue_counts& from, const queue_counts&
 void clear_levels(queue_counts& sum) {
   for (auto level : levels)
     sum.*level = 0;
-  sum.dead_now = 0;
   sum.paused = false;
   sum.oldest_ready = duration{0};
 }
@@ -69,7 +72,6 @@ void clear_levels(queue_counts& sum) {
 void add_levels(queue_counts& sum, const queue_counts& q) {
   for (auto level : levels)
     sum.*level += q.*level;
-  sum.dead_now += q.dead_now;
   sum.paused = sum.paused || q.paused;
   sum.oldest_ready = std::max(sum.oldest_ready, q.oldest_ready);
 }

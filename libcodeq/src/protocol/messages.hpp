@@ -53,6 +53,10 @@ using backup_reply = frame<schema::BackupReply>;
 using log_level_request = frame<schema::LogLevelRequest>;
 using log_level_reply = frame<schema::LogLevelReply>;
 using checkpoints_saved = frame<schema::CheckpointsSaved>;
+using workers_request = frame<schema::WorkersRequest>;
+using workers_reply = frame<schema::WorkersReply>;
+using audit_request = frame<schema::AuditRequest>;
+using audit_reply = frame<schema::AuditReply>;
 
 namespace detail {
 
@@ -100,6 +104,10 @@ using all_bodies = body_list<
   schema::BackupRequest,
   schema::BackupReply,
   schema::CheckpointsSaved,
+  schema::WorkersRequest,
+  schema::WorkersReply,
+  schema::AuditRequest,
+  schema::AuditReply,
   schema::LogLevelRequest,
   schema::LogLevelReply>;
 

@@ -210,6 +210,24 @@ result<core::explain_task> to_command(const explain_request& message, asked_at b
   });
 }
 
+result<core::tell_audit> to_command(const audit_request& message, asked_at by) {
+  return message.read([&](auto from) -> result<core::tell_audit> {
+    if (auto ok = check_count("limit", from.getLimit(), 1, limits::audited_max); !ok)
+      return ok.error();
+    core::tell_audit c{by.peer, from.getNumber(), {}};
+    c.filter.since = timestamp{duration{from.getSinceMs()}};
+    c.filter.limit = from.getLimit();
+    c.filter.tenant = encoding::read_text(from.getTenant());
+    if (!c.filter.tenant.empty())
+      if (auto ok = check_name("tenant", c.filter.tenant); !ok)
+        return ok.error();
+    if (from.getAfterMs() != 0)
+      c.filter.after =
+        audit_place{timestamp{duration{from.getAfterMs()}}, from.getAfterOperation()};
+    return c;
+  });
+}
+
 result<core::tell_history> to_command(const events_request& message, asked_at by) {
   return message.read([&](auto from) -> result<core::tell_history> {
     return core::tell_history{by.peer, from.getNumber(), from.getTask().getSeq()};

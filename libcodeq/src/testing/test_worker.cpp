@@ -176,6 +176,14 @@ void test_worker::wake_after(duration wait, coordinator::session_wake what) {
     parts_.loop.post_after(wait, while_alive([this, what] { session_.wake(what); }));
 }
 
+timestamp test_worker::now() {
+  return parts_.loop.now().shard;
+}
+
+result<std::vector<backup_info>> test_worker::list_backups() const {
+  return error{errc::unsupported, "a testbed has no backups"};
+}
+
 result<backup_status> test_worker::back_up(bool) {
   return error{errc::unsupported, "a testbed has no backups"};
 }

@@ -110,7 +110,7 @@ public:
 
   void close(const error&) override {}
 
-  void gather_stats(std::uint64_t) override {}
+  void gather_stats(std::uint64_t, bool) override {}
 
   void wake_after(duration wait, coordinator::session_wake what) override;
 
@@ -124,10 +124,13 @@ public:
     return duration{0};
   }
 
+  [[nodiscard]] timestamp now() override;
+
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
   [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
+  [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
 
   void note_limit(std::string_view, std::uint64_t) override {}
 

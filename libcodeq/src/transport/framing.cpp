@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/framing.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -21,9 +22,21 @@ void write_little_endian(std::uint32_t number, std::size_t count, char* out) {
     out[i] = static_cast<char>(number & 0xff);
 }
 
+/// True for the first bytes of an HTTP request or response.
+bool is_http(std::string_view header) {
+  constexpr std::array<std::string_view, 8> beginnings{
+    "GET /", "POST /", "PUT /", "DELETE /", "HEAD /", "OPTIONS ", "PATCH /", "HTTP/1."};
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
+    return header.starts_with(beginning);
+  });
+}
+
 } // namespace
 
 result<frame_header> parse_header(std::string_view header, std::size_t body_bytes_max) {
+  if (is_http(header))
+    return error{
+      errc::protocol_error, "the peer speaks HTTP; this protocol and HTTP have ports of their own"};
   frame_header parsed;
   parsed.length = read_little_endian(header.substr(0, 4));
   parsed.type = static_cast<std::uint16_t>(read_little_endian(header.substr(4, 2)));

@@ -20,7 +20,8 @@ struct frame_header {
 };
 
 /// Parses a header of `protocol::frame_header_bytes`. Errors: `protocol_error` for flags that are
-/// not zero, an invalid length, or a length above `body_bytes_max`.
+/// not zero, an invalid length, or a length above `body_bytes_max`; it says so when the bytes are
+/// those of HTTP, whose port is easily mistaken for this one.
 [[nodiscard]] result<frame_header>
 parse_header(std::string_view header, std::size_t body_bytes_max);
 

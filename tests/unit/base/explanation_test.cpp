@@ -45,7 +45,8 @@ TEST(Explanation, IsOneSentenceForEachReason) {
   EXPECT_EQ(to_sentence(why(no_free_slots)), "no free slots at its 2 workers");
   EXPECT_EQ(to_sentence(why(next)), "handed out next");
   EXPECT_EQ(
-    to_sentence(why(leased)), "leased by w1, attempt 2 of 5; lease ends in 7.2 s unless it beats");
+    to_sentence(why(leased)),
+    "leased by w1, attempt 2 of 5; lease ends in 7.2 s without a heartbeat");
   EXPECT_EQ(to_sentence(why(completed)), "completed");
   EXPECT_EQ(to_sentence(why(dead)), "dead after attempt 2 of 5 because: disk on fire");
   EXPECT_EQ(to_sentence(why(cancelled)), "cancelled");

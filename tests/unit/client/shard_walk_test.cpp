@@ -9,10 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::queue_settings part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
-  core::queue_settings part;
-  part.config.max_depth = max_depth;
-  part.config.max_leased = max_leased;
+queue_part part_with(std::uint64_t max_depth, std::uint64_t max_leased) {
+  queue_part part;
+  part.settings.config.max_depth = max_depth;
+  part.settings.config.max_leased = max_leased;
   return part;
 }
 
@@ -36,8 +36,8 @@ TEST(ShardWalk, LimitsAreDividedRoundedUpAndTheRestIsTheSame) {
   EXPECT_EQ(part.max_depth, 3u);
   EXPECT_EQ(part.max_leased, 1u);
   EXPECT_EQ(part.defaults.lease, 7s);
-  EXPECT_EQ(part_of(part_with(0, ~0ull).config, 4).max_depth, 0u);
-  EXPECT_EQ(part_of(part_with(0, ~0ull).config, 1).max_leased, ~0ull);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 4).max_depth, 0u);
+  EXPECT_EQ(part_of(part_with(0, ~0ull).settings.config, 1).max_leased, ~0ull);
 }
 
 TEST(ShardWalk, PartsTogetherAreTheQueue) {
@@ -54,11 +54,19 @@ TEST(ShardWalk, PartsTogetherAreTheQueue) {
 
 TEST(ShardWalk, ShardsThatDifferAreSaid) {
   auto paused = part_with(0, 0);
-  paused.paused = true;
+  paused.settings.paused = true;
 
   EXPECT_FALSE(merge_parts({}, {part_with(0, 0), paused}).is_uniform);
   EXPECT_FALSE(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).is_uniform);
   EXPECT_EQ(merge_parts({}, {part_with(1, 0), part_with(0, 0)}).config.max_depth, 0u);
+}
+
+TEST(ShardWalk, AQueueExistsWhenOneShardKnowsIt) {
+  auto unknown = part_with(0, 0);
+  unknown.is_known = false;
+
+  EXPECT_FALSE(merge_parts({}, {unknown, unknown}).exists);
+  EXPECT_TRUE(merge_parts({}, {unknown, part_with(0, 0)}).exists);
 }
 
 TEST(ShardWalk, TheOldestOfAllShardsComeFirst) {

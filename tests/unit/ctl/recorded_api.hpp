@@ -23,6 +23,9 @@ public:
   // Answers set by the test.
 
   std::optional<change_outcome> outcome;
+  std::optional<coordinator_stats> counts;
+  std::optional<audit_page> audited;
+  std::optional<std::vector<worker_info>> found_workers;
   ctl::added_tasks tasks;
   ctl::task_end end;
 
@@ -89,10 +92,36 @@ public:
     return said<std::uint64_t>("purge_tenant " + tenant);
   }
 
-  ctl::answer<coordinator_stats> stats() override { return said<coordinator_stats>("stats"); }
+  ctl::answer<coordinator_stats> stats() override {
+    auto got = said<coordinator_stats>("stats");
+    if (counts)
+      return {*counts};
+    return got;
+  }
 
   ctl::answer<coordinator_stats> stats_of(const queue_address& queue) override {
     return said<coordinator_stats>("stats_of " + text(queue));
+  }
+
+  ctl::answer<std::vector<worker_info>> workers() override {
+    auto got = said<std::vector<worker_info>>("workers");
+    if (found_workers)
+      return {*found_workers};
+    return got;
+  }
+
+  ctl::answer<audit_page> audit(const audit_filter& filter) override {
+    auto after = filter.after ? std::to_string(filter.after->operation) : "none";
+    auto got = said<audit_page>(
+      "audit " + filter.tenant + " after " + after + " limit " + std::to_string(filter.limit));
+    if (audited)
+      return {*audited};
+    return got;
+  }
+
+  result<std::vector<backup_info>> backups() override {
+    asked += "backups\n";
+    return std::vector<backup_info>{{3, timestamp{duration{1000}}, 4096, 7}};
   }
 
   result<backup_status> back_up() override {

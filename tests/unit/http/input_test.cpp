@@ -20,6 +20,11 @@ constexpr auto inner_fields = std::to_array<input_field>({
   {.name = "baseMs", .type = input_type::milliseconds, .range = {0, 1000}},
   {.name = "name", .is_required = true, .range = {.least = 1}, .refusal = "name is required"},
 });
+constexpr auto pair_fields = std::to_array<input_field>({
+  {.name = "first", .is_required = true},
+  {.name = "second", .same_as = "first"},
+});
+constexpr auto only = std::to_array<std::string_view>({"one"});
 constexpr auto fields = std::to_array<input_field>({
   {.name = "text", .range = at_most(3)},
   {.name = "number", .type = input_type::integer, .range = {1, 9}, .refusal_above = "too much"},
@@ -37,7 +42,9 @@ constexpr auto fields = std::to_array<input_field>({
   {.name = "at", .type = input_type::time, .refusal = "invalid 'at'"},
   {.name = "flag", .type = input_type::flag},
   {.name = "color", .type = input_type::choice, .choices = colors},
+  {.name = "only", .type = input_type::choice, .choices = only},
   {.name = "any", .type = input_type::json, .range = at_most(8)},
+  {.name = "pair", .type = input_type::object, .members = pair_fields},
   {.name = "inner", .type = input_type::object, .members = inner_fields},
   {.name = "headers", .type = input_type::text_map, .range = at_most(8)},
   {.name = "queues", .type = input_type::queues, .range = {1, 2}, .refusal = "invalid command"},
@@ -186,9 +193,22 @@ TEST(Input, ItemsAreRefusedOnTheirOwn) {
   EXPECT_EQ("invalid body: it must be an object, not a number", items[2].error().context);
 }
 
-TEST(Input, WhatIsNoJsonIsInvalidAndNothingElseIs) {
-  for (const char* text : {"", "{", "{'a':1}", "x", "{}{}"})
-    EXPECT_EQ("invalid body", why(text)) << text;
+TEST(Input, ARequiredFieldIsNamedByAllItsNames) {
+  EXPECT_EQ(
+    "invalid body: 'pair.first' or 'pair.second' is required", why(R"({"pair":{}})"));
+}
+
+TEST(Input, AnOnlyChoiceIsNamedAlone) {
+  EXPECT_EQ("'only' is \"two\"; it must be one", why(R"({"only":"two"})"));
+}
+
+TEST(Input, WhatIsNoJsonIsInvalidAndTheRefusalSaysWhere) {
+  EXPECT_EQ("invalid body: it is empty; it must be a JSON object", why(""));
+  EXPECT_EQ("invalid body: it is empty; it must be a JSON object", why(" \n"));
+  EXPECT_EQ("invalid body: it is not JSON: incomplete JSON at byte 6", why("{\"a\":1"));
+  EXPECT_EQ("invalid body: it is not JSON: syntax error at byte 1", why("{'a':1}"));
+  EXPECT_EQ("invalid body: it is not JSON: syntax error at byte 0", why("queue=mail"));
+  EXPECT_EQ("invalid body: it is not JSON: there is more after the value at byte 2", why("{}{}"));
   EXPECT_EQ("invalid body: it must be an object, not an array", why(" []"));
   auto deep = std::string(R"({"any":)") + std::string(100, '[') + std::string(100, ']') + "}";
   EXPECT_EQ("invalid body: it is nested deeper than 64", why(deep));

@@ -176,6 +176,14 @@ TEST_F(StoreTools, OldBackupsGo) {
   EXPECT_EQ(kept->report.records.at(only_shard).at("outcome"), 3u);
 }
 
+TEST_F(StoreTools, RestoreNamesADirectoryWithoutBackups) {
+  auto made = restore_store({.backups = backups(), .directory = restored()});
+
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error(), (error{errc::unavailable, backups().string() + " holds no backups"}));
+  EXPECT_FALSE(fs::exists(restored()));
+}
+
 TEST_F(StoreTools, BackupThatIsStoppedIsNone) {
   open();
   ASSERT_TRUE(back_up(2));

@@ -12,7 +12,7 @@ class Log : public testing::Test {
 protected:
   ~Log() override { init_log(log_level::warn); }
 
-  /// What the calls write, without the time at the beginning.
+  /// The lines that the calls write, without the time at the beginning.
   template <class Calls>
   static std::string written(Calls calls) {
     testing::internal::CaptureStderr();

@@ -159,7 +159,7 @@ TEST(JsonCodec, UnknownFieldsAreIgnored) {
 TEST(JsonCodec, OtherValuesAndTextsAreRefused) {
   EXPECT_EQ(refusal_of("[]"), "invalid_argument: the JSON value is an array; it must be an object");
   EXPECT_EQ(refusal_of("{"), "invalid_argument: not JSON: incomplete JSON");
-  EXPECT_EQ(refusal_of(""), "invalid_argument: not JSON: incomplete JSON");
+  EXPECT_EQ(refusal_of(""), "invalid_argument: empty; it must be JSON");
   EXPECT_EQ(refusal_of(whole + "x"), "invalid_argument: not JSON: extra data");
 }
 

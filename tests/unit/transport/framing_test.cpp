@@ -33,6 +33,14 @@ TEST(Framing, HeadersThatNoFrameCanHaveAreRefused) {
     EXPECT_EQ(parse_header(header, body_max).error().code, errc::protocol_error);
 }
 
+TEST(Framing, HttpIsRecognized) {
+  for (auto begin : {"GET /v1/"sv, "POST /v1"sv, "HTTP/1.1"sv})
+    EXPECT_EQ(
+      parse_header(begin, body_max).error().context,
+      "the peer speaks HTTP; this protocol and HTTP have ports of their own")
+      << begin;
+}
+
 TEST(Framing, ABodyOfExactlyTheLimitIsTaken) {
   EXPECT_TRUE(parse_header("\x00\x10\x00\x00\x00\x00\x00\x00"sv, body_max));
 }

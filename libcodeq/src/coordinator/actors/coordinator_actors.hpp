@@ -85,7 +85,10 @@ struct shard_command {
   core::command what;
 };
 
-struct ask_shard_stats {};
+struct ask_shard_stats {
+  /// With the queues and leases of each worker.
+  bool with_leases = false;
+};
 
 /// Asks a shard to commit its decisions and to accept no more.
 struct stop_shard {};
@@ -263,13 +266,18 @@ using keeper_actor = caf::typed_actor<
 /// Asks the registrar to accept no more nodes.
 struct stop_registrar {};
 
-/// The token table was replaced.
+/// The token table or the keys of JWTs were replaced.
 struct tokens_replaced {};
+
+/// Tokens of sessions may have expired.
+struct expiry_tick {};
 
 /// The REGISTRAR interface inside the coordinator's process.
 using registrar_internal_actor = actors::registrar_actor::extend<
   // Ends the sessions whose tokens were removed or changed.
   caf::reacts_to<tokens_replaced>,
+  // Ends the sessions whose tokens have expired.
+  caf::reacts_to<expiry_tick>,
   // Refuses further hellos and ends every session.
   caf::replies_to<stop_registrar>::with<bool>>;
 
@@ -314,3 +322,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_up_next)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::look_at_retention)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_registrar)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::tokens_replaced)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::expiry_tick)

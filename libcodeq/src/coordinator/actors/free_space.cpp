@@ -42,7 +42,7 @@ void free_space::look_again(monotonic_time now) {
     found_ = error{
       errc::disk_full,
       "the coordinator's disk has " + std::to_string(*bytes) + " bytes free; tasks are added from "
-        + std::to_string(least_bytes_) + " on"};
+        + std::to_string(least_bytes_) + " on (--free-bytes)"};
 }
 
 result<std::uint64_t> free_space::usable() const {

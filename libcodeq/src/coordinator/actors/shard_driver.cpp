@@ -11,10 +11,17 @@
 
 namespace codeq::coordinator {
 
+shard_driver::~shard_driver() {
+  if (shard_ && options_.loop)
+    options_.loop->remove(shard_->state().id);
+}
+
 void shard_driver::start(shard_internal_actor::pointer self, const shard_driver_options& options) {
   self_ = self;
   options_ = options;
   shard_.emplace(options_.shard, *this, now());
+  if (options_.loop)
+    options_.loop->add(shard_->state().id, *this);
   shard_->start(now());
   if (options_.space)
     look_at_disk();
@@ -48,8 +55,26 @@ void shard_driver::note_disk() {
     CODEQ_LOG_INFO("disk has space again, new tasks are accepted");
 }
 
+void shard_driver::close_turn() {
+  if (options_.loop)
+    options_.loop->settle();
+  else
+    shard_->close_turn(now());
+}
+
+void shard_driver::settle_later() {
+  self_->send(self_, coordinator::close_turn{});
+}
+
 shard_internal_actor shard_driver::me() const {
   return caf::actor_cast<shard_internal_actor>(self_);
+}
+
+base::coordinator_counts shard_driver::stats(const ask_shard_stats& question) {
+  auto counts = shard_->stats(now());
+  if (question.with_leases)
+    shard_->add_leases(counts.workers, now());
+  return counts;
 }
 
 void shard_driver::attach(const attach_peer& m) {
@@ -103,7 +128,10 @@ void shard_driver::settled() {
 }
 
 void shard_driver::commit(turn_commit turn, const std::vector<core::event>&) {
-  self_->send(options_.journal, commit_request{me(), std::move(turn)});
+  if (options_.loop && options_.loop->has_journal())
+    options_.loop->commit(me(), std::move(turn));
+  else
+    self_->send(options_.journal, commit_request{me(), std::move(turn)});
 }
 
 void shard_driver::raise_epoch() {
@@ -180,7 +208,10 @@ bool shard_driver::drop_timer(fencing_token token) {
 }
 
 void shard_driver::close_turn_soon() {
-  self_->send(self_, close_turn{});
+  if (options_.loop)
+    options_.loop->opened(*this);
+  else
+    settle_later();
 }
 
 void shard_driver::wake_after(duration wait, std::uint64_t number) {
@@ -205,7 +236,7 @@ shard_internal_actor::behavior_type drive_shard(
     [self](const shard_command& m) { self->state.hosted().decide(m.what, self->state.now()); },
     [self](const attach_peer& m) { self->state.attach(m); },
     [self](const detach_peer& m) { self->state.detach(m.peer); },
-    [self](ask_shard_stats) { return self->state.hosted().stats(self->state.now()); },
+    [self](ask_shard_stats m) { return self->state.stats(m); },
     [self](stop_shard) { return self->state.stop(); },
     [self](const meet_shards& m) { self->state.meet(m); },
     [self](const batch_committed& m) {
@@ -215,7 +246,7 @@ shard_internal_actor::behavior_type drive_shard(
       self->state.hosted().keys_found(m.number, std::move(m.found), self->state.now());
     },
     [self](const epoch_raised& m) { self->state.hosted().begin_epoch(m.epoch); },
-    [self](close_turn) { self->state.hosted().close_turn(self->state.now()); },
+    [self](close_turn) { self->state.close_turn(); },
     [self](look_at_disk) { self->state.look_at_disk(); },
     [self](const wake_shard& m) { self->state.hosted().wake(m.number, self->state.now()); },
   };

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "coordinator/actors/coordinator_actors.hpp"
 #include "coordinator/actors/free_space.hpp"
+#include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "observe/limit_meter.hpp"
 #include "observe/line_pace.hpp"
@@ -28,6 +29,8 @@ struct shard_driver_options {
   /// Decides when tasks may be added; used by this shard's actor only; null: always.
   std::shared_ptr<free_space> space{};
   std::shared_ptr<observe::limit_meter> meter = std::make_shared<observe::limit_meter>();
+  /// Not null when the actor runs on the thread of the sockets, with the sessions.
+  std::shared_ptr<turn_loop> loop{};
 };
 
 /// Maximum number of log lines about expired leases of a queue at a shard.
@@ -38,11 +41,18 @@ class shard_driver : public shard_port {
 public:
   static constexpr const char* name = "shard";
 
+  shard_driver() = default;
+  shard_driver(const shard_driver&) = delete;
+  shard_driver& operator=(const shard_driver&) = delete;
+  ~shard_driver() override;
+
   void start(shard_internal_actor::pointer self, const shard_driver_options& options);
 
   [[nodiscard]] shard& hosted() { return *shard_; }
 
   [[nodiscard]] instant now() { return options_.clock->now(); }
+
+  [[nodiscard]] base::coordinator_counts stats(const ask_shard_stats& question);
 
   void attach(const attach_peer& m);
   void detach(core::peer_id peer);
@@ -53,6 +63,12 @@ public:
 
   /// Logs when the disk begins and ends to have too little space for new tasks.
   void note_disk();
+
+  /// Closes the turn, and with a loop does everything else that there is to do.
+  void close_turn();
+
+  /// Has the actor call the loop's `settle`, behind what is already waiting for the thread.
+  void settle_later();
   [[nodiscard]] caf::result<bool> stop();
 
   void commit(turn_commit turn, const std::vector<core::event>& events) override;
@@ -84,6 +100,8 @@ private:
 
   template <class Message>
   void send_to(core::peer_id peer, Message&& message) {
+    if (options_.loop && options_.loop->session(peer) != nullptr)
+      return options_.loop->tell(peer, std::forward<Message>(message));
     if (auto at = peers_.find(peer); at != peers_.end())
       self_->send(at->second, std::forward<Message>(message));
   }
@@ -93,7 +111,7 @@ private:
   std::optional<shard> shard_;
   bool pauses_grants_ = false;
   bool is_disk_low_ = false;
-  /// Of expired leases, for each queue.
+  /// Bounds the lines about expired leases of each queue.
   observe::line_pace expiry_lines_{expiry_lines_per_second};
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;

@@ -52,6 +52,7 @@ using security::principal;
 [[nodiscard]] result<void> check(const principal& who, const core::show_queue& c);
 [[nodiscard]] result<void> check(const principal& who, const core::change_many& c);
 [[nodiscard]] result<void> check(const principal& who, const core::list_tasks& c);
+[[nodiscard]] result<void> check(const principal& who, const core::tell_audit& c);
 
 // For batches, whose parts are decided individually.
 

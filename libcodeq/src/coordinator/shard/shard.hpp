@@ -158,6 +158,9 @@ public:
   /// The shard's counts, since the start unless stated otherwise.
   [[nodiscard]] base::coordinator_counts stats(const instant& now) const;
 
+  /// Adds the queues and the oldest leases of these workers, from a bounded number of leases.
+  void add_leases(std::vector<base::worker_counts>& workers, const instant& now) const;
+
   [[nodiscard]] const core::shard_state& state() const noexcept { return *state_; }
 
   /// Number of commands that wait for key look-ups.
@@ -224,6 +227,7 @@ private:
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::progress_told& e, const instant& now);
+  void carry_out(core::audit_wanted& e, const instant& now);
 
   /// For effects that are replies to the peer.
   template <class Effect>
@@ -231,7 +235,7 @@ private:
 
   void reply_to(core::peer_id peer, protocol::peer_reply reply);
   /// Counts the limit that a request was refused for, if it was one.
-  void note_refusal(core::peer_id peer, const error& reason);
+  void note_refusal(std::string_view owner, const error& reason);
   [[nodiscard]] std::string_view owner_of(core::peer_id peer) const;
   void tell_credits(core::peer_id peer, credit_news::kind what, std::uint32_t credits = 0);
   void inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now);

@@ -35,30 +35,36 @@ std::string_view shard::owner_of(core::peer_id peer) const {
   return has_tenant ? std::string_view(at->second.bearer->tenant) : "-";
 }
 
-void shard::note_refusal(core::peer_id peer, const error& reason) {
+void shard::note_refusal(std::string_view owner, const error& reason) {
   if (reason.code == errc::queue_full)
-    port_.note_limit("max_depth", 0, owner_of(peer));
+    port_.note_limit("max_depth", 0, owner);
   else if (reason.code == errc::too_large)
-    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner_of(peer));
+    port_.note_limit("queues_per_tenant_max", limits::queues_per_tenant_max, owner);
   else if (reason.code == errc::overloaded)
-    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner_of(peer));
+    port_.note_limit("producer_requests_max", limits::producer_requests_max, owner);
   else if (reason.code == errc::disk_full)
-    port_.note_limit("free_bytes", 0, owner_of(peer));
+    port_.note_limit("free_bytes", 0, owner);
 }
 
-void shard::carry_out(core::enqueue_answered& e, const instant&) {
+void shard::carry_out(core::enqueue_answered& e, const instant& now) {
   auto peer = e.peer;
+  // The gateway is one peer for all tenants.
   if (!e.allowed) {
-    note_refusal(peer, e.allowed.error());
+    note_refusal(e.tenant.empty() ? owner_of(peer) : e.tenant, e.allowed.error());
     count_refusal(e.allowed.error().code);
   }
+  // The gateway shows its callers the tasks that they added, and would ask for them.
+  auto shown = queue_watchers_.contains(peer) ? e.tasks : std::vector<core::seq_run>{};
   reply_to(peer, std::move(e));
+  for (const auto& run : shown)
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      decide_now(core::describe_task{peer, unasked_status, run.first + i}, now);
 }
 
 void shard::carry_out(core::queue_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed)
-    note_refusal(peer, e.allowed.error());
+    note_refusal(owner_of(peer), e.allowed.error());
   reply_to(peer, std::move(e));
 }
 
@@ -151,6 +157,13 @@ void shard::carry_out(core::task_described& e, const instant& now) {
 
 void shard::carry_out(core::task_not_here& e, const instant& now) {
   inquire(e.why, {state_->id, e.why, e.seq, nullptr, std::move(e.purged)}, now);
+}
+
+void shard::carry_out(core::audit_wanted& e, const instant& now) {
+  stored_inquiry inquiry{state_->id, e.why};
+  inquiry.audit = std::move(e.filter);
+  inquiry.shard_count = shard_count_;
+  inquire(e.why, std::move(inquiry), now);
 }
 
 void shard::inquire(const core::inquiry& why, stored_inquiry inquiry, const instant& now) {

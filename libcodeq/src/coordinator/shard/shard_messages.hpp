@@ -41,6 +41,8 @@ struct peer_request {
   std::shared_ptr<const security::principal> sender{};
   /// Held until the request's effects are durable; null unless it is an enqueue.
   enqueue_share share{};
+  /// Where a change by an operator comes from; null for other requests.
+  core::origin_ptr origin{};
 };
 
 /// A peer was attached.
@@ -57,6 +59,10 @@ struct peer_attached {
   /// See `core::attach_worker`.
   std::vector<queue_address> prefixes{};
 };
+
+/// Number of the status that a peer which watches queues is sent of each task that it enqueued,
+/// behind the answer to the enqueue. The peer numbers its questions from 1.
+inline constexpr std::uint64_t unasked_status = 0;
 
 /// A shard's reply or notification to a peer.
 struct shard_reply {
@@ -125,6 +131,9 @@ struct stored_inquiry {
   /// The peer is a connection, whose waiting look-ups are bounded. The gateway is not: its callers
   /// have bounds of their own.
   bool is_bounded = false;
+  /// Set for a query for the audit log of this number of shards, and for nothing else.
+  std::optional<audit_filter> audit{};
+  std::uint16_t shard_count = 0;
 };
 
 /// Keys whose owners the store has to look up. @pre every earlier snapshot that closed one of them

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/shard.hpp"
 
+#include "codeq/limits.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 /// The counts of a shard.
 namespace codeq::coordinator {
@@ -62,6 +65,8 @@ base::coordinator_counts shard::stats(const instant& now) const {
     counts.ready_by_priority = q->ready_by_priority;
     counts.cancelled = q->totals.cancelled;
     counts.paused = q->settings.paused;
+    counts.max_depth = q->settings.config.max_depth;
+    counts.max_leased = q->settings.config.max_leased;
     if (auto since = oldest_ready(*state_, *q))
       counts.oldest_ready = std::max(duration{1}, now.shard - *since);
     add_activity(counts, q->activity);
@@ -107,6 +112,39 @@ std::vector<base::worker_counts> shard::worker_counts() const {
     all.push_back(std::move(counts));
   }
   return all;
+}
+
+void shard::add_leases(std::vector<base::worker_counts>& workers, const instant& now) const {
+  std::map<std::string, base::worker_counts*> by_name;
+  for (auto& worker : workers)
+    by_name[worker.name] = &worker;
+  for (const auto& [peer, attached] : state_->attached) {
+    auto& worker = *by_name.at(attached.worker->name);
+    for (auto queue : attached.queues)
+      if (worker.queues.size() < limits::worker_queues_shown_max)
+        worker.queues.push_back(state_->queues[queue]->address);
+    for (const auto& prefix : attached.prefixes)
+      if (worker.queues.size() < limits::worker_queues_shown_max)
+        worker.queues.push_back({prefix.name.tenant, prefix.name.queue + "*"});
+    auto all = attached.queues.size() + attached.wanted.size() + attached.prefixes.size();
+    worker.queue_count = std::max(worker.queue_count, static_cast<std::uint32_t>(all));
+  }
+  state_->leases.for_each_lease(tuning::bulk_looked_at_max, [&](const core::lease& l) {
+    const auto& grant = state_->leases.grant_at(l.grant);
+    auto left = std::max(duration{0}, l.deadline - now.steady);
+    by_name.at(grant.worker->name)
+      ->running.push_back({{state_->id, l.seq}, queue_address{}, grant.at, left});
+  });
+  for (auto& worker : workers) {
+    auto& running = worker.running;
+    std::sort(running.begin(), running.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.since, a.task) < std::tie(b.since, b.task);
+    });
+    if (running.size() > limits::worker_leases_shown_max)
+      running.resize(limits::worker_leases_shown_max);
+    for (auto& lease : running)
+      lease.queue = state_->queue_of(*core::find_segment(state_->segments, lease.task.seq)).address;
+  }
 }
 
 } // namespace codeq::coordinator

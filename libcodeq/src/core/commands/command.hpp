@@ -76,6 +76,8 @@ struct attach_worker {
 struct change_queues {
   peer_id peer = 0;
   std::vector<queue_address> queues;
+  /// It claims from these queues beside the earlier ones, which cost nothing then.
+  bool keeps_others = false;
   /// As in `attach_worker`.
   std::vector<queue_address> prefixes{};
   /// Queues that the prefixes leave out.
@@ -246,6 +248,8 @@ using command = std::variant<
   recall_keys,
   copy_survivors,
   end_session,
+  note_command,
+  tell_audit,
   tick,
   take_snapshot>;
 

@@ -28,6 +28,8 @@ struct enqueue_answered {
   std::vector<enqueue_kind> kinds{};
   /// An error when nothing was done.
   result<void> allowed{};
+  /// The tenant of the tasks of a refused request; empty when there are several.
+  std::string tenant{};
 };
 
 /// Consecutive tasks of one segment under consecutive tokens.
@@ -170,7 +172,15 @@ struct leases_expired {
 
 /// A query for a task, and its purpose.
 struct inquiry {
-  enum class kind : std::uint8_t { status, ending, repeated_report, change, explain, history };
+  enum class kind : std::uint8_t {
+    status,
+    ending,
+    repeated_report,
+    change,
+    explain,
+    history,
+    audit,
+  };
 
   kind what = kind::status;
   peer_id peer = 0;
@@ -209,6 +219,12 @@ struct task_not_here {
   std::shared_ptr<const purge_marks> purged{};
 };
 
+/// The answer is in the store: commands that operators gave to any shard.
+struct audit_wanted {
+  inquiry why;
+  audit_filter filter;
+};
+
 using effect = std::variant<
   enqueue_answered,
   tasks_granted,
@@ -229,6 +245,7 @@ using effect = std::variant<
   leases_expired,
   task_described,
   task_explained,
+  audit_wanted,
   queue_answered,
   tasks_listed,
   progress_told,

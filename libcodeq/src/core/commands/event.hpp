@@ -5,6 +5,7 @@
 #include "codeq/ids.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/change_event.hpp"
 #include "core/commands/command.hpp"
 #include "core/commands/encoded_tasks.hpp"
@@ -260,6 +261,7 @@ using event = std::variant<
   queue_configured,
   follow_ups_sent,
   checkpoints_changed,
+  commands_audited,
   snapshot_taken>;
 
 } // namespace codeq::core

@@ -6,6 +6,7 @@
 #include "codeq/operator_types.hpp"
 #include "codeq/time.hpp"
 
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/task_settings.hpp"
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct cancel {
   sequence seq = 0;
   /// When set, identifies the task in place of `seq`.
   std::shared_ptr<const task_key> key{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Makes a task that waits for a time ready now; the user's deferral stays unless the task allows
@@ -38,6 +41,8 @@ struct promote {
   sequence seq = 0;
   /// When set, identifies the task in place of `seq`.
   std::shared_ptr<const task_key> key{};
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Makes a dead task live again, with all its attempts. Effects: `change_answered` or
@@ -46,6 +51,8 @@ struct redrive {
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Removes a dead task for good. Effects: `change_answered` or `task_not_here`.
@@ -53,6 +60,8 @@ struct purge {
   peer_id peer = 0;
   std::uint64_t number = 0;
   sequence seq = 0;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Ends a lease or a task without its token, on an operator's request. Effects: `change_answered`
@@ -63,6 +72,8 @@ struct force {
   sequence seq = 0;
   force_kind how = force_kind::revoke;
   bytes text;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Queries a task. Effects: `task_described` or `task_not_here`.
@@ -90,6 +101,8 @@ struct configure_queue {
   std::uint64_t number = 0;
   queue_address queue;
   queue_config config;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Pauses or resumes a queue; leases stay valid. Creates the queue when it does not exist. Effect:
@@ -99,6 +112,8 @@ struct pause_queue {
   std::uint64_t number = 0;
   queue_address queue;
   bool paused = false;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Queries a queue; one without a configuration has the default settings. Effect: `queue_answered`.
@@ -147,6 +162,8 @@ struct change_many {
   std::uint64_t number = 0;
   bulk_kind what = bulk_kind::redrive;
   task_part part;
+  /// Null when no operator gave the command.
+  origin_ptr origin{};
 };
 
 /// Lists tasks in memory: live and dead ones, and for a while ended ones. Effect: `tasks_listed`,
@@ -155,6 +172,20 @@ struct list_tasks {
   peer_id peer = 0;
   std::uint64_t number = 0;
   task_part part;
+};
+
+/// Enters a command in the audit log that changed something other than the shard's tasks.
+struct note_command {
+  origin_ptr origin;
+  operator_action action = operator_action::backup;
+  std::string detail{};
+};
+
+/// Queries the audit log, which is in the store. Effect: `audit_wanted`.
+struct tell_audit {
+  peer_id peer = 0;
+  std::uint64_t number = 0;
+  audit_filter filter;
 };
 
 } // namespace codeq::core

@@ -32,6 +32,8 @@ struct queue_answered {
   queue_settings settings;
   /// An error when nothing was done.
   result<void> allowed{};
+  /// With `show_queue`: there is no such queue, and the settings are the defaults.
+  bool is_unknown = false;
 };
 
 /// Answers one part of a bulk change.

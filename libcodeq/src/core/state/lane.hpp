@@ -40,6 +40,9 @@ private:
   /// Skips touched tasks; returns the segment at the head, or null.
   segment* settle(segment_table& segments);
 
+  /// The first tasks that were put back. @pre there are some
+  [[nodiscard]] seq_run front_of_returned(segment_table& segments, std::uint32_t limit);
+
   /// The first task of each segment.
   packed_set fresh_;
   /// Tasks of the head segment before this one were touched.

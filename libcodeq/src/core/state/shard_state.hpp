@@ -8,6 +8,7 @@
 #include "base/coordinator_counts.hpp"
 #include "base/tuning.hpp"
 #include "core/blocks/position_set.hpp"
+#include "core/commands/audit_entry.hpp"
 #include "core/commands/task_checkpoint.hpp"
 #include "core/state/claimers.hpp"
 #include "core/state/key_index.hpp"
@@ -35,7 +36,7 @@ struct queue_times {
   base::time_counts run;
 };
 
-/// What became of a queue's tasks since the start of the process.
+/// Counts of a queue's transitions since the start of the process.
 struct queue_activity {
   std::uint64_t enqueued = 0;
   std::uint64_t granted = 0;
@@ -291,6 +292,8 @@ struct shard_state {
   /// Queues that may have a match at the end of the turn, because tasks became ready, leases became
   /// possible or credits arrived.
   std::vector<std::uint32_t> stirred;
+  /// The latest commands of operators, which may have further parts; the one used last comes last.
+  std::vector<audit_entry> open_audits;
   /// No task is granted while the disk has no space for results.
   bool are_grants_paused = false;
   due_window released;

@@ -84,6 +84,7 @@ private:
   // Claim.
   void run(const attach_worker& c);
   void run(const change_queues& c);
+  void add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues);
   void take_prefixes(attached_worker& a, peer_id peer, const std::vector<queue_address>& prefixes);
   void leave_queues(const attached_worker& a, peer_id peer);
@@ -179,7 +180,7 @@ private:
   void run(const configure_queue& c);
   void run(const pause_queue& c);
   void run(const show_queue& c);
-  void change_queue(queue_answered answer);
+  void change_queue(queue_answered answer, operator_action action);
 
   // Purge, force and bulk changes.
   void run(const purge& c);
@@ -189,8 +190,17 @@ private:
   void tell_holder(fencing_token token);
   std::size_t redrive_all(const std::vector<sequence>& tasks);
   void purge_all(const std::vector<sequence>& tasks);
-  void mark_purged(const task_part& part);
+  /// False when there was nothing to mark.
+  bool mark_purged(const task_part& part);
   void purge_past_dead();
+
+  // The audit log.
+  void run(const note_command& c);
+  void run(const tell_audit& c);
+  /// Enters a change of the current command in the audit log, if an operator gave it.
+  void audit(operator_action action, const queue_address& of, sequence task, std::uint64_t changed);
+  void audit(audit_entry entry);
+  void close_audits();
 
   // Keys.
   void run(const recall_keys& c);
@@ -250,6 +260,10 @@ private:
   std::map<sequence, lease_checkpoint> saved_;
   std::set<sequence> dropped_;
   std::vector<checkpoints_changed> changed_checkpoints_;
+  /// The origin of the command that is being decided; null when no operator gave it.
+  origin_ptr origin_;
+  std::vector<audit_entry> audited_;
+  std::vector<commands_audited> closed_audits_;
   bool snapshot_wanted_ = false;
   std::vector<open_grant> granted_;
   /// Index of the queue of the lease that was ended last.

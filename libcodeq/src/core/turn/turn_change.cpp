@@ -26,6 +26,31 @@ task_state next_of(force_kind how) {
   return task_state::ready;
 }
 
+operator_action action_of(force_kind how) {
+  switch (how) {
+  case force_kind::revoke:
+    return operator_action::force_revoke;
+  case force_kind::complete:
+    return operator_action::force_complete;
+  case force_kind::fail:
+    return operator_action::force_fail;
+  }
+  return operator_action::force_revoke;
+}
+
+operator_action action_of(const change_many& c) {
+  switch (c.what) {
+  case bulk_kind::redrive:
+    return operator_action::dead_redrive;
+  case bulk_kind::purge_dead:
+    return operator_action::dead_purge;
+  case bulk_kind::purge_all:
+    break;
+  }
+  return c.part.filter.queue.empty() ? operator_action::tenant_purge
+                                     : operator_action::queue_purge;
+}
+
 /// The part of the tasks that a command of this kind selects.
 task_part part_of(const change_many& c) {
   auto part = c.part;
@@ -60,6 +85,8 @@ void turn::run(const promote& c) {
     auto not_before = is_guarded ? s->not_before : timestamp{};
     if (s->not_before != not_before || entry.retry_at != timestamp{})
       append_change({*seq, change_kind::rescheduled, not_before, {}}, by_operator);
+    if (!is_guarded || entry.retry_at != timestamp{})
+      audit(operator_action::promote, state_.queue_of(*s).address, *seq, 1);
     answer.result = is_guarded ? change_result::guarded : change_result::changed;
     answer.state = s->view(*seq).state;
   }
@@ -75,6 +102,7 @@ void turn::run(const redrive& c) {
     answer.result = change_result::key_taken;
   } else if (answer.state == task_state::dead) {
     append_change({c.seq, change_kind::redriven, {}, {}}, by_operator);
+    audit(operator_action::redrive, state_.queue_of(*s).address, c.seq, 1);
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
   }
@@ -90,12 +118,15 @@ void turn::run(const cancel& c) {
   change_answered answer{c.peer, c.number, *seq, change_result::unchanged, entry.state};
   if (entry.state == task_state::leased) {
     answer.result = change_result::requested;
-    if (!entry.cancelling)
+    if (!entry.cancelling) {
       append_change({*seq, change_kind::cancel_requested, {}, {}}, by_operator);
+      audit(operator_action::cancel, state_.queue_of(*s).address, *seq, 1);
+    }
   } else if (!is_terminal(entry.state)) {
     answer.result = change_result::changed;
     answer.state = task_state::cancelled;
     append_change({*seq, change_kind::cancelled, {}, {}}, by_operator);
+    audit(operator_action::cancel, state_.queue_of(*s).address, *seq, 1);
     tell_awaiting(*seq);
   }
   effects_.emplace_back(answer);
@@ -166,6 +197,9 @@ void turn::run(const force& c) {
     end_by_force(*s, c);
     answer.result = change_result::changed;
     answer.state = s->view(c.seq).state;
+    const auto& queue = state_.queue_of(*s).address;
+    auto detail = std::string(c.text.view());
+    audit({c.origin, action_of(c.how), queue.tenant, queue.queue, c.seq, 1, std::move(detail)});
   }
   effects_.emplace_back(answer);
 }
@@ -208,8 +242,10 @@ void turn::run(const change_many& c) {
   }
   // The last part also purges the queue's tasks that have left memory.
   bool is_whole = c.what == bulk_kind::purge_all && !c.part.filter.state && !answer.more;
-  if (is_whole)
-    mark_purged(c.part);
+  bool is_marked = is_whole && mark_purged(c.part);
+  const auto& filter = c.part.filter;
+  if (answer.changed > 0 || is_marked)
+    audit(action_of(c), {filter.tenant, filter.queue}, 0, answer.changed);
   effects_.emplace_back(answer);
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 namespace codeq::core {
@@ -48,6 +49,8 @@ void turn::run(const change_queues& c) {
   auto at = state_.attached.find(c.peer);
   if (at == state_.attached.end())
     return;
+  if (c.keeps_others)
+    return add_queues(at->second, c.peer, c.queues);
   leave_queues(at->second, c.peer);
   auto left = std::exchange(at->second.prefixes, {});
   claimer before{at->second.arrival, c.peer};
@@ -75,21 +78,19 @@ void turn::stir_for(const attached_worker& a, peer_id peer) {
 
 void turn::take_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
   // A queue that is named twice would be served twice from the same credits.
-  auto add = [](auto& to, const auto& one) {
-    bool is_new = std::find(to.begin(), to.end(), one) == to.end();
-    if (is_new)
-      to.push_back(one);
-    return is_new;
-  };
+  std::unordered_set<queue_address> named;
   a.queues.clear();
   a.wanted.clear();
   a.arrival = state_.arrivals++;
   for (const auto& address : queues) {
+    if (!named.insert(address).second)
+      continue;
     auto at = state_.queue_index.find(address);
     if (at == state_.queue_index.end()) {
-      if (add(a.wanted, address))
-        state_.wanted_queues[address].push_back(peer);
-    } else if (add(a.queues, at->second)) {
+      a.wanted.push_back(address);
+      state_.wanted_queues[address].push_back(peer);
+    } else {
+      a.queues.push_back(at->second);
       state_.queues[at->second]->claimers.add({a.arrival, peer}, a.listed_need);
     }
   }
@@ -103,6 +104,24 @@ void turn::take_prefixes(
     if (std::none_of(a.prefixes.begin(), a.prefixes.end(), is_same))
       a.prefixes.push_back({name, join_prefix(state_, name, {a.arrival, peer}, a.listed_need)});
   }
+}
+
+void turn::add_queues(attached_worker& a, peer_id peer, const std::vector<queue_address>& queues) {
+  for (const auto& address : queues) {
+    auto at = state_.queue_index.find(address);
+    if (at == state_.queue_index.end()) {
+      if (std::find(a.wanted.begin(), a.wanted.end(), address) != a.wanted.end())
+        continue;
+      a.wanted.push_back(address);
+      state_.wanted_queues[address].push_back(peer);
+    } else if (std::find(a.queues.begin(), a.queues.end(), at->second) == a.queues.end()) {
+      a.queues.push_back(at->second);
+      state_.queues[at->second]->claimers.add({a.arrival, peer}, a.listed_need);
+      if (a.credits > 0)
+        state_.stir(at->second);
+    }
+  }
+  touched_.insert(peer);
 }
 
 void turn::leave_queues(const attached_worker& a, peer_id peer) {

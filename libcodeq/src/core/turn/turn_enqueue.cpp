@@ -64,6 +64,7 @@ void turn::run(const enqueue& c) {
     answer.kinds = known->kinds;
   } else if (auto ok = check(c); !ok) {
     answer.allowed = ok.error();
+    answer.tenant = c.runs.empty() ? std::string() : tenant_of(c.runs);
   } else {
     auto given = add(c.request, c.runs);
     answer.tasks = std::move(given.tasks);

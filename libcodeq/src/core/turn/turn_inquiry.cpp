@@ -208,6 +208,8 @@ turn::begin_note(const segment& s, sequence seq, task_event::kind what, task_eve
   note.event.at = now_.shard;
   note.event.what = what;
   note.event.by = by;
+  if (origin_ && by == task_event::author::operator_user)
+    note.event.subject = origin_->subject;
   if (entry.state == task_state::leased) {
     const auto& grant = state_.leases.grant_at(state_.leases.find(entry.token)->grant);
     note.granted_at = grant.at;

@@ -3,10 +3,10 @@
 
 #include "codeq/ids.hpp"
 
+#include "base/nearest_name.hpp"
+#include "base/rfc3339.hpp"
 #include "config/duration_text.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/nearest_name.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/server/gateway_limits.hpp"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ result<void> input_reader::check_required() const {
     });
     if (field.is_required && !is_given)
       return refuse_input(
-        field.refusal.empty() ? place_.refusal : field.refusal, name_of(field) + " is required");
+        field.refusal.empty() ? place_.refusal : field.refusal, names_of(field) + " is required");
   }
   return {};
 }
@@ -209,7 +209,7 @@ result<void> input_reader::check_text(const input_field& field, input::value& to
     return out_of_range(field, quote(to.text), describe_choices(field));
   if (field.type != input_type::time)
     return {};
-  auto time = parse_rfc3339(to.text);
+  auto time = base::parse_rfc3339(to.text);
   if (!time)
     return out_of_range(field, quote(to.text), "a time such as \"2026-05-20T10:00:00Z\"");
   to.number = time->time_since_epoch().count();
@@ -312,6 +312,14 @@ std::string input_reader::name_of(const input_field& field) const {
   return quote_name(place_.path, field.name);
 }
 
+std::string input_reader::names_of(const input_field& field) const {
+  auto names = name_of(field);
+  for (const auto& other : fields_)
+    if (other.same_as == field.name)
+      names += " or " + name_of(other);
+  return names;
+}
+
 error input_reader::wrong_type(const given_field& given) const {
   const auto& field = *given.field;
   auto found = place_.is_query ? quote(given.raw) : describe_json(given.raw);
@@ -349,16 +357,19 @@ error input_reader::unknown(std::string_view name) const {
     known.push_back(field.name);
   auto text = std::string(place_.is_query ? "unknown query parameter " : "unknown field ")
               + quote_name(place_.path, name);
-  if (auto nearest = nearest_name(name, known))
+  if (auto nearest = base::nearest_name(name, known))
     text += "; did you mean " + quote_name(place_.path, *nearest) + "?";
   return refuse_input({}, text);
 }
 
 error refuse_object(std::string_view json, std::string_view refusal) {
+  if (json.find_first_not_of(" \t\r\n") == json.npos)
+    return refuse_input(refusal, "it is empty; it must be a JSON object");
   auto fault = check_json(json);
-  if (fault == json_fault::malformed)
-    return {errc::invalid_argument, std::string(refusal)};
-  if (fault == json_fault::too_deep)
+  if (fault.kind == json_fault::malformed)
+    return refuse_input(
+      refusal, "it is not JSON: " + fault.text + " at byte " + std::to_string(fault.at));
+  if (fault.kind == json_fault::too_deep)
     return refuse_input(
       refusal, "it is nested deeper than " + std::to_string(limits::http_json_depth_max));
   auto value = json.substr(json.find_first_not_of(" \t\r\n"));

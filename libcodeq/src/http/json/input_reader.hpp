@@ -58,6 +58,8 @@ private:
   /// Checks the text of a field, and what it stands for.
   [[nodiscard]] result<void> check_text(const input_field& field, input::value& to) const;
   [[nodiscard]] std::string name_of(const input_field& field) const;
+  /// The name, and the other names of the same field.
+  [[nodiscard]] std::string names_of(const input_field& field) const;
   [[nodiscard]] error wrong_type(const given_field& given) const;
   [[nodiscard]] error
   out_of_range(const input_field& field, const std::string& value, const std::string& rule) const;

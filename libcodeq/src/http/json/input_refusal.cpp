@@ -119,6 +119,8 @@ std::string describe_range(const input_field& field) {
 }
 
 std::string describe_choices(const input_field& field) {
+  if (field.choices.size() == 1)
+    return std::string(field.choices.front());
   std::string text;
   for (auto choice : field.choices)
     text += (text.empty() ? "one of " : ", ") + std::string(choice);

@@ -270,7 +270,7 @@ std::vector<std::string> json_object::names() const {
 }
 
 bool is_json(std::string_view text) {
-  return check_json(text) == json_fault::none;
+  return check_json(text).kind == json_fault::none;
 }
 
 json_fault check_json(std::string_view text) {
@@ -278,8 +278,12 @@ json_fault check_json(std::string_view text) {
   json::error_code failure;
   auto used = parser.write_some(false, text.data(), text.size(), failure);
   if (failure == json::error::too_deep)
-    return json_fault::too_deep;
-  return !failure && used == text.size() ? json_fault::none : json_fault::malformed;
+    return {json_fault::too_deep};
+  if (failure)
+    return {json_fault::malformed, failure.message(), used};
+  if (used < text.size())
+    return {json_fault::malformed, "there is more after the value", used};
+  return {};
 }
 
 std::string unquote_json(std::string_view raw) {

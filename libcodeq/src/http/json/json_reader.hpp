@@ -64,7 +64,14 @@ private:
 [[nodiscard]] bool is_json(std::string_view text);
 
 /// Why a text cannot be read as JSON.
-enum class json_fault : std::uint8_t { none, malformed, too_deep };
+struct json_fault {
+  enum kind_type : std::uint8_t { none, malformed, too_deep };
+
+  kind_type kind = none;
+  /// What is wrong in words, and the number of bytes before it; set if `malformed`.
+  std::string text{};
+  std::size_t at = 0;
+};
 
 [[nodiscard]] json_fault check_json(std::string_view text);
 

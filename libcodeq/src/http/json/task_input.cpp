@@ -2,8 +2,8 @@
 #include "http/json/task_input.hpp"
 
 #include "base/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "http/json/input_refusal.hpp"
-#include "http/json/rfc3339.hpp"
 #include "http/json/task_fields.hpp"
 
 namespace codeq::http {
@@ -87,7 +87,9 @@ result<void> check_task(const task_spec& task, timestamp now) {
   bool is_late = task.not_before && *task.not_before - now > limits::not_before_ahead_max;
   if (is_early || is_late)
     return refused(
-      "runAt", quote(to_rfc3339(*task.not_before)), "after 1970 and within ten years from now");
+      "runAt",
+      quote(base::to_rfc3339(*task.not_before)),
+      "after 1970 and within ten years from now");
   if (!task.key.empty())
     return {};
   constexpr std::string_view without_key = " without 'idempotencyKey'";

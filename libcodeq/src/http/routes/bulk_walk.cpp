@@ -56,7 +56,8 @@ void change_next(const std::shared_ptr<walk>& w) {
     client::change_many(w->what, w->of, w->at),
     &client::read_bulk,
     shard_desk::then<client::bulk_part>(
-      [w](result<client::bulk_part> part) { take_part(w, part); }));
+      [w](result<client::bulk_part> part) { take_part(w, part); }),
+    origin_of(*w->context, *w->call));
 }
 
 /// The outcome for one task of a list.
@@ -111,7 +112,7 @@ void change_each(
     auto set = [gathered, i, id = ids[i]](const result<change_outcome>& outcome) {
       gathered->set(i, outcome_of(id, outcome));
     };
-    find_own(context, call, ids[i], false, [&context, set, what](const result<task_detail>& task) {
+    auto change = [&context, call, set, what](const result<task_detail>& task) {
       if (!task)
         return set(task.error());
       auto id = task->status.id;
@@ -119,8 +120,10 @@ void change_each(
         value(id.shard),
         client::ask_change({id, {}}, what),
         &client::read_change,
-        shard_desk::then<change_outcome>(set));
-    });
+        shard_desk::then<change_outcome>(set),
+        origin_of(context, *call));
+    };
+    find_own(context, call, ids[i], false, std::move(change));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/routes/route_steps.hpp"
 
+#include "http/json/input_refusal.hpp"
 #include "http/json/task_fields.hpp"
 #include "http/server/gateway_limits.hpp"
 
@@ -14,8 +15,11 @@ void find_own(
   shard_desk::then<task_detail> done) {
   const error unknown{errc::unknown_task, "not found"};
   auto task = parse_task_id(id);
+  bool has_shape = id.size() == to_string(task_id{}).size();
   if (!task)
-    return done(unknown);
+    return done(
+      has_shape ? unknown
+                : error{errc::unknown_task, "not found: " + quote(id) + " is not a task id"});
   auto check = [by = call->by, unknown, done = std::move(done)](result<task_detail> found) {
     bool is_foreign =
       found && (found->status.tenant != by->tenant || !by->may_use(found->status.queue));
@@ -29,8 +33,25 @@ void find_own(
     context.desk.describe({*task, {}}, std::move(check));
 }
 
+error refuse_queue(const std::string& queue) {
+  return {
+    errc::unauthorized, "event type not allowed: the token does not name queue " + quote(queue)};
+}
+
 task_view view_for(gateway_context& context, const exchange& call) {
   return {context.desk.now(), call.fields->query.text(payload_field.name) == "json"};
+}
+
+core::origin_ptr origin_of(gateway_context& context, exchange& call) {
+  if (call.origin)
+    return call.origin;
+  core::command_origin origin{context.desk.now(), context.desk.next_operation()};
+  origin.subject = call.by->bearer ? call.by->subject : std::string();
+  origin.tenant = call.by->bearer ? call.by->bearer->tenant : std::string();
+  origin.remote = call.in.remote;
+  origin.is_audited = call.by->is_admin;
+  call.origin = std::make_shared<const core::command_origin>(std::move(origin));
+  return call.origin;
 }
 
 void put_off_deadline(gateway_context& context, exchange& call, duration wait) {

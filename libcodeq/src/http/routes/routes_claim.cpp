@@ -31,9 +31,11 @@ result<claim_input> read_claim(const input& body, const caller& by) {
   in.lease = body.period("leaseSeconds").value_or(duration{0});
   for (const auto& queue : in.queues)
     if (!by.may_use(queue))
-      return error{errc::unauthorized, "event type not allowed"};
+      return refuse_queue(queue);
   if (in.queues.empty())
     in.queues = by.queues;
+  if (in.queues.empty() && !by.all_queues)
+    return error{errc::unauthorized, "event type not allowed: the token names no queue"};
   return in;
 }
 
@@ -208,6 +210,7 @@ void start_step(gateway_context& context, const exchange_ptr& call, const open_c
     end_turn(context, *call, *all);
   };
   put_off_deadline(context, *call, all->in.wait);
+  call->is_waiting = all->in.wait > duration{0};
   auto name = context.desk.claim(std::move(wish), std::move(events));
   if (!call->is_answered && all->has_turn)
     call->on_gone = [&context, all, name] {

@@ -36,18 +36,18 @@ void say_ready(gateway_context& context, const exchange_ptr& call) {
   auto question_of = [](std::uint16_t shard) {
     return client::show_queue(shard, {"default", "default"});
   };
-  auto finish = [answer_once](const result<std::vector<core::queue_settings>>& parts) {
+  auto finish = [answer_once](const result<std::vector<client::queue_part>>& parts) {
     if (!parts)
       return answer_once(refusal_of(parts.error()));
     base::json_writer json;
     json.begin_object().field("status", "ready").field("shards", parts->size()).end_object();
     answer_once(reply(200, json));
   };
-  ask_each_shard<core::queue_settings>(
+  ask_each_shard<client::queue_part>(
     context,
     question_of,
     &client::read_queue,
-    shard_desk::then<std::vector<core::queue_settings>>(std::move(finish)));
+    shard_desk::then<std::vector<client::queue_part>>(std::move(finish)));
 }
 
 void show_metrics(gateway_context& context, const exchange_ptr& call) {
@@ -91,7 +91,7 @@ constexpr std::array<route, 6> routes{{
   {.method = "GET", .pattern = "/healthz", .who = access::open, .run = &say_alive},
   {.method = "GET", .pattern = "/readyz", .who = access::open, .run = &say_ready},
   {.method = "GET", .pattern = "/openapi.json", .who = access::open, .run = &show_document},
-  {.method = "GET", .pattern = "/metrics", .who = access::process, .run = &show_metrics},
+  {.method = "GET", .pattern = "/metrics", .who = access::metrics, .run = &show_metrics},
   {.method = "GET",
    .pattern = "admin/log-level",
    .who = access::process,

@@ -66,6 +66,7 @@ void await_end(gateway_context& context, const exchange_ptr& call, task_id id, d
     call->answer(refusal_of(how.error()));
   };
   put_off_deadline(context, *call, wait);
+  call->is_waiting = true;
   auto name = context.desk.watch(id, wait, std::move(ended));
   call->on_gone = [&context, call = std::weak_ptr(call), name] {
     context.desk.unwatch(name);
@@ -253,7 +254,7 @@ constexpr std::array<route, 10> routes{{
   {.method = "POST", .pattern = "tasks/:/promote", .who = access::producer, .run = &promote},
   {.method = "GET",
    .pattern = "queues/:/keys/:",
-   .who = access::producer,
+   .who = access::read,
    .run = &show_keyed,
    .fields = {.query = keyed_task_parameters}},
   {.method = "POST",

@@ -112,7 +112,7 @@ result<page_wish> read_wish(gateway_context& context, const exchange_ptr& call) 
   // A list is of one queue or of all.
   if (wish.filter.queue.empty() && call->by->queues.size() == 1)
     wish.filter.queue = call->by->queues.front();
-  if (wish.filter.queue.empty() && !call->by->queues.empty())
+  if (wish.filter.queue.empty() && !call->by->all_queues)
     return error{errc::unauthorized, "queue is required; the token is for some queues only"};
   if (!call->by->may_use(wish.filter.queue))
     return error{errc::unauthorized, "command not allowed"};
@@ -162,7 +162,8 @@ void change_task(
     value(task.task.shard),
     client::ask_change(task, what),
     &client::read_change,
-    shard_desk::then<change_outcome>(std::move(finish)));
+    shard_desk::then<change_outcome>(std::move(finish)),
+    origin_of(context, *call));
 }
 
 void answer_change(const exchange_ptr& call, const result<change_outcome>& outcome) {

@@ -248,7 +248,24 @@ void webhook_desk::retry(std::uint64_t number, const std::string& why) {
       "gateway gives a webhook up task={} reason=\"{}\"", to_string(at->second.task), why);
     return close(number, force_kind::fail, why);
   }
-  desk_->after(pause_after(at->second.attempts), [this, number] { deliver(number); });
+  auto pause = pause_after(at->second.attempts);
+  log_failure(at->second, pause, why);
+  desk_->after(pause, [this, number] { deliver(number); });
+}
+
+void webhook_desk::log_failure(const entry& failed, duration pause, const std::string& why) {
+  const observe::line_pace::time_point now{desk_->steady_now().time_since_epoch()};
+  if (auto left_out = failure_lines_.take(failed.tenant, now))
+    CODEQ_LOG_WARN(
+      "gateway cannot deliver a webhook task={} tenant={} host={} attempt={} retry_ms={} "
+      "left_out={} reason=\"{}\"",
+      to_string(failed.task),
+      failed.tenant,
+      failed.host,
+      failed.attempts,
+      pause.count(),
+      *left_out,
+      why);
 }
 
 void webhook_desk::close(std::uint64_t number, force_kind how, const std::string& why) {

@@ -5,6 +5,7 @@
 #include "http/server/flight_queue.hpp"
 #include "http/server/gateway_limits.hpp"
 #include "http/webhooks/webhook_options.hpp"
+#include "observe/line_pace.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -72,6 +73,7 @@ private:
   void read(std::uint64_t number, const result<task_detail>& task, const std::string& url);
   void send(std::uint64_t number, const task_detail& task, const std::string& url);
   void retry(std::uint64_t number, const std::string& why);
+  void log_failure(const entry& failed, duration pause, const std::string& why);
   void close(std::uint64_t number, force_kind how, const std::string& why);
   void finish_sending(std::uint64_t number);
 
@@ -86,6 +88,8 @@ private:
   /// Ended tasks whose deliveries wait or are under way.
   flight_queue due_{limits::webhook_flights_max, limits::webhook_flights_per_host_max};
   std::map<std::uint64_t, flight> flights_;
+  /// One line a second for each tenant: its receivers could otherwise fill the disk.
+  observe::line_pace failure_lines_{1};
   std::uint64_t last_number_ = 0;
   bool stopped_ = false;
 };

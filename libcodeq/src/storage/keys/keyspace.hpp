@@ -34,6 +34,9 @@
 ///                                 one in the task's 'A'
 ///   'V' shard:u16 seq:u64         CheckpointRecord           overwritten        remove
 ///   'X' shard:u16 seq:u64         DeadRecord                 put                remove
+///   'J' shard:u16 at:u64          AuditRecord                overwritten        by compaction
+///       operation:u64
+///       position:u64
 ///   'H' shard:u16 seq:u64 slot:u8 HistoryRecord              overwritten        remove, compaction
 ///
 /// `name` is tenant, queue, group and key, each behind its length:u16. `slot` is the number of the
@@ -52,6 +55,7 @@ enum class key_tag : char {
   fate = 'F',
   grant = 'G',
   history = 'H',
+  audit = 'J',
   key = 'K',
   totals = 'L',
   store = 'M',
@@ -204,6 +208,19 @@ struct history_key {
   [[nodiscard]] static std::optional<history_key> decode(std::string_view bytes);
 };
 
+/// An operator's command, by its time in milliseconds, its operation and the position of its entry.
+/// The position tells apart entries of one command that was forgotten between two of its parts.
+struct audit_key {
+  shard_id shard{};
+  std::uint64_t at_ms = 0;
+  std::uint64_t operation = 0;
+  std::uint64_t position = 0;
+
+  friend auto operator<=>(const audit_key&, const audit_key&) = default;
+  [[nodiscard]] std::string encode() const;
+  [[nodiscard]] static std::optional<audit_key> decode(std::string_view bytes);
+};
+
 /// Size of tag and shard: keys with the same prefix are adjacent. Most of them are written in
 /// ascending order; those of names, histories and copied tasks are not.
 inline constexpr std::size_t key_prefix_bytes = 3;
@@ -244,6 +261,9 @@ struct key_range {
 /// In the order of their bytes.
 [[nodiscard]] key_range keys_of(shard_id shard);
 
+/// From that time on.
+[[nodiscard]] key_range audits_of(shard_id shard, std::uint64_t from_ms = 0);
+
 // All keys of one kind, of all shards.
 
 [[nodiscard]] key_range all_outcomes();
@@ -251,6 +271,7 @@ struct key_range {
 [[nodiscard]] key_range all_copied_fates();
 [[nodiscard]] key_range all_histories();
 [[nodiscard]] key_range all_keys();
+[[nodiscard]] key_range all_audits();
 
 /// For `task_store::read_last`: the greatest key of the range belongs to the only fate that may
 /// contain `seq`; the caller checks that it really does.

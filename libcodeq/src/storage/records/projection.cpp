@@ -75,6 +75,14 @@ void project_event(shard_id shard, const core::checkpoints_changed& e, write_set
     writes.remove(checkpoint_key{shard, seq}.encode());
 }
 
+void project_event(shard_id shard, const core::commands_audited& e, write_set& writes) {
+  for (const auto& entry : e.entries) {
+    auto at = static_cast<std::uint64_t>(entry.by->at.time_since_epoch().count());
+    writes.put(
+      audit_key{shard, at, entry.by->operation, entry.position}.encode(), encode(entry));
+  }
+}
+
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& totals : e.queues)

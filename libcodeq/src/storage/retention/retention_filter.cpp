@@ -14,8 +14,8 @@ namespace codeq::storage {
 
 namespace {
 
-bool is_of_key(std::string_view key) {
-  return !key.empty() && key.front() == static_cast<char>(key_tag::key);
+bool is_of_kind(key_tag kind, std::string_view key) {
+  return !key.empty() && key.front() == static_cast<char>(kind);
 }
 
 /// The shard of a fate, copied or not, or nothing when the key is of another kind.
@@ -81,6 +81,16 @@ verdict judge_key(
   return verdict::evicted;
 }
 
+verdict judge_audit(const retention_view& view, const audit_key& key) {
+  const auto* horizon = find_horizon(view.horizons, key.shard);
+  if (!horizon)
+    return verdict::keep;
+  timestamp at{duration{static_cast<duration::rep>(key.at_ms)}};
+  if (at + limits::audit_retention <= horizon->at)
+    return verdict::past;
+  return at < view.audits_evicted_before ? verdict::evicted : verdict::keep;
+}
+
 verdict judge_end(
   const retention_view& view,
   const shard_horizon& horizon,
@@ -104,10 +114,12 @@ verdict judge(
   std::string_view key,
   std::string_view value,
   const record_lookup& is_there) {
+  if (auto audit = audit_key::decode(key))
+    return judge_audit(view, *audit);
   auto outcome = outcome_key::decode(key);
   auto fate = find_fate(key);
   auto history = history_key::decode(key);
-  auto name = is_of_key(key) ? key_key::decode(key) : std::nullopt;
+  auto name = is_of_kind(key_tag::key, key) ? key_key::decode(key) : std::nullopt;
   if (!outcome && !fate && !history && !name)
     return verdict::keep;
   const auto* horizon = find_horizon(
@@ -126,7 +138,7 @@ verdict judge(
 }
 
 bool may_hide_older(std::string_view key) {
-  return is_of_key(key);
+  return is_of_kind(key_tag::key, key) || is_of_kind(key_tag::audit, key);
 }
 
 void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
@@ -138,6 +150,11 @@ void retention_horizons::publish(std::shared_ptr<const shard_horizon> horizon) {
 void retention_horizons::evict_before(timestamp time) {
   std::lock_guard lock{mutex_};
   view_.evicted_before = std::max(view_.evicted_before, time);
+}
+
+void retention_horizons::evict_audits_before(timestamp time) {
+  std::lock_guard lock{mutex_};
+  view_.audits_evicted_before = std::max(view_.audits_evicted_before, time);
 }
 
 retention_view retention_horizons::view() const {

@@ -95,7 +95,7 @@ private:
   /// The handler entry of each name and pattern, including those that are no longer served.
   std::unordered_map<std::string, handler_registry::entry> entries_;
   std::unordered_map<handler_number, caf::actor> handlers_;
-  /// Of failed attempts, for each queue.
+  /// Bounds the lines about failed attempts of each queue.
   observe::line_pace failure_lines_{failure_lines_per_second};
 };
 

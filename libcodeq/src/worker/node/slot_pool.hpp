@@ -33,7 +33,7 @@ struct served_queue {
   std::size_t batch_max = 1;
   /// Idle time after which a handler of a keyed queue ends; empty for other queues.
   std::optional<duration> idle{};
-  /// What `start_function` is called with: the name or pattern that the handler is registered for;
+  /// The argument of `start_function`: the name or pattern that the handler is registered for;
   /// empty: `queue`.
   std::string handler{};
 };
@@ -155,7 +155,7 @@ private:
 
   struct slot {
     handler_kind* kind = nullptr;
-    /// Of the current or latest run. Valid while the slot runs or has a group.
+    /// The queue of the current or latest run. Valid while the slot runs or has a group.
     queue_slots* queue = nullptr;
     std::string group;
     bool is_running = false;

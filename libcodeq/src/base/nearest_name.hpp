@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace codeq::http {
+namespace codeq::base {
 
 /// Finds the known name that an unknown one most likely stands for: the names differ only in case,
 /// `_` and `-`, or in a few letters, or one is a part of the other. Of equally near names it
@@ -13,4 +13,4 @@ namespace codeq::http {
 [[nodiscard]] std::optional<std::string_view>
 nearest_name(std::string_view unknown, std::span<const std::string_view> known);
 
-} // namespace codeq::http
+} // namespace codeq::base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/json/nearest_name.hpp"
+#include "base/nearest_name.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace codeq::http {
+namespace codeq::base {
 
 namespace {
 
@@ -92,4 +92,4 @@ nearest_name(std::string_view unknown, std::span<const std::string_view> known) 
   return nearest;
 }
 
-} // namespace codeq::http
+} // namespace codeq::base

@@ -56,7 +56,9 @@ class HttpAccess(cluster.ClusterTest):
         mail = self.enqueue("ada", "mail").json["id"]
 
         refused = self.ask("work", "POST", "/tasks/claim", {"commands": ["print"]})
-        self.assertEqual((refused.status, refused.json["error"]), (403, "event type not allowed"))
+        self.assertEqual(
+            (refused.status, refused.json["error"]),
+            (403, 'event type not allowed: the token does not name queue "print"'))
         self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).json["id"], mail)
         self.assertEqual(self.ask("work", "POST", "/tasks/claim", {}).status, 204)
 

@@ -11,7 +11,7 @@ import unittest
 import cluster
 from cluster import wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 UNKNOWN = "unknown_task"
 UNAUTHORIZED = "unauthorized"
 
@@ -194,7 +194,7 @@ class Verbs(AccessTest):
 
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "list", "--tenant", "a")
         self.assert_strangers_refused(UNAUTHORIZED, "dead", "redrive", "--tenant", "a")
-        self.assert_strangers_refused(UNAUTHORIZED, "dead", "purge", "--tenant", "a")
+        self.assert_strangers_refused(UNAUTHORIZED, "dead", "purge", "--yes", "--tenant", "a")
         self.assert_strangers_refused(UNKNOWN, "redrive", task)
         self.assert_refused("ada", UNAUTHORIZED, "redrive", task)
 
@@ -215,7 +215,7 @@ class Verbs(AccessTest):
 
         for command in (("queue", "set", "echo", "--max-depth", "1"), ("queue", "show", "echo"),
                         ("queue", "pause", "echo"), ("queue", "resume", "echo"),
-                        ("queue", "purge", "echo")):
+                        ("queue", "purge", "echo", "--yes")):
             self.assert_strangers_refused(UNAUTHORIZED, *command, "--tenant", "a")
             self.assert_refused("ada", UNAUTHORIZED, *command, "--tenant", "a")
         self.assert_strangers_refused(UNAUTHORIZED, "tenant", "purge", "a", "--yes")

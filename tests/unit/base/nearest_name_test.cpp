@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/json/nearest_name.hpp"
+#include "base/nearest_name.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 
-namespace codeq::http {
+namespace codeq::base {
 namespace {
 
 constexpr auto known = std::to_array<std::string_view>(
@@ -49,4 +49,4 @@ TEST(NearestName, WhatIsNotNearIsNotGuessed) {
 }
 
 } // namespace
-} // namespace codeq::http
+} // namespace codeq::base
