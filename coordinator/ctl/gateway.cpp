@@ -159,7 +159,7 @@ result<std::string> to_gateway_json(const task_spec& task) {
   if (task.delay > duration{0})
     json.field("delayMs", task.delay.count());
   if (task.not_before)
-    json.field("runAt", http::to_rfc3339(*task.not_before));
+    json.field("runAt", base::to_rfc3339(*task.not_before));
   if (!task.headers.empty()) {
     json.begin_object("headers");
     for (const auto& [name, value] : task.headers)

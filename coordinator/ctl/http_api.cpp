@@ -204,7 +204,7 @@ public:
       return ok.error();
     auto path = "/admin/audit?limit=" + std::to_string(filter.limit);
     if (filter.since != timestamp{})
-      path += "&since=" + http::escape(http::to_rfc3339(filter.since));
+      path += "&since=" + http::escape(base::to_rfc3339(filter.since));
     if (filter.after)
       path += "&after=" + std::to_string(filter.after->at.time_since_epoch().count()) + "-"
               + std::to_string(filter.after->operation);

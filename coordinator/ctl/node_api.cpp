@@ -170,7 +170,7 @@ public:
   }
 
   answer<std::string> log_level(const std::string& level) override {
-    return ask(&operator_client::log_level, level);
+    return ask([&](operator_client& client) { return client.log_level(level); });
   }
 
   result<std::vector<backup_info>> backups() override {

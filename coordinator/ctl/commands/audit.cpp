@@ -18,7 +18,7 @@ namespace {
 
 /// A time as 2026-01-31T12:00:00Z, or a duration before now.
 result<timestamp> parse_since(const std::string& text) {
-  if (auto time = http::parse_rfc3339(text))
+  if (auto time = base::parse_rfc3339(text))
     return *time;
   auto age = config::parse_duration_in(text, {duration{0}, limits::audit_retention});
   if (!age)

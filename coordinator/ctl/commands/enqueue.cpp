@@ -37,7 +37,7 @@ struct enqueue_options {
 
 /// A time as 2026-01-31T12:00:00Z.
 result<timestamp> parse_time(const std::string& text) {
-  if (auto time = http::parse_rfc3339(text))
+  if (auto time = base::parse_rfc3339(text))
     return *time;
   return error{
     errc::invalid_argument,

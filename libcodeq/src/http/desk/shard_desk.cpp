@@ -50,14 +50,15 @@ result<client::answered<task_detail>> read_detail(const protocol::status_reply& 
     return status.error();
   if (!status->answer)
     return client::answered<task_detail>{status->answer.error()};
-  return reply.read([&](auto from) -> result<client::answered<task_detail>> {
-    task_detail detail{std::move(*status->answer)};
+  task_detail detail{std::move(*status->answer)};
+  auto read = reply.read([&](auto from) -> result<void> {
     detail.lease_left = duration{static_cast<duration::rep>(from.getLeaseLeftMs())};
-    if (auto body = protocol::share(reply.body(), from.getBody()); !body.empty())
-      if (auto ok = read_body(body, detail); !ok)
-        return ok.error();
-    return client::answered<task_detail>{std::move(detail)};
+    auto body = protocol::share(reply.body(), from.getBody());
+    return body.empty() ? result<void>{} : read_body(body, detail);
   });
+  if (!read)
+    return read.error();
+  return client::answered<task_detail>{std::move(detail)};
 }
 
 } // namespace

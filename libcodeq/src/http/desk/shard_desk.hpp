@@ -46,7 +46,7 @@ struct desk_options {
   std::shared_ptr<coordinator::enqueue_shares> shares =
     std::make_shared<coordinator::enqueue_shares>();
   /// Spawns the actor of a claim; empty: in the scheduler.
-  std::function<claim_actor(const claim_options&)> spawn_claim;
+  std::function<claim_actor(const claim_options&)> spawn_claim{};
   /// The gateway and its servers share it.
   std::shared_ptr<answer_shares> answers = std::make_shared<answer_shares>();
 };

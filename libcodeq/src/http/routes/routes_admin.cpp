@@ -108,7 +108,7 @@ void write_worker(base::json_writer& json, const worker_info& w, bool is_own) {
       .field("id", to_string(lease.task))
       .field("queue", lease.queue.queue)
       .field("tenantId", lease.queue.tenant)
-      .field("startedAt", to_rfc3339(lease.since))
+      .field("startedAt", base::to_rfc3339(lease.since))
       .field("leaseLeftMs", lease.left.count())
       .end_object();
   json.end_array().end_object();

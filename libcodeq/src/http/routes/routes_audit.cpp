@@ -42,7 +42,7 @@ std::optional<audit_place> read_place(std::string_view text) {
 
 void write_command(base::json_writer& json, const audited_command& command) {
   json.begin_object()
-    .field("at", to_rfc3339(command.at))
+    .field("at", base::to_rfc3339(command.at))
     .field("action", to_string(command.action))
     .field("subject", command.subject)
     .field("remote", command.remote)
