@@ -598,3 +598,20 @@ struct BackupReply {
     # When it was made, in wall-clock time.
   }
 }
+
+struct LogLevelRequest {
+  # Read or change the level of the coordinator's log. Reply: LogLevelReply with the same number.
+  number @0 :UInt64;
+  level @1 :Text;
+  # The new level, until the coordinator stops: trace, debug, info, warn, error or off. Empty: only
+  # read it.
+}
+
+struct LogLevelReply {
+  number @0 :UInt64;
+  code @1 :Common.ErrorCode;
+  context @2 :Text;
+  # When `code` is set: why the level was not changed; ignore the other field.
+  level @3 :Text;
+  # The level from now on.
+}

@@ -22,6 +22,7 @@ void add_store(command_table& to);
 void add_workers(command_table& to);
 void add_audit(command_table& to);
 void add_stats(command_table& to);
+void add_log_level(command_table& to);
 
 /// In the order of the help text.
 inline constexpr std::array commands{
@@ -38,6 +39,7 @@ inline constexpr std::array commands{
   add_store,
   add_workers,
   add_audit,
-  add_stats};
+  add_stats,
+  add_log_level};
 
 } // namespace codeq::ctl

@@ -289,6 +289,14 @@ public:
 
   result<std::vector<backup_info>> backups() override { return not_possible("backups"); }
 
+  answer<std::string> log_level(const std::string& level) override {
+    if (level.empty())
+      return ask("GET", "/admin/log-level");
+    base::json_writer json;
+    json.begin_object().field("level", level).end_object();
+    return ask("PUT", "/admin/log-level", json.take());
+  }
+
   result<void> prepare_enqueue() override { return open(); }
 
   result<void> enqueue(const task_spec& task, std::size_t copies, const added& told) override {

@@ -192,6 +192,10 @@ public:
     return back_up_at(*client_);
   }
 
+  answer<std::string> log_level(const std::string& level) override {
+    return ask([&](operator_client& client) { return client.log_level(level); });
+  }
+
   result<std::vector<backup_info>> backups() override {
     if (auto ready = connect(); !ready)
       return ready.error();

@@ -94,6 +94,10 @@ public:
   /// Starts a backup of the store and waits until it has ended.
   virtual result<backup_status> back_up() = 0;
 
+  /// Changes the level of the coordinator's log, or only reads it when `level` is empty; returns
+  /// the level in force.
+  virtual answer<std::string> log_level(const std::string& level) = 0;
+
   virtual result<std::vector<backup_info>> backups() = 0;
 
   // Requests of producers.

@@ -62,6 +62,8 @@ constexpr access_case cases[] = {
   {"GET", "/admin/topics/t", "ar"},
   {"DELETE", "/admin/topics/t", "a"},
   {"GET", "//metrics", "tm"},
+  {"GET", "/admin/log-level", ""},
+  {"PUT", "/admin/log-level", ""},
 };
 
 TEST_F(HttpAccess, EveryRouteNeedsAToken) {

@@ -71,6 +71,8 @@ constexpr strict_route routes[] = {
   {"GET", "/admin/workers", nullptr},
   {"GET", "/admin/shards", nullptr},
   {"GET", "/admin/audit", nullptr},
+  {"GET", "/admin/log-level", nullptr},
+  {"PUT", "/admin/log-level", R"("level":"info",)"},
   {"POST", "/workers/subscriptions", R"("callbackUrl":"https://a.example/",)"},
   {"POST", "/workers/subscriptions/x/heartbeat"},
   {"PUT", "/admin/topics/t"},

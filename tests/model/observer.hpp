@@ -61,6 +61,9 @@ private:
   void see(const core::bulk_answered& e);
   void see(const core::timer_wanted& e);
   void see(const core::timer_dropped& e);
+
+  /// For the log only.
+  void see(const core::leases_expired&) {}
   void see(const core::task_described& e);
   void see(const core::task_explained& e);
   void see(const core::queue_answered& e);

@@ -77,6 +77,10 @@ result<backup_status> sim_session::back_up(bool) {
   return error{errc::unsupported, "the simulation takes no backups"};
 }
 
+result<std::string> sim_session::set_log_level(const std::string&) {
+  return error{errc::unsupported, "the simulation has no log"};
+}
+
 void sim_session::end_later(const error& reason) {
   later([this, reason] { session_.end(reason); });
 }

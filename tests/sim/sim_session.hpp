@@ -65,6 +65,7 @@ public:
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override { return {}; }
 
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
 
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override {
     return std::vector<backup_info>{};

@@ -85,6 +85,8 @@ public:
 
   void note_limit(std::string_view, std::uint64_t, std::string_view) override {}
 
+  void note_expired(const core::leases_expired&) override {}
+
   void settled() override { has_settled_ = true; }
 
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;

@@ -23,6 +23,19 @@ core::lease_report reported(disposition how) {
   return r;
 }
 
+/// A text that ends with `*` is a prefix.
+void split_queues(
+  const std::vector<std::string>& texts,
+  std::vector<queue_address>& queues,
+  std::vector<queue_address>& prefixes) {
+  for (const auto& text : texts) {
+    if (text.ends_with('*'))
+      prefixes.push_back({"default", text.substr(0, text.size() - 1)});
+    else
+      queues.push_back({"default", text});
+  }
+}
+
 } // namespace
 
 shard_fixture::shard_fixture()
@@ -124,8 +137,7 @@ shard_fixture::run_of(const std::string& queue, std::size_t count, const enqueue
 std::string
 shard_fixture::attach(const std::string& worker, const std::vector<std::string>& queues) {
   core::attach_worker c{peer_of(worker), identity_of(worker), {}};
-  for (const auto& queue : queues)
-    c.queues.push_back({"default", queue});
+  split_queues(queues, c.queues, c.prefixes);
   return run(c);
 }
 
@@ -201,11 +213,14 @@ shard_fixture::add_queues(const std::string& worker, const std::vector<std::stri
   return run(c);
 }
 
-std::string
-shard_fixture::change_queues(const std::string& worker, const std::vector<std::string>& queues) {
+std::string shard_fixture::change_queues(
+  const std::string& worker,
+  const std::vector<std::string>& queues,
+  const std::vector<std::string>& without) {
   core::change_queues c{peer_of(worker), {}};
-  for (const auto& queue : queues)
-    c.queues.push_back({"default", queue});
+  split_queues(queues, c.queues, c.prefixes);
+  for (const auto& queue : without)
+    c.without.push_back({"default", queue});
   return run(c);
 }
 

@@ -55,6 +55,7 @@ protected:
   enqueue(const std::string& queue, std::size_t count = 1, const enqueue_options& options = {});
   /// Enqueues one request with a task for each of `tasks`.
   std::string enqueue_all(const std::string& queue, const std::vector<enqueue_options>& tasks);
+  /// A queue that ends with `*` is a prefix.
   std::string attach(const std::string& worker, const std::vector<std::string>& queues);
   std::string detach(const std::string& peer);
   /// A claim with room for `bytes` bytes of bodies.
@@ -83,7 +84,11 @@ protected:
   /// Reports progress twice in one message: with the notes `first` and `last`.
   std::string tell_progress_twice(
     const std::string& worker, core::task_lease lease, std::string first, std::string last);
-  std::string change_queues(const std::string& worker, const std::vector<std::string>& queues);
+  /// `without`: queues that the prefixes leave out.
+  std::string change_queues(
+    const std::string& worker,
+    const std::vector<std::string>& queues,
+    const std::vector<std::string>& without = {});
   std::string add_queues(const std::string& worker, const std::vector<std::string>& queues);
   std::string
   report(const std::string& worker, core::task_lease lease, const core::lease_report& how);

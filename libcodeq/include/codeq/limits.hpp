@@ -158,6 +158,9 @@ inline constexpr std::size_t slots_max = 4096;
 inline constexpr std::size_t slots_default = 8;
 /// Maximum number of queues that one worker serves. Each of its claims names them.
 inline constexpr std::size_t queues_per_worker_max = 1000;
+/// Maximum number of patterns of queue names among them. Each new queue is compared with those of
+/// all workers of its tenant.
+inline constexpr std::size_t queue_patterns_per_worker_max = 64;
 /// Maximum weight of a queue, when several wait for slots. A greater one would leave the others
 /// next to none.
 inline constexpr unsigned queue_weight_max = 1000;

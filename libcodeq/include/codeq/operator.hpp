@@ -120,6 +120,10 @@ public:
   /// Returns the status of the latest backup.
   [[nodiscard]] result<backup_status> backup();
 
+  /// Changes the level of the coordinator's log until it stops, or only reads it when `level` is
+  /// empty; returns the level in force. Errors: `invalid_argument` for an unknown level.
+  [[nodiscard]] result<std::string> log_level(const std::string& level);
+
   /// The backups in the configured backup directory, oldest first. Errors: `unsupported` when none
   /// is configured.
   [[nodiscard]] result<std::vector<backup_info>> backups();

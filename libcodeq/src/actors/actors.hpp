@@ -181,6 +181,20 @@ struct reconfigure_worker {
   std::size_t prefetch = 0;
 };
 
+/// The state of a worker, for those who monitor it.
+struct worker_health {
+  /// Prometheus' text.
+  std::string metrics;
+  std::size_t links = 0;
+  std::size_t links_up = 0;
+  bool is_draining = false;
+};
+
+/// Asks the dispatcher for the worker's state; `answer` is called on its thread.
+struct ask_health {
+  std::function<void(const worker_health&)> answer;
+};
+
 /// The DISPATCHER actor interface: owns a worker's slots, leases and reports. It runs on the thread
 /// of the sockets, so that no handler can delay it.
 using dispatcher_actor = caf::typed_actor<
@@ -215,7 +229,9 @@ using dispatcher_actor = caf::typed_actor<
   // Sends heartbeats, ends idle keyed handlers, continues a drain.
   caf::reacts_to<wake_dispatcher>,
   // Serves other queues, with other slots, from now on.
-  caf::reacts_to<reconfigure_worker>>;
+  caf::reacts_to<reconfigure_worker>,
+  // Tells the worker's state.
+  caf::reacts_to<ask_health>>;
 
 } // namespace codeq::actors
 
@@ -243,3 +259,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::dispatcher_flush)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::attempt_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::wake_dispatcher)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::reconfigure_worker)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::actors::ask_health)

@@ -30,7 +30,8 @@ void inquiry_state::start(inquiry_settings settings) {
        schema::ListReply,
        schema::ExplainReply,
        schema::EventsReply,
-       schema::BackupReply>(me),
+       schema::BackupReply,
+       schema::LogLevelReply>(me),
      caf::actor_cast<caf::strong_actor_ptr>(me),
      settings_.tls});
 }
@@ -119,6 +120,7 @@ inquiry(actors::inquiry_actor::stateful_pointer<inquiry_state> self, inquiry_set
     [self](const protocol::workers_reply& reply) { self->state.accept(reply); },
     [self](const protocol::audit_reply& reply) { self->state.accept(reply); },
     [self](const protocol::backup_reply& reply) { self->state.accept(reply); },
+    [self](const protocol::log_level_reply& reply) { self->state.accept(reply); },
     [self](const actors::link_up& up) { self->state.take_up(up); },
     [self](const actors::link_down& down) { self->state.take_down(down); },
     [self](const actors::stop_client&) { self->state.stop(); },

@@ -165,6 +165,10 @@ question ask_backup(bool start) {
   return ask<schema::BackupRequest>([start](auto r) { r.setStart(start); });
 }
 
+question ask_log_level(const std::string& level) {
+  return ask<schema::LogLevelRequest>([level](auto r) { r.setLevel(level); });
+}
+
 question show_queue(std::uint16_t shard, const queue_address& queue) {
   return ask_queue(shard, queue, [](auto request) { request.setShow(); });
 }

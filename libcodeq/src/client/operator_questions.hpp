@@ -53,6 +53,9 @@ struct walk_position {
 [[nodiscard]] question ask_backup(bool start);
 [[nodiscard]] question ask_backups();
 
+/// An empty level only reads it.
+[[nodiscard]] question ask_log_level(const std::string& level);
+
 [[nodiscard]] question show_queue(std::uint16_t shard, const queue_address& queue);
 
 /// The number that all parts of a command on several shards share; 0: none.

@@ -257,6 +257,13 @@ result<answered<backup_status>> read_backup(const protocol::backup_reply& reply)
   });
 }
 
+result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply) {
+  return read_reply<std::string>(reply, [](auto from, std::string& to) -> result<void> {
+    to = read_text(from.getLevel());
+    return {};
+  });
+}
+
 result<answered<audit_page>> read_audit(const protocol::audit_reply& reply) {
   return read_reply<audit_page>(reply, [](auto from, audit_page& to) -> result<void> {
     for (auto command : from.getCommands())

@@ -56,6 +56,7 @@ struct list_part {
 read_workers(const protocol::workers_reply& reply);
 [[nodiscard]] result<answered<audit_page>> read_audit(const protocol::audit_reply& reply);
 [[nodiscard]] result<answered<backup_status>> read_backup(const protocol::backup_reply& reply);
+[[nodiscard]] result<answered<std::string>> read_log_level(const protocol::log_level_reply& reply);
 [[nodiscard]] result<answered<std::vector<backup_info>>>
 read_backups(const protocol::backup_reply& reply);
 

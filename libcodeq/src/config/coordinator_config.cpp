@@ -30,13 +30,6 @@ constexpr std::uint64_t backups_kept_max = 1'000;
 constexpr std::uint64_t connections_least = 8;
 constexpr std::uint64_t connections_most = 1'000'000;
 
-result<std::string> parse_listen(const std::string& text) {
-  auto address = parse_host_port(text, true);
-  if (!address)
-    return address.error();
-  return text;
-}
-
 /// Parses `address:port` with a loopback address.
 result<std::string> parse_loopback(const std::string& text) {
   auto address = parse_host_port(text, true);
@@ -369,6 +362,7 @@ parsed<coordinator_config> parse_coordinator(const command_line& line) {
   add_network_options(options, config);
   add_access_options(options, config.node);
   options.add(log_level_option(config.log_level));
+  options.add(log_format_option(config.log_format));
   if (auto end = options.parse(line))
     return *end;
   if (auto why = weakness_of(config.node); !why.empty())

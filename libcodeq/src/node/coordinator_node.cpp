@@ -375,14 +375,23 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
                      e = enqueues,
                      w = lookups,
                      h = horizons,
-                     d = reserve](const base::coordinator_counts& stats) {
+                     d = reserve,
+                     b = backups,
+                     directory = options.backups,
+                     series = std::make_shared<observe::queue_series>(
+                       observe::metric_queues_max)](const base::coordinator_counts& stats) {
     auto counts = node::counts_of(*s, *j, *m);
     counts.limits_met = l->counts();
     counts.enqueue_bytes = e->used();
     counts.lookups_waiting = w->load();
     counts.records_evicted = h->evicted();
     counts.disk_reserve_bytes = d->held();
-    return observe::metrics_text(stats, counts);
+    if (auto usable = d->usable())
+      counts.disk_free_bytes = *usable;
+    if (!directory.empty())
+      counts.backup_age_seconds = node::backup_age_seconds(directory);
+    counts.backups_failed = b->failures();
+    return observe::metrics_text(stats, counts, *series);
   };
   auto started = http::gateway_node::start(*system, std::move(g));
   if (!started)

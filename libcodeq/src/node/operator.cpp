@@ -492,4 +492,8 @@ result<backup_status> operator_client::backup() {
   return impl_->ask(client::ask_backup(false), client::read_backup);
 }
 
+result<std::string> operator_client::log_level(const std::string& level) {
+  return impl_->ask(client::ask_log_level(level), client::read_log_level);
+}
+
 } // namespace codeq

@@ -246,6 +246,16 @@ backup_reply make_backup_reply(std::uint64_t number, const result<backup_status>
   });
 }
 
+log_level_reply make_log_level_reply(std::uint64_t number, const result<std::string>& level) {
+  return log_level_reply::build([&](auto r) {
+    r.setNumber(number);
+    if (level)
+      return r.setLevel(text_of(*level));
+    r.setCode(to_schema(level.error().code));
+    r.setContext(text_of(level.error().context));
+  });
+}
+
 backup_reply
 make_backups_reply(std::uint64_t number, const result<std::vector<backup_info>>& backups) {
   return backup_reply::build([&](auto r) {

@@ -50,6 +50,10 @@ make_workers_reply(std::uint64_t number, const std::vector<base::worker_counts>&
 [[nodiscard]] backup_reply
 make_backup_reply(std::uint64_t number, const result<backup_status>& status);
 
+/// Answers a `LogLevelRequest`.
+[[nodiscard]] log_level_reply
+make_log_level_reply(std::uint64_t number, const result<std::string>& level);
+
 /// Answers a `BackupRequest` with `list`.
 [[nodiscard]] backup_reply
 make_backups_reply(std::uint64_t number, const result<std::vector<backup_info>>& backups);

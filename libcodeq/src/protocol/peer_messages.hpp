@@ -55,6 +55,7 @@ using session_request = std::variant<
   stats_request,
   workers_request,
   backup_request,
+  log_level_request,
   goodbye>;
 
 /// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role

@@ -52,6 +52,15 @@ task_end ended(task_state state) {
 
 } // namespace
 
+TEST(CtlCommands, LogLevelIsShownOrChanged) {
+  recorded_api api;
+
+  EXPECT_EQ(shown(api, {{"log-level"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "debug"}}), "{}\n= 0");
+  EXPECT_EQ(shown(api, {{"log-level", "loud"}}), "refused");
+  EXPECT_EQ(api.asked, "log_level \nlog_level debug\n");
+}
+
 TEST(CtlCommands, WhatCannotBeUndoneHasToBeConfirmed) {
   recorded_api api;
   auto refused = [&](const program_input& input) { return shown(api, input); };

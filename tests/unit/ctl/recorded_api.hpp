@@ -144,6 +144,10 @@ public:
     return backup_status{};
   }
 
+  ctl::answer<std::string> log_level(const std::string& level) override {
+    return said<std::string>("log_level " + level);
+  }
+
   result<void> prepare_enqueue() override { return {}; }
 
   result<void> enqueue(const task_spec& given, std::size_t copies, const added& told) override {

@@ -77,6 +77,7 @@ void backup_runner::run() {
       report->files);
   else
     CODEQ_LOG_WARN("backup fails directory={} reason=\"{}\"", directory, to_string(report.error()));
+  failures_ += report ? 0 : 1;
   if (report)
     read_list();
   std::lock_guard lock{mutex_};

@@ -42,6 +42,9 @@ public:
   /// `going_away`.
   [[nodiscard]] result<backup_status> start();
 
+  /// Number of backups that failed since the start of the process.
+  [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
+
   /// Status of the latest backup since the start of the process.
   [[nodiscard]] backup_status status() const;
 
@@ -59,6 +62,7 @@ private:
   std::vector<backup_info> list_;
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<std::uint64_t> failures_{0};
 };
 
 } // namespace codeq::coordinator

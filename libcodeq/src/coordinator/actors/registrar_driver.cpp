@@ -25,6 +25,11 @@ std::string_view role_name(schema::Role role) {
   return "unknown";
 }
 
+/// Tools and short-lived producers come and go all the time.
+observe::log_level level_for(schema::Role role) {
+  return role == schema::Role::WORKER ? observe::log_level::info : observe::log_level::debug;
+}
+
 } // namespace
 
 void registrar_driver::start(
@@ -63,17 +68,22 @@ void registrar_driver::open_session(std::uint64_t hello, session_opening opening
   options.loop = options_.loop;
   auto session = transport::spawn_beside_sockets(self_->system(), drive_session, options);
   self_->monitor(session);
-  attach({{peer, opening.session.worker, node.queues, opening.session.bearer}, session});
+  attach(
+    {{peer, opening.session.worker, node.queues, opening.session.bearer, false, node.prefixes},
+     session});
   sessions_.emplace(
-    peer, connected{session, from.connection, node.identity.name, options.last_message});
+    peer,
+    connected{session, from.connection, node.identity.name, node.role, options.last_message});
   peers_.emplace(session.address(), peer);
-  CODEQ_LOG_INFO(
-    "{} connects name={} subject={} remote={} queues={}",
+  CODEQ_LOG_AT(
+    level_for(node.role),
+    "{} connects name={} subject={} remote={} queues={} patterns={}",
     role_name(node.role),
     node.identity.name,
     opening.session.bearer ? opening.session.bearer->subject : "-",
     from.remote,
-    node.queues.size());
+    node.queues.size(),
+    node.prefixes.size());
   enqueue_payer payer{.shares = options_.enqueues};
   if (const auto& bearer = opening.session.bearer) {
     payer.tenant = bearer->tenant;
@@ -180,7 +190,8 @@ void registrar_driver::forget(const caf::actor_addr& session) {
   if (at == peers_.end())
     return;
   auto peer = at->second;
-  CODEQ_LOG_INFO("node disconnects name={}", sessions_.at(peer).node_name);
+  const auto& gone = sessions_.at(peer);
+  CODEQ_LOG_AT(level_for(gone.role), "node disconnects name={}", gone.node_name);
   peers_.erase(at);
   sessions_.erase(peer);
   registrar_->forget(peer);

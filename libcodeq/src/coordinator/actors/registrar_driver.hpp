@@ -82,6 +82,7 @@ private:
     session_actor session;
     actors::connection_actor connection;
     std::string node_name;
+    schema::Role role = schema::Role::WORKER;
     /// See `session_driver_options`.
     std::shared_ptr<const std::atomic<std::int64_t>> last_message;
   };

@@ -136,6 +136,11 @@ result<backup_status> session_driver::back_up(bool start) {
   return options_.backups(start);
 }
 
+result<std::string> session_driver::set_log_level(const std::string& level) {
+  const auto& bearer = options_.session.bearer;
+  return observe::change_log_level(level, bearer ? bearer->subject : "-");
+}
+
 result<std::vector<backup_info>> session_driver::list_backups() const {
   return options_.list_backups();
 }
@@ -150,7 +155,10 @@ void session_driver::note_limit(std::string_view name, std::uint64_t max) {
 }
 
 void session_driver::note_goodbye() {
-  CODEQ_LOG_INFO("node says goodbye name={} remote={}", options_.node_name, options_.remote);
+  // Tools and short-lived producers come and go all the time.
+  auto level = options_.session.worker ? observe::log_level::info : observe::log_level::debug;
+  CODEQ_LOG_AT(
+    level, "node says goodbye name={} remote={}", options_.node_name, options_.remote);
 }
 
 void session_driver::note_refused(const error& reason) {

@@ -97,6 +97,7 @@ public:
     const security::principal& bearer, security::rate_scope scope, std::uint64_t cost) override;
   [[nodiscard]] std::map<std::string, std::int64_t> gauges() const override;
   [[nodiscard]] result<backup_status> back_up(bool start) override;
+  [[nodiscard]] result<std::string> set_log_level(const std::string& level) override;
   [[nodiscard]] result<std::vector<backup_info>> list_backups() const override;
   [[nodiscard]] timestamp now() override;
   void note_limit(std::string_view name, std::uint64_t max) override;

@@ -6,6 +6,9 @@
 #include "observe/log.hpp"
 #include "storage/keys/keyspace.hpp"
 
+#include <chrono>
+#include <utility>
+
 namespace codeq::coordinator {
 
 shard_driver::~shard_driver() {
@@ -34,7 +37,22 @@ void shard_driver::look_at_disk() {
       CODEQ_LOG_INFO("shard hands tasks out again shard={}", shard);
     shard_->pause_grants(is_tight, now());
   }
+  note_disk();
   self_->delayed_send(self_, tuning::free_space_look_interval, coordinator::look_at_disk{});
+}
+
+void shard_driver::note_disk() {
+  // All shards see the same disk, so one of them is enough.
+  if (value(shard_->state().id) != 0)
+    return;
+  const auto& has_room = options_.space->check(now().steady);
+  if (!has_room == std::exchange(is_disk_low_, !has_room))
+    return;
+  if (!has_room)
+    CODEQ_LOG_WARN(
+      "disk is low on space, new tasks are refused reason=\"{}\"", has_room.error().context);
+  else
+    CODEQ_LOG_INFO("disk has space again, new tasks are accepted");
 }
 
 void shard_driver::close_turn() {
@@ -84,6 +102,24 @@ caf::result<bool> shard_driver::stop() {
 
 void shard_driver::note_limit(std::string_view name, std::uint64_t max, std::string_view owner) {
   options_.meter->note({name, max, "tenant", owner});
+}
+
+void shard_driver::note_expired(const core::leases_expired& expired) {
+  auto owner = expired.queue.tenant + "/" + expired.queue.queue;
+  auto left_out = expiry_lines_.take(owner, std::chrono::steady_clock::now());
+  if (!left_out)
+    return;
+  CODEQ_LOG_WARN(
+    "leases expire tenant={} queue={} count={} task={} attempt={} worker={} left_out={} "
+    "reason=\"{}\"",
+    expired.queue.tenant,
+    expired.queue.queue,
+    expired.count,
+    to_string(task_id{shard_->state().id, expired.seq}),
+    expired.attempt,
+    expired.worker,
+    *left_out,
+    expired.reason);
 }
 
 void shard_driver::settled() {

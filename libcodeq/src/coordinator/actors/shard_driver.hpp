@@ -7,6 +7,7 @@
 #include "coordinator/actors/turn_loop.hpp"
 #include "coordinator/shard/shard.hpp"
 #include "observe/limit_meter.hpp"
+#include "observe/line_pace.hpp"
 #include "storage/task_store.hpp"
 
 #include <memory>
@@ -32,6 +33,9 @@ struct shard_driver_options {
   std::shared_ptr<turn_loop> loop{};
 };
 
+/// Maximum number of log lines about expired leases of a queue at a shard.
+inline constexpr std::uint32_t expiry_lines_per_second = 1;
+
 /// The actor of one shard: passes it the time, and its messages to other actors.
 class shard_driver : public shard_port {
 public:
@@ -56,6 +60,9 @@ public:
 
   /// Checks the free space periodically.
   void look_at_disk();
+
+  /// Logs when the disk begins and ends to have too little space for new tasks.
+  void note_disk();
 
   /// Closes the turn, and with a loop does everything else that there is to do.
   void close_turn();
@@ -84,6 +91,7 @@ public:
   void close_turn_soon() override;
   void wake_after(duration wait, std::uint64_t number) override;
   void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) override;
+  void note_expired(const core::leases_expired& expired) override;
   void settled() override;
   [[nodiscard]] const result<void>& check_disk(monotonic_time now) override;
   [[nodiscard]] bool is_disk_tight(monotonic_time now, std::size_t bytes) override;
@@ -103,6 +111,9 @@ private:
   shard_driver_options options_;
   std::optional<shard> shard_;
   bool pauses_grants_ = false;
+  bool is_disk_low_ = false;
+  /// Bounds the lines about expired leases of each queue.
+  observe::line_pace expiry_lines_{expiry_lines_per_second};
   std::unordered_map<core::peer_id, shard_peer_actor> peers_;
   std::vector<shard_actor> shards_;
   /// Commands for the other shards, until their handles are known.

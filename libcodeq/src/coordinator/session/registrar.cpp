@@ -58,6 +58,9 @@ result<registrar::newcomer> registrar::introduce(const protocol::hello& message)
   if (*bearer)
     if (auto ok = check_share((*bearer)->tenant); !ok)
       return ok.error();
+  if (*bearer && node->role == schema::Role::WORKER)
+    if (auto ok = access::narrow(**bearer, node->queues, node->prefixes); !ok)
+      return ok.error();
   node->token.clear();
   // Otherwise a worker of one tenant could take over the leases of another tenant's worker.
   if (*bearer)
@@ -191,6 +194,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setStoreId(options_.store_id);
     r.setPingIntervalMs(static_cast<std::uint32_t>(tuning::ping_interval.count()));
     r.setNowMs(now.time_since_epoch().count());
+    r.setTakesPrefixes(true);
     if (who.bearer)
       r.setTenant(who.bearer->tenant);
   });

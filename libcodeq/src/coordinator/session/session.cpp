@@ -5,6 +5,7 @@
 
 #include "base/tuning.hpp"
 #include "coordinator/session/stats_sum.hpp"
+#include "coordinator/shard/access.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_convert.hpp"
 
@@ -204,7 +205,7 @@ void session::take_request(const protocol::claim_request& m) {
   if (!wish)
     return refuse(wish.error());
   if (wish->queues)
-    take_from(*wish->queues);
+    take_from(*wish);
   else if (wish->credits == 0)
     return drain();
   constexpr auto credits_max = 2 * limits::slots_max;
@@ -221,15 +222,24 @@ void session::take_request(const protocol::claim_request& m) {
     place_held_credits();
 }
 
-void session::take_from(const std::vector<queue_address>& queues) {
+void session::take_from(protocol::claim_wish wish) {
+  auto& queues = *wish.queues;
   for (const auto& queue : queues)
     if (options_.bearer && !options_.bearer->may_claim(queue))
       return refuse(
         {errc::unauthorized,
          "the token of " + options_.bearer->subject + " does not allow to claim from queue "
            + queue.queue + " of tenant " + queue.tenant});
+  if (options_.bearer)
+    if (auto ok = access::narrow(*options_.bearer, queues, wish.prefixes); !ok)
+      return refuse(ok.error());
+  // A queue that is left out must not come back by its name.
+  std::erase_if(queues, [&](const queue_address& queue) {
+    return std::find(wish.without.begin(), wish.without.end(), queue) != wish.without.end();
+  });
   for_each_shard([&](shard_id shard) {
-    port_.command_shard(shard, core::change_queues{options_.peer, queues});
+    port_.command_shard(
+      shard, core::change_queues{options_.peer, queues, false, wish.prefixes, wish.without});
   });
 }
 
@@ -407,6 +417,22 @@ void session::take_request(const protocol::backup_request& m) {
     if (status && reader.getStart())
       port_.command_shard(shard_id{0}, core::note_command{origin_of(0), operator_action::backup});
     return protocol::make_backup_reply(number, status);
+  });
+  if (!reply)
+    return refuse(reply.error());
+  port_.send(reply->to_wire());
+}
+
+void session::take_request(const protocol::log_level_request& m) {
+  auto reply = m.read([&](auto reader) -> result<protocol::log_level_reply> {
+    auto number = reader.getNumber();
+    if (options_.bearer && !options_.bearer->is_of_all_tenants())
+      return protocol::make_log_level_reply(
+        number,
+        error{errc::unauthorized, "the log's level takes the token of an admin of all tenants"});
+    auto level = reader.getLevel();
+    return protocol::make_log_level_reply(
+      number, port_.set_log_level({level.begin(), level.size()}));
   });
   if (!reply)
     return refuse(reply.error());

@@ -10,6 +10,7 @@
 #include "coordinator/session/delivery_window.hpp"
 #include "coordinator/session/result_backlog.hpp"
 #include "coordinator/shard/shard_messages.hpp"
+#include "protocol/convert.hpp"
 #include "security/principal.hpp"
 
 #include <cstdint>
@@ -105,6 +106,10 @@ public:
   /// Starts a backup, or with false only returns the status of the latest one.
   [[nodiscard]] virtual result<backup_status> back_up(bool start) = 0;
 
+  /// Changes the level of the log, or only reads it when `level` is empty; returns the one in
+  /// force. Errors: `invalid_argument`.
+  [[nodiscard]] virtual result<std::string> set_log_level(const std::string& level) = 0;
+
   /// The backups that exist.
   [[nodiscard]] virtual result<std::vector<backup_info>> list_backups() const = 0;
 
@@ -175,6 +180,7 @@ private:
   void take_request(const protocol::stats_request& m);
   void take_request(const protocol::workers_request& m);
   void take_request(const protocol::backup_request& m);
+  void take_request(const protocol::log_level_request& m);
   void take_request(const protocol::goodbye& m);
 
   /// Asks for counts on behalf of an admin.
@@ -245,7 +251,7 @@ private:
   [[nodiscard]] std::uint64_t room_for_results(const protocol::tasks_told& told);
 
   /// From now on the worker claims from these queues.
-  void take_from(const std::vector<queue_address>& queues);
+  void take_from(protocol::claim_wish wish);
 
   /// Takes all credits back, permanently.
   void drain();

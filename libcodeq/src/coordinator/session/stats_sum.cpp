@@ -25,6 +25,14 @@ void add(base::queue_counts& to, const base::queue_counts& part) {
   to.cancelled += part.cancelled;
   to.paused = to.paused || part.paused;
   to.oldest_ready = std::max(to.oldest_ready, part.oldest_ready);
+  to.enqueued += part.enqueued;
+  to.granted += part.granted;
+  to.retried += part.retried;
+  to.returned += part.returned;
+  to.timed_out += part.timed_out;
+  to.redriven += part.redriven;
+  to.dispatch.add(part.dispatch);
+  to.run.add(part.run);
   to.max_depth += part.max_depth;
   to.max_leased += part.max_leased;
   for (std::size_t i = 0; i < to.ready_by_priority.size(); ++i)
@@ -69,6 +77,8 @@ base::coordinator_counts sum_of(const std::vector<base::coordinator_counts>& par
       add(workers[w.name], w);
     for (const auto& [name, value] : part.gauges)
       sum.gauges[name] += value;
+    for (const auto& [reason, count] : part.refused)
+      sum.refused[reason] += count;
     sum.dispatch.add(part.dispatch);
     sum.run.add(part.run);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/shard/access.hpp"
 
+#include "base/queue_pattern.hpp"
 #include "core/state/lane.hpp"
 #include "security/token_table.hpp"
 
@@ -135,6 +136,29 @@ result<void> check(const principal& who, const protocol::node_introduction& node
       return unauthorized(
         "the token of " + who.subject + " does not allow to claim from queue " + queue.queue
         + " of tenant " + queue.tenant);
+  return {};
+}
+
+result<void> narrow(
+  const principal& who, std::vector<queue_address>& queues, std::vector<queue_address>& prefixes) {
+  std::vector<queue_address> kept;
+  for (const auto& prefix : prefixes) {
+    auto pattern = base::queue_pattern::of_prefix(prefix.queue);
+    bool is_allowed = false;
+    for (const auto& text : who.queues) {
+      auto right = base::queue_pattern::parse(text);
+      auto common = right ? pattern.common_with(*right) : std::nullopt;
+      if (!common || !who.sees(prefix.tenant))
+        continue;
+      is_allowed = true;
+      (common->is_one_queue() ? queues : kept).push_back({prefix.tenant, common->stem()});
+    }
+    if (!is_allowed)
+      return unauthorized(
+        "the token of " + who.subject + " does not allow to claim from any queue "
+        + pattern.text() + " of tenant " + prefix.tenant);
+  }
+  prefixes = std::move(kept);
   return {};
 }
 

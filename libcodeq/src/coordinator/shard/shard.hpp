@@ -96,6 +96,9 @@ public:
   /// it differs between queues. `owner`: the tenant of the peer's token, if it has one.
   virtual void note_limit(std::string_view name, std::uint64_t max, std::string_view owner) = 0;
 
+  /// Leases of a queue expired.
+  virtual void note_expired(const core::leases_expired& expired) = 0;
+
   /// Everything decided before `stop` is durable.
   virtual void settled() = 0;
 
@@ -223,6 +226,7 @@ private:
   void carry_out(core::follow_ups_taken& e, const instant& now);
   void carry_out(core::timer_wanted& e, const instant& now);
   void carry_out(core::timer_dropped& e, const instant& now);
+  void carry_out(core::leases_expired& e, const instant& now);
   void carry_out(core::task_described& e, const instant& now);
   void carry_out(core::task_not_here& e, const instant& now);
   void carry_out(core::tasks_listed& e, const instant& now);
@@ -244,6 +248,10 @@ private:
   /// The names of the queues that arrived from that number on.
   [[nodiscard]] queues_added queues_from(std::uint64_t arrival) const;
   void note_dispatch(const core::tasks_granted& granted, const instant& now);
+  /// The times of a queue; null when the queue was removed.
+  [[nodiscard]] core::queue_times* times_of(std::uint32_t queue_index);
+  /// Counts a refused enqueue by the reason.
+  void count_refusal(errc reason);
 
   // shard.cpp: turns.
 
@@ -303,6 +311,7 @@ private:
   std::map<core::peer_id, std::vector<protocol::awaited_task>> ended_;
   // Since the start.
   std::uint64_t results_put_off_ = 0;
+  std::map<errc, std::uint64_t> refused_enqueues_;
   base::time_counts dispatched_;
   base::time_counts ran_;
   /// Another epoch was requested from the journal.

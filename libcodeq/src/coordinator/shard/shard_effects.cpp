@@ -51,8 +51,10 @@ void shard::note_refusal(std::string_view owner, const error& reason) {
 void shard::carry_out(core::enqueue_answered& e, const instant& now) {
   auto peer = e.peer;
   // The gateway is one peer for all tenants.
-  if (!e.allowed)
+  if (!e.allowed) {
     note_refusal(e.tenant.empty() ? owner_of(peer) : e.tenant, e.allowed.error());
+    count_refusal(e.allowed.error().code);
+  }
   // The gateway shows its callers the tasks that they added, and would ask for them.
   auto shown = queue_watchers_.contains(peer) ? e.tasks : std::vector<core::seq_run>{};
   reply_to(peer, std::move(e));
@@ -108,9 +110,13 @@ void shard::carry_out(core::credits_revoked& e, const instant&) {
 }
 
 void shard::carry_out(core::reports_answered& e, const instant&) {
-  for (const auto& answer : e.answers)
-    if (answer.code == errc::none)
-      ran_.add(answer.ran);
+  for (const auto& answer : e.answers) {
+    if (answer.code != errc::none)
+      continue;
+    ran_.add(answer.ran);
+    if (auto* times = times_of(answer.queue_index))
+      times->run.add(answer.ran);
+  }
   reply_to(e.peer, std::move(e));
 }
 
@@ -131,6 +137,10 @@ void shard::carry_out(core::timer_wanted& e, const instant&) {
 void shard::carry_out(core::timer_dropped& e, const instant&) {
   timers_ -= port_.drop_timer(e.token) ? 1 : 0;
   wheel_.drop(e.token);
+}
+
+void shard::carry_out(core::leases_expired& e, const instant&) {
+  port_.note_expired(e);
 }
 
 void shard::carry_out(core::task_described& e, const instant& now) {
@@ -209,11 +219,25 @@ queues_added shard::queues_from(std::uint64_t arrival) const {
   return news;
 }
 
+core::queue_times* shard::times_of(std::uint32_t queue_index) {
+  auto* queue =
+    queue_index < state_->queues.size() ? state_->queues[queue_index].get() : nullptr;
+  return queue ? &queue->activity.measured() : nullptr;
+}
+
+void shard::count_refusal(errc reason) {
+  ++refused_enqueues_[reason];
+}
+
 void shard::note_dispatch(const core::tasks_granted& granted, const instant& now) {
   for (const auto& run : granted.runs) {
     // The task in an aside may have been deferred, and a later attempt may have waited for a retry.
-    if (!run.aside && run.attempts.empty())
-      dispatched_.add(now.shard - run.enqueued_at, run.count);
+    if (run.aside || !run.attempts.empty())
+      continue;
+    auto waited = now.shard - run.enqueued_at;
+    dispatched_.add(waited, run.count);
+    if (auto* times = times_of(run.queue_index))
+      times->dispatch.add(waited, run.count);
   }
 }
 

@@ -56,6 +56,8 @@ struct peer_attached {
   std::shared_ptr<const security::principal> bearer{};
   /// The peer is to be sent the names of all queues.
   bool watches_queues = false;
+  /// See `core::attach_worker`.
+  std::vector<queue_address> prefixes{};
 };
 
 /// Number of the status that a peer which watches queues is sent of each task that it enqueued,

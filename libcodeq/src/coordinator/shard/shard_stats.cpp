@@ -33,6 +33,19 @@ std::optional<timestamp> oldest_ready(core::shard_state& state, const core::queu
   return oldest;
 }
 
+void add_activity(base::queue_counts& to, const core::queue_activity& from) {
+  to.enqueued = from.enqueued;
+  to.granted = from.granted;
+  to.retried = from.retried;
+  to.returned = from.returned;
+  to.timed_out = from.timed_out;
+  to.redriven = from.redriven;
+  if (!from.times)
+    return;
+  to.dispatch = from.times->dispatch;
+  to.run = from.times->run;
+}
+
 } // namespace
 
 base::coordinator_counts shard::stats(const instant& now) const {
@@ -56,9 +69,12 @@ base::coordinator_counts shard::stats(const instant& now) const {
     counts.max_leased = q->settings.config.max_leased;
     if (auto since = oldest_ready(*state_, *q))
       counts.oldest_ready = std::max(duration{1}, now.shard - *since);
+    add_activity(counts, q->activity);
     s.queues.push_back(std::move(counts));
   }
   s.workers = worker_counts();
+  for (const auto& [reason, count] : refused_enqueues_)
+    s.refused[std::string(to_string(reason))] = count;
   s.dispatch = dispatched_;
   s.run = ran_;
   s.gauges["codeq_lease_timers"] = static_cast<std::int64_t>(timers_);
@@ -85,6 +101,8 @@ std::vector<base::worker_counts> shard::worker_counts() const {
     counts.free_slots += attached.credits;
     for (auto queue : attached.queues)
       counts.tenants.insert(state_->queues[queue]->address.tenant);
+    for (const auto& prefix : attached.prefixes)
+      counts.tenants.insert(prefix.name.tenant);
   }
   state_->leases.for_each_grant(
     [&](const core::live_grant& grant) { workers[grant.worker->name].leases += grant.live; });
@@ -105,7 +123,10 @@ void shard::add_leases(std::vector<base::worker_counts>& workers, const instant&
     for (auto queue : attached.queues)
       if (worker.queues.size() < limits::worker_queues_shown_max)
         worker.queues.push_back(state_->queues[queue]->address);
-    auto all = attached.queues.size() + attached.wanted.size();
+    for (const auto& prefix : attached.prefixes)
+      if (worker.queues.size() < limits::worker_queues_shown_max)
+        worker.queues.push_back({prefix.name.tenant, prefix.name.queue + "*"});
+    auto all = attached.queues.size() + attached.wanted.size() + attached.prefixes.size();
     worker.queue_count = std::max(worker.queue_count, static_cast<std::uint32_t>(all));
   }
   state_->leases.for_each_lease(tuning::bulk_looked_at_max, [&](const core::lease& l) {

@@ -68,6 +68,8 @@ struct attach_worker {
   peer_id peer = 0;
   std::shared_ptr<const worker_identity> worker;
   std::vector<queue_address> queues;
+  /// Also all queues of the tenant whose names begin with `queue`, now and later.
+  std::vector<queue_address> prefixes{};
 };
 
 /// From now on an attached worker claims from these queues only; its credits stay valid.
@@ -76,6 +78,10 @@ struct change_queues {
   std::vector<queue_address> queues;
   /// It claims from these queues beside the earlier ones, which cost nothing then.
   bool keeps_others = false;
+  /// As in `attach_worker`.
+  std::vector<queue_address> prefixes{};
+  /// Queues that the prefixes leave out.
+  std::vector<queue_address> without{};
 };
 
 /// A session has ended; its credits are void. Leases stay valid.

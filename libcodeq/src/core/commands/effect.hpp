@@ -45,6 +45,8 @@ struct granted_run {
   /// One per task; empty when all are at attempt 1.
   std::vector<std::uint16_t> attempts;
   queue_address queue;
+  /// The queue's index; another queue may have it by the time the effect is carried out.
+  std::uint32_t queue_index = 0;
   std::uint8_t priority = 0;
   duration lease{0};
   std::uint16_t max_attempts = 0;
@@ -90,6 +92,8 @@ struct report_answer {
   std::string context{};
   /// Duration of the attempt that this report ended; negative when it ended none.
   duration ran{-1};
+  /// Index of the task's queue, if it ended an attempt; see `granted_run`.
+  std::uint32_t queue_index = 0;
 };
 
 struct reports_answered {
@@ -152,6 +156,18 @@ struct timer_wanted {
 /// The lease ended; its timer is not needed.
 struct timer_dropped {
   fencing_token token{};
+};
+
+/// Leases of a queue expired, in one turn.
+struct leases_expired {
+  queue_address queue;
+  std::size_t count = 0;
+  /// One of their tasks, its attempt and its worker.
+  sequence seq = 0;
+  std::uint16_t attempt = 0;
+  std::string worker;
+  /// Why that lease expired.
+  std::string reason;
 };
 
 /// A query for a task, and its purpose.
@@ -226,6 +242,7 @@ using effect = std::variant<
   bulk_answered,
   timer_wanted,
   timer_dropped,
+  leases_expired,
   task_described,
   task_explained,
   audit_wanted,

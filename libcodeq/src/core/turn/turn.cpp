@@ -101,6 +101,8 @@ sealed_turn turn::seal(const instant& now) {
   }
   state_.keys.recalled.clear();
   sealed.effects = std::move(effects_);
+  for (auto& [queue, expired] : expired_)
+    sealed.effects.emplace_back(std::move(expired));
   for (auto& g : granted_)
     sealed.effects.emplace_back(std::move(g.batch));
   return sealed;

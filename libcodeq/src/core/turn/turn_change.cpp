@@ -147,6 +147,8 @@ void turn::run(const cancel& c) {
 void turn::append_change(task_change change, task_event::author by) {
   const auto& s = *find_segment(state_.segments, change.seq);
   // The tasks of a key are ordered by the positions at which they became live.
+  if (change.kind == change_kind::redriven)
+    ++state_.queue_of(s).activity.redriven;
   bool takes_key = change.kind == change_kind::redriven && s.key;
   auto& record = open_changes(takes_key);
   if (is_noted(change.kind)) {

@@ -111,7 +111,9 @@ std::vector<seq_run> turn::add_run(const enqueue_run& r, const request_id* marke
     body_bytes_ += bytes;
     if (auto behind = open.first + open.count; behind > state_.sequences.next)
       state_.sequences.take(behind - state_.sequences.next);
-    grow_segment(state_, state_.segments.at(open.first), count, bytes);
+    auto& grown = state_.segments.at(open.first);
+    grow_segment(state_, grown, count, bytes);
+    state_.queue_of(grown).activity.enqueued += count;
     if (marked)
       remember_request(state_, *marked, r.queue.tenant, {first, count}, now_.shard);
     added.push_back({first, count});

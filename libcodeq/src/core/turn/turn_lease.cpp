@@ -87,15 +87,32 @@ void turn::expire(fencing_token token, const lease& l) {
     e.text = now_.steady >= l.run_deadline
                ? bytes("run_timeout: the attempt ran longer than its limit")
                : bytes("progress_timeout: the handler gave no sign of progress in time");
+    note_expired(e);
     return l.queued ? append_end(std::move(e)) : end_failed(std::move(e), std::nullopt);
   }
   if (l.queued)
     return append_end(std::move(e));
   e.text = bytes("lease_expired: the worker did not report in time");
+  note_expired(e);
   // The first loss in a row may be the fault of a crashing node and is retried at once; a task that
   // loses its workers repeatedly is slowed down and ends dead.
   bool first_in_row = entry.lost == 0;
   end_failed(std::move(e), first_in_row ? std::optional{duration{0}} : std::nullopt);
+}
+
+void turn::note_expired(const lease_end& e) {
+  const auto& s = *find_segment(state_.segments, e.seq);
+  auto [at, is_first] = expired_.try_emplace(s.queue);
+  auto& expired = at->second;
+  ++expired.count;
+  if (!is_first)
+    return;
+  const auto* l = state_.leases.find(e.token);
+  expired.queue = state_.queue_of(s).address;
+  expired.seq = e.seq;
+  expired.attempt = s.view(e.seq).attempt;
+  expired.worker = state_.leases.grant_at(l->grant).worker->name;
+  expired.reason = std::string(e.text.view());
 }
 
 void turn::give_back(fencing_token token, const lease& l) {

@@ -58,6 +58,8 @@ enum class access : std::uint8_t {
   admin,
   /// Admins and readers, for routes that change nothing.
   inspect,
+  /// Admins of all tenants.
+  process,
   /// Admins and readers of all tenants, and the role for metrics.
   metrics,
 };
