@@ -126,7 +126,7 @@ TEST(CtlCommandLine, ErrorsNameOptionValueAndWhatIsAllowed) {
   EXPECT_EQ(refused({{"result"}}), "codeqctl: ID is required (see --help)");
   EXPECT_EQ(
     refused({{"dead"}}),
-    "codeqctl: a subcommand is required: list, redrive, purge (see --help)");
+    "codeqctl: a subcommand is required: list, summary, redrive, purge (see --help)");
   EXPECT_EQ(
     refused({{"enqueue", "q", "x", "--prio", "-3"}}),
     "codeqctl: unknown option `--prio`; did you mean `--priority`? (see --help)");
