@@ -248,8 +248,7 @@ TEST(CtlCommandLine, ListAndDeadTakeFilters) {
     "list t/ leased limit 5 newest\n");
   EXPECT_EQ(
     asked({{"dead", "list", "--queue", "q", "--blocking"}}),
-    "list /q dead blocking limit 100 newest\
-");
+    "list /q dead blocking limit 100 newest\n");
   EXPECT_EQ(
     asked({{"dead", "redrive", "--limit", "10", "--rate", "2"}}),
     "redrive / limit 10 rate 2\n");
