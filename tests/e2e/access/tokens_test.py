@@ -88,7 +88,8 @@ class Roles(TokensTest):
                 self.assertEqual(answers[0], answers[1], path)
                 self.assertNotEqual(403, answers[0], path)
         self.assertEqual(403, self.ask("reader", "GET", "/metrics").status)
-        self.assertEqual(200, self.ask("auditor", "GET", "/metrics").status)
+        for path in of_the_process:
+            self.assertEqual(200, self.ask("auditor", "GET", path).status)
 
     def test_reader_changes_nothing_at_the_node_port(self):
         task = self.ctl("ada", "enqueue", "mail", "x", *TENANT).strip()
@@ -104,7 +105,7 @@ class Roles(TokensTest):
                 ("queue", "set", "mail", "--lease", "9s", *TENANT),
                 ("queue", "pause", "mail", *TENANT), ("queue", "resume", "mail", *TENANT),
                 ("queue", "purge", "mail", "--yes", *TENANT), ("tenant", "purge", "a", "--yes"),
-                ("backup",)):
+                ("backup",), ("log-level", "debug")):
             self.refused("reader", *verb)
             self.refused("auditor", *verb)
         for one, state in ((task, "ready"), (dead, "dead")):
@@ -123,6 +124,7 @@ class Roles(TokensTest):
             self.ctl(reader, "audit")
             self.ctl(reader, "workers")
         self.ctl("auditor", "backups")
+        self.ctl("auditor", "log-level")
         self.refused("reader", "list", "--tenant", "b")
 
     def test_producer_and_worker_in_one(self):
