@@ -160,7 +160,7 @@ void operator_process::pause(const queue_address& queue, bool paused) {
     auto answered = [this, shard, queue, wish](const protocol::wire_frame& frame) {
       auto reply = or_throw(client::read_queue(or_throw(protocol::queue_reply::parse(frame.body))));
       if (reply.answer)
-        auditor_.pause_answered(shard, queue, wish, reply.answer->paused);
+        auditor_.pause_answered(shard, queue, wish, reply.answer->settings.paused);
     };
     ask(
       (paused ? "pause of " : "resume of ") + queue.queue,

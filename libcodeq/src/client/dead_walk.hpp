@@ -46,6 +46,8 @@ public:
   /// Takes the answer to a change. Returns the pause before the next question.
   [[nodiscard]] duration take(const bulk_part& part);
 
+  [[nodiscard]] bool is_dry_run() const noexcept { return filter_.is_dry_run; }
+
   /// Number of tasks that were changed, or would be.
   [[nodiscard]] std::uint64_t changed() const noexcept { return pace_.changed(); }
 

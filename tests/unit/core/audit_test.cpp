@@ -162,6 +162,29 @@ TEST_F(Audit, TasksOfOneCommandInOneTurnAreOneEntry) {
   EXPECT_EQ(written(), "ada cancel default/q 2");
 }
 
+TEST_F(Audit, ChangesOfListedTasksAreEnteredAndCountsAreNot) {
+  enqueue("q", 3);
+  for (int i = 1; i <= 3; ++i)
+    force(i, force_kind::fail);
+  auto listed = [this](core::bulk_kind what, std::vector<int> tasks) {
+    core::change_many c{1, 1, what, {}};
+    c.part.filter.queue = "q";
+    for (auto number : tasks)
+      c.tasks.push_back({task(number), {}});
+    return decide(c);
+  };
+
+  act(1);
+  listed(core::bulk_kind::count_redrive, {1, 2, 3});
+  listed(core::bulk_kind::count_purge, {1, 2, 3});
+  EXPECT_EQ(written(), "");
+  listed(core::bulk_kind::redrive_listed, {1, 2});
+  EXPECT_EQ(written(), "ada dead redrive default/q 2");
+  act(2);
+  listed(core::bulk_kind::purge_listed, {3});
+  EXPECT_EQ(written(), "ada dead purge default/q 1");
+}
+
 TEST_F(Audit, PurgeOfAQueueIsEnteredAlsoWhenOnlyEndedTasksWereLeft) {
   enqueue("q", 1);
   cancel(1);

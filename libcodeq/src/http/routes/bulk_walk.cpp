@@ -20,16 +20,18 @@ namespace {
 
 /// Something that goes over the tasks of all shards, part by part.
 struct walk {
-  gateway_context* context = nullptr;
+  walk(gateway_context& from, exchange_ptr of) : context(&from), call(std::move(of)) {}
+
+  gateway_context* context;
   exchange_ptr call;
   bool is_gone = false;
 };
 
-/// Ends the walk when the client goes away. The callbacks of the walk own it; a shared pointer in
-/// the call would make a cycle.
-template <class Walk>
-std::shared_ptr<Walk> begin(Walk w) {
-  auto begun = std::make_shared<Walk>(std::move(w));
+/// A walk that ends when the client goes away. The callbacks of the walk own it; a shared pointer
+/// in the call would make a cycle.
+template <class Walk, class Subject>
+std::shared_ptr<Walk> begin(gateway_context& context, const exchange_ptr& call, Subject subject) {
+  auto begun = std::make_shared<Walk>(context, call, std::move(subject));
   begun->call->on_gone = [weak = std::weak_ptr(begun)] {
     if (auto open = weak.lock())
       open->is_gone = true;
@@ -66,6 +68,9 @@ void go_on(const walk& w, duration wait, std::function<void()> next) {
 }
 
 struct queue_purge : walk {
+  queue_purge(gateway_context& from, exchange_ptr of, queue_address purged)
+    : walk(from, std::move(of)), queue(std::move(purged)) {}
+
   queue_address queue;
   client::bulk_pace pace{0, 0};
   client::walk_position at{};
@@ -96,14 +101,16 @@ void purge_next(const std::shared_ptr<queue_purge>& w) {
 }
 
 struct dead_change_walk : walk {
+  dead_change_walk(gateway_context& from, exchange_ptr of, client::dead_walk tasks)
+    : walk(from, std::move(of)), dead(std::move(tasks)) {}
+
   client::dead_walk dead;
-  bool is_dry_run = false;
 };
 
 void change_next(const std::shared_ptr<dead_change_walk>& w);
 
 std::uint64_t changed_by(const dead_change_walk& w) {
-  return w.is_dry_run ? 0 : w.dead.changed();
+  return w.dead.is_dry_run() ? 0 : w.dead.changed();
 }
 
 void take_list(const std::shared_ptr<dead_change_walk>& w, const result<client::list_part>& part) {
@@ -122,7 +129,7 @@ void take_change(
 
 void change_next(const std::shared_ptr<dead_change_walk>& w) {
   if (w->dead.is_over() || w->is_gone)
-    return answer_count(*w, w->dead.changed(), w->is_dry_run);
+    return answer_count(*w, w->dead.changed(), w->dead.is_dry_run());
   if (w->dead.wants_list())
     return w->context->desk.ask<client::list_part>(
       w->dead.shard(),
@@ -140,6 +147,11 @@ void change_next(const std::shared_ptr<dead_change_walk>& w) {
 }
 
 struct summary_walk : walk {
+  summary_walk(gateway_context& from, exchange_ptr of, task_filter dead)
+    : walk(from, std::move(of)), filter(std::move(dead)) {
+    at.limit = limits::listed_page_max;
+  }
+
   task_filter filter;
   client::dead_kinds kinds{};
   client::walk_position at{};
@@ -211,7 +223,7 @@ each_outcome outcome_of(const std::string& id, const result<change_outcome>& out
 } // namespace
 
 void purge_queue(gateway_context& context, const exchange_ptr& call, const queue_address& queue) {
-  purge_next(begin(queue_purge{{&context, call}, queue}));
+  purge_next(begin<queue_purge>(context, call, queue));
 }
 
 void change_all_dead(
@@ -220,13 +232,11 @@ void change_all_dead(
   const dead_filter& filter,
   dead_change what) {
   client::dead_walk dead(filter, what, context.desk.shard_count());
-  change_next(begin(dead_change_walk{{&context, call}, std::move(dead), filter.is_dry_run}));
+  change_next(begin<dead_change_walk>(context, call, std::move(dead)));
 }
 
 void summarize_dead(gateway_context& context, const exchange_ptr& call, const dead_filter& filter) {
-  summary_walk w{{&context, call}, client::filter_of(filter)};
-  w.at.limit = limits::listed_page_max;
-  summarize_next(begin(std::move(w)));
+  summarize_next(begin<summary_walk>(context, call, client::filter_of(filter)));
 }
 
 void change_each(
